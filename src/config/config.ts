@@ -6,6 +6,7 @@ import { readHttp, type HttpConfig, type RoutePaths } from "./http.ts";
 import { readKey, readLog, wantKey, type LogConfig } from "./log.ts";
 import { readMessaging, type MessagingConfig } from "./messaging.ts";
 import { warnOfMisspelt } from "./misspelt.ts";
+import { readTracing, type TracingConfig } from "./tracing.ts";
 import { readOutreach, type OutreachConfig, type ReadFile } from "./outreach.ts";
 import { readSecretFiles } from "./secret-files.ts";
 import { secret, type Secret } from "../platform/secret.ts";
@@ -30,6 +31,8 @@ export interface Config {
   readonly bots: "dispatch" | "record";
   /** Whole days that personal data of clicks and direct sends is kept; undefined: until it is forgotten by hand. */
   readonly retentionDays: number | undefined;
+  /** Undefined: nobody collects traces. */
+  readonly tracing: TracingConfig | undefined;
   readonly logLevel: "debug" | "info" | "warn" | "error";
   /** Sentences for the operator, shown at start. None holds a secret. */
   readonly warnings: readonly string[];
@@ -53,6 +56,7 @@ export function loadConfig(given: RawEnvironment, readFile: ReadFile, paths?: Ro
     meta: readMeta(values, env, report),
     chat: readChat(values, env, report),
     messaging: readMessaging(values, env, report),
+    tracing: readTracing(values, report),
   };
   wantKey(parts.log, parts.key, report);
   warnOfMisspelt(given, report);

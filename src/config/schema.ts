@@ -174,6 +174,13 @@ export const environmentSchema = Type.Object({
 
   BOT_CLICKS: choice(["dispatch", "record"], "dispatch"),
   RETENTION_DAYS: optionalCount(1, 36_500, "days"),
+  OTEL_EXPORTER_OTLP_ENDPOINT: text("an http(s) URL such as http://127.0.0.1:4318"),
+  OTEL_TRACES_SAMPLER_ARG: Type.String({
+    default: "1",
+    pattern: "^(?:0(?:\\.\\d{1,9})?|1(?:\\.0{1,9})?)$",
+    description: "a share from 0 to 1",
+    shown: true,
+  }),
   LOG_LEVEL: choice(["debug", "info", "warn", "error"], "info"),
 });
 

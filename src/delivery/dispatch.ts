@@ -11,6 +11,7 @@ import { decideOutcome } from "./attempt.ts";
 import { doubtSince } from "./deduplication-window.ts";
 import { digestOf, dispatchOf } from "./dispatch-content.ts";
 import { isTest, type PendingDispatch, type OutboxWindow } from "./outbox-window.ts";
+import type { Tracing } from "../tracing/tracing.ts";
 
 /** One attempt's total deadline; Meta recommends 1.5 s, chat services answer within a few seconds. */
 const ATTEMPT_TIMEOUT_MS = 5_000;
@@ -31,6 +32,8 @@ export interface DispatchDeps {
   readonly logger: Logger;
   /** Default: nobody counts. */
   readonly metrics?: DispatchMetrics | undefined;
+  /** Default: nobody collects traces. */
+  readonly tracing?: Pick<Tracing, "dispatch"> | undefined;
   /** Aborts when a batch is to make no further request. */
   readonly stopping: AbortSignal;
 }
@@ -65,9 +68,15 @@ export async function ask(
   const { items, dispatches } = await load(deps, unsent, startedAt);
   if (items.length === 0) return [];
   const digest = mode === "digest" ? deps.makeId() : undefined;
+  const { name, network } = deps.channel;
+  const span = deps.tracing?.dispatch(
+    { channel: name, network, mode },
+    items.map(({ event }) => event.meta.traceparent),
+  );
   const results = await send(deps, dispatches, { startedAt, mode, digest });
+  span?.end(results.map(({ outcome }) => outcome));
   const now = deps.clock();
-  deps.metrics?.asked(deps.channel.name, now - startedAt);
+  deps.metrics?.asked(name, now - startedAt);
   // One draw for all: what went together is tried again at the same time.
   const common = { lane: lane.name, mode, digest, latencyMs: now - startedAt, now, random: deps.random() };
   for (const [at, item] of items.entries()) {

@@ -1,5 +1,6 @@
 import { Elysia } from "elysia";
 import type { Metrics } from "../metrics/metrics.ts";
+import type { RequestSpan, Tracing } from "../tracing/tracing.ts";
 import type { MakeId } from "../platform/clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { createAdmission, type AdmissionDeps } from "./admission.ts";
@@ -14,11 +15,13 @@ import { problemAnswer, problemOf, problems } from "./problem.ts";
 import { problemPage, wantsPage } from "./problem-page.ts";
 import { setRateLimitHeaders } from "./rate-limit.ts";
 import type { Server } from "./server.ts";
-import { requestId, traceparent } from "./trace.ts";
+import { requestId, traceIdOf, traceparent } from "./trace.ts";
 
 export interface AppDeps extends AdmissionDeps, Omit<EndpointDeps, keyof DocumentDeps> {
   readonly clientAddress: ClientAddress;
   readonly metrics: Pick<Metrics, "text" | "countAnswer">;
+  /** Undefined: nobody collects traces. */
+  readonly tracing: Pick<Tracing, "request"> | undefined;
   readonly idempotency: Idempotency;
   readonly makeId: MakeId;
   readonly logger: Logger;
@@ -52,29 +55,39 @@ type ResponderDeps = AppDeps & EndpointDeps;
 type ServerOf = () => Server | null;
 
 function createResponder(deps: ResponderDeps, serverOf: ServerOf) {
-  const { load, clientAddress, makeId, logger, metrics } = deps;
+  const { load, clientAddress, makeId, logger, metrics, tracing } = deps;
   const admission = createAdmission(deps);
+
+  const finish = (answer: Answer, { endpoint, headers, span }: Answering): Response => {
+    metrics.countAnswer(endpoint, answer.status);
+    span?.end(answer.status);
+    return responseOf(answer, headers);
+  };
 
   const refuse = (
     fault: unknown,
     request: Request,
-    endpoint?: Endpoint<EndpointDeps>,
-    headers = headersOf(request, makeId),
+    { endpoint, headers, span }: Answering = { endpoint: undefined, headers: headersOf(request, makeId) },
   ): Response => {
     const instance = headers["x-request-id"];
     const problem = problemOf(fault);
     if (problem === undefined) {
-      logger.error("a request failed", { request_id: instance, path: templateOf(request), ...errorFields(fault) });
+      const trace_id = traceIdOf(headers.traceparent);
+      const about = { request_id: instance, trace_id, path: templateOf(request) };
+      logger.error("a request failed", { ...about, ...errorFields(fault) });
     }
     const answerOf = wantsPage(request) ? problemPage : problemAnswer;
     const answer = answerOf(problem ?? problems.internal(), instance);
-    metrics.countAnswer(endpoint, answer.status);
-    return responseOf(answer, headers);
+    return finish(answer, { endpoint, headers, span });
   };
 
   /** The caller comes before the body, so that a stranger learns nothing of its schema. */
   const respond = async (endpoint: Endpoint<EndpointDeps> | undefined, request: Request): Promise<Response> => {
     const headers = headersOf(request, makeId);
+    const span = tracing === undefined ? undefined : spanOf(tracing, endpoint, request);
+    // What the request causes stands below its own span.
+    if (span !== undefined) headers.traceparent = span.traceparent;
+    const answering = { endpoint, headers, span };
     try {
       admission.checkHost(request);
       if (endpoint === undefined) throw notServed(request);
@@ -92,13 +105,29 @@ function createResponder(deps: ResponderDeps, serverOf: ServerOf) {
       const parameters = parametersIn(endpoint, request);
       const asked = { request, parameters, body, metadata, key: undefined, addressOf };
       const answer = await perform(deps, endpoint, asked, headers);
-      metrics.countAnswer(endpoint, answer.status);
-      return responseOf(answer, headers);
+      return finish(answer, answering);
     } catch (fault) {
-      return refuse(fault, request, endpoint, headers);
+      return refuse(fault, request, answering);
     }
   };
   return { respond, refuse };
+}
+
+/** A request on its way to its answer. */
+interface Answering {
+  readonly endpoint: Endpoint<EndpointDeps> | undefined;
+  readonly headers: ReturnType<typeof headersOf>;
+  readonly span?: RequestSpan | undefined;
+}
+
+/** A span for each request of our endpoints, but for what supervisors ask every few seconds. */
+function spanOf(
+  tracing: Pick<Tracing, "request">,
+  endpoint: Endpoint<EndpointDeps> | undefined,
+  { headers }: Request,
+): RequestSpan | undefined {
+  if (endpoint === undefined || endpoint.always === true) return undefined;
+  return tracing.request(`${endpoint.method} ${endpoint.path}`, headers.get("traceparent"));
 }
 
 const NO_PARAMETERS = {};

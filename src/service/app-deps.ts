@@ -33,6 +33,7 @@ import type { Logger } from "../platform/logger.ts";
 import { VERSION } from "../platform/version.ts";
 import { createPastStates } from "../projector/past-states.ts";
 import type { Projector } from "../projector/projector.ts";
+import type { Tracing } from "../tracing/tracing.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { Account } from "./account.ts";
 import type { OpenedLog } from "./open.ts";
@@ -55,6 +56,7 @@ interface Served {
   readonly runner: Runner | undefined;
   readonly load: LoadShedding;
   readonly metrics: Metrics;
+  readonly tracing: Tracing | undefined;
   readonly isWritable: () => boolean;
   /** Since when the log is out of reach. */
   readonly awaySince: () => number | undefined;
@@ -95,6 +97,7 @@ export function appDeps(served: Served): AppDeps {
     anonymousLimit: createRateLimit(() => Math.ceil(http.rateLimitPerMinute / instances.live.length), clock),
     load,
     metrics,
+    tracing: served.tracing,
     sessions: createSessions({ masterKey: master, authentication, isSecure, isLocal, clock }),
     notices: createNotices(master, isSecure, clock),
     idempotency: createIdempotency({ eventLog, clock, sleep, logger, makeId, stopping }),

@@ -26,6 +26,7 @@ import { systemTimer } from "../platform/timer.ts";
 import { erasing } from "../privacy/apply-erasures.ts";
 import { startRetention } from "../privacy/retention.ts";
 import { startProjector, type Projector } from "../projector/projector.ts";
+import type { Tracing } from "../tracing/tracing.ts";
 import { missingPlaceholders } from "../template/template.ts";
 import { deriveKey } from "../vault/key.ts";
 import type { Unlocked } from "../vault/master-key.ts";
@@ -66,7 +67,8 @@ export async function startService(given: Config, logger: Logger, options: Servi
   const config = { ...given, http: await withPort(given.http) };
   const { publicUrl } = config.http;
   const metrics = createMetrics();
-  const opening = { logger, metrics, ...options };
+  const tracing = await openTraces(stack, config);
+  const opening = { logger, metrics, tracing, ...options };
   const { store, instances, leasing, roles, eventLog, projector, watch } = await openState(stack, config, opening);
   const { vault, keyring } = store;
 
@@ -92,6 +94,7 @@ export async function startService(given: Config, logger: Logger, options: Servi
       digestAfterMs: config.digestAfterSeconds * 1000,
       requests: () => load.came,
       metrics: metrics.dispatches,
+      tracing,
     }),
   );
   const delivery = createDelivery({ eventLog, projector, clock: systemClock }, channels);
@@ -107,7 +110,8 @@ export async function startService(given: Config, logger: Logger, options: Servi
   const access = openAuthenticator({ http: config.http, limit, eventLog, logger }, stack);
   const isWritable = writableUntil(watch);
   const stopping = new AbortController();
-  const http = { awaySince: watch.awaySince, access, load, metrics, isWritable, stopping: stopping.signal };
+  const { awaySince } = watch;
+  const http = { awaySince, access, load, metrics, tracing, isWritable, stopping: stopping.signal };
   const served = { ...base, ...http, openedLog: store, instances, delivery, account, runner };
   stack.use(await listen(createApp(appDeps(served)), config.http, load));
   // Before the server, which waits for its answers: streams of events have no end of their own.
@@ -131,7 +135,15 @@ export async function startService(given: Config, logger: Logger, options: Servi
   };
 }
 
+/** The libraries are loaded only where somebody collects traces. */
+async function openTraces(stack: AsyncDisposableStack, { tracing }: Config): Promise<Tracing | undefined> {
+  if (tracing === undefined) return undefined;
+  const { openTracing } = await import("../tracing/tracing.ts");
+  return stack.use(openTracing(tracing));
+}
+
 interface OpenStateOptions extends ServiceOptions {
+  readonly tracing: Tracing | undefined;
   readonly logger: Logger;
   readonly metrics: Pick<Metrics, "appends">;
 }
@@ -140,7 +152,15 @@ interface OpenStateOptions extends ServiceOptions {
 async function openState(
   stack: AsyncDisposableStack,
   config: Config,
-  { logger, metrics, acceptLoss = false, acceptLostKeys = false, isShared = false, leaseScale }: OpenStateOptions,
+  {
+    logger,
+    metrics,
+    tracing,
+    acceptLoss = false,
+    acceptLostKeys = false,
+    isShared = false,
+    leaseScale,
+  }: OpenStateOptions,
 ) {
   const clock = systemClock;
   const own = ownInstance(config);
@@ -154,7 +174,8 @@ async function openState(
   }
   const joining = { store, elapsedMs: () => performance.now(), sleep, logger };
   const instances = stack.use(isAlone ? aloneAs(own) : await joinInstances(joining, own));
-  const eventLog = metrics.appends.measured(createEventLog(store, makeId));
+  const measured = metrics.appends.measured(createEventLog(store, makeId));
+  const eventLog = tracing === undefined ? measured : tracing.traced(measured);
   const leasing = { holder: own.id, isAlone, leaseScale };
   const roles = createRoles({ ...leasing, eventLog, clock, sleep, logger });
   stack.use(await openSignedHeads({ roles, eventLog, checkpoints: store.checkpoints, acceptLoss, clock, logger }));

@@ -17,6 +17,8 @@ import {
   type FakeChannel,
 } from "../harness/memory/fake-channel.ts";
 import { NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
+import type { NewEvent } from "../../src/log/event-log.ts";
+import type { Tracing } from "../../src/tracing/tracing.ts";
 
 /** A channel that takes clicks together; `answer` says what becomes of each. */
 function batching(max: number, answer: (click: Click, batch: number) => DispatchResult = () => DELIVERED) {
@@ -52,6 +54,31 @@ describe("a network that takes clicks together", () => {
     );
     const { clicks } = house.projector.state("deliveries").ads.lanes;
     expect(clicks).toMatchObject({ pending: 0, above: new Map(), retries: new Map() });
+  });
+
+  test("is one request to whoever traces it, that knows the trace of each click, and what became of it", async () => {
+    const { channel } = batching(1_000, () => UNAVAILABLE);
+    const traced: unknown[] = [];
+    const tracing: Pick<Tracing, "dispatch"> = {
+      dispatch: (about, traceparents) => ({ end: (outcomes) => traced.push([about, traceparents, outcomes]) }),
+    };
+    await using house = await openDelivery({ channels: [channel], tracing });
+    const click: NewEvent = {
+      type: "LinkClicked",
+      data: {
+        event: "click",
+        domain: "go.example",
+        short_code: "a",
+        original_url: "https://a.example",
+        bot: false,
+        channels: ["ads"],
+      },
+    };
+    const { last } = await house.eventLog.append("link-a", [click, click], { traceparent: "00-a-b-01" });
+    await house.projector.until(last);
+    await house.until(house.time.clock());
+    const about = { channel: "ads", network: "fake ads", mode: "batch" };
+    expect(traced).toEqual([[about, ["00-a-b-01", "00-a-b-01"], ["retryable", "retryable"]]]);
   });
 
   test("is one request: one event names all that it carried", async () => {

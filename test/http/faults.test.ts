@@ -42,6 +42,7 @@ test("a fault of ours is logged whole and answered with a 500 that says nothing 
     expect(line).toStartWith('["error",');
     expect(line).toContain(CANARY);
     expect(line).toContain(path);
+    expect(line).toContain(`"trace_id":"${response.headers.get("traceparent")?.split("-")[1]}"`);
   }
 });
 

@@ -7,7 +7,7 @@ export const FLOORS: readonly (readonly string[])[] = [
   ["projections", "networks"],
   ["projector"],
   ["log"],
-  ["vault", "history"],
+  ["vault", "history", "tracing"],
   ["delivery", "privacy", "config", "account"],
   ["outreach"],
   ["console", "metrics"],

@@ -141,6 +141,7 @@ describe("what is installed", () => {
     // postgres asks a database server for the log, and brings nothing along.
     // prom-client writes the figures, and brings OpenTelemetry's interface and two small structures along.
     // The protocol's own SDK answers assistants, and brings its core and zod along.
-    expect(runtime.size).toBeLessThanOrEqual(38);
+    // OpenTelemetry's own packages make traces and send them; they are loaded only where somebody collects them.
+    expect(runtime.size).toBeLessThanOrEqual(47);
   });
 });

@@ -241,6 +241,7 @@ function wire({
     anonymousLimit: createRateLimit(() => given.rateLimitPerMinute ?? 600, clock),
     load,
     metrics,
+    tracing: undefined,
     sessions: createSessions({ masterKey: MASTER_KEY, authentication, isSecure: false, isLocal: true, clock }),
     notices: createNotices(MASTER_KEY, false, clock),
     verifier,

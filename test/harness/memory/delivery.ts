@@ -14,6 +14,7 @@ import type { Logger } from "../../../src/platform/logger.ts";
 import type { Channel } from "../../../src/networks/network.ts";
 import type { Secret } from "../../../src/platform/secret.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
+import type { Tracing } from "../../../src/tracing/tracing.ts";
 import { growingList } from "./fake-channel.ts";
 import { fakeTime, type FakeTime } from "./fake-time.ts";
 import { openMemoryLog, SILENT, type MemoryLog } from "./log.ts";
@@ -56,6 +57,7 @@ export interface DeliveryOptions {
   /** How many requests came so far. */
   readonly requests?: () => number;
   readonly metrics?: DispatchMetrics;
+  readonly tracing?: Pick<Tracing, "dispatch">;
   /** One of several instances of the log, by this name; default: the only one. */
   readonly instance?: string;
   /** Of the leases of instances. */
@@ -110,8 +112,8 @@ export async function openDelivery(given: DeliveryOptions = {}): Promise<Deliver
     announce,
   };
   const mark = (credential: Secret): string => `mark of ${credential.reveal()}`;
-  const { digestAfterMs, requests = () => 0, metrics } = options;
-  const chosen = { digestAfterMs, requests, metrics };
+  const { digestAfterMs, requests = () => 0, metrics, tracing } = options;
+  const chosen = { digestAfterMs, requests, metrics, tracing };
   const { instance: holder, leaseScale } = given;
   const leasing = { ...common, sleep: sleepOn(time), elapsedMs: forward(time.clock), leaseScale, isAlone: false };
   const roles = holder === undefined ? ALL_ROLES : createRoles({ ...leasing, holder });

@@ -1,0 +1,166 @@
+import {
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  TraceFlags,
+  type Context,
+  type Link,
+  type Span,
+  type SpanContext,
+} from "@opentelemetry/api";
+import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
+import { resourceFromAttributes } from "@opentelemetry/resources";
+import {
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from "@opentelemetry/sdk-trace";
+import type { ChannelName } from "../../events/channel.ts";
+import type { DispatchMode } from "../../events/delivery.ts";
+import type { EventLog } from "../log/event-log.ts";
+import { VERSION } from "../platform/version.ts";
+
+/** How long a collector may take, at the end too: traces are worth no waiting for. */
+const EXPORT_TIMEOUT_MS = 2_000;
+
+/** Clicks of one batch that its span leads back to: more are in the log. */
+const LINKS_MAX = 128;
+
+/** What the service does, as spans. It is there only where somebody collects them. */
+export interface Tracing extends AsyncDisposable {
+  /** A request; `given` is the `traceparent` that it came with, if any. */
+  request(endpoint: string, given: string | null): RequestSpan;
+  /** The same event log, with a span for each append that a sampled request causes. */
+  traced(eventLog: EventLog): EventLog;
+  /** One request to a network; `traceparents`: of what requested each dispatch that it carries. */
+  dispatch(about: TracedDispatch, traceparents: readonly (string | undefined)[]): DispatchSpan;
+}
+
+export interface RequestSpan {
+  /** W3C Trace Context; stored with each event that the request causes. */
+  readonly traceparent: string;
+  end(status: number): void;
+}
+
+export interface TracedDispatch {
+  readonly channel: ChannelName;
+  readonly network: string;
+  readonly mode: DispatchMode;
+}
+
+export interface DispatchSpan {
+  /** `outcomes`: of each dispatch. */
+  end(outcomes: readonly string[]): void;
+}
+
+export interface TracingOptions {
+  /** Base URL of a collector that takes OTLP over HTTP. */
+  readonly endpoint: string;
+  /** Of the traces that begin here, in [0, 1]. */
+  readonly ratio: number;
+}
+
+export function openTracing({ endpoint, ratio }: TracingOptions): Tracing {
+  const exporter = new OTLPTraceExporter({ url: `${endpoint}/v1/traces`, timeoutMillis: EXPORT_TIMEOUT_MS });
+  const provider = new TracerProvider({
+    resource: resourceFromAttributes({ "service.name": "reachlog", "service.version": VERSION }),
+    sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
+    spanProcessors: [new BatchSpanProcessor({ exporter, exportTimeoutMillis: EXPORT_TIMEOUT_MS })],
+  });
+  const tracer = provider.getTracer("reachlog", VERSION);
+
+  const append =
+    (eventLog: EventLog): EventLog["append"] =>
+    (...args) => {
+      const [, newEvents, { traceparent }] = args;
+      if (!isSampled(traceparent)) return eventLog.append(...args);
+      const attributes = { "reachlog.events": newEvents.length, "reachlog.type": newEvents[0]?.type ?? "" };
+      const span = tracer.startSpan("append", { attributes }, below(traceparent));
+      return eventLog.append(...args).then(
+        (appended) => {
+          span.setAttribute("reachlog.position", appended.first).end();
+          return appended;
+        },
+        (fault: unknown) => {
+          failed(span).end();
+          throw fault;
+        },
+      );
+    };
+
+  return {
+    request(endpointName, given) {
+      const attributes = {
+        "http.route": endpointName.replace(/^\S+ /, ""),
+        "http.request.method": endpointName.split(" ", 1)[0] ?? "",
+      };
+      const span = tracer.startSpan(endpointName, { kind: SpanKind.SERVER, attributes }, below(given));
+      return {
+        traceparent: traceparentOf(span.spanContext()),
+        end(status) {
+          span.setAttribute("http.response.status_code", status);
+          (status >= 500 ? failed(span) : span).end();
+        },
+      };
+    },
+    traced: (eventLog) => ({ ...eventLog, append: append(eventLog) }),
+    dispatch({ channel, network, mode }, traceparents) {
+      const sampled = traceparents.filter(isSampled);
+      const [only] = traceparents.length === 1 ? traceparents : [];
+      const links = only === undefined ? sampled.slice(0, LINKS_MAX).flatMap(linkTo) : [];
+      // What nobody asked to follow begins no trace of its own.
+      if (sampled.length === 0) return UNTRACED;
+      const attributes = {
+        "reachlog.channel": channel,
+        "reachlog.network": network,
+        "reachlog.mode": mode,
+        "reachlog.dispatches": traceparents.length,
+      };
+      const span = tracer.startSpan(`dispatch ${channel}`, { kind: SpanKind.CLIENT, attributes, links }, below(only));
+      return {
+        end(outcomes) {
+          span.setAttribute("reachlog.outcome", [...new Set(outcomes)].sort().join(" "));
+          (outcomes.every((outcome) => outcome === "delivered" || outcome === "skipped") ? span : failed(span)).end();
+        },
+      };
+    },
+    async [Symbol.asyncDispose]() {
+      await provider.shutdown().catch(() => {});
+    },
+  };
+}
+
+const UNTRACED: DispatchSpan = { end() {} };
+
+function failed(span: Span): Span {
+  return span.setStatus({ code: SpanStatusCode.ERROR });
+}
+
+function isSampled(traceparent: string | undefined): traceparent is string {
+  return contextOf(traceparent)?.traceFlags === TraceFlags.SAMPLED;
+}
+
+/** Where a span stands below what `traceparent` names; a root where that is nothing. */
+function below(traceparent: string | null | undefined): Context {
+  const parent = contextOf(traceparent);
+  return parent === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, parent);
+}
+
+function linkTo(traceparent: string): Link[] {
+  const context = contextOf(traceparent);
+  return context === undefined ? [] : [{ context }];
+}
+
+const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
+
+function contextOf(traceparent: string | null | undefined): SpanContext | undefined {
+  const [, traceId, spanId, flags] = TRACEPARENT.exec(traceparent ?? "") ?? [];
+  if (traceId === undefined || spanId === undefined || flags === undefined) return undefined;
+  return { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & TraceFlags.SAMPLED, isRemote: true };
+}
+
+function traceparentOf({ traceId, spanId, traceFlags }: SpanContext): string {
+  return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, "0")}`;
+}

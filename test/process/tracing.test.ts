@@ -1,0 +1,66 @@
+// On the process harness.
+import { expect, test } from "bun:test";
+import { exported, openInstallation, stop, until } from "../harness/process.ts";
+import { attributesOf, startCollector } from "../tracing/collector.ts";
+
+const CLICK = {
+  event: "click",
+  domain: "go.example",
+  short_code: "spring",
+  original_url: "https://shop.example/?who=somebody",
+  ip: "192.0.2.77",
+  user_agent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
+};
+const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
+
+test("one click is one trace: from its request to the log, and from there to each network", async () => {
+  await using collector = startCollector();
+  await using world = await openInstallation();
+  const service = await world.serve({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
+  const caller = `00-${TRACE}-00f067aa0ba902b7-01`;
+  const answer = await service.post("/api/tracking/event", CLICK, { traceparent: caller });
+  const pending = async () => {
+    const { channels } = (await (await service.get("/api/health")).json()) as {
+      channels: Record<string, { pending: number }>;
+    };
+    return Object.values(channels).reduce((sum, channel) => sum + channel.pending, 0);
+  };
+  await until(pending, (count) => count === 0);
+  expect(await stop(service)).toBe(0);
+
+  const spans = collector.spans.filter(({ traceId }) => traceId === TRACE);
+  const request = spans.find(({ name }) => name === "POST /api/tracking/event");
+  expect(request?.parentSpanId).toBe("00f067aa0ba902b7");
+  const below = spans.filter(({ parentSpanId }) => parentSpanId === request?.spanId);
+  expect(below.map(({ name }) => name).sort()).toEqual([
+    "append",
+    "dispatch ads",
+    "dispatch chat",
+    "dispatch messaging",
+  ]);
+  expect(spans).toHaveLength(5);
+  const stored = (await exported(world)).find(({ type }) => type === "LinkClicked");
+  const own = `00-${TRACE}-${request?.spanId}-01`;
+  expect([answer.headers.get("traceparent"), stored?.meta["traceparent"]]).toEqual([own, own]);
+  const append = below.find(({ name }) => name === "append");
+  expect(append && attributesOf(append)["reachlog.position"]).toBe(stored?.position as number);
+  // What supervisors ask for makes no spans, and no span holds what somebody sent.
+  expect(collector.spans.some(({ name }) => name.includes("health"))).toBe(false);
+  expect(collector.posted.join().match(/192\.0\.2\.77|somebody|Firefox|go\.example/)).toBeNull();
+});
+
+test("without a collector a trace goes on as it came", async () => {
+  await using world = await openInstallation();
+  const service = await world.serve();
+  const caller = `00-${TRACE}-00f067aa0ba902b7-01`;
+  const answer = await service.post("/api/tracking/event", CLICK, { traceparent: caller });
+  expect(answer.headers.get("traceparent")).toBe(caller);
+});
+
+test("an address of a collector that is none is refused", async () => {
+  await using world = await openInstallation();
+  const child = world.start(["serve"], { OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4318", OTEL_TRACES_SAMPLER_ARG: "2" });
+  const [code, err] = await Promise.all([child.exited, new Response(child.stderr).text()]);
+  expect([code, err]).toEqual([78, expect.stringContaining("OTEL_EXPORTER_OTLP_ENDPOINT")]);
+  expect(err).toContain("OTEL_TRACES_SAMPLER_ARG");
+});

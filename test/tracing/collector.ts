@@ -1,0 +1,50 @@
+/** A span as OTLP writes it in JSON, as far as the tests look at it. */
+export interface CollectedSpan {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+  readonly name: string;
+  readonly kind: number;
+  readonly attributes: readonly { readonly key: string; readonly value: Readonly<Record<string, unknown>> }[];
+  readonly links?: readonly { readonly traceId: string; readonly spanId: string }[];
+  readonly status: { readonly code?: number };
+}
+
+interface Posted {
+  readonly resourceSpans: readonly { readonly scopeSpans: readonly { readonly spans: readonly CollectedSpan[] }[] }[];
+}
+
+export interface Collector extends AsyncDisposable {
+  readonly url: string;
+  readonly spans: readonly CollectedSpan[];
+  /** Whatever was posted, as text. */
+  readonly posted: readonly string[];
+}
+
+/** Takes OTLP over HTTP, as a collector does. */
+export function startCollector(): Collector {
+  const spans: CollectedSpan[] = [];
+  const posted: string[] = [];
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      const text = await request.text();
+      if (new URL(request.url).pathname !== "/v1/traces") return new Response(null, { status: 404 });
+      posted.push(text);
+      for (const { scopeSpans } of (JSON.parse(text) as Posted).resourceSpans)
+        for (const scope of scopeSpans) spans.push(...scope.spans);
+      return Response.json({});
+    },
+  });
+  return {
+    url: `http://127.0.0.1:${server.port}`,
+    spans,
+    posted,
+    [Symbol.asyncDispose]: () => server.stop(true),
+  };
+}
+
+export function attributesOf({ attributes }: CollectedSpan): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
+}
