@@ -205,7 +205,12 @@ export const problems = {
       },
     ),
   logInDoubt: () =>
-    new Problem(503, "log-in-doubt", "Log in doubt", "Whether this was recorded is known after the next start."),
+    new Problem(
+      503,
+      "log-in-doubt",
+      "Log in doubt",
+      "Whether this was recorded is not known yet; sent again with its Idempotency-Key, it is recorded once.",
+    ),
   deliveryInDoubt: (detail: string) => new Problem(504, "delivery-in-doubt", "Delivery in doubt", detail),
 } as const;
 

@@ -24,7 +24,7 @@ export type ErrorKind =
   | "full"
   /** The log was closed, or stopped after a fault. -, 503 */
   | "closed"
-  /** Whether it was recorded is known after the next start. -, 503 */
+  /** Whether it was recorded is not known yet: the next start, or a repeat under its key, tells. -, 503 */
   | "in_doubt"
   /** A network did not answer, or not usably: later it works. 75, 502 */
   | "unavailable"
