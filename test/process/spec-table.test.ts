@@ -226,6 +226,9 @@ describe("the specification's table", () => {
       status: "ok",
       version: expect.any(String),
       log: { position: expect.any(Number) },
+      // Not in the specification, which lets fields be added.
+      instances: [expect.objectContaining({ version: expect.any(String) })],
+      roles: expect.any(Object),
       channels: { ads: channel, chat: channel, messaging: channel },
     });
   });
