@@ -2,7 +2,9 @@
 import { expect, test } from "bun:test";
 import { openDatabase } from "eventstore-lite/postgres";
 import { newDatabase, startPostgres } from "eventstore-lite/test/postgres";
+import { startProxy } from "eventstore-lite/test/proxy";
 import { secret } from "../../src/platform/secret.ts";
+import type { ServiceError } from "../../src/platform/service-error.ts";
 import { postgresSecrets } from "../../src/vault/postgres-secrets.ts";
 import { openSecretStore } from "../../src/vault/secret-store.ts";
 import { openVault } from "../../src/vault/vault.ts";
@@ -109,3 +111,33 @@ test("what is asked of a closed vault is refused as closed", async () => {
   await vault[Symbol.asyncDispose]();
   expect(vault.get("tokens")).rejects.toMatchObject({ code: "closed" });
 });
+
+/** A change takes that many messages on a new connection, and a little less than the rest of them a claim. */
+const MESSAGES = 66;
+
+test("a connection that is cut at any message leaves no change lost, half done, or made after it was refused", async () => {
+  const url = await newDatabase();
+  await using proxy = await startProxy(url);
+  await using store = await openSecretStore({ place: placesIn(proxy.url).keys, master: KEY });
+  await using direct = await openSecretStore({ place: placesIn(url).keys, master: KEY });
+  const outcomeOf = (asked: Promise<unknown>): Promise<string> =>
+    asked.then(
+      () => "done",
+      (fault: unknown) => (fault as ServiceError).kind,
+    );
+  const outcomes = new Set<string>();
+  for (let round = 0; round < 2 * MESSAGES; round++) {
+    let left = round % MESSAGES;
+    proxy.decide(() => (left-- === 0 ? (round < MESSAGES ? "cut" : "cut-behind") : "pass"));
+    const change = store.change(async (secrets) => {
+      for (const name of ["one", "two"]) await secrets.put(`${round}-${name}`, "value", 0);
+    });
+    const outcome = await outcomeOf(change);
+    const claimed = await outcomeOf(store.claim(`${round}`, 10, 0));
+    outcomes.add(outcome);
+    const isThere = { done: [2], full: [0], in_doubt: [0, 2] }[outcome];
+    expect(isThere).toContain((await direct.names(`${round}-`)).length);
+    if (claimed === "done") expect(await direct.isClaimed(`${round}`, 0)).toBe(true);
+  }
+  expect(outcomes).toEqual(new Set(["full", "in_doubt", "done"]));
+}, 60_000);
