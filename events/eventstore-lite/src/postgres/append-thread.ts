@@ -29,8 +29,7 @@ try {
   const onAppended = (position: number) => notifier.notify(position);
   const writer = createWriter({ database, schema, usesServerClock, finishing, onAppended });
 
-  async function answer(request: Request): Promise<Reply> {
-    if (typeof request === "string" || request.kind !== "close") return writer.answer(request);
+  async function close(): Promise<Reply> {
     await Promise.all([notifier.close(), database.close()]);
     port.unref();
     return { kind: "done" };
@@ -38,7 +37,8 @@ try {
 
   let answered = Promise.resolve();
   port.on("message", (request: Request) => {
-    answered = answered.then(async () => port.postMessage(await answer(request)));
+    const answer = typeof request === "object" && request.kind === "close" ? close : writer.begin(request);
+    answered = answered.then(async () => port.postMessage(await answer()));
   });
   port.postMessage({ storeId } satisfies Started);
 } catch (error) {

@@ -8,6 +8,7 @@ import {
   VERDICT_FIELDS,
 } from "../append/messages.ts";
 import type { Finishing } from "../append/finishing.ts";
+import type { BoundedCache } from "../bounded-cache.ts";
 import { canonicalText, createLink } from "../chain.ts";
 
 /** What the database answers to a batch, or to the question what became of it. */
@@ -49,11 +50,18 @@ export interface Settled {
   readonly head: Head | undefined;
 }
 
-/** Makes the chain anew from the answer. Throws {@link OtherHashes}. */
-export function createSettle(): (batch: Batch, finished: FinishedBatch, answer: BatchAnswer | undefined) => Settled {
+/** Makes the chain anew from the answer, and notes the streams' versions. Throws {@link OtherHashes}. */
+export type Settle = (
+  batch: Batch,
+  finished: FinishedBatch,
+  answer: BatchAnswer | undefined,
+  versions: BoundedCache<string, number>,
+) => Settled;
+
+export function createSettle(): Settle {
   const link = createLink();
 
-  return ({ wantsHashes }, { appends, refusals }, answer) => {
+  return ({ wantsHashes }, { appends, refusals }, answer, versions) => {
     const verdicts = answer === undefined ? [] : answer.verdicts.split(" ").map(Number);
     const timeMs = answer?.time_ms ?? 0;
     const hashes: Uint8Array[] = [];
@@ -70,6 +78,7 @@ export function createSettle(): (batch: Batch, finished: FinishedBatch, answer: 
         hash = link(hash, canonicalText(position, stream, version, id, type, timeMs, data, meta));
         hashes.push(hash);
       }
+      versions.set(stream, version);
     }
     if (answer !== undefined && !Buffer.from(hash).equals(answer.head_hash)) {
       throw new OtherHashes(`the database has another hash at position ${position} than this program makes`);

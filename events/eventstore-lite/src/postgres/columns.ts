@@ -4,9 +4,10 @@ import type { ExpectedVersion } from "../store.ts";
 /** A batch as the function `append` takes it (log-1.sql): lists are texts of one entry a line. */
 export interface Columns {
   readonly streams: string;
+  /** An array literal, as `appends`. */
+  readonly floors: string;
   readonly keys: string;
   readonly leases: string;
-  /** An array literal. */
   readonly appends: string;
   readonly digests: string;
   readonly ids: string;
@@ -17,7 +18,8 @@ export interface Columns {
 
 const SEPARATOR = "\n";
 
-export function columnsOf(appends: readonly AppendRequest[]): Columns {
+/** `floorOf`: a version that a stream has at least. */
+export function columnsOf(appends: readonly AppendRequest[], floorOf: (stream: string) => number): Columns {
   const streams = createNames();
   const keys = createNames();
   const leases = createNames();
@@ -33,6 +35,7 @@ export function columnsOf(appends: readonly AppendRequest[]): Columns {
   const [ids, types, datas, metas] = columns.map((column) => column.join(SEPARATOR));
   return {
     streams: streams.text(),
+    floors: `{${streams.names().map(floorOf).join()}}`,
     keys: keys.text(),
     leases: leases.text(),
     appends: `{${numbers.join()}}`,
@@ -53,6 +56,7 @@ function numberOf(expected: ExpectedVersion): number {
 interface Names {
   /** From 1 on; 0 for an empty name. */
   place(name: string): number;
+  names(): readonly string[];
   text(): string;
 }
 
@@ -66,6 +70,7 @@ function createNames(): Names {
       places.set(name, places.size + 1);
       return places.size;
     },
+    names: () => [...places.keys()],
     text: () => [...places.keys()].join(SEPARATOR),
   };
 }

@@ -84,15 +84,15 @@ RETURN floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint;
 
 -- Appends a batch in the order of its appends, of which each gets its own verdict.
 --
--- Lists are texts of one entry a line. `streams`, `keys` and `leases` name each once; `appends` holds six numbers an
--- append: place in `streams`, expected version (-1 any, -2 none, -3 exists), place in `keys`, place in `leases` (0: none),
+-- Lists are texts of one entry a line. `streams`, `keys` and `leases` name each once; `floors` has a version that each of
+-- the streams has at least, so that an index is not read from far below; `appends` holds six numbers an append: place in `streams`, expected version (-1 any, -2 none, -3 exists), place in `keys`, place in `leases` (0: none),
 -- token, number of events. `digests` has a line an append, and the last four one an event.
 --
 -- Verdicts are four numbers each, as append/messages.ts has them. The rest is for the writer to compute the same hashes
 -- again: `base` and `base_hash` are the head before the batch, `head_hash` is that after it.
 CREATE FUNCTION append(
   p_writer uuid, p_seq bigint, p_now bigint, p_known bigint, p_known_hash bytea,
-  p_streams text, p_keys text, p_leases text, p_appends bigint[], p_digests text,
+  p_streams text, p_floors bigint[], p_keys text, p_leases text, p_appends bigint[], p_digests text,
   p_ids text, p_types text, p_datas text, p_metas text,
   OUT time_ms bigint, OUT base bigint, OUT base_hash bytea, OUT verdicts text, OUT head_hash bytea
 )
@@ -164,9 +164,9 @@ BEGIN
   head := base;
   head_hash := base_hash;
 
-  SELECT array_agg(coalesce(
-      (SELECT e.version FROM events e WHERE e.stream = s.name ORDER BY e.version DESC LIMIT 1), 0) ORDER BY s.at)
-    INTO stream_versions FROM unnest(streams) WITH ORDINALITY AS s (name, at);
+  SELECT array_agg((SELECT e.version FROM events e WHERE e.stream = s.name AND e.version >= s.floor
+      ORDER BY e.version DESC LIMIT 1) ORDER BY s.at)
+    INTO stream_versions FROM unnest(streams, p_floors) WITH ORDINALITY AS s (name, floor, at);
   IF p_keys <> '' THEN
     SELECT array_agg(i.digest ORDER BY k.at), array_agg(i.first ORDER BY k.at), array_agg(i.last ORDER BY k.at),
         array_agg(i.version ORDER BY k.at)
@@ -187,6 +187,12 @@ BEGIN
     lease := p_appends[at + 4];
     events := p_appends[at + 6];
     version := stream_versions[stream];
+    IF version IS NULL THEN
+      IF p_floors[stream] > 0 THEN
+        RAISE EXCEPTION 'stream % had version %', streams[stream], p_floors[stream] USING ERRCODE = 'EL001';
+      END IF;
+      version := 0;
+    END IF;
     digest := coalesce(digests[number + 1], '');
     IF key > 0 AND key_firsts[key] IS NOT NULL THEN
       IF key_digests[key] <> '' AND digest <> '' AND key_digests[key] <> digest THEN

@@ -1,16 +1,21 @@
 import { randomUUID } from "node:crypto";
+import { createBoundedCache } from "../bounded-cache.ts";
 import type { Finishing } from "../append/finishing.ts";
 import { decodeBatch, type FaultReply, type Operation, type Reply } from "../append/messages.ts";
-import { type BatchAnswer, createSettle, finishAll, type FinishedBatch, type Head, OtherHashes } from "./batch.ts";
-import { columnsOf } from "./columns.ts";
+import { type BatchAnswer, createSettle, finishAll, type Head, OtherHashes } from "./batch.ts";
+import { type Columns, columnsOf } from "./columns.ts";
 import type { Database } from "./database.ts";
 import { createDoubt, type Outcome } from "./doubt.ts";
 import { faultOf, isUnanswered, isUnsent } from "./errors.ts";
 import { type NowOf, perform } from "./operations.ts";
 
-/** Answers each request with what is durable by then; to be asked for one after the other. */
+/** Answers each request with what is durable by then. */
 export interface Writer {
-  answer(request: string | Exclude<Operation, { kind: "close" }>): Promise<Reply>;
+  /**
+   * Does at once what needs no database, say while that works on the request before; the rest is done by what it answers,
+   * which is to be called once the request before is answered.
+   */
+  begin(request: string | Exclude<Operation, { kind: "close" }>): () => Promise<Reply>;
 }
 
 export interface WriterOptions {
@@ -23,39 +28,49 @@ export interface WriterOptions {
   readonly onAppended: (position: number) => void;
 }
 
+/** Streams whose version is remembered: about 10 MB; of others the database looks further. */
+const STREAMS_CACHED_MAX = 65_536;
+
 export function createWriter(options: WriterOptions): Writer {
   const { database, schema, finishing, onAppended } = options;
   const nowOf: NowOf = (nowMs) => (options.usesServerClock ? null : nowMs);
+  const versions = createBoundedCache<string, number>(STREAMS_CACHED_MAX);
   const send = createSend(database, schema);
   const settle = createSettle();
   /** The last of this log that the writer has seen: a server that does not have it is another one. */
   let known: Head = { position: 0, hash: new Uint8Array() };
   let stoppedBy: string | undefined;
 
-  async function append(text: string): Promise<Reply> {
+  function append(text: string): () => Promise<Reply> {
     const batch = decodeBatch(text);
     const finished = finishAll(batch, finishing);
-    const startedAt = performance.now();
-    const answer = finished.appends.length === 0 ? undefined : await send(finished, nowOf(batch.nowMs), known);
-    const commitMs = performance.now() - startedAt;
-    const { reply, head } = settle(batch, finished, answer);
-    if (head !== undefined) {
-      known = head;
-      onAppended(head.position);
-    }
-    return { ...reply, commitMs };
+    const columns = columnsOf(finished.appends, (stream) => versions.get(stream) ?? 0);
+    return async () => {
+      const startedAt = performance.now();
+      const answer = finished.appends.length === 0 ? undefined : await send(columns, nowOf(batch.nowMs), known);
+      const commitMs = performance.now() - startedAt;
+      const { reply, head } = settle(batch, finished, answer, versions);
+      if (head !== undefined) {
+        known = head;
+        onAppended(head.position);
+      }
+      return { ...reply, commitMs };
+    };
   }
 
   return {
-    async answer(request) {
-      if (stoppedBy !== undefined) return { kind: "fault", fault: "stopped", cause: stoppedBy };
-      try {
-        return await (typeof request === "string" ? append(request) : perform(database, schema, request, nowOf));
-      } catch (error) {
-        const reply = faultReply(error);
-        if (reply.fault === "fatal" || reply.fault === "diverged") stoppedBy = reply.cause;
-        return reply;
-      }
+    begin(request) {
+      const answer = typeof request === "string" ? append(request) : () => perform(database, schema, request, nowOf);
+      return async () => {
+        if (stoppedBy !== undefined) return { kind: "fault", fault: "stopped", cause: stoppedBy };
+        try {
+          return await answer();
+        } catch (error) {
+          const reply = faultReply(error);
+          if (reply.fault === "fatal" || reply.fault === "diverged") stoppedBy = reply.cause;
+          return reply;
+        }
+      };
     },
   };
 }
@@ -76,14 +91,14 @@ function createSend(database: Database, schema: string) {
   const doubt = createDoubt(database, schema, writer);
   let seq = 0;
 
-  return async ({ appends: batch }: FinishedBatch, nowMs: number | null, known: Head): Promise<BatchAnswer> => {
+  return async (columns: Columns, nowMs: number | null, known: Head): Promise<BatchAnswer> => {
     await doubt.settle();
     seq += 1;
-    const { streams, keys, leases, appends, digests, ids, types, datas, metas } = columnsOf(batch);
+    const { streams, floors, keys, leases, appends, digests, ids, types, datas, metas } = columns;
     try {
       const [answer] = await database.run(
         (sql) => sql<BatchAnswer[]>`SELECT * FROM ${sql(schema)}.append(
-          ${writer}, ${seq}, ${nowMs}, ${known.position}, ${known.hash}, ${streams}, ${keys}, ${leases},
+          ${writer}, ${seq}, ${nowMs}, ${known.position}, ${known.hash}, ${streams}, ${floors}, ${keys}, ${leases},
           ${appends}, ${digests}, ${ids}, ${types}, ${datas}, ${metas})`,
       );
       return answer!;
