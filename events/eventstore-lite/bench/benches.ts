@@ -1,10 +1,18 @@
 import { append1000 } from "./append-1000.ts";
 import { append64 } from "./append-64.ts";
+import { append1000Postgres, append64Postgres } from "./append-postgres.ts";
 import type { Benches } from "./command.ts";
 import { peers } from "./peers.ts";
 import { read } from "./read.ts";
 import { verify } from "./verify.ts";
 
-export const storeBenches: Benches = { "append-64": append64, "append-1000": append1000, verify, read };
+export const storeBenches: Benches = {
+  "append-64": append64,
+  "append-1000": append1000,
+  "append-64-postgres": append64Postgres,
+  "append-1000-postgres": append1000Postgres,
+  verify,
+  read,
+};
 
 export const peerBenches: Benches = { peers };

@@ -1,0 +1,51 @@
+/** What a PostgreSQL server can do: one insert a batch, prepared once, over one connection that does nothing else. */
+import { randomBytes } from "node:crypto";
+import postgres from "postgres";
+import type { NewEvent } from "../src/index.ts";
+
+export interface RawConnection extends AsyncDisposable {
+  /** Makes the columns of each batch, and answers what inserts them durably. */
+  prepare(events: readonly NewEvent[], streams: number, rowsPerTransaction: number): () => Promise<void>;
+}
+
+/** Enough that connections insert at positions of their own. */
+const POSITIONS_EACH = 1_000_000_000;
+
+/**
+ * A connection to a table like the log's own, its indexes included, which are made at the first. The turn of the log, its
+ * decisions and its chain are what a raw insert does without.
+ */
+export async function openRawConnection(url: string, schema: string, number: number): Promise<RawConnection> {
+  const sql = postgres(url, { max: 1, onnotice: () => {}, fetch_types: false });
+  await sql`CREATE TABLE IF NOT EXISTS raw (LIKE ${sql(schema)}.events INCLUDING ALL)`;
+  let position = number * POSITIONS_EACH;
+
+  const insert = async (first: number, columns: readonly string[]): Promise<void> => {
+    const [streams, ids, types, datas, metas, hashes] = columns as [string, string, string, string, string, string];
+    await sql`
+      INSERT INTO raw (position, version, time, stream, type, id, data, meta, hash)
+      SELECT ${first}::bigint + at, ${first}::bigint + at, 1, stream, type, id, data, meta, decode(hash, 'hex')
+      FROM unnest(string_to_array(${streams}, E'\n'), string_to_array(${ids}, E'\n'), string_to_array(${types}, E'\n'),
+        string_to_array(${datas}, E'\n'), string_to_array(${metas}, E'\n'), string_to_array(${hashes}, E'\n')
+      ) WITH ORDINALITY AS e (stream, id, type, data, meta, hash, at)`;
+  };
+
+  return {
+    prepare(events, streams, rowsPerTransaction) {
+      const batches = Array.from({ length: Math.ceil(events.length / rowsPerTransaction) }, (_, index) => {
+        const start = index * rowsPerTransaction;
+        const rows = events.slice(start, start + rowsPerTransaction).map(({ id, type, data, meta }, row) => {
+          const stream = `raw-${number}-${row % streams}`;
+          return [stream, id, type, JSON.stringify(data), JSON.stringify(meta), randomBytes(32).toString("hex")];
+        });
+        const first = position;
+        position += rows.length;
+        return { first, columns: rows[0]!.map((_, column) => rows.map((row) => row[column]).join("\n")) };
+      });
+      return async () => {
+        for (const { first, columns } of batches) await insert(first, columns);
+      };
+    },
+    [Symbol.asyncDispose]: () => sql.end(),
+  };
+}
