@@ -2,7 +2,7 @@ import { systemClock } from "../platform/clock.ts";
 import { filesOf, logPlaceOf } from "../service/log-place.ts";
 import { nameOfKey } from "../vault/master-key.ts";
 import { writeBackup } from "./backup/write-backup.ts";
-import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand } from "./command.ts";
+import { absolutePath, Command, configOf, EXIT, JSON_OPTION, type MakeCommand } from "./command.ts";
 import { fileLogOf, openExistingLog } from "./log-session.ts";
 import { startProgress } from "./progress.ts";
 
@@ -20,7 +20,7 @@ The master key is not in it, and nothing in it that is encrypted opens without
 it: keep reachlog.key or REACHLOG_KEY apart from the backups. reachlog restore
 proves a backup and puts it back.`,
     )
-    .argument("<folder>", "a new folder, readable by its owner only; nothing is ever overwritten")
+    .argument("<folder>", "a new folder, readable by its owner only; nothing is ever overwritten", absolutePath)
     .option(...JSON_OPTION)
     .addHelpText(
       "after",

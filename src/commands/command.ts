@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import * as commander from "commander";
 import type * as typed from "@commander-js/extra-typings";
 import { loadConfig, type Config } from "../config/config.ts";
@@ -59,6 +60,11 @@ export function group(name: string, summary: string, commands: readonly MakeComm
 
 /** For `--json`, where the answer is one object. */
 export const JSON_OPTION = ["--json", "answer with one JSON object"] as const;
+
+/** A file or folder as it is typed; what is said of it later, in a log too, names it absolutely. */
+export function absolutePath(text: string): string {
+  return resolve(text);
+}
 
 /** Columns that every terminal has. */
 const HELP_COLUMNS = 80;

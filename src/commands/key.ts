@@ -8,6 +8,7 @@ import { writeKeyFile } from "../vault/key-file.ts";
 import { KEY_BYTES, keyId, parseKey } from "../vault/key.ts";
 import { endRotation, nameOfKey, rotateKey } from "../vault/master-key.ts";
 import {
+  absolutePath,
   Command,
   Option,
   configOf,
@@ -48,7 +49,11 @@ Killed at any moment, both keys are known to what is there, and whatever is run
 next finishes. Sessions of the console end. Backups that were made before open
 with the former key only.`,
     )
-    .option("--keep <file>", "write the former key to a new file, to be kept with the backups made before")
+    .option(
+      "--keep <file>",
+      "write the former key to a new file, to be kept with the backups made before",
+      absolutePath,
+    )
     .addOption(new Option("--end", "on PostgreSQL: let the former key open nothing any more").conflicts("keep"))
     .option(...JSON_OPTION)
     .addHelpText(

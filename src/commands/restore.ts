@@ -10,7 +10,7 @@ import { loadKeyFile } from "../vault/key-file.ts";
 import { parseKey } from "../vault/key.ts";
 import { readManifest, type Manifest } from "./backup/manifest.ts";
 import { place, rehearse } from "./backup/rehearse.ts";
-import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "./command.ts";
+import { absolutePath, Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "./command.ts";
 import { fileLogOf } from "./log-session.ts";
 import { startProgress } from "./progress.ts";
 
@@ -27,7 +27,7 @@ personal data has its keys.
 The master key is not in a backup: give it as the service has it, in REACHLOG_KEY
 or as reachlog.key beside the log. Run it as the service's user.`,
     )
-    .argument("<folder>", "what reachlog backup wrote")
+    .argument("<folder>", "what reachlog backup wrote", absolutePath)
     .option("--rehearse", "only prove it: nothing is restored")
     .option(...JSON_OPTION)
     .addHelpText(

@@ -1,7 +1,7 @@
 // On the memory harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { backup } from "../../src/commands/backup.ts";
 import { measure } from "../../src/commands/backup/copy-file.ts";
 import { MANIFEST, NAMES, readManifest, type BackupFile } from "../../src/commands/backup/manifest.ts";
@@ -9,6 +9,7 @@ import { writeBackup } from "../../src/commands/backup/write-backup.ts";
 import { contacts } from "../../src/commands/contacts.ts";
 import { audit } from "../../src/commands/audit.ts";
 import { forget } from "../../src/commands/forget.ts";
+import { key } from "../../src/commands/key.ts";
 import { recipients } from "../../src/commands/recipients.ts";
 import { restore } from "../../src/commands/restore.ts";
 import { loadConfig } from "../../src/config/config.ts";
@@ -137,6 +138,41 @@ test("whoever is forgotten between the copies of log and keys stays forgotten, a
   await capture(recipients, ["import", list], { env });
   expect(await peopleThere()).toContain("cas");
   expect(await peopleThere()).not.toContain("ann_builds");
+});
+
+describe("a backup that does not come to its end", () => {
+  const files = () => logFiles(world.env["DATABASE_URL"]?.slice("sqlite:".length) ?? "");
+  const attempt = (log: typeof world.store) =>
+    writeBackup(log, files(), folder, { clock: () => NOW }).catch((fault: unknown) => fault);
+  afterEach(() => {
+    expect(readdirSync(world.directory).filter((name) => name.startsWith("backup"))).toEqual([]);
+  });
+
+  test("leaves nothing", async () => {
+    const loadKey = (): never => {
+      throw new Error("no key");
+    };
+    const checkpoints = { ...world.store.checkpoints, loadKey };
+    expect(await attempt({ ...world.store, checkpoints })).toMatchObject({ message: "no key" });
+  });
+
+  test("since the master key was exchanged meanwhile, says so: its halves would want two keys", async () => {
+    world.env["REACHLOG_KEY_NEXT"] = Buffer.alloc(32, 8).toString("base64");
+    const backupAndRotate: typeof world.store.backup = async (...args) => {
+      const copied = await world.store.backup(...args);
+      expect(await world.run(key, "rotate")).toMatchObject({ code: 0 });
+      return copied;
+    };
+    expect(await attempt({ ...world.store, backup: backupAndRotate })).toMatchObject({
+      kind: "busy",
+      message: expect.stringContaining("make it anew"),
+    });
+  });
+});
+
+test("what it says names the folder absolutely", async () => {
+  const { out } = await world.run(backup, relative(process.cwd(), folder), "--json");
+  expect(JSON.parse(out)).toMatchObject({ folder });
 });
 
 describe("nothing is restored, and nothing left behind,", () => {

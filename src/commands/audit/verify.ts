@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { parsePublicKey, SigningKeyRefused } from "eventstore-lite";
 import { readKnownHeads, type Compared } from "../../log/known-heads.ts";
 import { verifyLog, type VerifiedLog } from "../../log/verify-log.ts";
-import { Command, configOf, EXIT, JSON_OPTION, usageError, type MakeCommand } from "../command.ts";
+import { absolutePath, Command, configOf, EXIT, JSON_OPTION, usageError, type MakeCommand } from "../command.ts";
 import { openExistingStoredLog } from "../log-session.ts";
 import { startProgress } from "../progress.ts";
 
@@ -17,7 +17,7 @@ exported earlier: signed by the log's key, of this log, and held by it still.
 Each fault is one sentence with the first position known to be bad; then the exit
 code is 1.`,
     )
-    .option("--head <file>", "what reachlog audit head wrote earlier")
+    .option("--head <file>", "what reachlog audit head wrote earlier", absolutePath)
     .option("--public-key <key>", "that head's key, as a file or in base64, for those who do not have the signing key")
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog audit verify --head /mnt/elsewhere/head-of-monday")

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, renameSync, rmSync, writeSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join } from "node:path";
 import { findLoss, signHead } from "../../log/checkpoint.ts";
 import type { LogFiles } from "../../log/log-files.ts";
 import { isoTime, type Clock } from "../../platform/clock.ts";
@@ -32,9 +32,8 @@ export async function writeBackup(
   folder: string,
   { clock, onProgress }: WriteOptions,
 ): Promise<Manifest> {
-  if (existsSync(folder))
-    throw new ServiceError("conflict", `${resolve(folder)} exists already: nothing is overwritten`);
-  const partial = `${resolve(folder)}.${randomUUID()}.partial`;
+  if (existsSync(folder)) throw new ServiceError("conflict", `${folder} exists already: nothing is overwritten`);
+  const partial = `${folder}.${randomUUID()}.partial`;
   naming(dirname(partial), () => mkdirSync(partial, { mode: 0o700 }));
   try {
     const manifest = await fill(log, files, partial, { clock, ...(onProgress && { onProgress }) });

@@ -10,7 +10,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, resolve } from "node:path";
 import { commaList, given } from "../../config/environment.ts";
 import { configurationError, createReport } from "../../config/error.ts";
 import { readTokenLines, readTokens, type ApiToken } from "../../config/tokens.ts";
@@ -21,7 +21,8 @@ const OWNER_ONLY = 0o600;
 const OWNER_ENTERS = 0o700;
 
 export function tokensFileOf({ env }: Terminal): string | undefined {
-  return given(env, "API_TOKENS_FILE");
+  const file = given(env, "API_TOKENS_FILE");
+  return file === undefined ? undefined : resolve(file);
 }
 
 /** In one piece, and behind a line that an editor left without an end. The folder is made where it is missing. */
