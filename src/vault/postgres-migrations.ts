@@ -7,7 +7,8 @@ export const SCHEMA = "reachlog_vault";
  * What is emptied or deleted here stays in dead rows until they are vacuumed, and in the write-ahead log, on standbys and
  * in backups for as long as those are kept: encrypted with the data key of then, which only the master key of then opens.
  * So the rows are vacuumed soon; KEYS_DATABASE_URL takes the keys of personal data to a database whose backups are short-lived;
- * and whoever exchanges the master key and destroys the former one has destroyed all that was deleted before.
+ * and whoever exchanges the master key and destroys the former one has destroyed all that was deleted before, but for
+ * copies of the time in which both were good: these hold both.
  */
 export const MIGRATIONS: readonly string[] = [
   `
