@@ -4,6 +4,7 @@ import { openDatabase } from "eventstore-lite/postgres";
 import { startPostgres, type PostgresServer } from "eventstore-lite/test/postgres";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import {
+  authorize,
   ended,
   exported,
   kill,
@@ -18,12 +19,12 @@ const server = startPostgres();
 const KEY = { REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64") };
 
 /** Instances of one log on a server. */
-async function openInstances(count: number, on?: PostgresServer) {
+async function openInstances(count: number, on?: PostgresServer, more: Record<string, string> = {}) {
   const stack = new AsyncDisposableStack();
   const world = stack.use(await openInstallation());
   // One channel is enough, and the others take a message a second.
   const others = { CHAT_WEBHOOK_URL: "", TELEGRAM_BOT_TOKEN: "", TELEGRAM_CHAT_ID: "" };
-  Object.assign(world.env, KEY, others, { DATABASE_URL: await (on ?? (await server)).newDatabase() });
+  Object.assign(world.env, KEY, others, more, { DATABASE_URL: await (on ?? (await server)).newDatabase() });
   const services = await Promise.all(Array.from({ length: count }, () => world.serve()));
   return { world, services, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
@@ -77,7 +78,7 @@ test("instances share one log: all see what each records, and a rebuild finds no
     );
   }
   expect((await world.command("audit", "verify")).code).toBe(0);
-}, 60_000);
+});
 
 test("an instance that is killed takes nothing with it, and the others go on", async () => {
   await using instances = await openInstances(2);
@@ -96,7 +97,7 @@ test("an instance that is killed takes nothing with it, and the others go on", a
   const clicks = (await exported(instances.world)).filter(({ type }) => type === "LinkClicked");
   expect(clicks).toHaveLength(40);
   expect(acknowledged.size).toBe(40);
-}, 60_000);
+});
 
 test("while the server is away nothing is recorded and all else goes on; it comes back by itself", async () => {
   await using away = await startPostgres();
@@ -140,7 +141,60 @@ test("while the server is away nothing is recorded and all else goes on; it come
   const clicks = (await exported(world)).filter(({ type }) => type === "LinkClicked");
   expect(clicks.map(({ id }) => id)).toEqual([before.id, after.id]);
   expect(await Promise.all(services.map(stop))).toEqual([0, 0]);
-}, 120_000);
+});
+
+test("a run that is asked for at two instances with one key is one run, and both are answered alike", async () => {
+  await using instances = await openInstances(2);
+  const { world, services } = instances;
+  const [one, two] = services as [Running, Running];
+  const file = world.file("people.csv", "username,basis\nada_builds,opt_in\n");
+  expect((await world.command("recipients", "import", file)).code).toBe(0);
+  expect((await authorize(one, world.sandbox)).answer.status).toBe(200);
+  // The other one knows of it.
+  await until(
+    async () => ((await (await two.get("/social/health")).json()) as { authorized: boolean }).authorized,
+    (authorized) => authorized,
+  );
+  const headers = { "idempotency-key": "2026-03-01", prefer: "wait=60" };
+  const answers = await Promise.all([one, two, one, two].map(({ post }) => post("/social/run", {}, headers)));
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  const bodies = await Promise.all(answers.map((answer) => answer.text()));
+  expect(new Set(bodies).size).toBe(1);
+  const types = (await exported(world)).map(({ type }) => type);
+  expect(types.filter((type) => type === "RunStarted" || type === "DirectMessageAttempted")).toHaveLength(2);
+});
+
+test("tokens that are guessed at both instances are counted together", async () => {
+  await using instances = await openInstances(2);
+  const guess = async ({ post }: Running) =>
+    (await post("/api/messaging", { text: "x" }, { authorization: "Bearer not-a-token-of-anybody" })).status;
+  const statuses: number[] = [];
+  for (let n = 0; n < 12; n++) statuses.push(await guess(instances.services[n % 2]!));
+  expect(statuses).toEqual([...Array.from({ length: 10 }, () => 401), 429, 429]);
+});
+
+test("the keys of personal data may be in a database of their own", async () => {
+  await using instances = await openInstances(1, undefined, {
+    KEYS_DATABASE_URL: await (await server).newDatabase(),
+  });
+  const { world, services } = instances;
+  await click(services[0]!);
+  const [clicked] = (await exported(world)).filter(({ type }) => type === "LinkClicked");
+  expect(clicked?.data["user_agent"]).toBe(CLICK.user_agent);
+  expect(await storesIn(world.env["KEYS_DATABASE_URL"] ?? "")).toEqual(["keys"]);
+  expect(await storesIn(world.env["DATABASE_URL"] ?? "")).toEqual(["vault"]);
+});
+
+/** Of which sets of secrets there are any. */
+async function storesIn(url: string): Promise<readonly string[]> {
+  const database = openDatabase({ url, connections: 1, name: "test" });
+  try {
+    const rows = await database.run((sql) => sql<{ store: string }[]>`SELECT store FROM reachlog_vault.data_keys`);
+    return rows.map(({ store }) => store);
+  } finally {
+    await database.close();
+  }
+}
 
 test("another daily limit beside an instance that lives is refused, and both are named", async () => {
   await using instances = await openInstances(1);
@@ -149,7 +203,7 @@ test("another daily limit beside an instance that lives is refused, and both are
   expect(code).toBe(78);
   expect(err).toContain("DAILY_LIMIT is 50 at http://127.0.0.1:");
   expect(err).toContain(`and 100 at ${services[0]?.url}`);
-}, 60_000);
+});
 
 test("a server that is not there, or does not serve us, is said in a sentence without the password", async () => {
   await using world = await openInstallation();
@@ -158,11 +212,14 @@ test("a server that is not there, or does not serve us, is said in a sentence wi
   url.pathname = "/no_such_database";
   const refused = await ended(world.start(["serve"], { ...KEY, DATABASE_URL: url.href }));
   expect([refused.code, refused.err]).toEqual([78, expect.stringContaining("does not serve us: database")]);
+  const latin = await latinDatabase(await (await server).newDatabase());
+  const unusable = await ended(world.start(["serve"], { ...KEY, DATABASE_URL: latin }));
+  expect([unusable.code, unusable.err]).toEqual([78, expect.stringContaining("encoding is SQL_ASCII")]);
   url.port = "1";
   const nobody = await ended(world.start(["stats"], { ...KEY, DATABASE_URL: url.href }));
   expect([nobody.code, nobody.err]).toEqual([75, expect.stringContaining("does not answer")]);
   expect(refused.err + nobody.err).not.toContain("hunter2");
-}, 60_000);
+});
 
 test("a server that lost events ends whoever has read them, and no start goes on unasked", async () => {
   await using instances = await openInstances(1);
@@ -182,7 +239,7 @@ test("a server that lost events ends whoever has read them, and no start goes on
   expect(await stop(await world.serve())).toBe(0);
   const types = (await exported(world)).map(({ type }) => type);
   expect(types.filter((type) => type === "LogLossAccepted")).toHaveLength(1);
-}, 60_000);
+});
 
 /** Takes all events from a position on from the log, which no program of ours can. */
 async function lose(url: string, from: number): Promise<void> {
@@ -195,4 +252,15 @@ async function lose(url: string, from: number): Promise<void> {
   } finally {
     await database.close();
   }
+}
+
+/** The URL of a database, on the server of another one, in which not all texts can be kept. */
+async function latinDatabase(beside: string): Promise<string> {
+  const database = openDatabase({ url: beside, connections: 1, name: "test" });
+  try {
+    await database.run((sql) => sql`CREATE DATABASE latin TEMPLATE template0 ENCODING 'SQL_ASCII'`);
+  } finally {
+    await database.close();
+  }
+  return new URL("/latin", beside).href;
 }
