@@ -7,16 +7,31 @@ interface About<Label extends string> {
   readonly labelNames?: readonly Label[];
 }
 
-/** A figure that is looked up whenever somebody asks, and costs nothing else. */
+/**
+ * A figure that is looked up whenever somebody asks, and costs nothing else. What cannot be looked up, say because the log
+ * is out of reach, is no number then: the other figures are wanted all the more.
+ */
 export function lookUp(registry: Registry, name: string, help: string, read: () => number | Promise<number>): void {
-  lookUpEach(registry, { name, help }, async (gauge) => gauge.set(await read()));
+  const readOrNot = async (): Promise<number> => read();
+  const collect = async (gauge: Gauge): Promise<void> => gauge.set(await readOrNot().catch(() => Number.NaN));
+  lookUpEach(registry, { name, help }, collect);
 }
 
-/** The same of figures with labels, which `collect` sets. */
+/** The same of figures with labels, which `collect` sets: there are none where it cannot. */
 export function lookUpEach<Label extends string>(
   registry: Registry,
   about: About<Label>,
   collect: (gauge: Gauge<Label>) => void | Promise<void>,
 ): void {
-  const gauge: Gauge<Label> = new Gauge({ ...about, registers: [registry], collect: () => collect(gauge) });
+  const gauge: Gauge<Label> = new Gauge({
+    ...about,
+    registers: [registry],
+    async collect() {
+      try {
+        await collect(gauge);
+      } catch {
+        gauge.reset();
+      }
+    },
+  });
 }

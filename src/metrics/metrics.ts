@@ -1,9 +1,11 @@
 import { Registry } from "prom-client";
+import type { Delivery } from "../delivery/delivery.ts";
 import type { DispatchMetrics } from "../delivery/dispatch.ts";
 import type { Projector } from "../projector/projector.ts";
 import { createAppendMetrics, type AppendMetrics } from "./appends.ts";
 import { observeChannels, type ChannelSources } from "./channels.ts";
 import { createDispatchMetrics } from "./dispatches.ts";
+import { observeInstances, type InstanceSources } from "./instances.ts";
 import { observeLog, type LogSources } from "./log.ts";
 import { observeOutreach, type OutreachSources } from "./outreach.ts";
 import { observeProcess } from "./process.ts";
@@ -20,8 +22,9 @@ export interface Metrics {
   text(): Promise<string>;
 }
 
-export interface Observed extends ChannelSources, LogSources, OutreachSources {
+export interface Observed extends ChannelSources, InstanceSources, LogSources, OutreachSources {
   readonly projector: Projector;
+  readonly delivery: Pick<Delivery, "configured" | "circuit">;
   readonly version: string;
   /** Of the log; undefined: it is on a database server. */
   readonly file: string | undefined;
@@ -37,6 +40,7 @@ export function createMetrics(): Metrics {
     countAnswer: createAnswerCount(registry),
     observe(parts) {
       observeChannels(registry, parts);
+      observeInstances(registry, parts);
       observeLog(registry, parts);
       observeOutreach(registry, parts);
       observeProcess(registry, parts.version, parts.file);

@@ -84,7 +84,8 @@ export function appDeps(served: Served): AppDeps {
   const { store } = eventLog;
   const quota = dailyQuota(config, projector, clock);
   const file = config.log.kind === "sqlite" ? config.log.file : undefined;
-  metrics.observe({ store, projector, delivery, quota, load, clock, version: VERSION, file });
+  const shared = { instances: () => instances.live, awaySince, roles: () => holdersOf(eventLog).catch(() => ({})) };
+  metrics.observe({ ...shared, store, projector, delivery, quota, load, clock, version: VERSION, file });
   const verifier = createLogVerifier({ eventLog, checkpoints, clock, logger, announce: served.announce });
   const live = { awaySince, circuit: delivery.circuit, verification: () => verifier.progress };
   return {
@@ -128,9 +129,7 @@ export function appDeps(served: Served): AppDeps {
         states: createUsedStates(vault, clock),
       }),
     version: VERSION,
-    instances: () => instances.live,
-    awaySince,
-    roles: () => holdersOf(eventLog).catch(() => ({})),
+    ...shared,
     clock,
     makeId,
     logger,

@@ -123,6 +123,40 @@ test("the day's quota, the account and the run are figures", async () => {
   expect(valueOf(after, "reachlog_runs_ended_total", { reason: "completed" })).toBe(0);
 });
 
+test("who serves the log, and has which role, are figures", async () => {
+  await using world = await openApp({ channels: ["chat"] });
+  const [own] = world.deps.instances();
+  const take = (name: string, holder = "another") => world.store.leases.acquire(name, { holder, ttlMs: 60_000 });
+  await take("dispatcher-chat", own?.id);
+  await take("retention");
+  const samples = await samplesOf(world);
+  const held = samples.filter(({ name }) => name === "reachlog_role_held");
+  expect(held.map(({ labels, value }) => [labels["role"], value])).toEqual([
+    ["dispatcher-chat", 1],
+    ["retention", 0],
+    ["signed-heads", 0],
+  ]);
+  expect([valueOf(samples, "reachlog_instances"), valueOf(samples, "reachlog_log_away_seconds")]).toEqual([1, 0]);
+});
+
+test("while the log is out of reach the figures that need it are missing, and no others", async () => {
+  const away = async () => Promise.reject(new Error("out of reach"));
+  await using world = await openApp({
+    store: (store) => ({ ...store, head: away, leases: { ...store.leases, list: away } }),
+  });
+  const response = await ask(world.app, "/metrics", { token: TOKEN });
+  const text = await response.text();
+  expect(response.status).toBe(200);
+  expect(text).toContain("\nreachlog_log_position Nan\n");
+  expect(text).not.toContain("\nreachlog_role_held{");
+  expect(text).toContain("\nreachlog_quota_limit 100\n");
+});
+
+test("for how long the log has been out of reach is a figure", async () => {
+  await using world = await openApp({ awaySince: Date.parse("2026-03-01T07:58:30.000Z") });
+  expect(valueOf(await samplesOf(world), "reachlog_log_away_seconds")).toBe(90);
+});
+
 test("no figure holds what somebody sent", async () => {
   await using world = await openApp();
   await post(world.app, "/api/tracking/event", { ...GOOD["/api/tracking/event"], short_code: "a-secret-code" });

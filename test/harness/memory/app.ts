@@ -215,16 +215,9 @@ function wire({
   const account = given.account?.({ eventLog, projector, clock });
   const metrics = createMetrics();
   const load = createLoadShedding();
-  metrics.observe({
-    store: eventLog.store,
-    projector,
-    delivery,
-    quota,
-    load,
-    clock,
-    version: "1.2.3",
-    file: tmpdir(),
-  });
+  const shared = { instances: () => [INSTANCE], awaySince: () => given.awaySince, roles: () => holdersOf(eventLog) };
+  const observed = { ...shared, projector, delivery, quota, load, clock };
+  metrics.observe({ ...observed, store: eventLog.store, version: "1.2.3", file: tmpdir() });
   const verifier = createLogVerifier({
     eventLog,
     checkpoints,
@@ -274,9 +267,7 @@ function wire({
     quota,
     account: account && createAccount(account),
     version: "1.2.3",
-    instances: () => [INSTANCE],
-    awaySince: () => given.awaySince,
-    roles: () => holdersOf(eventLog),
+    ...shared,
     clock,
     makeId: randomId,
     logger: log,
