@@ -94,6 +94,25 @@ test("each credential that the drop-in hands out is one that it loads", () => {
   expect([...text.matchAll(/_FILE=%d\/(\w+)$/gm)].map(([, name]) => name)).toEqual(loaded);
 });
 
+test("the nightly backup is made and proved by commands that there are, and where the unit may write", () => {
+  const unit = read("deploy/reachlog-backup.service");
+  const named = [...unit.matchAll(/reachlog (\w+) "\$\$made"((?: --\w+)*)/g)].map(([, name = "", options = ""]) => [
+    name,
+    options.trim(),
+  ]);
+  expect(named).toEqual([
+    ["backup", ""],
+    ["restore", "--rehearse"],
+  ]);
+  const help = named.map(([name = "", option = ""]) => {
+    const { stdout } = Bun.spawnSync([process.execPath, join(ROOT, "src/main.ts"), name, "--help"]);
+    return stdout.toString().includes(`Usage: reachlog ${name}`) && stdout.toString().includes(option);
+  });
+  expect(help).toEqual([true, true]);
+  const folder = /^Environment=BACKUPS=(.*)$/m.exec(unit)?.[1] ?? "none";
+  expect(/^ReadWritePaths=(.*)$/m.exec(unit)?.[1]?.split(" ")).toContain(folder);
+});
+
 test("each secret of the containers is one that they are given", () => {
   const { services, secrets } = Bun.YAML.parse(read("deploy/compose.yaml")) as {
     services: { reachlog: { environment: Record<string, string>; secrets: string[] } };
