@@ -108,8 +108,8 @@ export class LogDiverged extends StoreError {
 }
 
 /**
- * Whether the events are durable is unknown until the log is read. A store on SQLite stops: only opening the log anew
- * tells. One on PostgreSQL goes on once its server answers.
+ * Whether the events are durable is unknown until the log is opened anew and read. A store on SQLite stops; one on
+ * PostgreSQL was closed while its server was away.
  */
 export class AppendInDoubt extends StoreError {
   override readonly name = "AppendInDoubt";

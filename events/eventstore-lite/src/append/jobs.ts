@@ -1,4 +1,3 @@
-import { StoreClosed } from "../errors.ts";
 import type { Limits } from "../limits.ts";
 import type { Appended, Lease } from "../store.ts";
 import { encodeBatch, type Operation, type Request } from "./messages.ts";
@@ -20,6 +19,10 @@ export interface OperationJob {
 }
 
 export type Job = AppendJob | OperationJob;
+
+export function isClosing(job: Job): boolean {
+  return job.kind === "operation" && job.operation.kind === "close";
+}
 
 /** What a job counts for against the limits of the queue. */
 export interface Weight {
@@ -69,10 +72,10 @@ export interface Waiting {
   /** Takes what goes into the next request. */
   next(): Job[];
   /**
-   * Refuses all with {@link StoreClosed}. A closing stays where it is, when `keepsClosing`: it goes out behind what was
-   * sent, so that the store is not closed before all of that is settled.
+   * Refuses all. A closing stays where it is, when `keepsClosing`: it goes out behind what was sent, so that the store is
+   * not closed before all of that is settled. Answers what was refused.
    */
-  drop(keepsClosing: boolean): void;
+  drop(error: Error, keepsClosing: boolean): readonly Job[];
 }
 
 export function createWaiting(limits: BatchLimits): Waiting {
@@ -90,12 +93,13 @@ export function createWaiting(limits: BatchLimits): Waiting {
       for (const job of taken) events -= weightOf(job).events;
       return taken;
     },
-    drop(keepsClosing) {
-      const isKept = (job: Job): boolean => keepsClosing && job.kind === "operation" && job.operation.kind === "close";
+    drop(error, keepsClosing) {
+      const isKept = (job: Job): boolean => keepsClosing && isClosing(job);
       const dropped = jobs.filter((job) => !isKept(job));
       jobs = jobs.filter(isKept);
       events = 0;
-      for (const job of dropped) job.reject(new StoreClosed());
+      for (const job of dropped) job.reject(error);
+      return dropped;
     },
   };
 }

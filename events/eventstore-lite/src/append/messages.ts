@@ -5,7 +5,7 @@ import type { ExpectedVersion, Lease, Snapshot } from "../store.ts";
  * - `full`: nothing was written; works again once there is room.
  * - `busy`: another process held the write lock for longer than the busy time-out; nothing was written.
  * - `unavailable`: the database server is away; nothing was written.
- * - `in-doubt`: it went away before it answered, and stays away; the writer finds out before it writes again.
+ * - `in-doubt`: it went away before it answered, and was not back when the store was closed.
  * - `fatal`: whether it was written is unknown, or the database is damaged. Never retried: after a failed
  *   fsync the kernel may report the next one as good although the bytes are lost.
  * - `diverged`: the log is not the one that was written to before.
@@ -38,6 +38,13 @@ export type Reply = BatchReply | FaultReply | { readonly kind: "done"; readonly 
 export interface Notice {
   readonly kind: "notice";
   readonly position: number;
+}
+
+/** The same: the database went away before it answered, or is back. Meanwhile nothing that is sent would be answered. */
+export interface AwayNotice {
+  readonly kind: "away";
+  /** Undefined: it is back. */
+  readonly cause: string | undefined;
 }
 
 export interface FaultReply {

@@ -1,4 +1,4 @@
-import { AppendInDoubt, StoreClosed, StoreOverloaded } from "../errors.ts";
+import { AppendInDoubt, StoreClosed, StoreOverloaded, StoreUnavailable } from "../errors.ts";
 import type { Limits } from "../limits.ts";
 import type { Appended, Commit, Lease } from "../store.ts";
 import {
@@ -6,11 +6,12 @@ import {
   createWaiting,
   encodeJobs,
   type Job,
+  isClosing,
   type OperationJob,
   type Weight,
   weightOf,
 } from "./jobs.ts";
-import type { Operation, Reply, Request } from "./messages.ts";
+import type { AwayNotice, Operation, Reply, Request } from "./messages.ts";
 import type { PreparedAppend } from "./prepare.ts";
 import { type DurableBatch, errorOf, settleBatch } from "./settle.ts";
 
@@ -41,6 +42,8 @@ export interface Queue {
   append(append: PreparedAppend): Promise<Appended>;
   perform(operation: Operation): Promise<Lease | undefined>;
   onReply(reply: Reply): void;
+  /** What was sent stays without an answer for now, and whatever else is asked is refused meanwhile. */
+  onAway(notice: AwayNotice): void;
   /** The thread is gone: what was sent to it is in doubt. */
   onCrash(error: Error): void;
   /** Accepts nothing more, settles what was accepted, closes the writer's connection. */
@@ -55,13 +58,18 @@ export function createQueue({ limits, clock, send, isFollowed, onDurable, onComm
   const load = createLoad(limits);
   let state: "open" | "closed" | "crashed" = "open";
   let pumpScheduled = false;
+  let away: StoreUnavailable | undefined;
 
   const maySend = (): boolean =>
     !waiting.isEmpty() &&
-    (sent.length === 0 || (sent.length < REQUESTS_SENT_MAX && waiting.events() >= AHEAD_EVENTS_MIN));
+    (sent.length === 0 ||
+      // Nothing else than a closing waits then: whoever finds out what became of a batch gives up for it.
+      away !== undefined ||
+      (sent.length < REQUESTS_SENT_MAX && waiting.events() >= AHEAD_EVENTS_MIN));
 
   function enqueue(job: Job): void {
     if (state !== "open") throw new StoreClosed();
+    if (away !== undefined && !isClosing(job)) throw away;
     load.take(weightOf(job));
     waiting.add(job);
     if (pumpScheduled || !maySend()) return;
@@ -97,7 +105,7 @@ export function createQueue({ limits, clock, send, isFollowed, onDurable, onComm
     if (!isFatal) return;
     if (state === "open") state = "closed";
     failure.resolve(error);
-    waiting.drop(state !== "crashed");
+    waiting.drop(new StoreClosed(), state !== "crashed");
     pump();
   }
 
@@ -111,6 +119,11 @@ export function createQueue({ limits, clock, send, isFollowed, onDurable, onComm
       // First the next request, so that the thread works on it while the callers are answered.
       pump();
       settle(jobs, reply);
+    },
+    onAway({ cause }) {
+      away = cause === undefined ? undefined : new StoreUnavailable(new Error(cause));
+      if (away === undefined) return;
+      for (const job of waiting.drop(away, true)) load.giveBack(weightOf(job));
     },
     onCrash(error) {
       state = "crashed";

@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { StoreBusy, StoreUnusable } from "../errors.ts";
-import type { Notice, Reply, Request } from "./messages.ts";
+import type { AwayNotice, Notice, Reply, Request } from "./messages.ts";
 
 /** The thread's first message: it can write to the log, or cannot. */
 export type Started = { readonly storeId: string } | { readonly refused: string; readonly isBusy: boolean };
@@ -17,6 +17,7 @@ export interface ThreadListener {
   onReply(reply: Reply): void;
   /** Another process appended. */
   onNotice(notice: Notice): void;
+  onAway?(notice: AwayNotice): void;
   /** The thread died; its last requests stay without reply. */
   onCrash(error: Error): void;
 }
@@ -42,8 +43,9 @@ export async function startThread(
     throw new StoreUnusable(`${log}: ${started.refused}`);
   }
   let terminated = false;
-  worker.on("message", (message: Reply | Notice) => {
+  worker.on("message", (message: Reply | Notice | AwayNotice) => {
     if (message.kind === "notice") listener.onNotice(message);
+    else if (message.kind === "away") listener.onAway?.(message);
     else listener.onReply(message);
   });
   worker.on("error", (error: Error) => listener.onCrash(error));

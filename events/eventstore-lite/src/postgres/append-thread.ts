@@ -2,7 +2,7 @@
 // stops the event loop of the thread that serves requests. Started by open.ts.
 import { parentPort, workerData } from "node:worker_threads";
 import { createFinishing, loadFinish } from "../append/finishing.ts";
-import type { Reply, Request } from "../append/messages.ts";
+import type { AwayNotice, Reply, Request } from "../append/messages.ts";
 import type { Started } from "../append/start-thread.ts";
 import { openDatabase } from "./database.ts";
 import { createNotifier } from "./notifications.ts";
@@ -26,18 +26,29 @@ try {
   const finishing = createFinishing(await loadFinish(finish), eventBytesMax);
   const database = openDatabase({ url, connections: 1, name: "eventstore-lite writer" });
   const notifier = createNotifier(url, storeId);
-  const onAppended = (position: number) => notifier.notify(position);
-  const writer = createWriter({ database, schema, usesServerClock, finishing, onAppended });
+  const closing = new AbortController();
+  const writer = createWriter({
+    database,
+    schema,
+    usesServerClock,
+    finishing,
+    onAppended: (position) => notifier.notify(position),
+    onAway: (cause) => port.postMessage({ kind: "away", cause } satisfies AwayNotice),
+    closing: closing.signal,
+  });
 
-  async function close(): Promise<Reply> {
-    await Promise.all([notifier.close(), database.close()]);
-    port.unref();
-    return { kind: "done" };
+  function close(): () => Promise<Reply> {
+    closing.abort();
+    return async () => {
+      await Promise.all([notifier.close(), database.close()]);
+      port.unref();
+      return { kind: "done" };
+    };
   }
 
   let answered = Promise.resolve();
   port.on("message", (request: Request) => {
-    const answer = typeof request === "object" && request.kind === "close" ? close : writer.begin(request);
+    const answer = typeof request === "object" && request.kind === "close" ? close() : writer.begin(request);
     answered = answered.then(async () => port.postMessage(await answer()));
   });
   port.postMessage({ storeId } satisfies Started);

@@ -6,46 +6,46 @@ import type { Database } from "./database.ts";
 const RESOLVE_MS_MAX = 1_000;
 /** Between two attempts to find out. */
 const RESOLVE_PAUSE_MS = 50;
-/** So long the callers of a batch wait to hear what became of it; then they hear that nobody knows yet. */
-const DOUBT_MS_MAX = 10_000;
 
 /** What became of a batch: its answer; undefined: it is not in the log, and never will be. */
 export type Outcome = BatchAnswer | undefined;
 
 /** Finds out what became of the batch that was sent last, when its answer is lost. */
 export interface Doubt {
-  /** Throws when the database does not tell in time: then it is asked again before the next batch. */
+  /** Asks until the database tells. Throws once `closing` aborts. */
   resolve(seq: number): Promise<Outcome>;
-  /** What is left from before, if anything. Throws while the database is away. */
-  settle(): Promise<void>;
 }
 
-export function createDoubt(database: Database, schema: string, writer: string): Doubt {
-  let unresolved: number | undefined;
+export interface DoubtOptions {
+  readonly database: Database;
+  readonly schema: string;
+  /** Why nobody tells yet; undefined: somebody did. */
+  readonly onAway: (cause: string | undefined) => void;
+  readonly closing: AbortSignal;
+}
 
+export function createDoubt(writer: string, { database, schema, onAway, closing }: DoubtOptions): Doubt {
   async function ask(seq: number): Promise<Outcome> {
-    unresolved = seq;
     const [row] = await database.run(
       (sql) => sql<BatchAnswer[]>`SELECT * FROM ${sql(schema)}.resolve(${writer}, ${seq})`,
       RESOLVE_MS_MAX,
     );
-    unresolved = undefined;
     return row?.time_ms === null ? undefined : row;
   }
 
   return {
-    async settle() {
-      if (unresolved !== undefined) await ask(unresolved);
-    },
     async resolve(seq) {
-      const endsAt = performance.now() + DOUBT_MS_MAX;
-      for (;;) {
+      for (let isAway = false; ;) {
         try {
-          return await ask(seq);
+          const outcome = await ask(seq);
+          if (isAway) onAway(undefined);
+          return outcome;
         } catch (error) {
-          if (performance.now() >= endsAt) throw error;
+          if (closing.aborted) throw error;
+          if (!isAway) onAway(error instanceof Error ? error.message : String(error));
+          isAway = true;
         }
-        await delay(RESOLVE_PAUSE_MS);
+        await delay(RESOLVE_PAUSE_MS, undefined, { signal: closing }).catch(() => undefined);
       }
     },
   };

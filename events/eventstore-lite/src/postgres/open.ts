@@ -74,6 +74,7 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
   const thread = await startThread(new URL("./append-thread.ts", import.meta.url), schema, threadOptions, {
     onReply: (reply) => queue.onReply(reply),
     onNotice: ({ position }) => live.onOthers(position),
+    onAway: (notice) => queue.onAway(notice),
     onCrash: (error) => queue.onCrash(error),
   });
   opening.defer(() => thread.terminate());

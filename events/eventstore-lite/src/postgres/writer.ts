@@ -4,8 +4,7 @@ import type { Finishing } from "../append/finishing.ts";
 import { decodeBatch, type FaultReply, type Operation, type Reply } from "../append/messages.ts";
 import { type BatchAnswer, createSettle, finishAll, type Head, OtherHashes } from "./batch.ts";
 import { type Columns, columnsOf } from "./columns.ts";
-import type { Database } from "./database.ts";
-import { createDoubt, type Outcome } from "./doubt.ts";
+import { createDoubt, type DoubtOptions, type Outcome } from "./doubt.ts";
 import { faultOf, isUnanswered, isUnsent } from "./errors.ts";
 import { type NowOf, perform } from "./operations.ts";
 
@@ -18,9 +17,7 @@ export interface Writer {
   begin(request: string | Exclude<Operation, { kind: "close" }>): () => Promise<Reply>;
 }
 
-export interface WriterOptions {
-  readonly database: Database;
-  readonly schema: string;
+export interface WriterOptions extends DoubtOptions {
   readonly finishing: Finishing;
   /** Leases expire, and events are recorded, by the database's clock and not by that of whoever asks. */
   readonly usesServerClock: boolean;
@@ -35,7 +32,7 @@ export function createWriter(options: WriterOptions): Writer {
   const { database, schema, finishing, onAppended } = options;
   const nowOf: NowOf = (nowMs) => (options.usesServerClock ? null : nowMs);
   const versions = createBoundedCache<string, number>(STREAMS_CACHED_MAX);
-  const send = createSend(database, schema);
+  const send = createSend(options);
   const settle = createSettle();
   /** The last of this log that the writer has seen: a server that does not have it is another one. */
   let known: Head = { position: 0, hash: new Uint8Array() };
@@ -75,7 +72,7 @@ export function createWriter(options: WriterOptions): Writer {
   };
 }
 
-/** What became of a batch is not known yet. */
+/** What became of a batch was not known when the store was closed. */
 class InDoubt extends Error {
   override readonly name = "InDoubt";
 }
@@ -86,13 +83,13 @@ class NotAppended extends Error {
 }
 
 /** Sends a batch; once it is answered, or another connection was asked what became of it, the answer is the truth. */
-function createSend(database: Database, schema: string) {
+function createSend(options: DoubtOptions) {
+  const { database, schema } = options;
   const writer = randomUUID();
-  const doubt = createDoubt(database, schema, writer);
+  const doubt = createDoubt(writer, options);
   let seq = 0;
 
   return async (columns: Columns, nowMs: number | null, known: Head): Promise<BatchAnswer> => {
-    await doubt.settle();
     seq += 1;
     const { streams, floors, keys, leases, appends, digests, ids, types, datas, metas } = columns;
     try {

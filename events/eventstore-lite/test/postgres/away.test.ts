@@ -1,9 +1,16 @@
 import { expect, test } from "bun:test";
-import { LogDiverged, openPostgresStore, StoreOverloaded, StoreUnavailable, VersionConflict } from "eventstore-lite";
+import {
+  AppendInDoubt,
+  LogDiverged,
+  openPostgresStore,
+  StoreOverloaded,
+  StoreUnavailable,
+  VersionConflict,
+} from "eventstore-lite";
 import postgres from "postgres";
 import { newEvent, newEvents, refusalOf, take } from "../../src/contract/events.ts";
-import { startProxy } from "./proxy.ts";
-import { newDatabase, startPostgres } from "./server.ts";
+import { type Proxy, startProxy } from "./proxy.ts";
+import { newDatabase, type PostgresServer, startPostgres } from "./server.ts";
 
 test("while the server is away appends and reads fail and say so, and all works again once it is back", async () => {
   await using server = await startPostgres();
@@ -24,6 +31,49 @@ test("while the server is away appends and reads fail and say so, and all works 
   expect((await take(store.read())).map(({ type }) => type)).toEqual(["Tested", "Later"]);
   // Whoever followed goes on where it stopped.
   expect((await followed).map(({ type }) => type)).toEqual(["Tested", "Later"]);
+});
+
+/** Makes the server go away between a batch and its answer. */
+async function stopBeforeAnswer(server: PostgresServer, proxy: Proxy): Promise<void> {
+  const answered = Promise.withResolvers<void>();
+  proxy.decide(({ application, from, type }) => {
+    if (application !== "eventstore-lite writer" || from !== "server") return "pass";
+    // DataRow: the batch is decided, and durable soon after.
+    if (type === "D") answered.resolve();
+    return type === "D" || type === "C" || type === "Z" ? "lose" : "pass";
+  });
+  await answered.promise;
+  await server.stop("fast");
+  proxy.decide(() => "pass");
+}
+
+test("an append whose answer the server did not live to give is answered by the next one, all others are refused meanwhile", async () => {
+  await using server = await startPostgres();
+  await using proxy = await startProxy(await server.newDatabase());
+  await using store = await openPostgresStore({ url: proxy.url });
+  await store.append("a", [newEvent()]);
+  const pending = store.append("a", [newEvent("Pending")]);
+  await stopBeforeAnswer(server, proxy);
+  // The first of them may still wait behind it; it is refused as well.
+  for (let count = 0; count < 3; count += 1) {
+    expect(await refusalOf(store.append("a", [newEvent("Refused")]))).toBeInstanceOf(StoreUnavailable);
+  }
+  await server.start();
+  expect(await pending).toMatchObject({ first: 2, version: 2, repeated: false });
+  expect(await store.append("a", [newEvent("Later")], { expected: 2 })).toMatchObject({ first: 3 });
+  expect((await take(store.read())).map(({ type }) => type)).toEqual(["Tested", "Pending", "Later"]);
+});
+
+test("an append is in doubt when the store is closed before anybody could tell", async () => {
+  await using server = await startPostgres();
+  await using proxy = await startProxy(await server.newDatabase());
+  const store = await openPostgresStore({ url: proxy.url });
+  await store.append("a", [newEvent()]);
+  const pending = refusalOf(store.append("a", [newEvent("Pending")]));
+  await stopBeforeAnswer(server, proxy);
+  expect(await refusalOf(store.append("a", [newEvent()]))).toBeInstanceOf(StoreUnavailable);
+  await store[Symbol.asyncDispose]();
+  expect(await pending).toBeInstanceOf(AppendInDoubt);
 });
 
 test("a connection that a network loses without a word is given up, and the append is found out", async () => {

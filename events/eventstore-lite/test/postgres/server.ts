@@ -111,7 +111,7 @@ export async function startPostgres({ durable = false, settings = {} }: ServerOp
 }
 
 /** Waits until nobody holds its input any more, however whoever did so has died; then ends the server and removes the files. */
-const KEEPER = `cat; read -r pid <"$0/data/postmaster.pid" 2>/dev/null && kill -QUIT "$pid"
+const KEEPER = `cat; read -r pid 2>/dev/null <"$0/data/postmaster.pid" && kill -QUIT "$pid"
   while [ -n "$pid" ] && kill -0 "$pid" 2>/dev/null; do sleep 0.05; done; rm -rf "$0"`;
 
 const INITDB = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions"];
