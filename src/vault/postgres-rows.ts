@@ -1,12 +1,5 @@
+import type { Ask } from "./postgres-ask.ts";
 import type { Encrypted, SecretChanges, SecretDatabase, SecretRow, SecretRows, WrappedKey } from "./secret-database.ts";
-
-/** Asks the server, with the name of the set of secrets as $1. */
-export type Ask = <Row>(query: string, ...parameters: (string | number | Uint8Array | null)[]) => Promise<Answer<Row>>;
-
-export interface Answer<Row> extends ReadonlyArray<Row> {
-  /** Rows that were answered or changed. */
-  readonly count: number;
-}
 
 /** Until the transaction ends, nobody else counts it up. Answers the revision of before. */
 export async function countUp(ask: Ask): Promise<number> {

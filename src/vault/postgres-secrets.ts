@@ -1,19 +1,12 @@
-import {
-  isLost,
-  isUnanswered,
-  migrate,
-  openDatabase,
-  sqlState,
-  type Database,
-  type TransactionSql,
-} from "eventstore-lite/postgres";
+import { migrate, openDatabase, type Database } from "eventstore-lite/postgres";
 import { reaching } from "../log/reaching.ts";
 import type { Secret } from "../platform/secret.ts";
 import { createSerialQueue } from "../platform/serial-queue.ts";
-import { ServiceError } from "../platform/service-error.ts";
+import { askOver, faultOf, type Ask } from "./postgres-ask.ts";
 import { MIGRATIONS, SCHEMA } from "./postgres-migrations.ts";
-import { changesIn, claimsIn, countUp, readRevision, rowsIn, type Answer, type Ask } from "./postgres-rows.ts";
-import type { SecretChanges, SecretDatabase, SecretPlace } from "./secret-database.ts";
+import { changesIn, claimsIn, countUp, readRevision, rowsIn } from "./postgres-rows.ts";
+import { transact, type Scope } from "./postgres-transaction.ts";
+import type { SecretDatabase, SecretPlace } from "./secret-database.ts";
 
 /** A database on a server, and which set of secrets in it. */
 export interface PostgresPlace {
@@ -52,23 +45,11 @@ async function openSecrets(url: Secret, store: string, name: string): Promise<Se
     await database.close();
     throw fault;
   }
-  return databaseIn(database, store, name);
+  return databaseIn(database, { store, name });
 }
 
-/** All secrets may be encrypted anew in one change: 60 µs each. */
-const CHANGE_MS_MAX = 300_000;
-
-const PREPARED = { prepare: true };
-
-/** Over one connection, or in one transaction. */
-function askOver(sql: Pick<TransactionSql, "unsafe">, store: string): Ask {
-  return async <Row>(query: string, ...parameters: readonly unknown[]) => {
-    const answer = await sql.unsafe(query, [store, ...parameters] as never[], PREPARED);
-    return answer as unknown as Answer<Row>;
-  };
-}
-
-function databaseIn(database: Database, store: string, name: string): SecretDatabase {
+function databaseIn(database: Database, scope: Scope): SecretDatabase {
+  const { store, name } = scope;
   // One change of this process at a time: the others would wait in the server, and have all connections.
   const oneByOne = createSerialQueue();
   /** How often this process itself has counted the revision up. */
@@ -80,68 +61,20 @@ function databaseIn(database: Database, store: string, name: string): SecretData
       throw faultOf(fault, name);
     }
   };
-  const transact = async <Result>(work: (rows: SecretChanges) => Promise<Result>): Promise<Result> => {
-    let isCommitting = false;
-    /** The driver fails outside of all promises when something is sent over a connection that is gone. */
-    let isGone = false;
-    const change = async (sql: TransactionSql): Promise<{ readonly result: Result }> => {
-      const send = askOver(sql, store);
-      const within: Ask = async (query, ...parameters) => {
-        if (isGone) throw away(name);
-        try {
-          return await send(query, ...parameters);
-        } catch (fault) {
-          isGone ||= isLost(fault);
-          throw faultOf(fault, name);
-        }
-      };
-      try {
-        const revision = (await countUp(within)) - own;
-        const result = await work({ ...rowsIn(within), ...changesIn(within), revision: async () => revision });
-        isCommitting = true;
-        return { result };
-      } catch (fault) {
-        // It would send a rollback; that the connection is gone ends the transaction by itself.
-        if (isGone) return new Promise<never>(() => {});
-        throw fault;
-      }
-    };
-    try {
-      const { result } = await database.run((sql) => sql.begin(change), CHANGE_MS_MAX);
-      own += 1;
-      return result;
-    } catch (fault) {
-      isGone ||= isLost(fault);
-      if (!isCommitting || !isUnanswered(fault)) throw faultOf(fault, name);
-      throw new ServiceError("in_doubt", `${name}: whether a change was stored is not known`, { cause: fault });
-    }
+  const change: SecretDatabase["transact"] = async (work) => {
+    const result = await transact(database, scope, async (within) => {
+      const revision = (await countUp(within)) - own;
+      return work({ ...rowsIn(within), ...changesIn(within), revision: async () => revision });
+    });
+    own += 1;
+    return result;
   };
   return {
     name,
     ...rowsIn(ask),
     revision: async () => (await readRevision(ask)) - own,
     ...claimsIn(ask),
-    transact: (work) => oneByOne(() => transact(work)),
+    transact: (work) => oneByOne(() => change(work)),
     [Symbol.asyncDispose]: () => oneByOne(() => database.close()),
   };
-}
-
-// https://www.postgresql.org/docs/current/errcodes-appendix.html
-const LOCK_NOT_AVAILABLE = "55P03";
-const QUERY_CANCELED = "57014";
-const DISK_FULL = "53100";
-const READ_ONLY = "25006";
-
-/** What the server's answer, or that there is none, means to whoever asked: nothing was changed, but what is claimed may be. */
-function faultOf(fault: unknown, name: string): unknown {
-  const state = sqlState(fault) ?? "";
-  const cause = { cause: fault };
-  if ([LOCK_NOT_AVAILABLE, QUERY_CANCELED].includes(state))
-    return new ServiceError("busy", `${name} is being changed by another instance`, cause);
-  if ([DISK_FULL, READ_ONLY].includes(state)) return new ServiceError("full", `${name} cannot be written now`, cause);
-  return isLost(fault) ? away(name, cause) : fault;
-}
-
-function away(name: string, options?: ErrorOptions): ServiceError {
-  return new ServiceError("full", `${name} does not answer`, options);
 }

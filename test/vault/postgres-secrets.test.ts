@@ -141,3 +141,21 @@ test("a connection that is cut at any message leaves no change lost, half done, 
   }
   expect(outcomes).toEqual(new Set(["full", "in_doubt", "done"]));
 }, 60_000);
+
+test("a change whose connection the network lost without a word ends, and the next one is made", async () => {
+  const url = await newDatabase();
+  await using proxy = await startProxy(url);
+  await using store = await openSecretStore({ place: placesIn(proxy.url).keys, master: KEY });
+  await store.put("before", "value", 0);
+  // The server's answer to the first query in the transaction, and all behind it.
+  let answers = 0;
+  proxy.decide(({ from, type }) => {
+    if (from === "server" && type === "Z") answers += 1;
+    return answers > 1 ? "lose" : "pass";
+  });
+  const fault: unknown = await store.put("during", "value", 0).catch((refused: unknown) => refused);
+  expect(fault).toMatchObject({ kind: "full" });
+  proxy.decide(() => "pass");
+  expect(await store.put("after", "value", 0)).toBe(true);
+  expect(await store.names("")).toEqual(["after", "before"]);
+}, 30_000);

@@ -1,0 +1,40 @@
+import { isLost, sqlState, type TransactionSql } from "eventstore-lite/postgres";
+import { ServiceError } from "../platform/service-error.ts";
+
+/** Asks the server, with the name of the set of secrets as $1. */
+export type Ask = <Row>(query: string, ...parameters: (string | number | Uint8Array | null)[]) => Promise<Answer<Row>>;
+
+export interface Answer<Row> extends ReadonlyArray<Row> {
+  /** Rows that were answered or changed. */
+  readonly count: number;
+}
+
+const PREPARED = { prepare: true };
+
+/** Over one connection, or in one transaction. */
+export function askOver(sql: Pick<TransactionSql, "unsafe">, store: string): Ask {
+  return async <Row>(query: string, ...parameters: readonly unknown[]) => {
+    const answer = await sql.unsafe(query, [store, ...parameters] as never[], PREPARED);
+    return answer as unknown as Answer<Row>;
+  };
+}
+
+// https://www.postgresql.org/docs/current/errcodes-appendix.html
+const LOCK_NOT_AVAILABLE = "55P03";
+const QUERY_CANCELED = "57014";
+const DISK_FULL = "53100";
+const READ_ONLY = "25006";
+
+/** What the server's answer, or that there is none, means to whoever asked: nothing was changed, but what is claimed may be. */
+export function faultOf(fault: unknown, name: string): unknown {
+  const state = sqlState(fault) ?? "";
+  const cause = { cause: fault };
+  if ([LOCK_NOT_AVAILABLE, QUERY_CANCELED].includes(state))
+    return new ServiceError("busy", `${name} is being changed by another instance`, cause);
+  if ([DISK_FULL, READ_ONLY].includes(state)) return new ServiceError("full", `${name} cannot be written now`, cause);
+  return isLost(fault) ? away(name, cause) : fault;
+}
+
+export function away(name: string, options?: ErrorOptions): ServiceError {
+  return new ServiceError("full", `${name} does not answer`, options);
+}

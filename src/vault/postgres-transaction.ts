@@ -1,0 +1,83 @@
+import { isLost, isUnanswered, type Database, type TransactionSql } from "eventstore-lite/postgres";
+import { ServiceError } from "../platform/service-error.ts";
+import { askOver, away, faultOf, type Ask } from "./postgres-ask.ts";
+
+/** All secrets may be encrypted anew in one change, 60 µs each; each of its queries is answered in time, or it ends. */
+const CHANGE_MS_MAX = 3_600_000;
+
+/** The server ends what takes longer than five seconds, unless the network has lost it without a word. */
+const ANSWER_MS_MAX = 6_000;
+
+/** In which set of secrets, and how messages call it. */
+export interface Scope {
+  readonly store: string;
+  readonly name: string;
+}
+
+/**
+ * All that `work` asks, or nothing of it. Throws what `work` throws, and a ServiceError where the server cannot do it
+ * (busy, full), or did not say whether it has committed (in_doubt).
+ */
+export async function transact<Result>(
+  database: Database,
+  { store, name }: Scope,
+  work: (ask: Ask) => Promise<Result>,
+): Promise<Result> {
+  let isCommitting = false;
+  /** The driver fails outside of all promises when something is sent over a connection that is gone. */
+  let isGone = false;
+  const watchdog = createWatchdog(ANSWER_MS_MAX);
+  const within = async (sql: TransactionSql): Promise<{ readonly result: Result }> => {
+    watchdog.answered();
+    const send = askOver(sql, store);
+    const ask: Ask = async (query, ...parameters) => {
+      if (isGone) throw away(name);
+      watchdog.asked();
+      try {
+        return await send(query, ...parameters);
+      } catch (fault) {
+        isGone ||= isLost(fault);
+        throw faultOf(fault, name);
+      } finally {
+        watchdog.answered();
+      }
+    };
+    try {
+      const result = await work(ask);
+      isCommitting = true;
+      watchdog.asked();
+      return { result };
+    } catch (fault) {
+      // It would send a rollback; that the connection is gone ends the transaction by itself.
+      if (isGone) return new Promise<never>(() => {});
+      throw fault;
+    }
+  };
+  watchdog.asked();
+  try {
+    const done = await database.run((sql) => Promise.race([sql.begin(within), watchdog.silence]), CHANGE_MS_MAX);
+    return done.result;
+  } catch (fault) {
+    isGone ||= isLost(fault);
+    if (!isCommitting || !isUnanswered(fault)) throw faultOf(fault, name);
+    throw new ServiceError("in_doubt", `${name}: whether a change was stored is not known`, { cause: fault });
+  } finally {
+    watchdog.stop();
+  }
+}
+
+/** Rejects once the server has said nothing for so long while it was asked something. */
+function createWatchdog(ms: number) {
+  const { promise: silence, reject } = Promise.withResolvers<never>();
+  let pending = 0;
+  let timer: NodeJS.Timeout | undefined;
+  const watch = (): void => {
+    clearTimeout(timer);
+    if (pending > 0) timer = setTimeout(() => reject(Object.assign(new Error("no answer"), { code: "ETIMEDOUT" })), ms);
+  };
+  const count = (more: number) => (): void => {
+    pending += more;
+    watch();
+  };
+  return { silence, asked: count(1), answered: count(-1), stop: count(-Infinity) };
+}
