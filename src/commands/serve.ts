@@ -29,8 +29,9 @@ log's personal data, or without the vault after the master key was exchanged.`,
       "after",
       `
 Exit codes: 0 stopped, 1 a file or a port could not be had, 70 the log failed
-(start again), 75 another service owns the log or there is no room (try later),
-78 the configuration is wrong, or the log is not what its checkpoint knew.`,
+(start again), 75 another service owns the log, there is no room, or its server
+does not answer (try later), 78 the configuration is wrong or not that of the
+instances that run, or the log is not what its checkpoint knew.`,
     )
     .action(
       exit(async ({ acceptLoss, acceptLostKeys }) => {

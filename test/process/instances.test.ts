@@ -140,6 +140,11 @@ test("while the server is away nothing is recorded and all else goes on; it come
   );
   const clicks = (await exported(world)).filter(({ type }) => type === "LinkClicked");
   expect(clicks.map(({ id }) => id)).toEqual([before.id, after.id]);
+  // Whoever dispatches lost its lease meanwhile, or somebody else has it now.
+  await until(
+    async () => world.sandbox.meta.events.total,
+    (total) => total === 2,
+  );
   expect(await Promise.all(services.map(stop))).toEqual([0, 0]);
 });
 
