@@ -53,7 +53,7 @@ async function restoreBackup(terminal: Terminal, folder: string, only: boolean, 
   const master = masterOf(config, files);
   if (!only) {
     refuseExisting(files);
-    mkdirSync(dirname(files.log), { recursive: true });
+    for (const file of [files.log, files.keys]) mkdirSync(dirname(file), { recursive: true });
   }
   const manifest = await prove(terminal, folder, master, only ? tmpdir() : dirname(files.log), log.position);
   if (!only) await place(folder, manifest, files, master);

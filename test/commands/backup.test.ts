@@ -111,6 +111,15 @@ test("restored elsewhere, it is the same log with all that belongs to it, as a c
   expect(existsSync(logFiles(place.file("data/reachlog.sqlite")).checkpoint)).toBe(true);
 });
 
+test("where the keys are kept elsewhere, they are restored there, also where no folder is yet", async () => {
+  await made();
+  env["KEYS_FILE"] = place.file("elsewhere/keys.sqlite");
+  expect(await restored()).toMatchObject({ code: 0 });
+  expect(existsSync(place.file("elsewhere/keys.sqlite"))).toBe(true);
+  expect(readdirSync(place.file("data"))).not.toContain("reachlog.keys.sqlite");
+  expect(await peopleThere()).toEqual(["ann_builds", "bob"]);
+});
+
 test("a rehearsal proves it and puts nothing anywhere", async () => {
   await made();
   const { code, out } = await restored("--rehearse", "--json");
