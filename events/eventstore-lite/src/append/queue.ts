@@ -8,12 +8,13 @@ import {
   type Job,
   isClosing,
   type OperationJob,
+  type Waiting,
   type Weight,
   weightOf,
 } from "./jobs.ts";
 import type { AwayNotice, Operation, Reply, Request } from "./messages.ts";
 import type { PreparedAppend } from "./prepare.ts";
-import { type DurableBatch, errorOf, settleBatch } from "./settle.ts";
+import { countEvents, type DurableBatch, errorOf, settleBatch } from "./settle.ts";
 
 /**
  * Requests on their way to the writer thread at once: one that it works on, and a large one that is ready when it is
@@ -60,12 +61,8 @@ export function createQueue({ limits, clock, send, isFollowed, onDurable, onComm
   let pumpScheduled = false;
   let away: StoreUnavailable | undefined;
 
-  const maySend = (): boolean =>
-    !waiting.isEmpty() &&
-    (sent.length === 0 ||
-      // Nothing else than a closing waits then: whoever finds out what became of a batch gives up for it.
-      away !== undefined ||
-      (sent.length < REQUESTS_SENT_MAX && waiting.events() >= AHEAD_EVENTS_MIN));
+  // While the database is away nothing else than a closing waits: whoever finds out what became of a batch gives up for it.
+  const maySend = (): boolean => !waiting.isEmpty() && (away !== undefined || isWorthSending(sent.length, waiting));
 
   function enqueue(job: Job): void {
     if (state !== "open") throw new StoreClosed();
@@ -75,13 +72,11 @@ export function createQueue({ limits, clock, send, isFollowed, onDurable, onComm
     if (pumpScheduled || !maySend()) return;
     pumpScheduled = true;
     // After the callers that are ready to append by now, so that they share the transaction.
-    queueMicrotask(() => {
-      pumpScheduled = false;
-      pump();
-    });
+    queueMicrotask(pump);
   }
 
   function pump(): void {
+    pumpScheduled = false;
     while (maySend()) {
       const jobs = waiting.next();
       sent.push(jobs);
@@ -94,7 +89,7 @@ export function createQueue({ limits, clock, send, isFollowed, onDurable, onComm
     if (reply.kind === "batch") {
       const batch = settleBatch(jobs as AppendJob[], reply);
       onDurable(batch);
-      onCommit({ events: batch.appends.reduce((sum, { append }) => sum + append.count, 0), ms: reply.commitMs });
+      onCommit({ events: countEvents(batch), ms: reply.commitMs });
     } else if (reply.kind === "done") for (const job of jobs as OperationJob[]) job.resolve(reply.lease);
     else fail(jobs, errorOf(reply), reply.fault === "fatal" || reply.fault === "diverged");
   }
@@ -122,24 +117,25 @@ export function createQueue({ limits, clock, send, isFollowed, onDurable, onComm
     },
     onAway({ cause }) {
       away = cause === undefined ? undefined : new StoreUnavailable(new Error(cause));
-      if (away === undefined) return;
-      for (const job of waiting.drop(away, true)) load.giveBack(weightOf(job));
+      if (away !== undefined) for (const job of waiting.drop(away, true)) load.giveBack(weightOf(job));
     },
     onCrash(error) {
       state = "crashed";
       fail(sent.splice(0).flat(), new AppendInDoubt(error), true);
     },
-    close() {
-      return new Promise((resolve) => {
+    close: () =>
+      new Promise((resolve) => {
         // Closed is closed, also when the last checkpoint fails: the next start makes up for it.
-        const done = () => resolve();
-        if (state === "crashed") return done();
+        if (state === "crashed") return resolve();
         state = "open";
-        enqueue({ kind: "operation", operation: { kind: "close" }, resolve: done, reject: done });
+        enqueue({ kind: "operation", operation: { kind: "close" }, resolve: () => resolve(), reject: () => resolve() });
         state = "closed";
-      });
-    },
+      }),
   };
+}
+
+function isWorthSending(requestsSent: number, waiting: Waiting): boolean {
+  return requestsSent === 0 || (requestsSent < REQUESTS_SENT_MAX && waiting.events() >= AHEAD_EVENTS_MIN);
 }
 
 /** How much is accepted and not settled yet. */

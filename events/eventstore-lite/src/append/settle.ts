@@ -33,6 +33,10 @@ export interface DurableBatch {
   readonly appends: readonly { readonly append: PreparedAppend; readonly appended: Appended }[];
 }
 
+export function countEvents({ appends }: DurableBatch): number {
+  return appends.reduce((sum, { append }) => sum + append.count, 0);
+}
+
 /** Gives each append of a batch its own verdict, and returns what is new in the log. */
 export function settleBatch(
   jobs: readonly AppendJob[],
