@@ -54,10 +54,12 @@ function warned(detail: string | undefined): Finding[] {
 
 async function checkFiles(config: Config): Promise<Finding[]> {
   const { store, secrets } = logPlaceOf(config);
-  if (!(await store.isThere())) {
-    return [{ what: "log", ok: true, detail: `${store.name} is not there yet; the first start makes it` }];
-  }
+  const reached = await finding("log", async () =>
+    (await store.isThere()) ? "" : `${store.name} is not there yet; the first start makes it`,
+  );
+  if (reached.detail !== "") return [reached];
   return [
+    ...(await store.warnings()).flatMap((detail) => warned(detail)),
     await finding("log", () => checkLog(config)),
     await finding("vault", async () => {
       if (!(await secrets.vault.isThere())) return "not there yet; the first start makes it";

@@ -12,6 +12,8 @@ export interface StorePlace {
   /** As errors name it. */
   readonly name: string;
   isThere(): Promise<boolean>;
+  /** What there keeps less than it says, as sentences for the operator. */
+  warnings(): Promise<readonly string[]>;
   /** Opens the log, or makes it. Throws what the store throws. */
   open(options?: OpenStoreOptions): Promise<EventStore<Event>>;
 }
@@ -33,6 +35,7 @@ export function sqliteStore(file: string): StorePlace {
   return {
     name: file,
     isThere: async () => existsSync(file),
+    warnings: async () => [],
     open({ owner, ...options } = {}) {
       mkdirSync(dirname(file), { recursive: true });
       return openSqliteStore<Event>({
@@ -53,20 +56,37 @@ export interface PostgresPlace {
 export function postgresStore({ url, shown }: PostgresPlace): StorePlace {
   return {
     name: shown,
-    isThere: () =>
-      reaching(shown, async () => {
-        const database = openDatabase({ url: url.reveal(), connections: 1, name: "reachlog" });
-        try {
-          const [row] = await database.run(
-            (sql) => sql<{ there: boolean }[]>`SELECT to_regclass('eventstore.info') IS NOT NULL AS there`,
-          );
-          return row?.there === true;
-        } finally {
-          await database.close();
-        }
-      }),
+    async isThere() {
+      const rows = await reaching(shown, () => askOnce<{ there: boolean }>(url, IS_THERE));
+      return rows[0]?.there === true;
+    },
+    async warnings() {
+      const off = await reaching(shown, () => askOnce<{ name: keyof typeof LOSES }>(url, ARE_OFF));
+      return off.map(({ name }) => `${shown}: ${name} is off there: ${LOSES[name]}`);
+    },
     open: (options = {}) => reaching(shown, () => openPostgresStore<Event>({ url: url.reveal(), ...given(options) })),
   };
+}
+
+/** Settings of a server without which what was acknowledged may not be there after a crash. */
+const LOSES = {
+  fsync: "when its machine fails, what was acknowledged may be lost, and the database with it",
+  full_page_writes: "when its machine fails, the database may be damaged",
+  synchronous_commit: "when it fails, what was acknowledged last may be lost",
+} as const;
+
+const ARE_OFF = `SELECT name FROM pg_settings WHERE setting = 'off' AND name IN ('${Object.keys(LOSES).join("', '")}')`;
+
+const IS_THERE = "SELECT to_regclass('eventstore.info') IS NOT NULL AS there";
+
+/** On a connection for this question alone. */
+async function askOnce<Row extends object>(url: Secret, query: string): Promise<readonly Row[]> {
+  const database = openDatabase({ url: url.reveal(), connections: 1, name: "reachlog" });
+  try {
+    return await database.run((sql) => sql.unsafe<Row[]>(query));
+  } finally {
+    await database.close();
+  }
 }
 
 /** An engine takes an option that is left out for another one than one that is undefined. */

@@ -34,6 +34,7 @@ import { openAccount } from "./account.ts";
 import { appDeps } from "./app-deps.ts";
 import { logChanges } from "./log-changes.ts";
 import { connectNetworks } from "./networks.ts";
+import { logPlaceOf } from "./log-place.ts";
 import { openLog, openStoredLog, type StoredLog } from "./open.ts";
 import { outreachContext } from "./outreach.ts";
 import { ownInstance } from "./own-instance.ts";
@@ -172,6 +173,7 @@ async function openState(
   if (isFormerGiven) {
     logger.warn("REACHLOG_KEY holds the former key, which opens everything until the new one is put in its place");
   }
+  for (const warning of await logPlaceOf(config).store.warnings()) logger.warn(warning);
   const joining = { store, elapsedMs: () => performance.now(), sleep, logger };
   const instances = stack.use(isAlone ? aloneAs(own) : await joinInstances(joining, own));
   const measured = metrics.appends.measured(createEventLog(store, makeId));

@@ -145,6 +145,8 @@ test("while the server is away nothing is recorded and all else goes on; it come
     async () => world.sandbox.meta.events.total,
     (total) => total === 2,
   );
+  // It forgets with its machine, as it was told for the sake of speed.
+  expect(one.log()).toContain("fsync is off there: when its machine fails, what was acknowledged may be lost");
   expect(await Promise.all(services.map(stop))).toEqual([0, 0]);
 });
 
@@ -221,6 +223,8 @@ test("a server that is not there, or does not serve us, is said in a sentence wi
   const unusable = await ended(world.start(["serve"], { ...KEY, DATABASE_URL: latin }));
   expect([unusable.code, unusable.err]).toEqual([78, expect.stringContaining("encoding is SQL_ASCII")]);
   url.port = "1";
+  const examined = await ended(world.start(["doctor"], { ...KEY, DATABASE_URL: url.href }));
+  expect([examined.code, examined.out]).toEqual([1, expect.stringContaining("WRONG log: postgres://127.0.0.1:1/")]);
   const nobody = await ended(world.start(["stats"], { ...KEY, DATABASE_URL: url.href }));
   expect([nobody.code, nobody.err]).toEqual([75, expect.stringContaining("does not answer")]);
   expect(refused.err + nobody.err).not.toContain("hunter2");
