@@ -5,6 +5,7 @@
  */
 import { dirname, join, resolve } from "node:path";
 import { configOf } from "../src/commands/command.ts";
+import type { Config } from "../src/config/config.ts";
 import type { LogConfig } from "../src/config/log.ts";
 import { settings } from "../src/config/schema.ts";
 import { loadEnvFile } from "../src/platform/env-file.ts";
@@ -33,13 +34,14 @@ function flags(): readonly string[] {
   const folders = foldersOf(config.log);
   const net = [
     `${host.includes(":") ? `[${host}]` : host}${port === 0 ? "" : `:${port}`}`,
-    ...[...outboundUrls(config), ...databasesOf(config.log)].map(hostOf),
+    ...[...outboundUrls(config), ...databasesOf(config.log), ...collectorOf(config)].map(hostOf),
   ];
   return [
     "--allow-env",
     `--allow-net=${net.join()}`,
     `--allow-read=${[...read, ...folders].join()}`,
-    ...(folders.length === 0 ? [] : [`--allow-write=${folders.join()}`]),
+    // How full the disk of the log is: one of the figures.
+    ...(folders.length === 0 ? [] : [`--allow-write=${folders.join()}`, "--allow-sys=statfs"]),
   ];
 }
 
@@ -59,6 +61,10 @@ function foldersOf(log: LogConfig): readonly string[] {
 
 function databasesOf(log: LogConfig): readonly string[] {
   return log.kind === "sqlite" ? [] : [log, log.keys].map(({ url }) => url.reveal());
+}
+
+function collectorOf({ tracing }: Config): readonly string[] {
+  return tracing === undefined ? [] : [tracing.endpoint];
 }
 
 function hostOf(url: string): string {

@@ -74,6 +74,8 @@ test("on Deno, with its permissions and settings in .env: a click, its dispatche
   const service = await untilListening(start(folder, serveTask()));
   using _ended = { [Symbol.dispose]: () => service.process.kill("SIGKILL") };
 
+  const figures = await (await service.get("/metrics", { headers: { authorization: BEARER.authorization } })).text();
+  expect(figures).toMatch(/^reachlog_disk_available_bytes \d+$/m);
   const stream = await service.get("/events?from=1", { headers: { authorization: BEARER.authorization } });
   await authorize(service, world.sandbox);
   expect((await service.post("/api/tracking/event", CLICK, BEARER)).status).toBe(202);
