@@ -91,6 +91,11 @@ test("on Deno, with its permissions and settings in .env: a click, its dispatche
     for (const [, type = ""] of chunk.matchAll(/"type":"(\w+)"/g)) types.add(type);
     if (types.has("LinkClicked") && types.has("RunFinished")) break;
   }
+  // Its reader has left.
+  await until(
+    async () => (await service.get("/metrics", { headers: BEARER })).text(),
+    (metrics) => metrics.includes("\nreachlog_event_streams 0\n"),
+  );
   expect(await stop(service)).toBe(0);
   expect(service.log()).not.toContain('"level":"error"');
 });
