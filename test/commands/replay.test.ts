@@ -122,6 +122,7 @@ describe("an interrupted rebuild", () => {
     await using store = await open(file);
     const texts = await truth(store, 100);
     const stats = JSON.parse(texts["stats"] ?? "") as { sent: number };
+    await store.snapshots.remove(["stats"]);
     await store.snapshots.save("stats", snapshotOf("stats", 100, { ...stats, sent: 9 }));
     expect(await rebuildAll(store, interruptedAt(1_000))).toBeUndefined();
     expect(differencesOf(await rebuildAll(store))).toEqual({ ...NO_DIFFERENCE, stats: 1 });
@@ -148,6 +149,7 @@ describe("an interrupted rebuild", () => {
         "of another log": { ...kept, position: kept.position - 1 },
         "ahead of the log": { ...kept, position: 1_000_000 },
       }[which];
+      await store.snapshots.remove(["rebuild/stats"]);
       await store.snapshots.save("rebuild/stats", changed ?? kept);
       let begun = -1;
       const rebuilt = await rebuildAll(store, { onBegin: (from) => (begun = from) }, ["stats"]);

@@ -37,9 +37,9 @@ export async function savePartial(store: EventStore<Event>, name: ProjectionName
   await store.snapshots.save(partialName(name), { version: projectionOf(name).version, position, state });
 }
 
-/** No projection has version 0. */
+/** Without effect where nothing is kept. */
 export async function dropPartial(store: EventStore<Event>, name: ProjectionName): Promise<void> {
-  await store.snapshots.save(partialName(name), { version: 0, position: 0, state: "" });
+  await store.snapshots.remove([partialName(name)]);
 }
 
 function partialName(name: ProjectionName): string {

@@ -87,6 +87,8 @@ async function begin(store: EventStore<Event>, names: readonly ProjectionName[],
   const comparisons = new Map<ProjectionName, Comparison>();
   for (const name of names) {
     const partial = restart ? undefined : await loadPartial(store, name);
+    // Kept work that is not gone on with may be ahead of what is kept next.
+    if (partial === undefined) await dropPartial(store, name);
     if (partial !== undefined) from.set(name, partial.state);
     positions.set(name, partial?.position ?? 0);
     foldedBefore.set(name, partial?.events ?? 0);
@@ -137,6 +139,8 @@ async function publish({ store, names, states }: Work, rebuilt: readonly Rebuilt
   for (const { projection, position } of rebuilt) {
     const { version } = projectionOf(projection);
     const snapshot = { version, position, state: encodeState(states.get(projection)) };
+    // What is ahead of these would stay: of a log that was restored, or of whoever serves with a wrong state.
+    await store.snapshots.remove([rebuiltName(projection), projection]);
     await store.snapshots.save(rebuiltName(projection), snapshot);
     await store.snapshots.save(projection, snapshot);
   }
