@@ -32,7 +32,7 @@ export async function listening(house: House, index: number): Promise<Instance> 
 
 /** The service does this when it starts; only one that owns the log knows that no other process lives. */
 export async function start(house: House): Promise<Instance> {
-  const isAlone = house.instances().length === 0;
+  const isAlone = house.instances().length === 0 && house.setting.isOwned;
   const instance = await house.start();
   unattended(instance.runner.recover({ steal: isAlone }));
   return instance;
@@ -43,16 +43,13 @@ export function trigger({ runner }: Instance, dryRun: boolean): void {
 }
 
 /**
- * A process stands still somewhere in its run for longer than its lease lasts; another takes the runs over meanwhile, and
- * then it goes on as if nothing had happened.
+ * A process dies somewhere in its run, or stands still for longer than its lease lasts; another takes the runs over
+ * meanwhile, and then the first goes on as if nothing had happened.
  */
-export async function overtake(
-  house: House,
-  { calls, when, wait }: { calls: number; when: Fate["when"]; wait: number },
-) {
+export async function overtake(house: House, { wait, ...fate }: Fate & { readonly wait: number }) {
   const { clockwork } = house;
   const slow = await listening(house, 0);
-  slow.process.meet({ what: "pause", calls, when });
+  slow.process.meet(fate);
   trigger(slow, false);
   await clockwork.pass(MINUTE_MS);
   if (house.instances().length < INSTANCES_MAX) trigger(await start(house), false);

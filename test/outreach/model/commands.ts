@@ -91,6 +91,7 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
   command(
     "overtake",
     fc.record({
+      what: fc.constantFrom("pause", "pause", "die"),
       calls: fc.nat(40),
       when: fc.constantFrom("before", "behind"),
       wait: fc.constantFrom(MINUTE_MS, 4 * MINUTE_MS),

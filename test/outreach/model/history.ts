@@ -48,7 +48,7 @@ async function settle(house: House, ledger: Ledger): Promise<void> {
   house.killAll();
   await authorize(house);
   const last = await house.start();
-  last.runner.recover({ steal: true }).catch(() => {});
+  last.runner.recover({ steal: house.setting.isOwned }).catch(() => {});
   await clockwork.pass(5 * SETTLE_MS);
   let reason = await runToTheEnd(house, last);
   if (reason === "log_restored") {

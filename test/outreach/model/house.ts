@@ -27,6 +27,7 @@ export interface House {
   readonly witness: Witness;
   /** Those that live, stopped ones too. */
   instances(): readonly Instance[];
+  /** Each other one on the log as it was opened a second time. */
   start(): Promise<Instance>;
   /** Ends all processes at once. */
   killAll(): void;
@@ -120,7 +121,11 @@ export async function openHouse(setting: Setting, log: Log, observer: Observer):
     witness,
     instances: () => instances.filter(({ process }) => !process.isDead()),
     async start() {
-      const instance = await startInstance(house, makeId, observer.onFate);
+      const isSecond = instances.length % 2 === 1;
+      const opened = isSecond ? log.second : log.store;
+      const own = isSecond ? witness.beside(log.second) : store;
+      const deps = { store: own, keyring: opened.keyring, makeId, onFate: observer.onFate };
+      const instance = await startInstance(house, deps);
       instances.push(instance);
       return instance;
     },

@@ -17,6 +17,7 @@ import {
 } from "../../../src/outreach/sources/sources.ts";
 import { createStopWords } from "../../../src/outreach/stop-words.ts";
 import { erasing } from "../../../src/privacy/apply-erasures.ts";
+import type { Keyring } from "../../../src/privacy/keyring.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
 import { RULES } from "../../harness/memory/outreach.ts";
 import type { House } from "./house.ts";
@@ -37,9 +38,16 @@ export interface Instance {
   requestStop(metadata: EventMetadata): Promise<unknown>;
 }
 
-export async function startInstance(house: House, makeId: MakeId, onFate: ProcessDeps["onFate"]): Promise<Instance> {
-  const { clockwork, setting, witness, grant, clock, store } = house;
-  const { keyring } = house.log;
+interface InstanceDeps extends Pick<ProcessDeps, "store" | "onFate"> {
+  readonly keyring: Keyring;
+  readonly makeId: MakeId;
+}
+
+export async function startInstance(house: House, deps: InstanceDeps): Promise<Instance> {
+  const { clockwork, setting, witness, grant, clock } = house;
+  const { store, keyring, makeId, onFate } = deps;
+  // What a process held of the keys before is gone with it.
+  keyring.refresh();
   const isForgotten = (who: Recipient): boolean => keyring.isForgotten(who);
   const process = createProcess({ clockwork, store: witness.refusing(store), head: witness.head, onFate });
   // A start reads the log in one go; what it may die of there is another test's matter.

@@ -17,8 +17,10 @@ const MASTER_KEY = secret("07".repeat(32));
 
 /** A log of its own for a history, and what was copied of it. The keys of personal data are beside it and no copy has them. */
 export interface Log extends AsyncDisposable {
-  /** Another one once the log was restored or imported. */
+  /** Others once the log was restored or imported. */
   readonly store: EncryptedLog;
+  /** The same log, opened a second time, as another process does it. */
+  readonly second: EncryptedLog;
   /** The clock that the log takes the time from; it has none of its own. */
   useClock(clock: Clock): void;
   backUp(): Promise<void>;
@@ -67,26 +69,34 @@ async function openLog(folder: string, closeLater: (closed: Promise<void>) => vo
       clock: () => clock(),
       makeId: () => "lost",
     });
-  let store = await open(newFile());
+  /** The first makes what is not there yet. */
+  const openTwice = async (file: string) => [await open(file), await open(file)] as const;
+  let stores = await openTwice(newFile());
+  const closeBoth = async (): Promise<void> => {
+    for (const store of stores) await store[Symbol.asyncDispose]();
+  };
   const replace = async (file: string): Promise<void> => {
-    await store[Symbol.asyncDispose]();
-    store = await open(file);
+    await closeBoth();
+    stores = await openTwice(file);
   };
   const close = async (): Promise<void> => {
-    await store[Symbol.asyncDispose]();
+    await closeBoth();
     rmSync(folder, { recursive: true });
   };
 
   return {
     get store() {
-      return store;
+      return stores[0];
+    },
+    get second() {
+      return stores[1];
     },
     useClock: (used) => {
       clock = used;
     },
     async backUp() {
       backup = newFile();
-      await store.backup(backup);
+      await stores[0].backup(backup);
     },
     async restore() {
       if (backup === undefined) return false;
@@ -97,7 +107,7 @@ async function openLog(folder: string, closeLater: (closed: Promise<void>) => vo
     },
     async importUpTo(position) {
       const file = newFile();
-      await importSqliteLog({ file, events: store.readStored({ to: position }) });
+      await importSqliteLog({ file, events: stores[0].readStored({ to: position }) });
       await replace(file);
     },
     // Not waited for: the next history need not.

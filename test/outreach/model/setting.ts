@@ -32,6 +32,8 @@ export interface Setting {
   readonly pageMax: number;
   /** Decides what happens first where several things could. */
   readonly seed: number;
+  /** A process that is the only one owns the log; else nobody knows that whoever held a lease is dead. */
+  readonly isOwned: boolean;
   /** Followers are written to too, and nobody has to consent. */
   readonly followers: boolean;
   readonly people: readonly Kind[];
@@ -61,6 +63,7 @@ export const setting: fc.Arbitrary<Setting> = fc
     answerMs: fc.constantFrom(0, 3_000),
     pageMax: fc.constantFrom(100, 3),
     seed: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 0x7fffffff })),
+    isOwned: fc.boolean(),
     followers: fc.constantFrom(false, false, true),
     people: fc.array(fc.constantFrom(...OFTEN, ...KINDS), {
       minLength: 3,

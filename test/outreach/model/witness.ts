@@ -37,6 +37,8 @@ export interface Noted {
 export interface Witness {
   /** The log as it is from now on, as it is written to before our eyes. What it holds already is the beginning of `notes`. */
   attend(store: EventStore<Event>, notes: readonly Noted[]): Promise<EventStore<Event>>;
+  /** The same log as it was opened another time. */
+  beside(store: EventStore<Event>): EventStore<Event>;
   /** Of all that the log holds now. */
   notes(): readonly Noted[];
   /** The same log, as processes write to it. */
@@ -95,21 +97,23 @@ export function createWitness({ now, clock, accepted, answerMs, holderOf }: Witn
     writes += 1;
     if (writes > refused.from && writes <= refused.to) throw new StoreFull();
   };
+  const beside: Witness["beside"] = (store) => ({
+    ...store,
+    async append(stream, events, options) {
+      for (const { type, data } of events)
+        if (type === "DirectMessageAttempted") await ambushes.shift()?.(data.recipient.id);
+      const appended = await store.append(stream, events, options);
+      for (const event of events) if (event.type === "RunStarted") begin(event.data.run_id);
+      if (noted.length < appended.last) for (const event of events) note(event, event === events.at(-1));
+      return appended;
+    },
+  });
   return {
     async attend(store, notes) {
       noted = notes.slice(0, (await store.head()).position);
-      return {
-        ...store,
-        async append(stream, events, options) {
-          for (const { type, data } of events)
-            if (type === "DirectMessageAttempted") await ambushes.shift()?.(data.recipient.id);
-          const appended = await store.append(stream, events, options);
-          for (const event of events) if (event.type === "RunStarted") begin(event.data.run_id);
-          if (noted.length < appended.last) for (const event of events) note(event, event === events.at(-1));
-          return appended;
-        },
-      };
+      return beside(store);
     },
+    beside,
     notes: () => [...noted],
     refusing: (store) => ({
       ...store,
