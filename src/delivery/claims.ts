@@ -2,19 +2,18 @@ import type { Lane } from "../../events/channel.ts";
 import { sourcesOf } from "../../events/sources.ts";
 import { SERVICE_METADATA, STREAMS, type NewEvent } from "../log/event-log.ts";
 import { nextRound } from "./coalescing-scheduler.ts";
-import type { PlannedRequest } from "./deduplication-window.ts";
 import type { DispatchDeps } from "./dispatch.ts";
-import type { OutboxWindow } from "./outbox-window.ts";
+import type { OutboxWindow, PendingDispatch } from "./outbox-window.ts";
 
 /** Says durably which dispatches are about to be sent, in one append for all that are so while another is under way. */
-export type Claim = (lane: OutboxWindow, request: PlannedRequest) => Promise<void>;
+export type Claim = (lane: OutboxWindow, items: readonly PendingDispatch[]) => Promise<void>;
 
 interface ClaimsDeps extends Pick<DispatchDeps, "channel" | "lease" | "eventLog"> {
   /** Other instances may take the channel over: they must know what they would double. */
   readonly isShared: boolean;
 }
 
-/** Where nobody else takes over, and where the network recognises a repeat, nothing is claimed. */
+/** Where nobody else takes over, and where the network recognises whatever is repeated, nothing is claimed. */
 export function createClaims({ channel, lease, eventLog, isShared }: ClaimsDeps): Claim {
   let gathering: { readonly positions: Map<Lane, number[]>; readonly done: Promise<void> } | undefined;
   let last = Promise.resolve();
@@ -38,9 +37,9 @@ export function createClaims({ channel, lease, eventLog, isShared }: ClaimsDeps)
     return { positions, done };
   };
 
-  return async (lane, { items, mode }) => {
-    // A digest has an id of its own, which the next one has not.
-    const isRecognised = channel.recognisesMs !== undefined && mode !== "digest";
+  // A digest has an id of its own: it would double what was sent alone, or in another one.
+  const isRecognised = channel.recognisesMs !== undefined && channel.batch !== undefined;
+  return async (lane, items) => {
     const unsent = items.filter(({ unrecorded }) => unrecorded === undefined);
     if (!isShared || isRecognised || unsent.length === 0) return;
     gathering ??= gather();

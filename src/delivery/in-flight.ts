@@ -51,7 +51,7 @@ export function createInFlight(deps: InFlightDeps): InFlight {
   const askAndRecord = async (lane: OutboxWindow, { items, mode }: PlannedRequest): Promise<void> => {
     asking++;
     try {
-      const asked = claim(lane, { items, mode }).then(() => ask(askDeps, lane, items, { mode, learn }));
+      const asked = claim(lane, items).then(() => ask(askDeps, lane, items, { mode, learn }));
       const learnt = await asked.finally(() => {
         // The network is free again; what it answered is recorded while it is asked for the next.
         asking--;

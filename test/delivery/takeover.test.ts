@@ -7,6 +7,7 @@ import { DELIVERED, fakeChannel, gate, UNAVAILABLE, type FakeChannel } from "../
 import { eventually, NOTIFY, openDelivery, passUntil, type DeliveryHarness } from "../harness/memory/delivery.ts";
 import { fakeTime, type FakeTime } from "../harness/memory/fake-time.ts";
 import { newLogFile } from "../harness/memory/log.ts";
+import { createReach } from "../harness/memory/reach.ts";
 
 /** When others take over from an instance that does not answer any more: its lease, and how often they ask. */
 const TAKEN_OVER_MS = 17_000;
@@ -41,45 +42,11 @@ function openPair(): Pair {
   };
 }
 
-/** Once it stands still, nothing of it reaches the log: its appends and renewals wait. */
-function standstill() {
-  let isStanding = false;
-  const waiting: (() => void)[] = [];
-  const pass = async (): Promise<void> => {
-    if (isStanding) await new Promise<void>((resolve) => waiting.push(resolve));
-  };
-  return {
-    begin() {
-      isStanding = true;
-    },
-    end() {
-      isStanding = false;
-      for (const resolve of waiting.splice(0)) resolve();
-    },
-    wrap: (eventLog: EventLog): EventLog => {
-      const { leases } = eventLog.store;
-      return {
-        async append(...args) {
-          await pass();
-          return eventLog.append(...args);
-        },
-        store: {
-          ...eventLog.store,
-          leases: {
-            ...leases,
-            async acquire(...args) {
-              await pass();
-              return leases.acquire(...args);
-            },
-          },
-        },
-      };
-    },
-  };
-}
-
 const knowing = (name: ChannelName, answer?: Parameters<typeof fakeChannel>[1]): FakeChannel => {
-  return { ...fakeChannel(name, answer), recognisesMs: 3_600_000 };
+  const channel = fakeChannel(name, answer);
+  const send: NonNullable<Channel["batch"]>["send"] = (clicks, options) =>
+    Promise.all(clicks.map((click) => channel.send({ ...click, kind: "click" }, options)));
+  return { ...channel, recognisesMs: 3_600_000, batch: { max: 1, send } };
 };
 
 test("one instance dispatches, and another goes on where it stopped", async () => {
@@ -116,13 +83,13 @@ test.each([
 ] as const)("what an instance was sending when it stood still: to %s", async (_what, channelOf, again) => {
   await using pair = openPair();
   const stuck = gate();
-  const still = standstill();
+  const still = createReach();
   const [first, second] = [channelOf("chat", () => stuck.answer), channelOf("chat")];
   const one = await pair.start("one", [first], still.wrap);
   const two = await pair.start("two", [second]);
   await one.clicks(2);
   await first.until(1);
-  still.begin();
+  still.standStill();
   await pair.pass(TAKEN_OVER_MS);
   await two.settled();
   expect(second.sent.map(({ id }) => id).filter((id) => id === first.sent[0]?.id)).toHaveLength(again);
@@ -130,7 +97,7 @@ test.each([
 
   // It goes on, and nothing that it learnt or would do counts any more.
   stuck.open();
-  still.end();
+  still.goOn();
   await pair.pass(TAKEN_OVER_MS);
   expect(first.sent).toHaveLength(1);
   expect((await two.outcomes("DispatchInDoubt", "DispatchSucceeded")).map(({ data }) => data.source)).toEqual([1, 2]);
@@ -139,35 +106,35 @@ test.each([
 
 test("an instance that stood still before a request does not make it", async () => {
   await using pair = openPair();
-  const still = standstill();
+  const still = createReach();
   const [first, second] = [knowing("ads"), knowing("ads")];
   const one = await pair.start("one", [first], still.wrap);
   // Its timers ring, and no renewal comes through.
-  still.begin();
+  still.standStill();
   await pair.pass(10_001);
   await one.append({ type: "ChannelTestRequested", data: { channels: ["ads"] } });
   await pair.pass(1_000);
   expect(first.sent).toEqual([]);
   await pair.start("two", [second]);
   await pair.pass(TAKEN_OVER_MS);
-  still.end();
+  still.goOn();
   await pair.pass(TAKEN_OVER_MS);
   expect([first.sent.length, second.sent.length]).toEqual([0, 1]);
 });
 
 test("while the log is out of reach for longer than a lease, the only instance loses nothing that it knows", async () => {
   await using pair = openPair();
-  const still = standstill();
+  const still = createReach();
   const chat = fakeChannel("chat");
   const asked = gate();
   const slow = fakeChannel("messaging", () => asked.answer);
   const one = await pair.start("one", [chat, slow], still.wrap);
   await one.append({ type: "MessageRequested", data: { text: "hello" } });
   await slow.until(1);
-  still.begin();
+  still.standStill();
   asked.open();
   await pair.pass(60_000);
-  still.end();
+  still.goOn();
   await pair.pass(30_000);
   await one.settled();
   expect(slow.sent).toHaveLength(1);

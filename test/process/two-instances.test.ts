@@ -14,7 +14,7 @@ import {
 } from "../harness/process.ts";
 import { onRuntime } from "../harness/runtime.ts";
 
-const PROGRAM = join(import.meta.dirname, "../harness/shared-instance.ts");
+const PROGRAM = join(import.meta.dirname, "programs/shared-instance.ts");
 
 /** Instances of a log, whose leases last for a tenth of their time, end with their installation. */
 async function startInstance(world: Installation, children: DisposableStack): Promise<Running> {
