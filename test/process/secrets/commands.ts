@@ -34,6 +34,8 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
   deliveries: ["deliveries list", "deliveries list --json", "deliveries lag", "deliveries retry --all"],
   account: ["account show", "account show --json", "account unlink"],
   completion: ["completion bash"],
+  // Its input ends at once.
+  mcp: ["mcp"],
 };
 
 /** Runs every command that the overview names. Throws for one that has no line here. */
