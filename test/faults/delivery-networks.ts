@@ -92,6 +92,12 @@ export const NETWORK_ROWS: readonly NetworkRow[] = [
 /** Those whose messages a repeat doubles. */
 export const DOUBLING_ROWS = NETWORK_ROWS.filter(({ deduplicates }) => deduplicates !== true);
 
+export function rowOf(network: Network): NetworkRow {
+  const row = NETWORK_ROWS.find((one) => one.network === network);
+  if (row === undefined) throw new Error(`no row tells of ${network}`);
+  return row;
+}
+
 /** Where a stop of that channel is told to the operator. */
 export function otherThan(channel: ChannelName): NetworkRow {
   const other = NETWORK_ROWS.find((row) => row.channel === (channel === "chat" ? "messaging" : "chat"));
@@ -144,6 +150,19 @@ export function arrivalsAt({ state }: NetworkRow, sandbox: Sandbox): Recorded<un
   const arrivals = messages ?? events;
   if (arrivals === undefined) throw new Error("the network keeps nothing");
   return arrivals;
+}
+
+/** Counts from now on how often each name comes, however much the network keeps. */
+export function countArrivals(row: NetworkRow, sandbox: Sandbox): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  const arrivals = arrivalsAt(row, sandbox);
+  const add = arrivals.add.bind(arrivals);
+  arrivals.add = (item) => {
+    const name = nameOf(item);
+    if (name !== undefined) counts.set(name, (counts.get(name) ?? 0) + 1);
+    add(item);
+  };
+  return counts;
 }
 
 /** Stands in the short code of a click, and in the text of a direct send, so that it is found in what arrived. */

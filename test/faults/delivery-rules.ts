@@ -7,7 +7,7 @@ import type { Logged, DispatchRecord } from "./delivery-records.ts";
 export function faultsOfDispatch(record: DispatchRecord, { deduplicates }: NetworkRow): string[] {
   const { position, endings, arrived, cutOff, outcomes } = record;
   const [ending] = endings;
-  const sent = outcomes.filter((outcome) => !isTurnedAway(outcome));
+  const sent = outcomes.filter(({ data }) => data["mode"] !== undefined);
   const rules: [boolean, string][] = [
     [endings.length !== 1, `has ${endings.length} endings`],
     [ending === "delivered" && arrived === 0, "counts as delivered and never arrived"],
@@ -16,11 +16,6 @@ export function faultsOfDispatch(record: DispatchRecord, { deduplicates }: Netwo
     [sent.some(({ data }, at) => data["attempt"] !== at + 1), "has attempts that do not follow each other"],
   ];
   return rules.flatMap(([isBroken, words]) => (isBroken ? [`${position} ${words}`] : []));
-}
-
-/** A direct send to a channel that is suspended ends without an attempt. */
-function isTurnedAway({ data }: Logged): boolean {
-  return String(data["detail"]).startsWith("the channel is suspended");
 }
 
 /** Which endings a fault may lead to, and which it must. */

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { BEARER, openInstallation, until, type Running, type Installation, stop } from "../harness/process.ts";
 import { click } from "./load.ts";
-import { unlimit } from "./delivery-networks.ts";
+import { countArrivals, rowOf, unlimit } from "./delivery-networks.ts";
 
 const STOPS = process.env["FAULTS_WHOLE"] === "1" ? 40 : 8;
 const CALLERS = 8;
@@ -13,21 +13,11 @@ const ANSWERS_AFTER_MS = { quick: 0, slow: 300, slowest: 4_500 } as const;
 const ARRIVED_BEFORE = [1, 30, 7, 60] as const;
 
 /** Clicks that arrived at each of the networks that a repeat doubles, by their name. */
-type Arrivals = Readonly<Record<"slack" | "telegram", Map<string, number>>>;
-
-function countArrivals({ sandbox }: Installation): Arrivals {
-  const arrivals = { slack: new Map<string, number>(), telegram: new Map<string, number>() };
-  for (const name of ["slack", "telegram"] as const) {
-    const kept = sandbox[name].messages;
-    const add = kept.add.bind(kept) as (item: { readonly text: string }) => void;
-    const counts = arrivals[name];
-    kept.add = (item: { readonly text: string }) => {
-      const named = /\bclick-\d+\b/.exec(item.text)?.[0];
-      if (named !== undefined) counts.set(named, (counts.get(named) ?? 0) + 1);
-      add(item);
-    };
-  }
-  return arrivals;
+function countAll({ sandbox }: Installation) {
+  return {
+    slack: countArrivals(rowOf("slack"), sandbox),
+    telegram: countArrivals(rowOf("telegram"), sandbox),
+  };
 }
 
 /** Puts a way to the networks between on which each answer takes so long. */
@@ -66,7 +56,7 @@ test.each(Object.entries(ANSWERS_AFTER_MS))(
     unlimit(world.sandbox);
     // Each click by itself, so that all are found at the network.
     world.env["CHAT_DIGEST_AFTER_SECONDS"] = "3600";
-    const arrivals = countArrivals(world);
+    const arrivals = countAll(world);
     using _way = slowDown(world, ms);
     let posted = 0;
     let cut = 0;

@@ -25,10 +25,12 @@ export interface Proxy extends AsyncDisposable {
   decide(verdict: (message: Message) => Verdict): void;
   /** Lets stranded messages arrive. */
   release(): void;
+  /** Connections made from now on lead to another server. */
+  lead(url: string): void;
 }
 
 export async function startProxy(url: string): Promise<Proxy> {
-  const target = new URL(url);
+  let target = new URL(url);
   const sockets = new Set<Socket>();
   let decide: (message: Message) => Verdict = () => "pass";
 
@@ -81,6 +83,7 @@ export async function startProxy(url: string): Promise<Proxy> {
     release() {
       for (const arrive of stranded.splice(0)) arrive();
     },
+    lead: (to) => void (target = new URL(to)),
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => server.close(resolve));

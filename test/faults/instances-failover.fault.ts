@@ -1,0 +1,86 @@
+import { expect, test } from "bun:test";
+import { ended, exported, stop, untilListening } from "../harness/process.ts";
+import { rowOf } from "./delivery-networks.ts";
+import { openInstances, secondsSince, untilReady } from "./instances.ts";
+import { lossesAmong, startNamedClicks } from "./instances-load.ts";
+import { installedPostgres, openPair } from "./server-pair.ts";
+import { expectWhole } from "./whole.ts";
+
+const CLICKS = { callers: 4, pauseMs: 20 };
+const ROWS = [rowOf("meta")];
+
+/** So many clicks are acknowledged before the primary dies, and as many after. */
+const EACH = 200;
+
+/** So many are acknowledged that the standby never hears of. */
+const UNHEARD = 50;
+
+const EXIT_FAULT = 70;
+const EXIT_CONFIG = 78;
+
+if (installedPostgres === undefined) {
+  console.log("not run, since no PostgreSQL is installed (Debian: apt-get install postgresql): the failover of a pair");
+}
+
+test.skipIf(installedPostgres === undefined)(
+  "a synchronous standby takes over under load: the instances go on with it, and nothing acknowledged is lost",
+  async () => {
+    await using pair = await openPair(installedPostgres!, { isSynchronous: true });
+    await using instances = await openInstances({ count: 2, rows: ROWS, settings: { DATABASE_URL: pair.url } });
+    using load = startNamedClicks(instances, CLICKS);
+    await load.more(EACH);
+    const failedAt = performance.now();
+    await pair.failOver();
+    await load.more(1);
+    const away = secondsSince(failedAt);
+    await load.more(EACH);
+    await load.stop();
+    await untilReady(instances);
+    // None of them was started anew.
+    expect(await Promise.all(instances.places.map((place) => instances.end(place, "SIGTERM")))).toEqual([0, 0]);
+    const { lost, doubled } = lossesAmong(await exported(instances.world), load);
+    console.log(
+      `failover to a synchronous standby: acknowledged ${load.acknowledged.size}, lost ${lost.length}, doubled ${doubled.length}, ` +
+        `the next one after ${away} s`,
+    );
+    expect({ lost, doubled }).toEqual({ lost: [], doubled: [] });
+    await expectWhole(instances.world);
+  },
+  240_000,
+);
+
+test.skipIf(installedPostgres === undefined)(
+  "a standby that was behind takes over: each instance ends and says so, and starts only when the loss is accepted",
+  async () => {
+    await using pair = await openPair(installedPostgres!, { isSynchronous: false });
+    await using instances = await openInstances({ count: 2, rows: ROWS, settings: { DATABASE_URL: pair.url } });
+    const { world } = instances;
+    const services = await Promise.all(instances.places.map(async (place) => (await instances.at(place)).service));
+    using load = startNamedClicks(instances, CLICKS);
+    await load.more(EACH);
+    await pair.cutOff();
+    await load.more(UNHEARD);
+    await untilReady(instances);
+    await pair.failOver();
+    expect(await Promise.all(services.map(({ process }) => process.exited))).toEqual([EXIT_FAULT, EXIT_FAULT]);
+    load[Symbol.dispose]();
+    for (const service of services)
+      expect(service.log()).toMatch(/the log no longer holds position \d+ as this instance/);
+    const refused = await ended(world.start(["serve"]));
+    expect([refused.code, refused.err]).toEqual([EXIT_CONFIG, expect.stringContaining("--accept-loss")]);
+
+    const accepting = await untilListening(world.start(["serve", "--accept-loss"]));
+    const other = await world.serve();
+    expect(await Promise.all([accepting, other].map(stop))).toEqual([0, 0]);
+    const log = await exported(world);
+    const { lost, doubled } = lossesAmong(log, load);
+    console.log(
+      `failover to a standby that was behind: acknowledged ${load.acknowledged.size}, lost ${lost.length}, doubled ${doubled.length}`,
+    );
+    expect(lost.length).toBeGreaterThanOrEqual(UNHEARD);
+    expect(doubled).toEqual([]);
+    expect(log.filter(({ type }) => type === "LogLossAccepted")).toHaveLength(1);
+    await expectWhole(world);
+  },
+  240_000,
+);

@@ -1,0 +1,231 @@
+import { expect, test } from "bun:test";
+import { startPostgres, type PostgresServer } from "eventstore-lite/test/postgres";
+import { authorize, exported, until, type Running } from "../harness/process.ts";
+import { createPick } from "../outreach/model/clockwork.ts";
+import { attemptsOf } from "./attempts.ts";
+import { expectDaysKept } from "./days.ts";
+import { countArrivals, rowOf } from "./delivery-networks.ts";
+import { recordsOf } from "./delivery-records.ts";
+import { faultsOfDispatch } from "./delivery-rules.ts";
+import { count } from "./delivery-verdict.ts";
+import { follow } from "./follower.ts";
+import { healthOf, openInstances, secondsSince, untilHandedOver, untilReady, type Instances } from "./instances.ts";
+import { lossesAmong, startNamedClicks, type NamedClicks } from "./instances-load.ts";
+import { addPeople, arrivals } from "./people.ts";
+import { startTriggers, type Triggers } from "./run-triggers.ts";
+import { isWhole } from "./tools.ts";
+import { expectWhole } from "./whole.ts";
+
+/** For so long something happens to an instance or the server; each kind of fault comes at least once. */
+const MINUTES = Number(process.env["FAULT_MINUTES"] ?? (isWhole ? 10 : 0.5));
+
+const INSTANCES = 3;
+/** Some thirty clicks a second: what is tried is what becomes of each, and not how many there are. */
+const CLICKS = { callers: 4, pauseMs: 100 };
+
+/** The most that a day may have, and so far apart that it lasts until the end. */
+const LIMIT = 100;
+const SPACING_S = Math.ceil(1.5 * MINUTES);
+const PEOPLE = 120;
+
+/** A fault comes this long after all is well, at random, and a server is away for so long. */
+const WELL_MS_MAX = 2_000;
+const AWAY_MS_MAX = 3_000;
+
+/** In turn. `takeover`: who makes the run and who has the chat are killed, and stay away until others have all that they had. */
+const FAULTS = ["server", "takeover", "sigterm", "kill", "server", "kill"] as const;
+type FaultKind = (typeof FAULTS)[number];
+
+/** Meta and LINE know what they had before; to Slack each repeat is another message. */
+const ROWS = [rowOf("meta"), rowOf("slack"), rowOf("line")];
+const CHANNEL_ROLES = ["dispatcher-ads", "dispatcher-chat", "dispatcher-messaging"];
+
+/** The same seed makes the same choices; what the processes make of them is their own. */
+const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000_000));
+
+/** How long others took, in seconds. */
+interface Figures {
+  readonly dispatchersAfterKill: number[];
+  readonly dispatchersAfterSigterm: number[];
+  readonly runsAfterKill: number[];
+}
+
+test(`${INSTANCES} instances and PostgreSQL under clicks and runs, for ${MINUTES} minutes, now one of them killed and now the other`, async () => {
+  console.log(`seed ${SEED} (FAULT_SEED=${SEED} chooses the same faults)`);
+  await using server = await startPostgres({ durable: true });
+  const settings = {
+    DATABASE_URL: await server.newDatabase(),
+    DAILY_LIMIT: String(LIMIT),
+    SEND_SPACING_SECONDS: String(SPACING_S),
+    // Each click by itself, so that all are found at the network.
+    CHAT_DIGEST_AFTER_SECONDS: "3600",
+  };
+  await using instances = await openInstances({ count: INSTANCES, settings, rows: ROWS });
+  const { world, places } = instances;
+  const arrived = ROWS.map((row) => countArrivals(row, world.sandbox));
+  await addPeople(world, PEOPLE);
+  await authorize((await instances.at(0)).service, world.sandbox);
+  const followers = places.map((place) => follow(() => instances.at(place)));
+  using load = startNamedClicks(instances, CLICKS);
+  using triggers = startTriggers(instances);
+
+  const figures: Figures = { dispatchersAfterKill: [], dispatchersAfterSigterm: [], runsAfterKill: [] };
+  const faults = await inject({ instances, server, load, triggers, figures });
+
+  await load.stop();
+  await triggers.stop();
+  const ending = await settled(instances);
+  expect(ending.stats).toEqual(places.map(() => ending.stats[0]!));
+  expect(ending.quota).toEqual(places.map(() => ending.quota[0]));
+  await until(
+    async () => followers.map(({ seen }) => seen.length),
+    (lengths) => lengths.every((length) => length >= ending.position),
+  );
+  expect(await Promise.all(places.map((place) => instances.end(place, "SIGTERM")))).toEqual(places.map(() => 0));
+  for (const follower of followers) follower[Symbol.dispose]();
+
+  const log = await exported(world);
+  const lost = lossesAmong(log, load);
+  const gaps = log.filter(({ position }, index) => position !== index + 1).length;
+  const skipped = followers.filter(
+    ({ seen }) =>
+      !Bun.deepEquals(
+        seen,
+        log.slice(0, seen.length).map(({ id }) => id),
+      ),
+  );
+  const deliveries = ROWS.map((row, index) => {
+    const all = recordsOf(log, row, { arrived: arrived[index]!, kills: [] });
+    return { network: row.network, ...count(all), broken: all.flatMap((record) => faultsOfDispatch(record, row)) };
+  });
+  const attempts = await attemptsOf(world);
+  const { people, mostToOne } = arrivals(world);
+  console.log(
+    `${MINUTES} minutes of ${INSTANCES} instances ${JSON.stringify(faults)}: acknowledged ${load.acknowledged.size}, lost ${lost.lost.length}, ` +
+      `doubled ${lost.doubled.length}, unanswered ${load.unanswered}, answers ${JSON.stringify(Object.fromEntries(load.answers))}, ` +
+      `positions ${log.length}, gaps ${gaps}, subscribers that missed some ${skipped.length}; ` +
+      `runs ${triggers.started}, messages ${people}, at most ${mostToOne} to one, counted ${ending.stats[0]?.sent}; ` +
+      `${deliveries.map(({ network, delivered, inDoubt, doubled }) => `${network} ${delivered}, in doubt ${inDoubt}, doubled ${doubled}`).join("; ")}; ` +
+      `seconds until others had the dispatchers after kill -9 ${figures.dispatchersAfterKill.join(" ")}, after SIGTERM ` +
+      `${figures.dispatchersAfterSigterm.join(" ")}, until a run after kill -9 ${figures.runsAfterKill.join(" ")}`,
+  );
+  expect({ ...lost, gaps, skipped: skipped.length }).toEqual({ lost: [], doubled: [], gaps: 0, skipped: 0 });
+  expect(deliveries.flatMap(({ broken }) => broken)).toEqual([]);
+  expect(deliveries.map(({ requested }) => requested)).toEqual(ROWS.map(() => load.acknowledged.size));
+  expect([...load.answers.keys()].filter((status) => status !== 202 && status !== 503)).toEqual([]);
+  expect({ mostToOne, open: attempts.open, sent: ending.stats[0]?.sent }).toEqual({
+    mostToOne: 1,
+    open: 0,
+    sent: people,
+  });
+  await expectDaysKept(world, LIMIT);
+  await expectWhole(world);
+}, 1_200_000);
+
+interface Stage {
+  readonly instances: Instances;
+  readonly server: PostgresServer;
+  readonly load: NamedClicks;
+  readonly triggers: Triggers;
+  readonly figures: Figures;
+}
+
+/** Answers how often each kind of fault came. */
+async function inject(stage: Stage): Promise<Record<FaultKind, number>> {
+  const { instances, load } = stage;
+  const pick = createPick(SEED);
+  const counts = { server: 0, takeover: 0, sigterm: 0, kill: 0 };
+  const endAt = performance.now() + MINUTES * 60_000;
+  for (let round = 0; round < FAULTS.length || performance.now() < endAt; round++) {
+    await untilReady(instances);
+    // Each of them is at work, whatever came before.
+    await load.more(20);
+    await Bun.sleep(pick(WELL_MS_MAX));
+    const kind = FAULTS[round % FAULTS.length]!;
+    await BRINGING[kind](stage, pick);
+    counts[kind]++;
+  }
+  await untilReady(instances);
+  await load.more(20);
+  return counts;
+}
+
+type Bring = (stage: Stage, pick: (choices: number) => number) => Promise<void>;
+
+const BRINGING: Readonly<Record<FaultKind, Bring>> = {
+  async server({ server }, pick) {
+    await server.stop("immediate");
+    await Bun.sleep(pick(AWAY_MS_MAX));
+    await server.start();
+  },
+  async kill({ instances }, pick) {
+    const place = pick(INSTANCES);
+    await instances.end(place, "SIGKILL");
+    await instances.start(place);
+  },
+  async takeover({ instances, triggers, figures }) {
+    const { people } = arrivals(instances.world);
+    // A message is at X, and perhaps not in the log.
+    await until(
+      () => Promise.resolve(arrivals(instances.world)),
+      (now) => now.people > people,
+    );
+    const { roles: holders } = await healthOf((await instances.at(0)).service);
+    const before = triggers.started;
+    const killed = instances.living().filter(({ id }) => [holders["run"], holders["dispatcher-chat"]].includes(id));
+    await Promise.all(killed.map(({ place }) => instances.end(place, "SIGKILL")));
+    const killedAt = performance.now();
+    const [took] = await Promise.all([
+      Promise.all(killed.map(({ id }) => handedOver(instances, id, holders))),
+      until(
+        () => Promise.resolve(triggers.started),
+        (started) => started > before,
+      ).then(() => figures.runsAfterKill.push(secondsSince(killedAt))),
+    ]);
+    figures.dispatchersAfterKill.push(...took.flat());
+    await Promise.all(killed.map(({ place }) => instances.start(place)));
+  },
+  async sigterm({ instances, figures }) {
+    const { roles: holders } = await healthOf((await instances.at(0)).service);
+    const { place, id } = instances.living().find((one) => one.id === holders["dispatcher-chat"])!;
+    expect(await instances.end(place, "SIGTERM")).toBe(0);
+    figures.dispatchersAfterSigterm.push(...(await handedOver(instances, id, holders)));
+    await instances.start(place);
+  },
+};
+
+/** Waits until one that lives has the dispatchers of one that has ended. Answers how long each took, in seconds. */
+async function handedOver(instances: Instances, former: string, holders: Readonly<Record<string, string>>) {
+  const roles = CHANNEL_ROLES.filter((role) => holders[role] === former);
+  const [witness] = instances.living();
+  return Object.values(await untilHandedOver(witness!.service, former, roles));
+}
+
+/** Ends the run, waits until nothing is owed or in doubt and all know the same; answers what each then says. */
+async function settled({ world, places, at }: Instances) {
+  const services = await Promise.all(places.map(async (place) => (await at(place)).service));
+  await services[0]!.post("/social/run/stop");
+  await until(
+    () => world.command("outreach", "reconcile"),
+    ({ code }) => code === 0,
+  );
+  const healths = await until(
+    () => Promise.all(services.map(healthOf)),
+    (all) =>
+      all.every(
+        ({ log, channels }) =>
+          log.position === all[0]?.log.position && Object.values(channels).every(({ pending }) => pending === 0),
+      ),
+  );
+  const ask = (path: string) => Promise.all(services.map((service) => bodyOf(service, path)));
+  const [stats, social] = [await ask("/social/stats"), await ask("/social/health")];
+  return {
+    position: healths[0]!.log.position,
+    stats: stats as { readonly sent?: number }[],
+    quota: social.map(({ quota }) => quota),
+  };
+}
+
+async function bodyOf({ get }: Running, path: string): Promise<Readonly<Record<string, unknown>>> {
+  return (await (await get(path)).json()) as Record<string, unknown>;
+}

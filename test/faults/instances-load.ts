@@ -1,0 +1,125 @@
+import { BEARER } from "../harness/process.ts";
+import type { Logged } from "./delivery-records.ts";
+import type { Instances } from "./instances.ts";
+import { click } from "./load.ts";
+
+/** Clicks with names, posted to whichever instance lives, and what they were answered. Disposing it ends it at once. */
+export interface NamedClicks extends Disposable {
+  /** The id of every 202, by the click's name. */
+  readonly acknowledged: ReadonlyMap<string, string>;
+  /** Names of all that were posted. */
+  readonly posted: ReadonlySet<string>;
+  /** Answers by status. */
+  readonly answers: ReadonlyMap<number, number>;
+  /** Requests that got no answer. */
+  readonly unanswered: number;
+  /** Resolves when so many more were acknowledged. */
+  more(count: number): Promise<void>;
+  /** Ends it once each click under way is answered, and each with a key acknowledged. */
+  stop(): Promise<void>;
+}
+
+export interface NamedClicksOptions {
+  readonly callers: number;
+  /** Of each caller, between its requests. */
+  readonly pauseMs: number;
+  /** The places that are called. */
+  readonly places?: readonly number[];
+}
+
+/**
+ * Every second click has an idempotency key and is posted until it is acknowledged, each time to another instance; the
+ * others are posted once.
+ */
+export function startNamedClicks(
+  instances: Instances,
+  { callers, pauseMs, places = instances.places }: NamedClicksOptions,
+): NamedClicks {
+  const acknowledged = new Map<string, string>();
+  const posted = new Set<string>();
+  const answers = new Map<number, number>();
+  const waiting = new Set<() => void>();
+  let unanswered = 0;
+  const stopping = new AbortController();
+  const stopped = new AbortController();
+
+  const post = async (name: string, turn: number, key: Record<string, string>): Promise<boolean> => {
+    const living = instances.living().filter(({ place }) => places.includes(place));
+    const { service } = living[turn % living.length] ?? (await instances.at(places[0]!));
+    const body = { ...click(0), short_code: name };
+    const answer = await service.post("/api/tracking/event", body, { ...BEARER, ...key });
+    // An answer that breaks off in its body acknowledges nothing.
+    const { id } = (await answer.json()) as { id?: string };
+    answers.set(answer.status, (answers.get(answer.status) ?? 0) + 1);
+    if (answer.status !== 202 || id === undefined) return false;
+    acknowledged.set(name, id);
+    for (const look of waiting) look();
+    return true;
+  };
+  const one = async (number: number): Promise<void> => {
+    const name = `click-${number}`;
+    const hasKey = number % 2 === 0;
+    const key = hasKey ? { "idempotency-key": name } : {};
+    posted.add(name);
+    const attempt = (turn: number): Promise<boolean> =>
+      post(name, turn, key).catch(() => {
+        unanswered++;
+        return false;
+      });
+    let isDone = await attempt(number);
+    for (let turn = number + 1; hasKey && !isDone && !stopped.signal.aborted; turn++) {
+      await Bun.sleep(pauseMs);
+      isDone = await attempt(turn);
+    }
+  };
+  let next = 0;
+  const caller = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      await one(next++);
+      await Bun.sleep(pauseMs);
+    }
+  };
+  const calling = Promise.all(Array.from({ length: callers }, caller));
+
+  return {
+    acknowledged,
+    posted,
+    answers,
+    get unanswered() {
+      return unanswered;
+    },
+    async more(count) {
+      const wanted = acknowledged.size + count;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const look = (): void => {
+        if (acknowledged.size >= wanted) resolve();
+      };
+      waiting.add(look);
+      await promise;
+      waiting.delete(look);
+    },
+    async stop() {
+      stopping.abort();
+      await calling;
+    },
+    [Symbol.dispose]() {
+      stopping.abort();
+      stopped.abort();
+    },
+  };
+}
+
+/** Names of clicks that were acknowledged and are not in the log as they were, and of those that are there twice. */
+export function lossesAmong(
+  log: readonly Logged[],
+  { acknowledged, posted }: NamedClicks,
+): { readonly lost: readonly string[]; readonly doubled: readonly string[] } {
+  const found = Map.groupBy(
+    log.filter(({ type }) => type === "LinkClicked"),
+    ({ data }) => String(data["short_code"]),
+  );
+  return {
+    lost: [...acknowledged].filter(([name, id]) => found.get(name)?.[0]?.id !== id).map(([name]) => name),
+    doubled: [...found].filter(([name, all]) => all.length > 1 || !posted.has(name)).map(([name]) => name),
+  };
+}

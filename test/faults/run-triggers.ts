@@ -1,0 +1,35 @@
+import { BEARER } from "../harness/process.ts";
+import type { Instances } from "./instances.ts";
+
+/** A run asked for again and again, at one instance after the other. Disposing it ends that. */
+export interface Triggers extends Disposable {
+  /** How many runs began. */
+  readonly started: number;
+  stop(): Promise<void>;
+}
+
+const EVERY_MS = 500;
+
+export function startTriggers(instances: Instances): Triggers {
+  const stopping = new AbortController();
+  let started = 0;
+  const triggering = (async () => {
+    for (let turn = 0; !stopping.signal.aborted; turn++) {
+      const living = instances.living();
+      const to = living[turn % living.length];
+      const answer = await to?.service.post("/social/run", undefined, BEARER).catch(() => undefined);
+      if (answer?.status === 202) started++;
+      await Bun.sleep(EVERY_MS);
+    }
+  })();
+  return {
+    get started() {
+      return started;
+    },
+    async stop() {
+      stopping.abort();
+      await triggering;
+    },
+    [Symbol.dispose]: () => stopping.abort(),
+  };
+}

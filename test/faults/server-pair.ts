@@ -1,0 +1,68 @@
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { startPostgres, type PostgresServer } from "eventstore-lite/test/postgres";
+import { startProxy, type Proxy } from "eventstore-lite/test/proxy";
+import { until } from "../harness/process.ts";
+
+/** Debian's servers, by their version (package `postgresql`): npm's cannot be copied. */
+const INSTALLED = "/usr/lib/postgresql";
+
+/** The programs of the newest one; undefined where none is installed. */
+export const installedPostgres = (existsSync(INSTALLED) ? readdirSync(INSTALLED) : [])
+  .toSorted((one, other) => Number(other) - Number(one))
+  .map((version) => join(INSTALLED, version, "bin"))
+  .find((programs) => existsSync(join(programs, "pg_basebackup")));
+
+/** A server, and a standby that follows it. */
+export interface ServerPair extends AsyncDisposable {
+  /** Of one database, by the way that leads to whichever is the primary. */
+  readonly url: string;
+  /** From now on the standby hears nothing more. */
+  cutOff(): Promise<void>;
+  /** The primary crashes, and the standby takes its place. */
+  failOver(): Promise<void>;
+}
+
+const REPLICATING = { wal_level: "replica", max_wal_senders: "4", hot_standby: "on" };
+
+/** `isSynchronous`: a commit waits until the standby has it on disk. */
+export async function openPair(programs: string, { isSynchronous }: { isSynchronous: boolean }): Promise<ServerPair> {
+  await using stack = new AsyncDisposableStack();
+  const options = { durable: true, programs, settings: REPLICATING };
+  const primary = stack.use(await startPostgres(options));
+  const standby = stack.use(await startPostgres({ ...options, standbyOf: primary }));
+  await replicates(primary, "async");
+  if (isSynchronous) {
+    await primary.ask("ALTER SYSTEM SET synchronous_standby_names = '*'");
+    await primary.ask("SELECT pg_reload_conf()");
+    await replicates(primary, "sync");
+  }
+  const url = await primary.newDatabase();
+  const proxy: Proxy = stack.use(await startProxy(url));
+  const opened = stack.move();
+  return {
+    url: proxy.url,
+    async cutOff() {
+      await standby.ask("ALTER SYSTEM SET primary_conninfo = ''");
+      await standby.ask("SELECT pg_reload_conf()");
+      await until(
+        () => primary.ask("SELECT 1 FROM pg_stat_replication"),
+        (standbys) => standbys.length === 0,
+      );
+    },
+    async failOver() {
+      await primary.stop("immediate");
+      // Before it is promoted, as where a proxy looks for a server that answers.
+      proxy.lead(standby.url(new URL(url).pathname.slice(1)));
+      await standby.ask("SELECT pg_promote()");
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+async function replicates(primary: PostgresServer, state: "sync" | "async"): Promise<void> {
+  await until(
+    () => primary.ask("SELECT sync_state FROM pg_stat_replication WHERE state = 'streaming'"),
+    ([standby]) => standby?.["sync_state"] === state,
+  );
+}
