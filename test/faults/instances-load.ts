@@ -67,7 +67,8 @@ export function startNamedClicks(
         return false;
       });
     let isDone = await attempt(number);
-    for (let turn = number + 1; hasKey && !isDone && !stopped.signal.aborted; turn++) {
+    if (!hasKey) return;
+    for (let turn = number + 1; !isDone && !stopped.signal.aborted; turn++) {
       await Bun.sleep(pauseMs);
       isDone = await attempt(turn);
     }

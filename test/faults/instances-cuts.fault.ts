@@ -1,0 +1,125 @@
+import { expect, test } from "bun:test";
+import { startPostgres } from "eventstore-lite/test/postgres";
+import { startProxy, type Proxy } from "eventstore-lite/test/proxy";
+import { BEARER, exported, until, type Running } from "../harness/process.ts";
+import { createPick } from "../outreach/model/clockwork.ts";
+import { rowOf } from "./delivery-networks.ts";
+import { openInstances, secondsSince, untilReady } from "./instances.ts";
+import { lossesAmong, startNamedClicks } from "./instances-load.ts";
+import { click } from "./load.ts";
+import { isWhole } from "./tools.ts";
+import { expectWhole } from "./whole.ts";
+
+const CUTS = isWhole ? 500 : 100;
+const CLICKS = { callers: 6, pauseMs: 5 };
+const ROWS = [rowOf("meta")];
+
+/** A cut comes at one of the next so many messages, of whatever connection and in either direction. */
+const MESSAGES = 60;
+const VERDICTS = ["cut", "cut-behind"] as const;
+
+/** The instance at the first place has the proxy between it and the server, the other has none. */
+const CUT_OFF = 0;
+
+/** The same seed makes the same choices; what the processes make of them is their own. */
+const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000_000));
+
+async function openWorld() {
+  await using stack = new AsyncDisposableStack();
+  const server = stack.use(await startPostgres({ durable: true }));
+  const url = await server.newDatabase();
+  const proxy = stack.use(await startProxy(url));
+  const own = (place: number) => (place === CUT_OFF ? { DATABASE_URL: proxy.url } : {});
+  const settings = { DATABASE_URL: url };
+  const instances = stack.use(await openInstances({ count: 2, rows: ROWS, settings, own }));
+  const opened = stack.move();
+  return { proxy, instances, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+test(`${CUTS} times a connection between an instance and PostgreSQL is cut under load: nothing is lost or doubled, and it goes on by itself`, async () => {
+  console.log(`seed ${SEED} (FAULT_SEED=${SEED} chooses the same cuts)`);
+  const pick = createPick(SEED);
+  await using world = await openWorld();
+  const { proxy, instances } = world;
+  using load = startNamedClicks(instances, { ...CLICKS, places: [CUT_OFF] });
+  const cut = { client: 0, server: 0 };
+  for (let round = 0; round < CUTS; round++) {
+    cut[await cutOnce(proxy, pick(MESSAGES), VERDICTS[pick(VERDICTS.length)]!)]++;
+    await load.more(1);
+  }
+  await load.stop();
+  await untilReady(instances);
+  expect(await Promise.all(instances.places.map((place) => instances.end(place, "SIGTERM")))).toEqual([0, 0]);
+  const { lost, doubled } = lossesAmong(await exported(instances.world), load);
+  console.log(
+    `connections of an instance cut ${CUTS} times ${JSON.stringify(cut)}: acknowledged ${load.acknowledged.size}, ` +
+      `answers ${JSON.stringify(Object.fromEntries(load.answers))}; lost ${lost.length}, doubled ${doubled.length}`,
+  );
+  expect({ lost, doubled }).toEqual({ lost: [], doubled: [] });
+  expect([...load.answers.keys()].filter((status) => status !== 202 && status !== 503)).toEqual([]);
+  await expectWhole(instances.world);
+}, 480_000);
+
+/** Cuts at the message after so many more. Resolves with whose it was, once it has happened. */
+async function cutOnce(proxy: Proxy, after: number, verdict: (typeof VERDICTS)[number]): Promise<"client" | "server"> {
+  const { promise, resolve } = Promise.withResolvers<"client" | "server">();
+  let left = after;
+  proxy.decide(({ from }) => {
+    if (left-- > 0) return "pass";
+    proxy.decide(() => "pass");
+    resolve(from);
+    return verdict;
+  });
+  return promise;
+}
+
+test("a network that swallows everything: clicks are refused in bounded time, reads go on and say that they are old, and then all is well again", async () => {
+  await using world = await openWorld();
+  const { proxy, instances } = world;
+  const { service } = await instances.at(CUT_OFF);
+  using load = startNamedClicks(instances, CLICKS);
+  await load.more(100);
+  proxy.decide(() => "lose");
+  const lostAt = performance.now();
+  const refusals = await Promise.all(Array.from({ length: 5 }, () => refusedAfter(service)));
+  const stats = await until(
+    async () => statsOf(service),
+    ({ as_of }) => as_of.stale === true,
+  );
+  const staleAfter = secondsSince(lostAt);
+  expect((await service.get("/livez")).status).toBe(200);
+  expect((await service.get("/readyz")).status).toBe(503);
+  // The other one is not concerned.
+  const { service: other } = await instances.at(1);
+  expect((await statsOf(other)).as_of.stale).toBeUndefined();
+
+  proxy.decide(() => "pass");
+  const backAt = performance.now();
+  await untilReady(instances);
+  const backAfter = secondsSince(backAt);
+  await load.more(100);
+  await load.stop();
+  expect(await statsOf(service)).not.toHaveProperty("as_of.stale");
+  expect(await Promise.all(instances.places.map((place) => instances.end(place, "SIGTERM")))).toEqual([0, 0]);
+  const { lost, doubled } = lossesAmong(await exported(instances.world), load);
+  console.log(
+    `a network that swallows everything: refused after ${refusals.join(" ")} s, known to be old at ${stats.as_of.position} after ` +
+      `${staleAfter} s, ready ${backAfter} s after its end; acknowledged ${load.acknowledged.size}, lost ${lost.length}, doubled ${doubled.length}`,
+  );
+  expect({ lost, doubled }).toEqual({ lost: [], doubled: [] });
+  await expectWhole(instances.world);
+}, 240_000);
+
+/** Posts a click that nobody can record. Answers how long that took to be said, in seconds. */
+async function refusedAfter({ post }: Running): Promise<number> {
+  const startedAt = performance.now();
+  const answer = await post("/api/tracking/event", click(0), BEARER);
+  expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, expect.stringMatching(/^\d+$/)]);
+  return secondsSince(startedAt);
+}
+
+async function statsOf({ get }: Running) {
+  return (await (await get("/social/stats")).json()) as {
+    readonly as_of: { readonly position: number; readonly stale?: true };
+  };
+}
