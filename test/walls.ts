@@ -42,7 +42,7 @@ const breaches: readonly Breach[] = [
   { file: "src/networks/breach.ts", code: 'import "msw";' },
   { file: "src/sandbox/breach.ts", code: 'import "../networks/x.ts";' },
   { file: "src/sandbox/breach-page.tsx", code: 'import "../console/document.tsx";' },
-  { file: "src/vault/breach.ts", code: 'import "eventstore-lite/test/postgres";' },
+  { file: "src/vault/breach.ts", code: 'import "eventstore-lite/testing/postgres-server";' },
   { file: "src/breach-test.ts", code: 'import "../test/run.ts";' },
 ];
 

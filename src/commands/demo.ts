@@ -1,10 +1,14 @@
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { freePort } from "../platform/free-port.ts";
 import { createLogger } from "../platform/logger.ts";
-import { Command, servedConfigOf, type MakeCommand, type Terminal } from "./command.ts";
-import { chatOption, loadSandbox, messagingOption, portOf, type Choice } from "./load-sandbox.ts";
+import { isBun } from "../platform/runtime.ts";
+import { Command, EXIT, servedConfigOf, usageError, type MakeCommand, type Terminal } from "./command.ts";
+import { createDemoInstances } from "./demo-instances.ts";
+import { chatOption, loadSandbox, messagingOption, portOf, startDatabaseServer, type Choice } from "./load-sandbox.ts";
 import { PROGRAM } from "./program.ts";
 import { importFile } from "./recipients/import.ts";
 import { untilStopped } from "./serve.ts";
@@ -29,6 +33,7 @@ end, unless kept.`,
     .option("--port <port>", "port of the service (0: any free one)", portOf, 3000)
     .option("--sandbox-port <port>", "port of the sandbox (0: any free one)", portOf, 4010)
     .option("--keep <folder>", "keep the log there, or go on with the one that is there")
+    .option("--instances <count>", "serve one log in PostgreSQL, as so many processes", countOf, 1)
     .addOption(chatOption())
     .addOption(messagingOption())
     .addHelpText("after", "\nExample:\n  reachlog demo --keep ./demo --chat discord")
@@ -38,11 +43,27 @@ interface DemoOptions extends Choice {
   readonly port: number;
   readonly sandboxPort: number;
   readonly keep?: string | undefined;
+  readonly instances: number;
 }
 
-async function runDemo(terminal: Terminal, { port, sandboxPort, keep, chat, messaging }: DemoOptions): Promise<number> {
+/** Each has a port of its own, and a machine so much memory. */
+const INSTANCES_MAX = 9;
+
+function countOf(text: string): number {
+  const count = Number(text);
+  if (Number.isInteger(count) && count >= 1 && count <= INSTANCES_MAX) return count;
+  throw usageError(`--instances is a number from 1 to ${INSTANCES_MAX}`);
+}
+
+async function runDemo(terminal: Terminal, options: DemoOptions): Promise<number> {
+  const { port, sandboxPort, keep, chat, messaging } = options;
+  const isShared = options.instances > 1;
+  if (isShared && keep !== undefined) throw usageError("--keep keeps a log in a file: several instances have none");
+  if (isShared && !isBun) throw usageError("--instances starts processes, which it does on Bun only");
   const { startSandbox, settingsOf } = await loadSandbox();
-  await using sandbox = await startSandbox({ port: sandboxPort, x: { dmLimit: DEMO_DM_LIMIT } });
+  await using server = isShared ? await startDatabaseServer() : undefined;
+  await using instances = isShared ? createDemoInstances(terminal.err) : undefined;
+  await using sandbox = await startSandbox({ port: sandboxPort, x: { dmLimit: DEMO_DM_LIMIT }, instances });
 
   // Its keys are in it too.
   using folder = keep === undefined ? temporaryFolder("reachlog-demo-") : undefined;
@@ -54,29 +75,63 @@ async function runDemo(terminal: Terminal, { port, sandboxPort, keep, chat, mess
   const env = {
     ...settingsOf(sandbox, { chat, messaging }),
     PORT: String(port),
-    DATABASE_URL: `sqlite:${join(directory, "reachlog.sqlite")}`,
+    DATABASE_URL: (await server?.newDatabase()) ?? `sqlite:${join(directory, "reachlog.sqlite")}`,
+    // A log in a file has it in a file too.
+    ...(isShared && { REACHLOG_KEY: randomBytes(32).toString("base64") }),
     API_TOKENS: `demo:${token}`,
     MESSAGE_TEMPLATE_FILE: template,
     SEND_SPACING_SECONDS: DEMO_SPACING_S,
-    IN_DOUBT_SETTLE_SECONDS: "5",
+    IN_DOUBT_SETTLE_SECONDS: "10",
     LOG_LEVEL: "warn",
   };
   const inDemo: Terminal = { ...terminal, env, signal: terminal.signal };
   const sample = fileURLToPath(new URL("../sandbox/recipients.csv", import.meta.url));
   await importFile(inDemo, sample, { format: "csv", json: false });
+  const settings = join(directory, "demo.env");
+  if (instances !== undefined) {
+    const ports = await portsFrom(port, options.instances);
+    for (const one of ports) await instances.add(urlOf(one), { ...env, PORT: String(one) });
+    const [url = ""] = instances.list().map((instance) => instance.url);
+    writeSettingsFile(settings, { ...env, PORT: new URL(url).port });
+    terminal.out(nextSteps(instances.list(), sandbox.url, token, settings));
+    await aborted(terminal.signal);
+    return EXIT.ok;
+  }
   const config = await servedConfigOf(inDemo);
   const { startService } = await import("../service/service.ts");
   const service = await startService(config, createLogger(config.logLevel, terminal.err, Date.now));
-  const settings = join(directory, "demo.env");
   writeSettingsFile(settings, { ...env, PORT: new URL(service.url).port });
-  terminal.out(nextSteps(service.url, sandbox.url, token, settings));
+  terminal.out(nextSteps([service], sandbox.url, token, settings));
   return await untilStopped(service, config, inDemo);
 }
 
-function nextSteps(url: string, sandboxUrl: string, token: string, settings: string): string {
+/** As many as there are to be, the first one as it is given. */
+async function portsFrom(port: number, count: number): Promise<readonly number[]> {
+  const all = Array.from({ length: count }, (_, index) => port + index);
+  return port === 0 ? Promise.all(all.map(() => freePort(LOOPBACK))) : all;
+}
+
+const LOOPBACK = "127.0.0.1";
+
+const urlOf = (port: number): string => `http://${LOOPBACK}:${port}`;
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, "abort");
+}
+
+function nextSteps(
+  services: readonly { readonly url: string }[],
+  sandboxUrl: string,
+  token: string,
+  settings: string,
+): string {
+  const [{ url } = { url: "" }] = services;
+  const others = services
+    .slice(1)
+    .map((service) => `          ${service.url}      (the same log, by another instance)\n`);
   return `
 reachlog  ${url}      (console: sign in with the token)
-sandbox   ${sandboxUrl}      (what the networks received; faults to switch on)
+${others.join("")}sandbox   ${sandboxUrl}      (what the networks received; faults to switch on${others.length > 0 ? "; instances to kill" : ""})
 token     ${token}
 
 1. Authorize the sandbox's X account in a browser:

@@ -14,6 +14,20 @@ export async function loadSandbox() {
   }
 }
 
+/** A PostgreSQL server of the demo's own, gone with this process. */
+export async function startDatabaseServer() {
+  try {
+    const { startPostgres } = await import("eventstore-lite/testing/postgres-server");
+    return await startPostgres();
+  } catch (fault) {
+    const { code } = fault as { code?: unknown };
+    if (code !== "ERR_MODULE_NOT_FOUND" && code !== "MODULE_NOT_FOUND") throw fault;
+    throw usageError(
+      "several instances need PostgreSQL, which a clone of the project has: run bun install without --production",
+    );
+  }
+}
+
 /** Which of the chat and messaging networks the settings are for. */
 export const chatOption = () =>
   new Option("--chat <name>", "the chat network that the settings are for")

@@ -1,6 +1,7 @@
-import { createServer, isIPv6, type AddressInfo } from "node:net";
+import { isIPv6 } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import type { HttpConfig } from "../config/http.ts";
+import { freePort } from "../platform/free-port.ts";
 import { isBun } from "../platform/runtime.ts";
 import type { App } from "./app.ts";
 import type { LoadShedding } from "./load-shedding.ts";
@@ -53,16 +54,6 @@ export async function withPort(http: HttpConfig): Promise<HttpConfig> {
   const port = await freePort(http.host);
   const publicUrl = http.publicUrl.endsWith(":0") ? `${http.publicUrl.slice(0, -2)}:${port}` : http.publicUrl;
   return { ...http, port, publicUrl };
-}
-
-function freePort(host: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer().once("error", reject);
-    probe.listen(0, host, () => {
-      const { port } = probe.address() as AddressInfo;
-      probe.close(() => resolve(port));
-    });
-  });
 }
 
 /** The host names under which the service may be asked. */

@@ -47,12 +47,14 @@ export function checkpointInDatabase(
   seed: Uint8Array,
 ): CheckpointStore {
   const key = signingKeyOf(seed);
+  const read = async (): Promise<string | undefined> => (await snapshots.load(NOTE.name))?.state;
   return {
     checkpoint: "in the database",
     signingKey: "the key in the vault",
-    read: async () => (await snapshots.load(NOTE.name))?.state,
+    read,
     write: (note) => snapshots.save(NOTE.name, { ...NOTE, state: note }),
     loadKey: async () => key,
-    findKey: async () => key,
+    // It is derived, so it is made with the first note: a log that only commands have written to has neither.
+    findKey: async () => ((await read()) === undefined ? undefined : key),
   };
 }

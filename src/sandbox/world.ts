@@ -3,6 +3,7 @@ import type { SandboxClock } from "./clock.ts";
 import { createDiscordState, discordHandlers } from "./discord.ts";
 import { createFaultBoard } from "./faults.ts";
 import { createGoogleChatState, googleChatHandlers } from "./google-chat.ts";
+import type { Instances } from "./instances.ts";
 import { createLineState, lineHandlers } from "./line.ts";
 import { createMetaState, metaHandlers } from "./meta.ts";
 import type { Origin } from "./network.ts";
@@ -23,12 +24,15 @@ export interface WorldOptions {
   /** X's limits where they are not to be the documented ones. */
   readonly x?: Partial<XLimits>;
   readonly xApp?: XApp;
+  /** Undefined: the sandbox knows of no service. */
+  readonly instances?: Instances | undefined;
 }
 
 /** Everything that the sandbox remembers: the networks as they are now. */
-export function createWorld(clock: SandboxClock, { x = {}, xApp = {} }: WorldOptions) {
+export function createWorld(clock: SandboxClock, { x = {}, xApp = {}, instances }: WorldOptions) {
   return {
     clock,
+    instances,
     faults: createFaultBoard(),
     tally: createTally(),
     x: createXState(clock, x, xApp),

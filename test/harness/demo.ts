@@ -10,14 +10,17 @@ export interface Demo extends AsyncDisposable {
   /** What it printed once it was ready. */
   readonly printed: string;
   readonly url: string;
+  /** Ends it by the signal. Resolves with its exit code once it has ended. */
+  end(signal: NodeJS.Signals): Promise<number>;
   /** Runs a line as another terminal would; `until`: ends it once its output matches. */
   shell(line: string, until?: RegExp): Promise<{ code: number | null; out: string; err: string }>;
 }
 
-/** Starts the demo on free ports, with its files in `directory`. */
-export async function startDemo(directory: string): Promise<Demo> {
-  const options = { cwd: directory, env: { PATH: process.env["PATH"] ?? "" } } as const;
-  const child = Bun.spawn(onRuntime(["demo", "--port", "0", "--sandbox-port", "0", "--keep", directory]), {
+/** Starts the demo on free ports, with its files in `directory` unless the arguments say otherwise. */
+export async function startDemo(directory: string, args: readonly string[] = ["--keep", directory]): Promise<Demo> {
+  const env = { PATH: process.env["PATH"] ?? "", TMPDIR: directory };
+  const options = { cwd: directory, env } as const;
+  const child = Bun.spawn(onRuntime(["demo", "--port", "0", "--sandbox-port", "0", ...args]), {
     ...options,
     stdio: ["ignore", "pipe", "inherit"],
   });
@@ -25,6 +28,10 @@ export async function startDemo(directory: string): Promise<Demo> {
   return {
     printed,
     url: /^reachlog +(\S+)/m.exec(printed)?.[1] ?? "",
+    end(signal) {
+      child.kill(signal);
+      return child.exited;
+    },
     async shell(line, until) {
       // `exec`: a signal reaches the command itself.
       const command = line.replace(/(?:bun )?reachlog /, `exec ${PROGRAM} `);

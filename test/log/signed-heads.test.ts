@@ -313,6 +313,15 @@ describe("a checkpoint in the log's own database", () => {
     expect(home.warnings).toEqual(["a loss was accepted"]);
   });
 
+  test("is missed by nobody where no service has served the log yet", async () => {
+    const filled = house();
+    await filled.run((eventLog) => write(eventLog, 2));
+    const home = house(inDatabase);
+    writeFileSync(home.files.log, readFileSync(filled.files.log));
+    await home.run();
+    expect(home.warnings).toEqual([]);
+  });
+
   test("proves nothing when it is signed with other bytes", async () => {
     const home = house(inDatabase);
     await home.run((eventLog) => write(eventLog, 2));

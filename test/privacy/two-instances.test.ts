@@ -1,6 +1,6 @@
 // On no harness.
 import { expect, test } from "bun:test";
-import { newDatabase } from "eventstore-lite/test/postgres";
+import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import type { Event } from "../../events/catalog.ts";
 import { findPerson } from "../../projections/contacts.ts";
 import type { LogConfig } from "../../src/config/log.ts";

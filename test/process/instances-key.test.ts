@@ -1,6 +1,6 @@
 // On the process harness.
 import { expect, test } from "bun:test";
-import { newDatabase } from "eventstore-lite/test/postgres";
+import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { authorize, ended, exported, kill, openInstallation, stop, type Running } from "../harness/process.ts";
 
 const [FROM, TO] = [1, 2].map((fill) => Buffer.alloc(32, fill).toString("hex")) as [string, string];

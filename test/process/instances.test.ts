@@ -1,7 +1,7 @@
 // On the process harness.
 import { expect, test } from "bun:test";
 import { openDatabase } from "eventstore-lite/postgres";
-import { startPostgres, type PostgresServer } from "eventstore-lite/test/postgres";
+import { startPostgres, type PostgresServer } from "eventstore-lite/testing/postgres-server";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import {
   authorize,

@@ -1,4 +1,4 @@
-import { newDatabase } from "eventstore-lite/test/postgres";
+import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { secret } from "../../src/platform/secret.ts";
 import { postgresSecrets } from "../../src/vault/postgres-secrets.ts";
 import type { SecretPlace } from "../../src/vault/secret-database.ts";

@@ -1,7 +1,7 @@
 // On no harness.
 import { expect, test } from "bun:test";
 import { openDatabase } from "eventstore-lite/postgres";
-import { newDatabase, startPostgres } from "eventstore-lite/test/postgres";
+import { newDatabase, startPostgres } from "eventstore-lite/testing/postgres-server";
 import { startProxy } from "eventstore-lite/test/proxy";
 import { secret } from "../../src/platform/secret.ts";
 import type { ServiceError } from "../../src/platform/service-error.ts";

@@ -1,6 +1,6 @@
 // On no harness.
 import { expect, test } from "bun:test";
-import { newDatabase } from "eventstore-lite/test/postgres";
+import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { secret } from "../../src/platform/secret.ts";
 import {
   endRotation,

@@ -1,5 +1,5 @@
 import { openPostgresStore, type EventStore } from "../src/index.ts";
-import { startPostgres } from "../test/postgres/server.ts";
+import { startPostgres } from "../testing/postgres-server.ts";
 import { createCaller } from "./append-1000.ts";
 import { appendConcurrently } from "./append-64.ts";
 import { atLeast, compare, interleave, perSecond, roundsOf, type Bench, type Row } from "./measure.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { cutConnections } from "../test/postgres/cuts.ts";
 import { startProxy } from "../test/postgres/proxy.ts";
-import { startPostgres } from "../test/postgres/server.ts";
+import { startPostgres } from "../testing/postgres-server.ts";
 import { isWhole } from "./tools.ts";
 
 const ROUNDS = isWhole ? 2_000 : 360;

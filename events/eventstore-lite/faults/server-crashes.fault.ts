@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { startPostgres } from "../test/postgres/server.ts";
+import { startPostgres } from "../testing/postgres-server.ts";
 import { isWhole } from "./tools.ts";
 import { crashUnderLoad, UNHARMED } from "./server-crashes.ts";
 

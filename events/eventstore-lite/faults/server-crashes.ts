@@ -1,6 +1,6 @@
 import { openPostgresStore } from "eventstore-lite";
 import { take } from "../src/contract/events.ts";
-import type { PostgresServer } from "../test/postgres/server.ts";
+import type { PostgresServer } from "../testing/postgres-server.ts";
 import { type Program, startProgram } from "./program.ts";
 import { eventsOf } from "./programs/keyed.ts";
 

@@ -6,7 +6,7 @@ import {
   openPostgresStore,
   openSqliteStore,
 } from "eventstore-lite";
-import { newDatabase } from "./postgres/server.ts";
+import { newDatabase } from "../testing/postgres-server.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 /** What both engines take. */

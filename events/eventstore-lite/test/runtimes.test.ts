@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { newDatabase } from "./postgres/server.ts";
+import { newDatabase } from "../testing/postgres-server.ts";
 
 const PROGRAMS = join(import.meta.dirname, "programs");
 

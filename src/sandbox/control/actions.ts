@@ -30,6 +30,8 @@ export const ACTIONS: Readonly<Record<string, Action>> = {
   "POST /_sandbox/clock": moveClock,
   "POST /_sandbox/telegram/migrate": migrate,
   "POST /_sandbox/x/revoke": ({ x }) => revokeAll(x),
+  "POST /_sandbox/instances/kill": ({ instances }, body) => instances?.kill(urlIn(body)),
+  "POST /_sandbox/instances/start": ({ instances }, body) => instances?.start(urlIn(body)),
   "POST /_sandbox/reset": (sandbox) => sandbox.reset(),
 };
 
@@ -147,4 +149,10 @@ function migrate({ telegram }: ControlledWorld, body: unknown): void {
   const isChat = typeof to === "string" && /^-?\d+$/.test(to);
   if (!isChat && to !== null) throw new Misuse("to wants a chat id, a text of digits, or null");
   telegram.migratedTo = to ?? undefined;
+}
+
+function urlIn(body: unknown): string {
+  const { url } = membersOf(body);
+  if (typeof url !== "string") throw new Misuse("an instance is named by its url");
+  return url;
 }

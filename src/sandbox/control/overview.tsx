@@ -7,6 +7,7 @@ import { Conversations, conversationsOf } from "./conversations.tsx";
 import { counted, pathOf, SandboxDocument, TITLES } from "./document.tsx";
 import { ActiveFaults, AllOff, kindsOn } from "./faults.tsx";
 import { MetaEvents } from "./meta-events.tsx";
+import { InstanceList } from "./instances.tsx";
 import { arrivedAt, chatMessages, stretchOf } from "./shown-messages.ts";
 
 /** Messages, conversations or events of each network. */
@@ -21,6 +22,7 @@ export function overviewPage(world: ControlledWorld): VNode {
         What the networks would have received; nothing leaves this machine. Here are the newest {SHOWN} of each, long
         texts cut short. The page of a network has the others, whole, and its faults.
       </p>
+      {world.instances === undefined ? null : <InstanceList instances={world.instances} />}
       <section aria-labelledby="faults">
         <h2 id="faults">Faults</h2>
         <ActiveFaults faults={world.faults} />

@@ -10,7 +10,7 @@ import {
 import postgres from "postgres";
 import { newEvent, newEvents, refusalOf, take } from "../../src/contract/events.ts";
 import { type Proxy, startProxy } from "./proxy.ts";
-import { newDatabase, type PostgresServer, startPostgres } from "./server.ts";
+import { newDatabase, type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
 
 test("while the server is away appends and reads fail and say so, and all works again once it is back", async () => {
   await using server = await startPostgres();

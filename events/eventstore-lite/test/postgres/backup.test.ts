@@ -3,7 +3,7 @@ import { openPostgresStore, openSqliteStore } from "eventstore-lite";
 import { newEvent, newEvents, refusalOf, take } from "../../src/contract/events.ts";
 import { TargetTaken } from "../../src/errors.ts";
 import { temporaryLogs } from "../temporary-logs.ts";
-import { newDatabase } from "./server.ts";
+import { newDatabase } from "../../testing/postgres-server.ts";
 
 const newLogPath = temporaryLogs();
 

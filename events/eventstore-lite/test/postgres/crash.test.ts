@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { crashUnderLoad, UNHARMED } from "../../faults/server-crashes.ts";
-import { startPostgres } from "./server.ts";
+import { startPostgres } from "../../testing/postgres-server.ts";
 
 /** Each kind of crash once; faults/ has many more. */
 const ROUNDS = 5;

@@ -12,7 +12,7 @@ import {
 import postgres from "postgres";
 import { newEvent, newEvents, refusalOf, take } from "../../src/contract/events.ts";
 import { temporaryLogs } from "../temporary-logs.ts";
-import { newDatabase } from "./server.ts";
+import { newDatabase } from "../../testing/postgres-server.ts";
 
 const newLogPath = temporaryLogs();
 

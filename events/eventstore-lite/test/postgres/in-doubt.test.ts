@@ -3,7 +3,7 @@ import { openPostgresStore, StoreUnavailable } from "eventstore-lite";
 import { newEvent, refusalOf } from "../../src/contract/events.ts";
 import { cutConnections } from "./cuts.ts";
 import { startProxy } from "./proxy.ts";
-import { newDatabase } from "./server.ts";
+import { newDatabase } from "../../testing/postgres-server.ts";
 
 const ROUNDS = 60;
 

@@ -3,7 +3,7 @@ import { openPostgresStore, StoreUnusable } from "eventstore-lite";
 import { migrate, openDatabase } from "eventstore-lite/postgres";
 import postgres from "postgres";
 import { newEvent, newEvents, refusalOf, take } from "../../src/contract/events.ts";
-import { newDatabase } from "./server.ts";
+import { newDatabase } from "../../testing/postgres-server.ts";
 
 /** As the owner of the tables, who may do anything. */
 function owner(url: string) {

@@ -4,7 +4,7 @@ import { newEvents, take } from "../../src/contract/events.ts";
 import { createNotifier } from "../../src/postgres/notifications.ts";
 import { watchHead } from "../../src/postgres/watch.ts";
 import { startProxy } from "./proxy.ts";
-import { newDatabase } from "./server.ts";
+import { newDatabase } from "../../testing/postgres-server.ts";
 
 test("a notification tells of the head where a look does not", async () => {
   const url = await newDatabase();

@@ -1,8 +1,25 @@
-/** PostgreSQL servers for tests: from the npm registry, on a free port of loopback, gone with the process that started them. */
-import { chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+/**
+ * PostgreSQL servers to try and to test with: from the npm registry, on a free port of loopback, gone with the process
+ * that started them.
+ */
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  chownSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import { createServer, type AddressInfo } from "node:net";
 import { basename, dirname, join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { promisify } from "node:util";
 import postgres from "postgres";
 
 export interface PostgresServer extends AsyncDisposable {
@@ -66,7 +83,7 @@ export async function startPostgres({
   const program = (name: string): string => join(programs ?? join(binaries(), "bin"), name);
   const all = { ...SETTINGS, ...(durable ? {} : FORGETFUL), ...settings, port: String(port) };
   const flags = Object.entries(all).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
-  const keeper = Bun.spawn(["sh", "-c", KEEPER, directory], { stdio: ["pipe", "inherit", "inherit"], detached: true });
+  const keeper = spawn("sh", ["-c", KEEPER, directory], { stdio: ["pipe", "inherit", "inherit"], detached: true });
   keeper.unref();
   let databases = 0;
 
@@ -76,22 +93,25 @@ export async function startPostgres({
 
   async function start(): Promise<void> {
     rmSync(join(data, "postmaster.pid"), { force: true });
-    const log = Bun.file(join(directory, "log"));
-    const server = Bun.spawn([...asOther(), program("postgres"), "-D", data, ...flags], {
+    const log = join(directory, "log");
+    const written = openSync(log, "w");
+    const [command = "", ...args] = [...asOther(), program("postgres"), "-D", data, ...flags];
+    // Ctrl-C is for the process that started it, which ends it by ending.
+    const server = spawn(command, args, {
       env: environment,
-      stdio: ["ignore", "ignore", log],
-      // Ctrl-C is for the tests, which end it by ending.
+      stdio: ["ignore", "ignore", written],
       detached: true,
     });
+    closeSync(written);
     server.unref();
     while (!["ready", "standby"].includes(readPostmaster(data)?.status ?? "")) {
       if (server.exitCode !== null) {
-        const said = await log.text();
+        const said = readFileSync(log, "utf8");
         // What a killed postmaster has left behind ends by itself, once it looks up.
         if (said.includes("pre-existing shared memory block")) return start();
         throw new Error(said);
       }
-      await Bun.sleep(10);
+      await delay(10);
     }
   }
 
@@ -99,7 +119,7 @@ export async function startPostgres({
     const { pid } = readPostmaster(data) ?? {};
     if (pid === undefined) return;
     process.kill(pid, SIGNALS[how]);
-    while (isRunning(pid)) await Bun.sleep(10);
+    while (isRunning(pid)) await delay(10);
   }
 
   const url = (database: string): string => `postgres://postgres@127.0.0.1:${port}/${database}`;
@@ -120,8 +140,9 @@ export async function startPostgres({
     ask: (statement) => admin.unsafe(statement),
     async [Symbol.asyncDispose]() {
       await admin.end({ timeout: 0 });
-      await keeper.stdin.end();
-      await keeper.exited;
+      const ended = once(keeper, "exit");
+      keeper.stdin.end();
+      await ended;
     },
   };
 }
@@ -173,9 +194,8 @@ function linkLibraries(directory: string): void {
 }
 
 async function run(command: readonly string[], environment: Record<string, string | undefined>): Promise<void> {
-  const child = Bun.spawn([...asOther(), ...command], { env: environment, stdio: ["ignore", "pipe", "pipe"] });
-  const said = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
-  if ((await child.exited) !== 0) throw new Error(`${command[0]}: ${said.join("")}`);
+  const [file = "", ...args] = [...asOther(), ...command];
+  await promisify(execFile)(file, args, { env: environment });
 }
 
 function freePort(): Promise<number> {

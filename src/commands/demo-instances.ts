@@ -1,0 +1,74 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+
+/** One service of the demo. */
+interface DemoInstance {
+  /** Where it is reached; names it for its whole life, also when it is started again. */
+  readonly url: string;
+  readonly isRunning: boolean;
+}
+
+/** Services beside each other, each a process of its own, until it is disposed. */
+export interface DemoInstances extends AsyncDisposable {
+  list(): readonly DemoInstance[];
+  /** Ends one as a crash does: it hands nothing over and says nothing. Without effect when it has ended. */
+  kill(url: string): void;
+  /** Starts one that has ended. Without effect when it runs. */
+  start(url: string): void;
+  /** Starts one more. Resolves when it listens; throws when it ends before. */
+  add(url: string, env: Readonly<Record<string, string>>): Promise<void>;
+}
+
+/** `report` gets what the services log, each line at least a warning. */
+export function createDemoInstances(report: (line: string) => void): DemoInstances {
+  const environments = new Map<string, Readonly<Record<string, string>>>();
+  const running = new Map<string, ChildProcess>();
+
+  /** Answers whether it came to listen. */
+  function serve(url: string): Promise<boolean> {
+    const child = spawn(process.execPath, [process.argv[1] ?? "", "serve"], {
+      env: { PATH: process.env["PATH"], ...environments.get(url), LOG_LEVEL: "info" },
+      stdio: ["ignore", "ignore", "pipe"],
+      // Ctrl-C is for the demo, which stops them in its turn.
+      detached: true,
+    });
+    const listening = Promise.withResolvers<boolean>();
+    const keeper = endWithUs(child);
+    running.set(url, child);
+    child.once("error", (fault) => report(`${fault.message}\n`));
+    child.once("close", () => {
+      keeper.kill("SIGKILL");
+      running.delete(url);
+      listening.resolve(false);
+    });
+    createInterface(child.stderr).on("line", (line) => {
+      if (line.includes('"message":"listening"')) listening.resolve(true);
+      if (!line.includes('"level":"info"')) report(`${line}\n`);
+    });
+    return listening.promise;
+  }
+
+  return {
+    list: () => [...environments.keys()].map((url) => ({ url, isRunning: running.has(url) })),
+    kill: (url) => void running.get(url)?.kill("SIGKILL"),
+    start(url) {
+      if (environments.has(url) && !running.has(url)) void serve(url);
+    },
+    async add(url, env) {
+      environments.set(url, env);
+      if (!(await serve(url))) throw new Error(`the service at ${url} ended as it started`);
+    },
+    async [Symbol.asyncDispose]() {
+      const ending = [...running.values()].map((child) => once(child, "close"));
+      for (const child of running.values()) child.kill("SIGTERM");
+      await Promise.all(ending);
+    },
+  };
+}
+
+/** Kills the child when this process dies, however it does: the input that it holds open ends then. */
+function endWithUs({ pid }: ChildProcess): ChildProcess {
+  const script = 'cat >/dev/null; kill -KILL "$0"';
+  return spawn("sh", ["-c", script, String(pid)], { stdio: ["pipe", "ignore", "ignore"], detached: true });
+}

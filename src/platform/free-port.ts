@@ -1,0 +1,12 @@
+import { createServer, type AddressInfo } from "node:net";
+
+/** A TCP port of `host` that nobody listens on at present. */
+export function freePort(host: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer().once("error", reject);
+    probe.listen(0, host, () => {
+      const { port } = probe.address() as AddressInfo;
+      probe.close(() => resolve(port));
+    });
+  });
+}

@@ -1,0 +1,85 @@
+// On the process harness.
+import { expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { startDemo } from "../harness/demo.ts";
+import { until } from "../harness/process.ts";
+import { RUNTIME } from "../harness/runtime.ts";
+import { temporaryFolder } from "../../src/platform/temporary-folder.ts";
+
+/** A database server and several processes start. */
+const TIMEOUT_MS = 1_200_000;
+
+const CLICK = { event: "click", domain: "go.example", short_code: "welcome", original_url: "https://shop.example/" };
+
+async function positionAt(url: string): Promise<number> {
+  const health = (await (await fetch(`${url}/api/health`)).json()) as { log: { position: number } };
+  return health.log.position;
+}
+
+async function clickAt(url: string): Promise<number> {
+  const headers = { "content-type": "application/json" };
+  return (await fetch(`${url}/api/tracking/event`, { method: "POST", headers, body: JSON.stringify(CLICK) })).status;
+}
+
+/** Whether a service is there; one that was killed refuses the connection. */
+async function isServing(url: string): Promise<boolean> {
+  return fetch(`${url}/readyz`).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+}
+
+const isTrue = (found: boolean): boolean => found;
+const isFalse = (found: boolean): boolean => !found;
+
+test.each([
+  ["SIGINT", 0],
+  ["SIGKILL", 137],
+] as const)(
+  "instances of a demo serve one log; one that is killed comes back, and %s ends them all",
+  async (signal, code) => {
+    if (RUNTIME !== "bun") return expectRefused([]);
+    using folder = temporaryFolder("reachlog-demo-instances-");
+    await using demo = await startDemo(folder.path, ["--instances", "2"]);
+    const urls = [...demo.printed.matchAll(/http:\/\/127\.0\.0\.1:\d+(?= +\()/g)].map(([url]) => url);
+    expect(urls.length).toBe(3);
+    const [first = "", second = "", sandbox = ""] = urls;
+    const page = async (): Promise<string> => (await fetch(sandbox)).text();
+    const press = (button: "kill" | "start") =>
+      fetch(`${sandbox}/_sandbox/instances/${button}`, {
+        method: "POST",
+        body: new URLSearchParams({ url: first, page: "/" }),
+      });
+
+    const before = await positionAt(second);
+    expect(await clickAt(first)).toBe(202);
+    await until(
+      () => positionAt(second),
+      (position) => position > before,
+    );
+
+    expect((await press("kill")).status).toBe(200);
+    await until(() => isServing(first), isFalse);
+    await until(page, (text) => text.includes("was killed"));
+    expect(await clickAt(second)).toBe(202);
+    await press("start");
+    await until(() => isServing(first), isTrue);
+    expect(await page()).not.toContain("was killed");
+    expect(await positionAt(first)).toBeGreaterThan(before + 1);
+
+    expect(await demo.end(signal)).toBe(code);
+    for (const url of [first, second]) await until(() => isServing(url), isFalse);
+    // Who is killed cannot clear up.
+    if (signal === "SIGINT") expect(readdirSync(folder.path)).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+async function expectRefused(more: readonly string[]): Promise<void> {
+  using folder = temporaryFolder("reachlog-demo-instances-");
+  await using demo = await startDemo(folder.path, ["--instances", "2", ...more]);
+  expect(demo.printed).toBe("");
+  expect(await demo.end("SIGCONT")).toBe(2);
+}
+
+test("instances have no log in a file", () => expectRefused(["--keep", "."]), TIMEOUT_MS);
