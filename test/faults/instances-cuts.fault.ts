@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { startPostgres } from "eventstore-lite/test/postgres";
+import { startPostgres } from "eventstore-lite/testing/postgres-server";
 import { startProxy, type Proxy } from "eventstore-lite/test/proxy";
 import { BEARER, exported, until, type Running } from "../harness/process.ts";
 import { createPick } from "../outreach/model/clockwork.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { startPostgres, type PostgresServer } from "eventstore-lite/test/postgres";
+import { startPostgres, type PostgresServer } from "eventstore-lite/testing/postgres-server";
 import { authorize, exported, until, type Running } from "../harness/process.ts";
 import { createPick } from "../outreach/model/clockwork.ts";
 import { attemptsOf } from "./attempts.ts";

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { startPostgres, type PostgresServer } from "eventstore-lite/test/postgres";
+import { startPostgres, type PostgresServer } from "eventstore-lite/testing/postgres-server";
 import { startProxy, type Proxy } from "eventstore-lite/test/proxy";
 import { until } from "../harness/process.ts";
 
