@@ -89,7 +89,10 @@ const serviceState = Type.Object({
   version: text("0.2.0"),
   log: Type.Object({ position: count }),
   instances: Type.Array(Type.Object({ id, version: text("0.2.0"), started_at: time, configuration: text("9b2d6f0a") })),
-  roles: Type.Record(Type.String({ examples: ["dispatcher-chat"] }), id),
+  roles: Type.Object(
+    {},
+    { additionalProperties: id, examples: [{ "dispatcher-chat": "01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11" }] },
+  ),
   channels: perChannel(
     Type.Object({
       configured: Type.Boolean(),

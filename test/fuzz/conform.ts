@@ -97,7 +97,8 @@ function memberMisfits(
   const members = Object.entries(value).flatMap(([name, inner]) => {
     const schema = Object.hasOwn(properties, name) ? properties[name] : undefined;
     if (schema !== undefined) return misfits(schema, inner, `${at}/${name}`);
-    return additionalProperties === true ? [] : [`${at}/${name} is not documented`];
+    if (typeof additionalProperties === "object") return misfits(additionalProperties, inner, `${at}/${name}`);
+    return additionalProperties ? [] : [`${at}/${name} is not documented`];
   });
   return [...missing, ...members];
 }
