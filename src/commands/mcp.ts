@@ -18,7 +18,7 @@ async function serveMcp(terminal: Terminal): Promise<number> {
   configOf(terminal);
   const { serveStdio } = await import("@modelcontextprotocol/server/stdio");
   const { createMcpServer } = await import("./mcp/server.ts");
-  const ended = once(process.stdin, "close", { signal: terminal.signal }).catch(() => {});
+  const ended = once(process.stdin, "end", { signal: terminal.signal }).catch(() => {});
   const serving = serveStdio(() => createMcpServer(terminal));
   await ended;
   await serving.close();

@@ -1,6 +1,7 @@
 // On the process harness.
 import { expect, test } from "bun:test";
 import { openInstallation, until } from "../harness/process.ts";
+import { onRuntime } from "../harness/runtime.ts";
 
 const BOLD = "\u001b[1m";
 const RED = "\u001b[31m";
@@ -28,7 +29,7 @@ test.each([
 ])("on a terminal, with %j", async (more, styled) => {
   await using world = await openInstallation();
   let seen = "";
-  const child = Bun.spawn([process.execPath, `${import.meta.dirname}/../../src/main.ts`, "--help"], {
+  const child = Bun.spawn(onRuntime(["--help"]), {
     cwd: world.directory,
     env: { ...world.env, TERM: "xterm", ...more },
     terminal: { data: (_terminal, bytes) => void (seen += Buffer.from(bytes).toString()) },

@@ -1,12 +1,10 @@
 // On the process harness.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { ANSWERS_MAX, TOOLS } from "../../src/commands/mcp/tools.ts";
 import { authorize, exported, openInstallation, until, type Installation } from "../harness/process.ts";
-
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
+import { onRuntime } from "../harness/runtime.ts";
 
 let world: Installation;
 let client: Client;
@@ -31,7 +29,7 @@ beforeAll(async () => {
   };
   await until(pending, (count) => count === 0);
   client = new Client({ name: "test", version: "1" });
-  const [command, ...args] = [process.execPath, MAIN, "mcp"];
+  const [command = "", ...args] = onRuntime(["mcp"]);
   await client.connect(new StdioClientTransport({ command, args, cwd: world.directory, env: world.env }));
 });
 afterAll(async () => {
@@ -144,7 +142,7 @@ test("whatever was asked, no event was recorded for it", async () => {
 });
 
 test("it ends with its input, and a wrong configuration is said at once", async () => {
-  const child = Bun.spawn([process.execPath, MAIN, "mcp"], {
+  const child = Bun.spawn(onRuntime(["mcp"]), {
     cwd: world.directory,
     env: world.env,
     stdio: ["pipe", "pipe", "pipe"],

@@ -2,14 +2,13 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { openInstallation, stop, until } from "../harness/process.ts";
-
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
+import { onRuntime } from "../harness/runtime.ts";
 
 test("serve on a terminal says what is configured, where it is, and what to do next", async () => {
   await using world = await openInstallation();
   const { TELEGRAM_BOT_TOKEN: _, TELEGRAM_CHAT_ID: __, ...env } = world.env;
   let seen = "";
-  const child = Bun.spawn([process.execPath, MAIN, "serve"], {
+  const child = Bun.spawn(onRuntime(["serve"]), {
     cwd: world.directory,
     env: { ...env, TERM: "xterm" },
     terminal: { data: (_terminal, bytes) => void (seen += Buffer.from(bytes).toString()) },

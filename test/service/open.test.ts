@@ -5,8 +5,7 @@ import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { logFiles } from "../../src/log/log-files.ts";
 import { openInstallation } from "../harness/process.ts";
-
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
+import { onRuntime } from "../harness/runtime.ts";
 
 /** Nobody else can listen there; a service that finds it taken has opened everything by then, and ends. */
 async function takenPort(): Promise<AsyncDisposable & { readonly port: string }> {
@@ -27,10 +26,11 @@ test.skipIf(Bun.which("strace") === null)(
     const people = installation.file("people.csv", "username\nada\n");
     expect((await installation.command("recipients", "import", people)).code).toBe(0);
     const trace = join(directory, "trace");
-    const strace = Bun.spawn(
-      ["strace", "-f", "-qq", "-e", "trace=openat", "-o", trace, process.execPath, MAIN, "serve"],
-      { cwd: directory, env: { ...env, PORT: taken.port }, stdio: ["ignore", "ignore", "ignore"] },
-    );
+    const strace = Bun.spawn(["strace", "-f", "-qq", "-e", "trace=openat", "-o", trace, ...onRuntime(["serve"])], {
+      cwd: directory,
+      env: { ...env, PORT: taken.port },
+      stdio: ["ignore", "ignore", "ignore"],
+    });
     expect(await strace.exited).toBe(1);
     const opened = readFileSync(trace, "utf8");
     const { vault, keys, key } = logFiles(join(directory, "reachlog.sqlite"));
