@@ -165,13 +165,13 @@ function audit(
   if (watch.broken.length > 0) throw new Error(`${name}: ${watch.broken.join("\n")}`);
 }
 
-function clickOf(short_code: string, channels: readonly ChannelName[]): NewEvent {
+export function clickOf(short_code: string, channels: readonly ChannelName[]): NewEvent {
   const link = { event: "click", domain: "go.example", short_code, original_url: "https://example.com", bot: false };
   return { type: "LinkClicked", data: { ...link, channels: [...channels] } };
 }
 
 /** What is sent directly: to chat, and every other time to messaging where that is there. */
-function textOf(text: string, channels: readonly ChannelName[]): NewEvent {
+export function textOf(text: string, channels: readonly ChannelName[]): NewEvent {
   if (channels.includes("messaging") && Number(text.slice(1)) % 2 === 1) {
     return { type: "MessageRequested", data: { text } };
   }
@@ -192,7 +192,7 @@ async function reopeningOf(
   return { type: by, data: { projection, version, position, differences: 0 } };
 }
 
-async function logOf({ eventLog }: DeliveryHarness): Promise<readonly Recorded[]> {
+export async function logOf({ eventLog }: DeliveryHarness): Promise<readonly Recorded[]> {
   return (await Array.fromAsync(eventLog.store.read())) as Recorded[];
 }
 
@@ -207,7 +207,7 @@ async function retryOne(house: DeliveryHarness, lines: readonly Line[]): Promise
   await house.append({ type: "DispatchRetryRequested", data: { event_id, source, channel, ...doubt } });
 }
 
-async function resumeAll(house: DeliveryHarness, names: readonly ChannelName[]): Promise<void> {
+export async function resumeAll(house: DeliveryHarness, names: readonly ChannelName[]): Promise<void> {
   for (const channel of names) {
     if (house.projector.state("deliveries")[channel].suspended === null) continue;
     await house.append({ type: "ChannelResumed", data: { channel, why: "by_hand" } });

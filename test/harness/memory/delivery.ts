@@ -187,6 +187,7 @@ function forward(clock: Clock): () => number {
 /** Waits that end when the test's clock comes to them. */
 export function sleepOn({ timer }: FakeTime): Sleep {
   return (ms, signal) => {
+    if (signal.aborted) return Promise.resolve();
     const { promise, resolve } = Promise.withResolvers<void>();
     const cancel = timer(resolve, ms);
     signal.addEventListener("abort", () => {
