@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { startPostgres, type PostgresServer } from "eventstore-lite/testing/postgres-server";
-import { authorize, exported, until, type Running } from "../harness/process.ts";
+import { authorize, BEARER, exported, until, type Running } from "../harness/process.ts";
 import { createPick } from "../outreach/model/clockwork.ts";
 import { attemptsOf } from "./attempts.ts";
 import { expectDaysKept } from "./days.ts";
@@ -204,7 +204,7 @@ async function handedOver(instances: Instances, former: string, holders: Readonl
 /** Ends the run, waits until nothing is owed or in doubt and all know the same; answers what each then says. */
 async function settled({ world, places, at }: Instances) {
   const services = await Promise.all(places.map(async (place) => (await at(place)).service));
-  await services[0]!.post("/social/run/stop");
+  expect((await services[0]!.post("/social/run/stop", undefined, BEARER)).status).toBeOneOf([202, 409]);
   await until(
     () => world.command("outreach", "reconcile"),
     ({ code }) => code === 0,

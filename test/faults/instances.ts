@@ -32,7 +32,7 @@ interface InstancesOptions {
   readonly own?: (place: number) => Record<string, string>;
 }
 
-/** The sandbox has no limits of its own here. */
+/** The first has all roles; the sandbox has no limits of its own here. */
 export async function openInstances({ count, settings, rows, own = () => ({}) }: InstancesOptions): Promise<Instances> {
   await using stack = new AsyncDisposableStack();
   const world = stack.use(
@@ -53,7 +53,8 @@ export async function openInstances({ count, settings, rows, own = () => ({}) }:
     Object.assign(slots[place]!, { now: instance });
     slots[place]!.next.resolve(instance);
   };
-  await Promise.all(places.map((place) => start(place)));
+  // One after the other: the first has all roles.
+  for (const place of places) await start(place);
 
   const opened = stack.move();
   return {
