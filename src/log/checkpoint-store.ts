@@ -20,6 +20,9 @@ export interface CheckpointStore {
   read(): Promise<string | undefined>;
   /** Replaces the note; after a crash it is the old one or the new one, whole. */
   write(note: string): Promise<void>;
+  /** Keeps what the log denies: from then on it is what is read, whatever others write, until the loss is accepted. */
+  writeDenied(note: string): Promise<void>;
+  acceptLoss(): Promise<void>;
   /** Makes the key where there is none. Throws SigningKeyRefused. */
   loadKey(): Promise<SigningKey>;
   /** Undefined where no key was made yet. Throws SigningKeyRefused. */
@@ -33,6 +36,8 @@ export function checkpointFiles({ checkpoint, signingKey }: LogFiles): Checkpoin
     signingKey,
     read: () => readCheckpointFile(checkpoint),
     write: (note) => writeCheckpointFile(checkpoint, note),
+    writeDenied: (note) => writeCheckpointFile(checkpoint, note),
+    acceptLoss: async () => {},
     loadKey: async () => loadSigningKey(signingKey),
     findKey: async () => (existsSync(signingKey) ? loadSigningKey(signingKey) : undefined),
   };
@@ -40,6 +45,7 @@ export function checkpointFiles({ checkpoint, signingKey }: LogFiles): Checkpoin
 
 /** A snapshot of no projection holds the note, as of no position: it is to be read where the log has lost events. */
 const NOTE = { name: "checkpoint", version: 1, position: 0 } as const;
+const DENIED = { ...NOTE, name: "checkpoint/denied" } as const;
 
 /** In the log's own database, which all instances share. `seed`: 32 secret bytes that are the same for all of them. */
 export function checkpointInDatabase(
@@ -47,12 +53,15 @@ export function checkpointInDatabase(
   seed: Uint8Array,
 ): CheckpointStore {
   const key = signingKeyOf(seed);
-  const read = async (): Promise<string | undefined> => (await snapshots.load(NOTE.name))?.state;
+  const read = async (): Promise<string | undefined> =>
+    ((await snapshots.load(DENIED.name)) ?? (await snapshots.load(NOTE.name)))?.state;
   return {
     checkpoint: "in the database",
     signingKey: "the key in the vault",
     read,
     write: (note) => snapshots.save(NOTE.name, { ...NOTE, state: note }),
+    writeDenied: (note) => snapshots.save(DENIED.name, { ...DENIED, state: note }),
+    acceptLoss: () => snapshots.remove([DENIED.name]),
     loadKey: async () => key,
     // It is derived, so it is made with the first note: a log that only commands have written to has neither.
     findKey: async () => ((await read()) === undefined ? undefined : key),

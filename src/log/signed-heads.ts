@@ -43,6 +43,7 @@ export async function openSignedHeads(deps: CheckpointsDeps): Promise<AsyncDispo
     await accept(eventLog, loss);
     // Before any other instance looks, which has accepted nothing.
     await checkpoints.write(signHead(store, await store.head(), key, deps.clock));
+    await checkpoints.acceptLoss();
   }
   return deps.roles.start({ name: ROLES.signedHeads, ...HARMLESS }, () => keepCheckpoint(store, key, deps));
 }

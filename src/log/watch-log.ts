@@ -47,7 +47,7 @@ export function watchLog({ store, projector, reopen, clock, sleep, logger }: Wat
     if ((await store.hashAt(position)) === hash) return undefined;
     await using log = await reopen();
     const note = signHead(store, { position, hash, time: undefined }, await log.checkpoints.loadKey(), clock);
-    await log.checkpoints.write(note);
+    await log.checkpoints.writeDenied(note);
     return new ServiceError(
       "damaged",
       `the log no longer holds position ${position} as this instance has read it: its server lost events, or is another one`,

@@ -4,7 +4,7 @@ import { LogDiverged, openSqliteStore, type EventStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
 import { tamper } from "../../events/eventstore-lite/test/tampering.ts";
 import { checkpointInDatabase } from "../../src/log/checkpoint-store.ts";
-import { findLoss } from "../../src/log/checkpoint.ts";
+import { findLoss, signHead } from "../../src/log/checkpoint.ts";
 import { watchLog } from "../../src/log/watch-log.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { sleep } from "../../src/platform/clock.ts";
@@ -53,6 +53,12 @@ async function openInstance(events: number, other: Partial<EventStore<Event>> = 
       const checkpoints = checkpointInDatabase(log, SEED);
       return (await findLoss(log, checkpoints, await checkpoints.loadKey()))?.sentence;
     },
+    /** As an instance does that has not found out yet. */
+    async sign() {
+      await using log = await open();
+      const checkpoints = checkpointInDatabase(log, SEED);
+      await checkpoints.write(signHead(log, await log.head(), await checkpoints.loadKey(), () => 0));
+    },
     async looked(times: number) {
       looks.left = times;
       await looks.passed.promise;
@@ -69,6 +75,8 @@ test("a log that lost what was read of it ends the instance, and no start goes o
     message: expect.stringContaining("no longer holds position 9"),
   });
   expect(await instance.start()).toContain("the log ends at position 6, but the checkpoint in the database knew 9");
+  await instance.sign();
+  expect(await instance.start()).toContain("knew 9 events");
 });
 
 test("what the store found by itself is on record too", async () => {
