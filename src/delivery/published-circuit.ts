@@ -17,16 +17,16 @@ export interface PublishedCircuit {
 
 export function createPublishedCircuit(channel: Channel, projector: Projector): PublishedCircuit {
   const published = (): number => breakerIn(projector.state("deliveries")[channel.name], Infinity).openUntil;
-  let told = published();
+  let announced = published();
   return {
     learn({ failures, openUntil }) {
-      if (openUntil === told) return [];
-      told = openUntil;
+      if (openUntil === announced) return [];
+      announced = openUntil;
       if (openUntil === 0) return [{ type: "CircuitClosed", data: { channel: channel.name } }];
       return [{ type: "CircuitOpened", data: { channel: channel.name, failures, until: isoTime(openUntil) } }];
     },
     recorded() {
-      told = published();
+      announced = published();
     },
   };
 }

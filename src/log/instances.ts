@@ -39,43 +39,43 @@ export interface InstancesDeps {
   readonly logger: Logger;
 }
 
-const BEAT_MS = 10_000;
+const HEARTBEAT_MS = 10_000;
 
-/** Without a beat for so long an instance is dead: two beats may fail. */
+/** Without a heartbeat for so long an instance is dead: two of them may fail. */
 const DEAD_AFTER_MS = 30_000;
 
 /** While another instance has to be found dead or alive, at a start. */
-const START_BEAT_MS = 1_000;
+const START_HEARTBEAT_MS = 1_000;
 
-/** An instance is a snapshot that folds nothing: its version counts its beats. */
+/** An instance is a snapshot that folds nothing: its version counts its heartbeats. */
 const PREFIX = "instance/";
 
 /**
- * Makes this instance known to all others of the log, and knows them, until it is disposed. Who lives is told by beats
- * that come, and not by times, which two machines read differently.
+ * Makes this instance known to all others of the log, and knows them, until it is disposed. Who is alive
+ * is known by heartbeats that come, and not by times, which two machines read differently.
  *
- * Throws a ServiceError (configuration) when another one lives whose settings differ from ours.
+ * Throws a ServiceError (configuration) when another one is alive whose settings differ from ours.
  */
 export async function joinInstances(deps: InstancesDeps, own: Instance): Promise<Instances> {
   const stopping = new AbortController();
   const others = watchOthers(deps, own);
   await using joining = new AsyncDisposableStack();
-  const beat = createBeat(deps, own);
+  const heartbeat = createHeartbeat(deps, own);
   joining.defer(() => leave(deps, own));
-  await beat();
-  await refuseDifference(deps, own, { beat, others });
-  const beating = (async () => {
+  await heartbeat();
+  await refuseDifference(deps, own, { heartbeat, others });
+  const heartbeats = (async () => {
     for (;;) {
-      await deps.sleep(BEAT_MS, stopping.signal);
+      await deps.sleep(HEARTBEAT_MS, stopping.signal);
       if (stopping.signal.aborted) return;
-      await beat()
+      await heartbeat()
         .then(others.look)
-        .catch((fault: unknown) => deps.logger.warn("no beat came through", errorFields(fault)));
+        .catch((fault: unknown) => deps.logger.warn("a heartbeat failed", errorFields(fault)));
     }
   })();
   joining.defer(async () => {
     stopping.abort();
-    await beating;
+    await heartbeats;
   });
   const joined = joining.move();
   return {
@@ -87,10 +87,10 @@ export async function joinInstances(deps: InstancesDeps, own: Instance): Promise
   };
 }
 
-function createBeat({ store }: InstancesDeps, own: Instance): () => Promise<void> {
+function createHeartbeat({ store }: InstancesDeps, own: Instance): () => Promise<void> {
   const state = JSON.stringify(own);
-  let beats = 0;
-  return () => store.snapshots.save(`${PREFIX}${own.id}`, { version: (beats += 1), position: 0, state });
+  let heartbeats = 0;
+  return () => store.snapshots.save(`${PREFIX}${own.id}`, { version: (heartbeats += 1), position: 0, state });
 }
 
 /** Whoever comes next need not wait to find that it is dead. */
@@ -104,15 +104,15 @@ async function leave({ store, logger }: InstancesDeps, { id }: Instance): Promis
 
 interface Seen {
   readonly instance: Instance;
-  readonly beats: number;
-  /** When its last beat was seen. */
+  readonly heartbeats: number;
+  /** When its last heartbeat was seen. */
   readonly at: number;
-  /** Whether a beat came since it was first seen. */
-  readonly isBeating: boolean;
+  /** Whether a heartbeat came since it was first seen. */
+  readonly isAlive: boolean;
 }
 
 interface Others {
-  /** Looks for beats, and forgets the dead. */
+  /** Looks for heartbeats, and forgets the dead. */
   look(): Promise<void>;
   seen(): readonly Seen[];
   live(): readonly Instance[];
@@ -121,12 +121,13 @@ interface Others {
 function watchOthers({ store, elapsedMs }: InstancesDeps, own: Instance): Others {
   let known = new Map<string, Seen>();
 
-  const seen = async (name: string, beats: number): Promise<Seen | undefined> => {
+  const seen = async (name: string, heartbeats: number): Promise<Seen | undefined> => {
     const before = known.get(name);
     const at = elapsedMs();
-    if (before !== undefined) return before.beats === beats ? before : { ...before, beats, at, isBeating: true };
+    if (before !== undefined)
+      return before.heartbeats === heartbeats ? before : { ...before, heartbeats, at, isAlive: true };
     const row = await store.snapshots.load(name);
-    return row && { instance: JSON.parse(row.state) as Instance, beats, at, isBeating: false };
+    return row && { instance: JSON.parse(row.state) as Instance, heartbeats, at, isAlive: false };
   };
 
   return {
@@ -147,21 +148,21 @@ function watchOthers({ store, elapsedMs }: InstancesDeps, own: Instance): Others
   };
 }
 
-/** Whoever differs from us is waited for until it beats, or is found dead. */
+/** Whoever differs from us is waited for until a heartbeat comes, or is found dead. */
 async function refuseDifference(
   { sleep }: InstancesDeps,
   own: Instance,
-  { beat, others }: { readonly beat: () => Promise<void>; readonly others: Others },
+  { heartbeat, others }: { readonly heartbeat: () => Promise<void>; readonly others: Others },
 ): Promise<void> {
   for (;;) {
     await others.look();
     const different = others.seen().filter(({ instance }) => differenceOf(own, instance) !== undefined);
-    const living = different.find(({ isBeating }) => isBeating);
+    const living = different.find(({ isAlive }) => isAlive);
     if (living !== undefined) throw refusal(own, living.instance);
     if (different.length === 0) return;
-    await sleep(START_BEAT_MS, new AbortController().signal);
-    // Of two that start at once, each has to see that the other one lives.
-    await beat();
+    await sleep(START_HEARTBEAT_MS, new AbortController().signal);
+    // Of two that start at once, each has to see that the other one is alive.
+    await heartbeat();
   }
 }
 

@@ -2,12 +2,12 @@ import { andThen, type Awaitable } from "eventstore-lite";
 import type { Recipient } from "../../events/outreach.ts";
 import type { Encryptor } from "../../events/encryption.ts";
 import type { Clock } from "../platform/clock.ts";
-import { startBelief } from "./belief.ts";
+import { trackFreshness } from "./key-freshness.ts";
 import { createKeyChoice } from "./choose-keys.ts";
 import { openText, encryptText } from "./ciphertext.ts";
 import { puncture } from "./click-keys.ts";
 import { checkOf, digitsOf } from "./key-digits.ts";
-import { createHeldKeys, leftOf } from "./held-keys.ts";
+import { createKeyCache, leftOf } from "./key-cache.ts";
 import { kindOf, newKey, type KeyChanges, type KeyStore, type StoredKeys } from "./key-store.ts";
 import { createPersonKeys, withHandles } from "./person-keys.ts";
 
@@ -32,7 +32,7 @@ export interface Keyring extends Encryptor {
    * Answers how many were there.
    */
   destroy(refs: readonly string[], spared?: readonly string[]): Promise<number>;
-  /** Keys were deleted by this process: nothing that is held of them is used any more. */
+  /** Keys were deleted by this process: nothing that is cached of them is used any more. */
   refresh(): void;
   /** Encrypts states that hold personal data. */
   encryptState(name: string, state: string): Promise<string>;
@@ -69,25 +69,25 @@ export async function openKeyring(keys: KeyStore, clock: Clock): Promise<Keyring
   const erased = new Set(await keys.gone("p"));
   const people = createPersonKeys(keys, pepper);
   const choice = createKeyChoice({ keys, people, id, clock });
-  const held = createHeldKeys(keys);
+  const cache = createKeyCache(keys);
   const refresh = (): void => {
     choice.refresh();
-    held.refresh();
+    cache.clear();
   };
-  const belief = await startBelief(keys, refresh);
+  const freshness = await trackFreshness(keys, refresh);
 
   const find = (refs: readonly string[]): Awaitable<readonly (Uint8Array | undefined)[]> => {
-    const renewed = belief.renew();
-    return renewed === undefined ? held.find(refs) : renewed.then(() => held.find(refs));
+    const renewed = freshness.revalidate();
+    return renewed === undefined ? cache.find(refs) : renewed.then(() => cache.find(refs));
   };
 
   return {
     keys,
     id,
     refresh,
-    revalidate: belief.doubt,
+    revalidate: freshness.invalidate,
     keysFor(owners) {
-      const renewed = belief.renew();
+      const renewed = freshness.revalidate();
       return renewed === undefined ? choice.keysFor(owners) : renewed.then(() => choice.keysFor(owners));
     },
     open(ciphertexts) {

@@ -137,11 +137,11 @@ test("one that differed and was killed holds a start up, and does not keep it fr
   expect(idsOf(b)).toEqual(["b"]);
 });
 
-test("while no beat comes through this instance goes on, and says so", async () => {
+test("while no heartbeat gets through this instance goes on, and says so", async () => {
   await using world = await openWorld();
   await using a = await world.join("a");
   world.refuse(new Error("away"));
   await world.pass(20);
-  expect(world.warned).toEqual(["no beat came through", "no beat came through"]);
+  expect(world.warned).toEqual(["a heartbeat failed", "a heartbeat failed"]);
   expect(idsOf(a)).toEqual(["a"]);
 });

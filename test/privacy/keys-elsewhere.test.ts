@@ -2,7 +2,7 @@
 import { afterAll, expect, spyOn, test } from "bun:test";
 import * as fc from "fast-check";
 import type { Owner } from "../../events/encryption.ts";
-import { BELIEVED_MS } from "../../src/privacy/belief.ts";
+import { FRESH_MS } from "../../src/privacy/key-freshness.ts";
 import type { KeyStore } from "../../src/privacy/key-store.ts";
 import { openKeyring, type Keyring } from "../../src/privacy/keyring.ts";
 import { ENGINES } from "../vault/engines.ts";
@@ -36,12 +36,12 @@ function overNetwork(keys: KeyStore, scheduler: fc.Scheduler): KeyStore {
   };
 }
 
-test("whatever is on its way, nothing of who is forgotten elsewhere opens once the keys are not believed any more", async () => {
+test("whatever is on its way, nothing of who is forgotten elsewhere opens once the cached keys are not fresh any more", async () => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant("read" as const) }),
     fc.record({ kind: fc.constant("forget" as const), whom: fc.nat(PEOPLE.length * 2 - 1) }),
     fc.record({ kind: fc.constant("come to it" as const) }),
-    fc.record({ kind: fc.constant("wait" as const), ms: fc.constantFrom(1, BELIEVED_MS / 2, BELIEVED_MS) }),
+    fc.record({ kind: fc.constant("wait" as const), ms: fc.constantFrom(1, FRESH_MS / 2, FRESH_MS) }),
     fc.record({ kind: fc.constant("answer" as const), count: fc.constantFrom(1, 2, 3, Infinity) }),
   );
   await fc.assert(
@@ -73,7 +73,7 @@ test("whatever is on its way, nothing of who is forgotten elsewhere opens once t
           for (let left = done.count; left > 0 && scheduler.count() > 0; left--) await scheduler.waitOne();
         } else if (done.kind === "forget") {
           await elsewhere.destroy([elsewhere.refOf(ciphertexts[done.whom]!)]);
-          closedFrom[done.whom] = Math.min(closedFrom[done.whom]!, now + BELIEVED_MS);
+          closedFrom[done.whom] = Math.min(closedFrom[done.whom]!, now + FRESH_MS);
         } else {
           // As the log's event makes it do.
           reader.revalidate();
@@ -95,7 +95,7 @@ test.each(ENGINES)("on %s, what two processes encrypt for two addresses is forgo
   const [here = [], there = []] = await Promise.all(keyrings.map(seal));
   const [first, second] = keyrings as [Keyring, Keyring];
   expect(await second.destroy([second.refOf(here[7]!)])).toBe(1);
-  now += BELIEVED_MS;
+  now += FRESH_MS;
   const left = await openedBy(first, [...here, ...there]);
   expect(left.map((text, at) => (text === undefined ? at : "tea")).filter((one) => one !== "tea")).toEqual([7]);
 });
@@ -113,12 +113,12 @@ test.each(ENGINES)(
     // One erases whom the other is about to write of.
     const fresh = { kind: "person", id: "2001", username: "fresh" } as const;
     const [, ciphertext] = await Promise.all([here.destroy(here.refsOf(fresh)), encrypted(there, fresh, "tea")]);
-    now += BELIEVED_MS;
+    now += FRESH_MS;
     expect(await openedBy(there, [ciphertext, await encrypted(there, fresh, "more")])).toEqual([undefined, undefined]);
   },
 );
 
-test("keys are asked for once for all of a chunk, and not again while they are believed", async () => {
+test("keys are asked for once for all of a chunk, and not again while they are fresh", async () => {
   await using world = openKeys();
   const writer = await world.open();
   const people = Array.from({ length: 200 }, (_, n) => personOf(String(n)));

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { freePort } from "../harness/free-port.ts";
+import { freePort } from "../../src/platform/free-port.ts";
 import {
   authorize,
   BEARER,
@@ -39,7 +39,7 @@ async function openFolder(): Promise<Folder> {
   const path = mkdtempSync(join(DISK, "reachlog-deno-"));
   const world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
   Object.assign(world.env, {
-    PORT: String(freePort()),
+    PORT: String(await freePort("127.0.0.1")),
     DATABASE_URL: `sqlite:${join(path, "data/reachlog.sqlite")}`,
   });
   const { PATH: _path, ...settings } = world.env;

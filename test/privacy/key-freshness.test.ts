@@ -1,6 +1,6 @@
 // On no harness.
 import { afterAll, beforeEach, expect, spyOn, test } from "bun:test";
-import { BELIEVED_MS, startBelief } from "../../src/privacy/belief.ts";
+import { FRESH_MS, trackFreshness } from "../../src/privacy/key-freshness.ts";
 
 /** Milliseconds. */
 let now = 0;
@@ -9,7 +9,7 @@ afterAll(() => time.mockRestore());
 beforeEach(() => (now = 1_000));
 
 /** A store that answers when the test says so, with its revision of when it was asked. */
-async function openBelief() {
+async function openFreshness() {
   const asked: (() => void)[] = [];
   const world = { revision: 1, refreshed: 0 };
   const revision = async (): Promise<number> => {
@@ -19,10 +19,10 @@ async function openBelief() {
     await answered.promise;
     return found;
   };
-  const starting = startBelief({ revision }, () => void world.refreshed++);
+  const starting = trackFreshness({ revision }, () => void world.refreshed++);
   asked.shift()?.();
-  const belief = await starting;
-  return { world, belief, asked, answer: () => asked.shift()?.() };
+  const freshness = await starting;
+  return { world, freshness, asked, answer: () => asked.shift()?.() };
 }
 
 /** Whether it is settled by now, after everything that waits for nothing else. */
@@ -33,25 +33,25 @@ async function isDone(promise: Promise<void> | undefined): Promise<boolean> {
   return done;
 }
 
-test("what the store answered is believed from when it was asked, and not from when the answer came", async () => {
-  const { belief, answer, asked } = await openBelief();
-  const renewed = belief.renew();
-  now += BELIEVED_MS - 1;
+test("what the store answered is fresh from when it was asked, and not from when the answer came", async () => {
+  const { freshness, answer, asked } = await openFreshness();
+  const renewed = freshness.revalidate();
+  now += FRESH_MS - 1;
   answer();
   await renewed;
-  expect(belief.renew()).toBeUndefined();
+  expect(freshness.revalidate()).toBeUndefined();
   // Asked ahead of time; nobody waits for it.
   expect(asked).toHaveLength(1);
   now += 1;
-  expect(await isDone(belief.renew())).toBe(false);
+  expect(await isDone(freshness.revalidate())).toBe(false);
 });
 
 test("who comes later waits for an answer of after they came, where the one on its way is too old", async () => {
-  const { world, belief, answer, asked } = await openBelief();
-  const early = belief.renew();
+  const { world, freshness, answer, asked } = await openFreshness();
+  const early = freshness.revalidate();
   world.revision = 2;
-  now += BELIEVED_MS;
-  const late = belief.renew();
+  now += FRESH_MS;
+  const late = freshness.revalidate();
   answer();
   expect([await isDone(early), world.refreshed]).toEqual([true, 0]);
   expect(await isDone(late)).toBe(false);
@@ -60,40 +60,40 @@ test("who comes later waits for an answer of after they came, where the one on i
   expect([await isDone(late), world.refreshed]).toEqual([true, 1]);
 });
 
-test("doubted, what is held is believed again once the store was asked after that", async () => {
-  const { world, belief, answer } = await openBelief();
-  const before = belief.renew();
+test("invalidated, what is cached is fresh again once the store was asked after that", async () => {
+  const { world, freshness, answer } = await openFreshness();
+  const before = freshness.revalidate();
   answer();
   await before;
-  expect(belief.renew()).toBeUndefined();
-  now += BELIEVED_MS * 0.75;
+  expect(freshness.revalidate()).toBeUndefined();
+  now += FRESH_MS * 0.75;
   // Asked ahead of time, and still on its way.
-  expect(belief.renew()).toBeUndefined();
+  expect(freshness.revalidate()).toBeUndefined();
   world.revision = 2;
-  belief.doubt();
-  const after = belief.renew();
+  freshness.invalidate();
+  const after = freshness.revalidate();
   answer();
   expect([await isDone(after), world.refreshed]).toEqual([false, 0]);
   answer();
   expect([await isDone(after), world.refreshed]).toEqual([true, 1]);
-  expect(belief.renew()).toBeUndefined();
+  expect(freshness.revalidate()).toBeUndefined();
 });
 
 test("a store that does not answer in time, or fails, is asked again by who needs it", async () => {
   let calls = 0;
-  const belief = await startBelief(
+  const freshness = await trackFreshness(
     {
       async revision() {
         if (calls++ === 1) throw new Error("the connection was lost");
-        now += 2 * BELIEVED_MS;
+        now += 2 * FRESH_MS;
         return 1;
       },
     },
     () => {},
   );
-  const refused = await belief.renew()?.catch((fault: unknown) => fault);
+  const refused = await freshness.revalidate()?.catch((fault: unknown) => fault);
   expect(String(refused)).toContain("the connection was lost");
-  // Slower than what is held is believed for: the answer was asked for after they came, so it counts.
-  await belief.renew();
+  // Slower than what is cached is fresh for: the answer was asked for after they came, so it counts.
+  await freshness.revalidate();
   expect(calls).toBe(3);
 });
