@@ -10,7 +10,7 @@ import { faultsOfDispatch } from "./delivery-rules.ts";
 import { count } from "./delivery-verdict.ts";
 import { follow } from "./follower.ts";
 import { healthOf, openInstances, secondsSince, untilHandedOver, untilReady, type Instances } from "./instances.ts";
-import { lossesAmong, startNamedClicks, type NamedClicks } from "./instances-load.ts";
+import { lossesAmong, shownLosses, startNamedClicks, UNHARMED, type NamedClicks } from "./instances-load.ts";
 import { addPeople, arrivals } from "./people.ts";
 import { startTriggers, type Triggers } from "./run-triggers.ts";
 import { isWhole } from "./tools.ts";
@@ -85,7 +85,7 @@ test(`${INSTANCES} instances and PostgreSQL under clicks and runs, for ${MINUTES
   for (const follower of followers) follower[Symbol.dispose]();
 
   const log = await exported(world);
-  const lost = lossesAmong(log, load);
+  const losses = lossesAmong(log, load);
   const gaps = log.filter(({ position }, index) => position !== index + 1).length;
   const skipped = followers.filter(
     ({ seen }) =>
@@ -101,17 +101,20 @@ test(`${INSTANCES} instances and PostgreSQL under clicks and runs, for ${MINUTES
   const attempts = await attemptsOf(world);
   const { people, mostToOne } = arrivals(world);
   console.log(
-    `${MINUTES} minutes of ${INSTANCES} instances ${JSON.stringify(faults)}: acknowledged ${load.acknowledged.size}, lost ${lost.lost.length}, ` +
-      `doubled ${lost.doubled.length}, unanswered ${load.unanswered}, answers ${JSON.stringify(Object.fromEntries(load.answers))}, ` +
+    `${MINUTES} minutes of ${INSTANCES} instances ${JSON.stringify(faults)}: acknowledged ${load.acknowledged.size}, ` +
+      `${shownLosses(losses)}, unanswered ${load.unanswered}, answers ${JSON.stringify(Object.fromEntries(load.answers))}, ` +
       `positions ${log.length}, gaps ${gaps}, subscribers that missed some ${skipped.length}; ` +
       `runs ${triggers.started}, messages ${people}, at most ${mostToOne} to one, counted ${ending.stats[0]?.sent}; ` +
       `${deliveries.map(({ network, delivered, inDoubt, doubled }) => `${network} ${delivered}, in doubt ${inDoubt}, doubled ${doubled}`).join("; ")}; ` +
       `seconds until others had the dispatchers after kill -9 ${figures.dispatchersAfterKill.join(" ")}, after SIGTERM ` +
       `${figures.dispatchersAfterSigterm.join(" ")}, until a run after kill -9 ${figures.runsAfterKill.join(" ")}`,
   );
-  expect({ ...lost, gaps, skipped: skipped.length }).toEqual({ lost: [], doubled: [], gaps: 0, skipped: 0 });
+  expect({ ...losses, gaps, skipped: skipped.length }).toEqual({ ...UNHARMED, gaps: 0, skipped: 0 });
   expect(deliveries.flatMap(({ broken }) => broken)).toEqual([]);
-  expect(deliveries.map(({ requested }) => requested)).toEqual(ROWS.map(() => load.acknowledged.size));
+  // Whoever was not answered may have been recorded.
+  const recorded = log.filter(({ type }) => type === "LinkClicked").length;
+  expect(deliveries.map(({ requested }) => requested)).toEqual(ROWS.map(() => recorded));
+  expect(recorded - load.acknowledged.size).toBeLessThanOrEqual(load.unanswered);
   expect([...load.answers.keys()].filter((status) => status !== 202 && status !== 503)).toEqual([]);
   expect({ mostToOne, open: attempts.open, sent: ending.stats[0]?.sent }).toEqual({
     mostToOne: 1,

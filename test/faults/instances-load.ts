@@ -9,6 +9,8 @@ export interface NamedClicks extends Disposable {
   readonly acknowledged: ReadonlyMap<string, string>;
   /** Names of all that were posted. */
   readonly posted: ReadonlySet<string>;
+  /** Names of those that were refused, and not posted again. */
+  readonly refused: ReadonlySet<string>;
   /** Answers by status. */
   readonly answers: ReadonlyMap<number, number>;
   /** Requests that got no answer. */
@@ -37,6 +39,7 @@ export function startNamedClicks(
 ): NamedClicks {
   const acknowledged = new Map<string, string>();
   const posted = new Set<string>();
+  const refused = new Set<string>();
   const answers = new Map<number, number>();
   const waiting = new Set<() => void>();
   let unanswered = 0;
@@ -51,7 +54,10 @@ export function startNamedClicks(
     // An answer that breaks off in its body acknowledges nothing.
     const { id } = (await answer.json()) as { id?: string };
     answers.set(answer.status, (answers.get(answer.status) ?? 0) + 1);
-    if (answer.status !== 202 || id === undefined) return false;
+    if (answer.status !== 202 || id === undefined) {
+      if (!("idempotency-key" in key)) refused.add(name);
+      return false;
+    }
     acknowledged.set(name, id);
     for (const look of waiting) look();
     return true;
@@ -85,6 +91,7 @@ export function startNamedClicks(
   return {
     acknowledged,
     posted,
+    refused,
     answers,
     get unanswered() {
       return unanswered;
@@ -110,17 +117,30 @@ export function startNamedClicks(
   };
 }
 
-/** Names of clicks that were acknowledged and are not in the log as they were, and of those that are there twice. */
-export function lossesAmong(
-  log: readonly Logged[],
-  { acknowledged, posted }: NamedClicks,
-): { readonly lost: readonly string[]; readonly doubled: readonly string[] } {
+/** What became of clicks otherwise than was said, by their names. */
+export interface ClickLosses {
+  /** Acknowledged, and not in the log as they were. */
+  readonly lost: readonly string[];
+  /** Refused, and there all the same. */
+  readonly zombies: readonly string[];
+  readonly doubled: readonly string[];
+}
+
+export const UNHARMED: ClickLosses = { lost: [], zombies: [], doubled: [] };
+
+export function lossesAmong(log: readonly Logged[], { acknowledged, posted, refused }: NamedClicks): ClickLosses {
   const found = Map.groupBy(
     log.filter(({ type }) => type === "LinkClicked"),
     ({ data }) => String(data["short_code"]),
   );
   return {
     lost: [...acknowledged].filter(([name, id]) => found.get(name)?.[0]?.id !== id).map(([name]) => name),
-    doubled: [...found].filter(([name, all]) => all.length > 1 || !posted.has(name)).map(([name]) => name),
+    zombies: [...found.keys()].filter((name) => refused.has(name) || !posted.has(name)),
+    doubled: [...found].filter(([, all]) => all.length > 1).map(([name]) => name),
   };
+}
+
+/** As one part of a line of figures. */
+export function shownLosses({ lost, zombies, doubled }: ClickLosses): string {
+  return `lost ${lost.length}, refused but there ${zombies.length}, doubled ${doubled.length}`;
 }

@@ -8,7 +8,7 @@ import { recordsOf } from "./delivery-records.ts";
 import { faultsOfDispatch } from "./delivery-rules.ts";
 import { count } from "./delivery-verdict.ts";
 import { healthOf, openInstances, secondsSince, untilHandedOver, untilReady, type Instances } from "./instances.ts";
-import { lossesAmong, startNamedClicks } from "./instances-load.ts";
+import { lossesAmong, shownLosses, startNamedClicks, UNHARMED } from "./instances-load.ts";
 import { addPeople, arrivals } from "./people.ts";
 import { expectWhole } from "./whole.ts";
 
@@ -87,13 +87,13 @@ describe.concurrent("an instance that stands still for a minute, while another o
     });
     const attempts = await attemptsOf(world);
     const { people, mostToOne } = arrivals(world);
-    const { lost, doubled } = lossesAmong(log, load);
+    const losses = lossesAmong(log, load);
     console.log(
       `stopped for ${STOPPED_MS / 1_000} s in its run and dispatches: others had its roles after ${JSON.stringify(took)} s; ` +
-        `messages ${people} of ${PEOPLE}, at most ${mostToOne} to one; acknowledged ${load.acknowledged.size}, lost ${lost.length}, doubled ${doubled.length}; ` +
+        `messages ${people} of ${PEOPLE}, at most ${mostToOne} to one; acknowledged ${load.acknowledged.size}, ${shownLosses(losses)}; ` +
         deliveries.map(({ network, delivered, inDoubt }) => `${network} ${delivered}, in doubt ${inDoubt}`).join("; "),
     );
-    expect({ lost, doubled, people, mostToOne }).toEqual({ lost: [], doubled: [], people: PEOPLE, mostToOne: 1 });
+    expect({ ...losses, people, mostToOne }).toEqual({ ...UNHARMED, people: PEOPLE, mostToOne: 1 });
     expect(deliveries.flatMap(({ broken }) => broken)).toEqual([]);
     expect(deliveries.find(({ network }) => network === "slack")?.inDoubt).toBeGreaterThan(0);
     expect(attempts).toMatchObject({ open: 0, foundSent: 1, abandonedRuns: 1 });
