@@ -78,10 +78,15 @@ export function openDatabase(options: DatabaseOptions): Database {
   };
 }
 
-async function connect({ href, ssl }: Address, { name, readOnly = false }: DatabaseOptions): Promise<DatabaseSql> {
+async function connect(
+  { href, servers, ssl }: Address,
+  { name, readOnly = false }: DatabaseOptions,
+): Promise<DatabaseSql> {
   // Only where it is needed: most commands work on a log in a file, and would wait for the driver to be loaded.
   const { default: postgres } = await import("postgres");
   return postgres(href, {
+    // As they were judged: the driver would read them out of the URL in its own way, and out of PGHOST.
+    ...servers,
     ssl,
     max: 1,
     connect_timeout: CONNECT_S_MAX,
@@ -95,15 +100,21 @@ async function connect({ href, ssl }: Address, { name, readOnly = false }: Datab
     connection: {
       application_name: name,
       statement_timeout: STATEMENT_MS_MAX,
+      // Whoever else may make functions in this database could have ours call them.
+      search_path: "pg_catalog",
       ...(readOnly && { default_transaction_read_only: true }),
     },
   });
 }
 
+const PORT = 5_432;
+
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\]|)$/;
 
 interface Address {
   readonly href: string;
+  /** The driver's `host` and `port`, a list each, which its types do not know. */
+  readonly servers: object;
   readonly ssl: NonNullable<Options<Record<string, never>>["ssl"]>;
 }
 
@@ -120,11 +131,13 @@ function addressOf(url: string): Address {
   address.searchParams.delete("sslmode");
   address.searchParams.delete("sslrootcert");
   const { href, hostname } = address;
+  const hosts = (hostname || "localhost").split(",").map((host) => host.replace(/^\[(.*)\]$/, "$1"));
+  const servers = { host: hosts, port: hosts.map(() => Number(address.port) || PORT) };
   if (mode === "verify-full") {
     const isFile = certificate !== null && certificate !== "system";
-    return { href, ssl: isFile ? { ca: readFileSync(certificate, "utf8") } : "verify-full" };
+    return { href, servers, ssl: isFile ? { ca: readFileSync(certificate, "utf8") } : "verify-full" };
   }
-  if (mode === "disable" || LOOPBACK.test(hostname)) return { href, ssl: false };
+  if (mode === "disable" || LOOPBACK.test(hostname)) return { href, servers, ssl: false };
   throw new StoreUnusable(
     "the database is reached over a network: its URL needs sslmode=verify-full, or sslmode=disable where nobody listens",
   );

@@ -22,9 +22,9 @@ export async function migrate(database: Database, { schema, component, migration
   if ((await database.run((sql) => appliedTo(sql, schema, component, known))) === known) return;
   const apply = async (transaction: TransactionSql): Promise<void> => {
     await transaction`SET LOCAL statement_timeout = 0`;
+    await transaction`SET LOCAL search_path TO ${transaction(schema)}, pg_temp`;
     await transaction`SELECT pg_advisory_xact_lock(hashtext(${`eventstore-lite ${schema}`}))`;
     await transaction`CREATE SCHEMA IF NOT EXISTS ${transaction(schema)}`;
-    await transaction`SET LOCAL search_path TO ${transaction(schema)}, pg_temp`;
     await transaction.unsafe(VERSIONS);
     const applied = await appliedTo(transaction, schema, component, known);
     for (const [index, migration] of migrations.entries()) {

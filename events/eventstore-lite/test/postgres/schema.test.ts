@@ -1,5 +1,7 @@
 import { expect, test } from "bun:test";
-import { openPostgresStore, StoreUnusable } from "eventstore-lite";
+import { once } from "node:events";
+import { createServer, type AddressInfo } from "node:net";
+import { openPostgresStore, StoreUnavailable, StoreUnusable } from "eventstore-lite";
 import { migrate, openDatabase } from "eventstore-lite/postgres";
 import postgres from "postgres";
 import { newEvent, newEvents, refusalOf, take } from "../../src/contract/events.ts";
@@ -120,3 +122,28 @@ test.each([
     expect(Bun.inspect(refusal)).not.toContain("geheim");
   },
 );
+
+test("only the server that was judged is asked, however the driver reads the address", async () => {
+  let asked = 0;
+  const other = createServer((socket) => {
+    asked += 1;
+    socket.destroy();
+  }).listen(0, "127.0.0.1");
+  await once(other, "listening");
+  const { port } = other.address() as AddressInfo;
+  const url = `postgres://localhost:1#,127.0.0.1:${port}/log`;
+  expect(await refusalOf(openPostgresStore({ url }))).toBeInstanceOf(StoreUnavailable);
+  expect(asked).toBe(0);
+  other.close();
+});
+
+test("no function is called that others may have put beside PostgreSQL's own", async () => {
+  const url = await newDatabase();
+  const sql = owner(url);
+  // It fits what is asked for better than PostgreSQL's own does.
+  await sql.unsafe(`CREATE FUNCTION public.pg_advisory_xact_lock(integer) RETURNS void LANGUAGE plpgsql
+    AS $$ BEGIN RAISE EXCEPTION 'called with the rights of %', current_user; END $$`);
+  await sql.end();
+  await using store = await openPostgresStore({ url });
+  expect(await store.head()).toMatchObject({ position: 0 });
+});
