@@ -92,6 +92,9 @@ function readPostgres(variable: "DATABASE_URL" | "KEYS_DATABASE_URL", raw: strin
   }
   const { hostname, host, pathname, searchParams, hash } = url;
   if (pathname.length < 2) fault("names no database");
+  // What follows a slash in a password is not taken for the database, which messages name.
+  if (/[/@]/.test(pathname.slice(1)))
+    fault("holds a slash or an @ that is not part of it: in a password they are %2F and %40");
   if (hash !== "" || [...searchParams.keys()].some((name) => !PARAMETERS.includes(name))) {
     fault(`holds a parameter other than ${PARAMETERS.join(" and ")}`);
   }

@@ -467,6 +467,7 @@ describe("DATABASE_URL of PostgreSQL", () => {
     ["postgres:///x", "not the URL of a database"],
     ["postgres://ann:hunter2@localhost/x?options=-c%20fsync=off", "other than sslmode"],
     ["postgres://ann:hunter2@localhost/x#hunter2", "other than sslmode"],
+    ["postgres://ann:5/hunter2@db.example/x?sslmode=verify-full", "a slash or an @"],
   ])("%s is refused", (DATABASE_URL, problem) => {
     const faults = faultsOf({ DATABASE_URL, REACHLOG_KEY });
     expect(faults).toEqual([expect.stringContaining(problem)]);
