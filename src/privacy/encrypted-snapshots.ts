@@ -14,7 +14,7 @@ async function isOutdated(store: EventStore<Event>, name: string, position: numb
 }
 
 /**
- * Seals the states that hold personal data. One whose key was replaced since, or that is of before somebody was
+ * Encrypts the states that hold personal data. One whose key was replaced since, or that is of before somebody was
  * forgotten, counts as absent.
  */
 export function encryptSnapshots(store: EventStore<Event>, keyring: Keyring): Snapshots {

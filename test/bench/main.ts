@@ -13,7 +13,7 @@ import { moment } from "./moment.ts";
 import { outboxPeer } from "./outbox-peer.ts";
 import { replayStats } from "./replay-stats.ts";
 import { replay } from "./replay.ts";
-import { encrypt } from "./seal.ts";
+import { encrypt } from "./encrypt.ts";
 import { start } from "./start.ts";
 import { statsRead } from "./stats-read.ts";
 import { tokenTiming } from "./token-timing.ts";

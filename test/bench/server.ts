@@ -16,7 +16,7 @@ export function startService(log: string, settings: Readonly<Record<string, stri
 }
 
 /** The same service without a part of it, which the module of that name takes out of its source: its cost is the difference. */
-export function startWithout(part: "sealing" | "metrics", log: string): Promise<Server> {
+export function startWithout(part: "encryption" | "metrics", log: string): Promise<Server> {
   const preload = join(import.meta.dirname, `without-${part}.ts`);
   const command = [process.execPath, "--preload", preload, join(ROOT, "src/main.ts"), "serve"];
   return startServer(command, dirname(log), { DATABASE_URL: `sqlite:${log}` });

@@ -47,20 +47,22 @@ test.each<[string[], number[]]>([
     ["--from", timeAt(2), "--to", timeAt(3)],
     [2, 3],
   ],
-  [["--sealed", "--link", "go.example/x"], [3]],
+  [["--encrypted", "--link", "go.example/x"], [3]],
 ])("audit export %j writes what fits", async (args, positions) => {
   await using world = await openLog();
   const { code, out } = await world.run(audit, "export", ...args);
   expect(code).toBe(0);
   const lines = out.split("\n").filter((line) => line !== "");
   expect(lines.map((line) => (JSON.parse(line) as { position: number }).position)).toEqual(positions);
-  if (args.includes("--sealed")) expect(out).not.toContain("203.0.113.7");
+  if (args.includes("--encrypted")) expect(out).not.toContain("203.0.113.7");
 });
 
-test.each([[["--sealed", "--person", "bob"]], [["--type", "Nonsense"]], [["--run", "1"]], [["--from", "yesterday"]]])(
-  "audit export %j: a usage error",
-  async (args) => {
-    await using world = await openLog();
-    expect(await world.run(audit, "export", ...args).catch((fault: unknown) => fault)).toMatchObject({ kind: "usage" });
-  },
-);
+test.each([
+  [["--encrypted", "--person", "bob"]],
+  [["--type", "Nonsense"]],
+  [["--run", "1"]],
+  [["--from", "yesterday"]],
+])("audit export %j: a usage error", async (args) => {
+  await using world = await openLog();
+  expect(await world.run(audit, "export", ...args).catch((fault: unknown) => fault)).toMatchObject({ kind: "usage" });
+});

@@ -103,8 +103,8 @@ test.each([
   expect(await run(...line.split(" "))).toEqual({ code: 2, out: "", err: `${sentence}\nsee ${path} --help\n` });
 });
 
-test("an option is not taken for the value of another: an export would be open, in a file named --sealed", async () => {
-  const { code, err } = await run("audit", "export", "--out", "--sealed");
+test("an option is not taken for the value of another: an export would be open, in a file named --encrypted", async () => {
+  const { code, err } = await run("audit", "export", "--out", "--encrypted");
   expect([code, err]).toEqual([2, expect.stringContaining("It is an option: a value is wanted.")]);
 });
 

@@ -47,7 +47,7 @@ describe("in bash", () => {
     ["files of an option", ["reachlog", "audit", "export", "--out", ""], ["files"]],
     ["the values of an argument", ["reachlog", "deliveries", "resume", ""], ["ads", "chat", "messaging"]],
     ["nothing for a value that nobody knows", ["reachlog", "quota", "--as-of", ""], []],
-    ["a command behind another's options", ["reachlog", "audit", "export", "--sealed", "--fo"], ["--format"]],
+    ["a command behind another's options", ["reachlog", "audit", "export", "--encrypted", "--fo"], ["--format"]],
   ])("%s", (_what, words, expected) => {
     expect(offered([words])).toEqual([expected]);
   });

@@ -65,7 +65,7 @@ async function suppressionKey(): Promise<Uint8Array> {
   return await vault.stableKey("suppression");
 }
 
-test("with the key in its file: a new one takes its place, opens all that was sealed, and the log tells of it", async () => {
+test("with the key in its file: a new one takes its place, opens all that was encrypted, and the log tells of it", async () => {
   await world.append("outreach", [ADA]);
   await keepSecret();
   const suppression = await suppressionKey();

@@ -18,7 +18,7 @@ const CALLS = "fsync,fdatasync,rename,unlink,link,pwrite64";
 
 const KEYS = [1, 2].map((fill) => Buffer.alloc(32, fill).toString("hex"));
 
-/** What is sealed with the master key, as it reads now. */
+/** What is encrypted with the master key, as it reads now. */
 interface Readable {
   readonly name: string | undefined;
   readonly token: string | undefined;

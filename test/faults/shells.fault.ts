@@ -55,7 +55,7 @@ test.skipIf(!has("zsh"))("zsh completes what is typed", async () => {
   const typed = [
     ["reachlog rec\t", "recipients"],
     ["reachlog audit exp\t", "export"],
-    ["reachlog audit export --seal\t", "--sealed"],
+    ["reachlog audit export --encr\t", "--encrypted"],
     ["reachlog audit export --format cl\t", "cloudevents"],
     ["reachlog deliveries resume m\t", "messaging"],
     ["reachlog backup completion.z\t", "completion.zsh"],

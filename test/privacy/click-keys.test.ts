@@ -67,7 +67,7 @@ test("two processes never put two addresses on one leaf, and forgetting one leav
   for (const { ref, key } of [ofHere[50]!, ...ofThere.slice(0, 50)]) expect(await storedKey(keys, ref)).toEqual(key);
 });
 
-test("an address that comes again is sealed with the key of the first time, as the store has it", async () => {
+test("an address that comes again is encrypted with the key of the first time, as the store has it", async () => {
   await using world = openKeys();
   const { keys } = await world.open();
   const clicks = await prepared(keys);

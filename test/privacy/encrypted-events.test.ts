@@ -24,7 +24,7 @@ function folded({ type, data, meta, position }: Stored<NewEvent>) {
   return { type, data, meta: JSON.stringify(meta), position };
 }
 
-async function sealing(world: ReturnType<typeof openKeys>) {
+async function encrypting(world: ReturnType<typeof openKeys>) {
   const keyring = await world.open();
   const codec = encryptingCodec(keyring);
   const write = async (event: Event): Promise<Stored<NewEvent>> => {
@@ -81,7 +81,7 @@ const PERSONAL: readonly Event[] = [
 
 test("whatever an event holds, it opens as it was written, and a fold takes it", async () => {
   await using world = openKeys();
-  const { codec, write } = await sealing(world);
+  const { codec, write } = await encrypting(world);
   await fc.assert(
     fc.asyncProperty(anyEvent, async (event) => {
       const kept = await write(event);
@@ -97,7 +97,7 @@ test.each(PERSONAL)(
   "$type is stored without what is personal, and reads as erased once its key is gone",
   async (event) => {
     await using world = openKeys();
-    const { codec, write, keyring } = await sealing(world);
+    const { codec, write, keyring } = await encrypting(world);
     const kept = await write(event);
     expect(JSON.stringify(kept)).not.toContain(TRACE);
     expect(JSON.stringify(await decoded(codec, kept))).toContain(TRACE);
@@ -116,7 +116,7 @@ test.each(PERSONAL)(
 
 test("folds are spared the ciphertexts of clicks and messages", async () => {
   await using world = openKeys();
-  const { codec, write } = await sealing(world);
+  const { codec, write } = await encrypting(world);
   for (const event of PERSONAL) {
     const isOpened = event.type.startsWith("Direct") || event.type === "RecipientAdded" || event.type === "SourceRead";
     expect([event.type, JSON.stringify(await dataOf(codec, await write(event))).includes(TRACE)]).toEqual([
@@ -128,7 +128,7 @@ test("folds are spared the ciphertexts of clicks and messages", async () => {
 
 test("a ciphertext does not open in another event", async () => {
   await using world = openKeys();
-  const { codec, write } = await sealing(world);
+  const { codec, write } = await encrypting(world);
   for (const event of PERSONAL) {
     const moved = { ...(await write(event)), id: "another" };
     const fault = await refusalOf(() => decoded(codec, moved));
@@ -138,7 +138,7 @@ test("a ciphertext does not open in another event", async () => {
 
 test("what is stored in a fold's event is checked although its ciphertext stays closed", async () => {
   await using world = openKeys();
-  const { codec, write } = await sealing(world);
+  const { codec, write } = await encrypting(world);
   const kept = await write(makeEvent("LinkClicked", "e4", CLICK, {}));
   const broken = { ...kept, data: { ...(kept.data as object), bot: "yes" } };
   expect(await refusalOf(() => dataOf(codec, broken))).toBeInstanceOf(InvalidEvent);
@@ -146,14 +146,14 @@ test("what is stored in a fold's event is checked although its ciphertext stays 
 
 test("a click that tells nothing of anybody is stored as it is", async () => {
   await using world = openKeys();
-  const { write } = await sealing(world);
+  const { write } = await encrypting(world);
   const data = { ...link, original_url: "https://shop.example/tea" };
   expect((await write(makeEvent("LinkClicked", "e9", data, {}))).data).toEqual(data as never);
 });
 
-test("events of before encryption read as ever, and without keys everything sealed reads as erased", async () => {
+test("events of before encryption read as ever, and without keys everything encrypted reads as erased", async () => {
   await using world = openKeys();
-  const { codec, write } = await sealing(world);
+  const { codec, write } = await encrypting(world);
   for (const event of PERSONAL) {
     expect(ENCRYPTED_TYPES).toContain(event.type);
     expect(await decoded(codec, stored(event))).toEqual(stored(event) as never);
@@ -166,7 +166,7 @@ describe("an event that was written here is recalled", () => {
 
   test.each(PERSONAL)("once, as it was given: $type", async (event) => {
     await using world = openKeys();
-    const { codec, write } = await sealing(world);
+    const { codec, write } = await encrypting(world);
     await write(event);
     expect(codec.recall?.(event, place)?.data).toBe(event.data);
     expect(codec.recall?.(event, place)).toBeUndefined();
@@ -174,7 +174,7 @@ describe("an event that was written here is recalled", () => {
 
   test.each(["PersonForgotten", "PersonalDataExpired"] as const)("but not behind %s", async (type) => {
     await using world = openKeys();
-    const { codec, write } = await sealing(world);
+    const { codec, write } = await encrypting(world);
     for (const event of PERSONAL) await write(event);
     codec.recall?.(makeEvent(type, "e0", {} as never, {}), place);
     expect(PERSONAL.map((event) => codec.recall?.(event, place))).toEqual(PERSONAL.map(() => undefined));
@@ -182,7 +182,7 @@ describe("an event that was written here is recalled", () => {
 
   test("but not of somebody who was erased, whatever was written of them before", async () => {
     await using world = openKeys();
-    const { codec, write, keyring } = await sealing(world);
+    const { codec, write, keyring } = await encrypting(world);
     const event = PERSONAL[0]!;
     await write(event);
     await keyring.destroy(keyring.refsOf(ANN));

@@ -33,7 +33,7 @@ async function faultOf(work: () => unknown): Promise<unknown> {
 }
 
 test.each(OWNERS)(
-  "what is sealed for %j opens in its own context, also in another process and after a start",
+  "what is encrypted for %j opens in its own context, also in another process and after a start",
   async (owner) => {
     await using world = openKeys();
     const keyring = await world.open();

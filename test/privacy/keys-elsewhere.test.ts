@@ -90,9 +90,9 @@ test.each(ENGINES)("on %s, what two processes encrypt for two addresses is forgo
   await using made = await engine();
   await using world = openKeys(made.place);
   const keyrings = [await world.open(), await world.open()];
-  const seal = (keyring: Keyring) =>
+  const written = (keyring: Keyring) =>
     Promise.all(Array.from({ length: 300 }, (_, n) => encrypted(keyring, clicked(`10.0.${n >> 8}.${n & 255}`), "tea")));
-  const [here = [], there = []] = await Promise.all(keyrings.map(seal));
+  const [here = [], there = []] = await Promise.all(keyrings.map(written));
   const [first, second] = keyrings as [Keyring, Keyring];
   expect(await second.destroy([second.refOf(here[7]!)])).toBe(1);
   now += FRESH_MS;

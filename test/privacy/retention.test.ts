@@ -180,7 +180,7 @@ test("a clock that is years ahead deletes nothing while it may be put right, and
   await world.start();
   await world.eventLog.append("a", [CLICK], {});
   world.later(3_650 * DAY_MS);
-  // Also when it is started again, with what is sealed under that clock.
+  // Also when it is started again, with what is encrypted under that clock.
   for (let starts = 0; starts < 2; starts++) {
     await world.start();
     await world.eventLog.append("a", [CLICK], {});

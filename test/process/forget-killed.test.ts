@@ -47,8 +47,8 @@ test(
       killed.kill("SIGKILL");
       await killed.exited;
 
-      const { out: sealed } = await copy.run(audit, "export", "--sealed");
-      const isSkipRecorded = sealed.includes("PersonForgotten");
+      const { out: encrypted } = await copy.run(audit, "export", "--encrypted");
+      const isSkipRecorded = encrypted.includes("PersonForgotten");
       if (isSkipRecorded) told++;
       const { out: opened } = await copy.run(audit, "export");
       expect([round, TRACES.test(opened)]).toEqual([round, !isSkipRecorded]);

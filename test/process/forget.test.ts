@@ -107,7 +107,7 @@ async function answersOf(world: Installation, service: Running): Promise<Record<
     "audit export",
     "audit export --format csv",
     "audit export --format cloudevents",
-    "audit export --sealed",
+    "audit export --encrypted",
   ];
   for (const line of [
     ...commands,
@@ -134,7 +134,7 @@ test(
     expect(found(traces, { export: before["audit export"] ?? "" })).toHaveLength(traces.length);
     const then = [`/people?as_of=${BEFORE}`, `contacts --json --as-of ${BEFORE}`, `/audit?as_of=${BEFORE}`];
     for (const where of then) expect(before[where]).toContain("ada_builds");
-    expect(found(traces, { sealed: before["audit export --sealed"] ?? "", ...bytesOf(world) })).toEqual([]);
+    expect(found(traces, { encrypted: before["audit export --encrypted"] ?? "", ...bytesOf(world) })).toEqual([]);
 
     expect(await world.command("forget", "@Ada_Builds")).toMatchObject({ code: 0, err: "" });
     expect(await world.command("forget", IP)).toMatchObject({ code: 0, err: "" });
@@ -214,7 +214,7 @@ test(
     expect(await world.command("contacts")).toMatchObject({ code: 78, out: "" });
     // Whoever only proves or copies needs no keys.
     expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
-    expect(await world.command("audit", "export", "--sealed")).toMatchObject({ code: 0 });
+    expect(await world.command("audit", "export", "--encrypted")).toMatchObject({ code: 0 });
 
     world.file("reachlog.keys.sqlite", bytes);
     expect((await world.command("contacts")).out).toContain("ada_builds");

@@ -32,7 +32,7 @@ test(
     const kept = join(world.directory, "kept");
     // Before the first message, of which neither copy tells.
     expect(await world.command("backup", kept)).toMatchObject({ code: 0 });
-    expect(await world.command("audit", "export", "--sealed", "--out", `${kept}.jsonl`)).toMatchObject({ code: 0 });
+    expect(await world.command("audit", "export", "--encrypted", "--out", `${kept}.jsonl`)).toMatchObject({ code: 0 });
     expect(await outcomeOf(world)).toEqual({ reason: "completed", sent: 1, causes: [] });
 
     const beside = ["reachlog.checkpoint", "reachlog.sqlite", "reachlog.sqlite-wal", "reachlog.sqlite-shm"];

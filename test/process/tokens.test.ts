@@ -76,7 +76,7 @@ test(
 );
 
 test(
-  "wrong tokens are recorded as one event that holds none of them, and its address is sealed",
+  "wrong tokens are recorded as one event that holds none of them, and its address is encrypted",
   async () => {
     const service = await world.serve();
     const guesses = Array.from({ length: 14 }, (_, index) => `guess-number-${index}-canary`);

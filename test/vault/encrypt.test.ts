@@ -7,7 +7,7 @@ import { open, encrypt } from "../../src/vault/encrypt.ts";
 const key = fc.uint8Array({ minLength: 32, maxLength: 32 });
 const text = fc.string({ unit: "binary" });
 
-test("whatever is sealed opens again under the same key and context", () => {
+test("whatever is encrypted opens again under the same key and context", () => {
   fc.assert(
     fc.property(key, text, text, (master, value, context) => {
       expect(open(master, encrypt(master, value, context), context)).toBe(value);
@@ -18,10 +18,10 @@ test("whatever is sealed opens again under the same key and context", () => {
 test("after any flipped bit it does not open", () => {
   fc.assert(
     fc.property(key, text, fc.nat(), (master, value, position) => {
-      const sealed = encrypt(master, value, "context");
-      const bit = position % (sealed.length * 8);
-      sealed[bit >> 3]! ^= 1 << (bit & 7);
-      expect(open(master, sealed, "context")).toBeUndefined();
+      const ciphertext = encrypt(master, value, "context");
+      const bit = position % (ciphertext.length * 8);
+      ciphertext[bit >> 3]! ^= 1 << (bit & 7);
+      expect(open(master, ciphertext, "context")).toBeUndefined();
     }),
   );
 });
@@ -29,11 +29,11 @@ test("after any flipped bit it does not open", () => {
 test("cut short, under another key or in another context it does not open", () => {
   fc.assert(
     fc.property(key, key, text, text, fc.nat(), (master, other, value, context, cut) => {
-      const sealed = encrypt(master, value, context);
-      expect(open(master, sealed.subarray(0, cut % sealed.length), context)).toBeUndefined();
-      expect(open(master, sealed, `${context}.`)).toBeUndefined();
+      const ciphertext = encrypt(master, value, context);
+      expect(open(master, ciphertext.subarray(0, cut % ciphertext.length), context)).toBeUndefined();
+      expect(open(master, ciphertext, `${context}.`)).toBeUndefined();
       fc.pre(!Buffer.from(master).equals(other));
-      expect(open(other, sealed, context)).toBeUndefined();
+      expect(open(other, ciphertext, context)).toBeUndefined();
     }),
   );
 });
@@ -42,14 +42,14 @@ test.each(["x", "ü", "茶", "🍵"])("contexts of any length are bound to their
   const master = new Uint8Array(32).fill(7);
   for (const length of [1, 85, 127, 128, 255, 256, 257, 400, 1_000]) {
     const context = character.repeat(length);
-    const sealed = encrypt(master, "tea", `${context}1`);
-    expect(open(master, sealed, `${context}1`)).toBe("tea");
-    expect(open(master, sealed, `${context}2`)).toBeUndefined();
-    expect(open(master, sealed, context)).toBeUndefined();
+    const ciphertext = encrypt(master, "tea", `${context}1`);
+    expect(open(master, ciphertext, `${context}1`)).toBe("tea");
+    expect(open(master, ciphertext, `${context}2`)).toBeUndefined();
+    expect(open(master, ciphertext, context)).toBeUndefined();
   }
 });
 
-test("the same text is never sealed to the same bytes", () => {
+test("the same text is never encrypted to the same bytes", () => {
   const master = new Uint8Array(32);
   expect(encrypt(master, "a", "b")).not.toEqual(encrypt(master, "a", "b"));
 });

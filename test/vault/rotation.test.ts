@@ -62,7 +62,7 @@ test("after a rotation the new key opens everything, and the former one nothing"
   expect(statSync(world.files.key).mode & 0o777).toBe(0o600);
 });
 
-test("what is sealed after a rotation does not open with the former master key and an old copy of the vault", async () => {
+test("what is encrypted after a rotation does not open with the former master key and an old copy of the vault", async () => {
   using world = await openFiles("file");
   copyFileSync(world.files.vault, `${world.files.vault}.old`);
   await rotate(world.given, { from: FROM, to: TO });

@@ -25,7 +25,10 @@ events can be imported.`,
     )
     .addOption(formatOption())
     .option("--out <file>", "a new file, which has its name only once it is whole; without it, stdout")
-    .option("--sealed", "only the data as it is stored: needs no keys, and nobody without them reads anything personal")
+    .option(
+      "--encrypted",
+      "only the data as it is stored: needs no keys, and nobody without them reads anything personal",
+    )
     .option("--type <names>", "only events of these types, with commas between them", (text) => text.split(","))
     .option("--stream <name>", "only events of this stream")
     .option("--person <name>", "only what happened to this person: an id or a handle")
@@ -35,12 +38,12 @@ events can be imported.`,
     .option("--to <moment>", "up to this position, day or time")
     .addHelpText("after", "\nExample:\n  reachlog audit export --format csv --out log.csv")
     .action(
-      exit(async ({ format, out, sealed, type: types, ...others }) => {
+      exit(async ({ format, out, encrypted, type: types, ...others }) => {
         const filter = types === undefined ? others : { ...others, types };
-        if (sealed === true && filter.person !== undefined) {
-          throw usageError("export --sealed opens nothing, and finds no person");
+        if (encrypted === true && filter.person !== undefined) {
+          throw usageError("export --encrypted opens nothing, and finds no person");
         }
-        await using source = await openSource(terminal, sealed === true, filter);
+        await using source = await openSource(terminal, encrypted === true, filter);
         if (out !== undefined) return await exportToFile(source, terminal, format, out);
         await writeLog(source, terminal, format, terminal.out);
         return EXIT.ok;
@@ -54,9 +57,9 @@ interface Source extends AsyncDisposable {
   readonly selection: Selection;
 }
 
-async function openSource(terminal: Terminal, isSealed: boolean, filter: LogFilter): Promise<Source> {
+async function openSource(terminal: Terminal, isEncrypted: boolean, filter: LogFilter): Promise<Source> {
   await using opening = new AsyncDisposableStack();
-  const { store, show } = await openShown(opening, terminal, isSealed);
+  const { store, show } = await openShown(opening, terminal, isEncrypted);
   const { position } = await store.head();
   const { timezone } = configOf(terminal).outreach;
   const contacts = async () => (await foldTo(store, ["contacts"], { to: position })).states.contacts;
@@ -65,10 +68,10 @@ async function openSource(terminal: Terminal, isSealed: boolean, filter: LogFilt
   return { store, show, selection, [Symbol.asyncDispose]: () => resources.disposeAsync() };
 }
 
-/** Sealed, events are shown as they are stored. */
-async function openShown(stack: AsyncDisposableStack, terminal: Terminal, isSealed: boolean) {
+/** Encrypted, events are shown as they are stored. */
+async function openShown(stack: AsyncDisposableStack, terminal: Terminal, isEncrypted: boolean) {
   const config = configOf(terminal);
-  if (isSealed)
+  if (isEncrypted)
     return { store: stack.use(await openExistingStoredLog(config)), show: (events: readonly StoredEvent[]) => events };
   const store = stack.use(await openExistingLog(config));
   return { store, show: shownBy(store.open) };

@@ -69,7 +69,7 @@ export function huntedToken(name: string, token: string): Hunted[] {
   return [hunted(name, token), hunted(`the hash of ${name}`, hash.subarray(ID_BYTES))];
 }
 
-/** The keys that the files beside a log hold sealed. */
+/** The keys that the files beside a log hold encrypted. */
 export async function huntedFileKeys(
   { vault, keys }: Pick<LogFiles, "vault" | "keys">,
   master: Uint8Array,
@@ -78,7 +78,7 @@ export async function huntedFileKeys(
   await using secrets = await openSecretStore({ place: sqliteSecrets(keys), master });
   const found = [...(await keysIn(secrets).under(""))];
   const personal = found.flatMap(([ref, key]) => (key === "gone" ? [] : [hunted(`the key ${ref}`, key)]));
-  if (personal.length === 0) throw new Error("nothing was sealed");
+  if (personal.length === 0) throw new Error("nothing was encrypted");
   return [...personal, hunted("the vault's data key", unwrap(await database.dataKeys(), master, vault).bytes)];
 }
 

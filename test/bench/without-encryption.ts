@@ -1,0 +1,16 @@
+import { plugin } from "bun";
+
+/** Preloaded, the service writes and reads everything openly: what it costs more with encryption is the encryption. */
+const ENCRYPTING = "encryptingCodec(keyring)";
+
+plugin({
+  name: "without-encryption",
+  setup(build) {
+    build.onLoad({ filter: /src\/privacy\/encrypted-log\.ts$/ }, async ({ path }) => {
+      const source = await Bun.file(path).text();
+      const contents = source.replace(ENCRYPTING, "encryptingCodec(undefined as never)");
+      if (contents === source) throw new Error(`${path} encrypts in other words than ${ENCRYPTING}`);
+      return { contents, loader: "ts" };
+    });
+  },
+});
