@@ -5,6 +5,8 @@ import type { Instance } from "./instances.ts";
 export interface Follower extends Disposable {
   /** The ids of the events that came, in their order. */
   readonly seen: readonly string[];
+  /** Of the last of them. */
+  readonly position: number;
 }
 
 /** Shorter than a browser waits. */
@@ -14,20 +16,20 @@ const RETRY_MS = 100;
 export function follow(at: () => Promise<Instance>): Follower {
   const seen: string[] = [];
   const ending = new AbortController();
-  let last = "0";
+  let position = 0;
 
   const followOnce = async (): Promise<void> => {
     const { service } = await at();
-    const headers = { ...BEARER, "last-event-id": last };
+    const headers = { ...BEARER, "last-event-id": String(position) };
     const { body } = await service.get("/events", { headers, signal: ending.signal });
     let rest = "";
     for await (const text of body!.pipeThrough(new TextDecoderStream())) {
       const messages = (rest + text).split("\n\n");
       rest = messages.pop() ?? "";
       for (const message of messages) {
-        const [, position, data] = /^id: ?(\d+)\ndata: ?(.+)$/m.exec(message) ?? [];
-        if (position === undefined || data === undefined) continue;
-        last = position;
+        const [, id, data] = /^id: ?(\d+)\ndata: ?(.+)$/m.exec(message) ?? [];
+        if (id === undefined || data === undefined) continue;
+        position = Number(id);
         seen.push((JSON.parse(data) as { id: string }).id);
       }
     }
@@ -40,6 +42,9 @@ export function follow(at: () => Promise<Instance>): Follower {
   })();
   return {
     seen,
+    get position() {
+      return position;
+    },
     [Symbol.dispose]: () => ending.abort(),
   };
 }
