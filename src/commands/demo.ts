@@ -1,16 +1,17 @@
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { freePort } from "../platform/free-port.ts";
 import { createLogger } from "../platform/logger.ts";
 import { isBun } from "../platform/runtime.ts";
+import { untilAborted } from "../platform/signals.ts";
 import { Command, EXIT, servedConfigOf, usageError, type MakeCommand, type Terminal } from "./command.ts";
 import { createDemoInstances } from "./demo-instances.ts";
-import { chatOption, loadSandbox, messagingOption, portOf, startDatabaseServer, type Choice } from "./load-sandbox.ts";
+import { loadSandbox, startDatabaseServer } from "./development-only.ts";
 import { PROGRAM } from "./program.ts";
 import { importFile } from "./recipients/import.ts";
+import { chatOption, messagingOption, portOf, type Choice } from "./sandbox.ts";
 import { untilStopped } from "./serve.ts";
 import { temporaryFolder } from "../platform/temporary-folder.ts";
 
@@ -94,7 +95,7 @@ async function runDemo(terminal: Terminal, options: DemoOptions): Promise<number
     const [url = ""] = instances.list().map((instance) => instance.url);
     writeSettingsFile(settings, { ...env, PORT: new URL(url).port });
     terminal.out(nextSteps(instances.list(), sandbox.url, token, settings));
-    await aborted(terminal.signal);
+    await untilAborted(terminal.signal);
     return EXIT.ok;
   }
   const config = await servedConfigOf(inDemo);
@@ -114,10 +115,6 @@ async function portsFrom(port: number, count: number): Promise<readonly number[]
 const LOOPBACK = "127.0.0.1";
 
 const urlOf = (port: number): string => `http://${LOOPBACK}:${port}`;
-
-async function aborted(signal: AbortSignal): Promise<void> {
-  if (!signal.aborted) await once(signal, "abort");
-}
 
 function nextSteps(
   services: readonly { readonly url: string }[],

@@ -1,5 +1,6 @@
-import { Command, EXIT, type MakeCommand } from "./command.ts";
-import { chatOption, loadSandbox, messagingOption, portOf } from "./load-sandbox.ts";
+import { untilAborted } from "../platform/signals.ts";
+import { Command, EXIT, Option, usageError, type MakeCommand } from "./command.ts";
+import { loadSandbox } from "./development-only.ts";
 
 export const sandbox: MakeCommand = (terminal, exit) =>
   new Command("sandbox")
@@ -21,9 +22,31 @@ service at them. Its pages show what arrived and switch faults on and off.`,
         terminal.out(`sandbox at ${running.url}\n\n`);
         const settings = settingsOf(running, { chat, messaging });
         for (const [name, value] of Object.entries(settings)) terminal.out(`${name}=${value}\n`);
-        await new Promise<void>((resolve) =>
-          terminal.signal.addEventListener("abort", () => resolve(), { once: true }),
-        );
+        await untilAborted(terminal.signal);
         return EXIT.ok;
       }),
     );
+
+/** Which of the chat and messaging networks the settings are for. */
+export const chatOption = () =>
+  new Option("--chat <name>", "the chat network that the settings are for")
+    .choices(["slack", "discord", "google_chat", "teams"] as const)
+    .default("slack" as const);
+
+export const messagingOption = () =>
+  new Option("--messaging <name>", "the messaging network that the settings are for")
+    .choices(["telegram", "line", "whatsapp"] as const)
+    .default("telegram" as const);
+
+/** The networks chosen by {@link chatOption} and {@link messagingOption}. */
+export interface Choice {
+  readonly chat: "slack" | "discord" | "google_chat" | "teams";
+  readonly messaging: "telegram" | "line" | "whatsapp";
+}
+
+/** A port to listen on. Throws a ServiceError (usage). */
+export function portOf(text: string): number {
+  const port = Number(text);
+  if (!/^\d+$/.test(text) || port > 65_535) throw usageError("a port is a number to 65535");
+  return port;
+}

@@ -1,6 +1,6 @@
-import { once } from "node:events";
 import { CHANNELS, type ChannelName } from "../../events/channel.ts";
 import { errorFields } from "../platform/logger.ts";
+import { untilAborted } from "../platform/signals.ts";
 import type { EventLog } from "./event-log.ts";
 import { takeLease, type HeldLease, type LeaseDeps, type LeaseTerms } from "./lease.ts";
 
@@ -84,7 +84,7 @@ export function createRoles(deps: RolesDeps): Roles {
       const goOn = async (): Promise<void> => {
         for (;;) {
           if (held === undefined) await sleep(askMs * leaseScale, stopping.signal);
-          else await aborted(AbortSignal.any([held.lost, stopping.signal]));
+          else await untilAborted(AbortSignal.any([held.lost, stopping.signal]));
           const { aborted: isStopping } = stopping.signal;
           if (held !== undefined) {
             if (!isStopping) logger.warn("another instance took a role over", { role: name });
@@ -108,8 +108,4 @@ export function createRoles(deps: RolesDeps): Roles {
       };
     },
   };
-}
-
-async function aborted(signal: AbortSignal): Promise<void> {
-  if (!signal.aborted) await once(signal, "abort");
 }

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+
 /** What a shell answers for a process that a signal ended: 128 and the signal's number. */
 const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
 
@@ -44,4 +46,9 @@ export function watchSignals({ on, exit, now }: SignalDeps): Interruption {
       return interrupted.signal;
     },
   };
+}
+
+/** Resolves once the signal has aborted. */
+export async function untilAborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, "abort");
 }

@@ -1,4 +1,4 @@
-import { writeSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { formatPublicKey } from "eventstore-lite";
 import { signHeadNow } from "../../log/sign-head-now.ts";
 import { systemClock } from "../../platform/clock.ts";
@@ -36,7 +36,7 @@ Exit code 1 when the log does not hold what its last checkpoint knew.`,
         }
         if (out === undefined) terminal.out(signed.note);
         // Existing files are not overwritten: an older head proves something that a newer one cannot.
-        else await makeNewFile(out, (descriptor) => void writeSync(descriptor, signed.note));
+        else await makeNewFile(out, (descriptor) => writeFileSync(descriptor, signed.note));
         return EXIT.ok;
       }),
     );

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { closeSync, fsyncSync, openSync, readSync, writeSync } from "node:fs";
+import { closeSync, fsyncSync, openSync, readSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { ServiceError } from "../../platform/service-error.ts";
 import { makeNewFile } from "../new-file.ts";
@@ -20,7 +20,7 @@ export function measure(file: string): Copied {
 export async function copyUnchanged(from: string, to: string, wanted: Copied): Promise<void> {
   await makeNewFile(to, (descriptor) => {
     const { bytes, sha256 } = readThrough(from, (chunk) => {
-      for (let at = 0; at < chunk.length;) at += writeSync(descriptor, chunk, at);
+      writeFileSync(descriptor, chunk);
     });
     if (bytes === wanted.bytes && sha256 === wanted.sha256) return;
     throw new ServiceError(

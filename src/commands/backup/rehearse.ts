@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, writeSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { logFiles, type LogFiles } from "../../log/log-files.ts";
 import { readKnownHeads } from "../../log/known-heads.ts";
@@ -72,7 +72,7 @@ export async function place(folder: string, manifest: Manifest, files: LogFiles,
     await copy("vault", files.vault);
     const encrypted = join(folder, NAMES.signingKey);
     const pem = openSigningKey(readFileSync(encrypted), master, manifest.log.id, encrypted);
-    await makeNewFile(files.signingKey, (descriptor) => void writeSync(descriptor, pem));
+    await makeNewFile(files.signingKey, (descriptor) => writeFileSync(descriptor, pem));
     placed.push(files.signingKey);
     await copy("head", files.checkpoint);
     await copy("log", files.log);

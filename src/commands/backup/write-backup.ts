@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { existsSync, mkdirSync, renameSync, rmSync, writeSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { findLoss, signHead } from "../../log/checkpoint.ts";
 import type { LogFiles } from "../../log/log-files.ts";
@@ -64,6 +64,8 @@ async function fill(
   const key = await log.checkpoints.loadKey();
   const loss = await findLoss(log, log.checkpoints, key);
   if (loss !== undefined) throw new ServiceError("damaged", `${loss.sentence}; no backup was made`);
+  const write = (file: string, content: string | Uint8Array): Promise<void> =>
+    makeNewFile(file, (descriptor) => writeFileSync(descriptor, content));
   await write(place("head"), signHead(log, copied, key, clock));
   await write(place("signingKey"), encryptSigningKey(key, log.master, log.id));
   const manifest: Manifest = {
@@ -92,11 +94,4 @@ async function refuseOtherKey(copy: string, master: Uint8Array): Promise<void> {
     if (!(fault instanceof KeyMismatch)) throw fault;
     throw new ServiceError("busy", "the master key was exchanged while the backup was made: make it anew");
   }
-}
-
-async function write(file: string, content: string | Uint8Array): Promise<void> {
-  const bytes = Buffer.from(content);
-  await makeNewFile(file, (descriptor) => {
-    for (let at = 0; at < bytes.length;) at += writeSync(descriptor, bytes, at);
-  });
 }
