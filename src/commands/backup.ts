@@ -14,7 +14,7 @@ export const backup: MakeCommand = (terminal, exit) =>
 keys of personal data, and with a signed head, beside a running service. All of
 the log is read: SQLite's integrity check and the hash chain. The folder has its
 name only once it is whole. Prints the log's position, head hash and size. Keep
-the first two elsewhere: whoever can write the folder can rewrite it.
+the first two elsewhere: whoever can write there can put an older backup there.
 
 The master key is not in it, and nothing in it that is encrypted opens without
 it: keep reachlog.key or REACHLOG_KEY apart from the backups. reachlog restore

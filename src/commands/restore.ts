@@ -19,10 +19,10 @@ export const restore: MakeCommand = (terminal, exit) =>
     .summary("put a backup in the place of a log that is gone, or prove it")
     .description(
       `Proves a backup in a temporary place, and then puts it where this configuration has
-its log, where nothing may be yet. Proved is that its files are what they were,
-that the master key opens all that is encrypted, that the head was signed by the
-log's own key, that the log holds it and its chain is whole, and that the log's
-personal data has its keys.
+its log, where nothing may be yet. Proved is that its files are what they were
+when somebody with the master key made it, that this key opens all that is
+encrypted, that the head was signed by the log's own key, that the log holds it
+and its chain is whole, and that the log's personal data has its keys.
 
 The master key is not in a backup: give it as the service has it, in REACHLOG_KEY
 or as reachlog.key beside the log. Run it as the service's user.`,
@@ -57,7 +57,7 @@ async function restoreBackup(terminal: Terminal, folder: string, only: boolean, 
   }
   const manifest = await prove(terminal, folder, master, only ? tmpdir() : dirname(files.log), log.position);
   if (!only) await place(folder, manifest, files, master);
-  const { position, hash } = log;
+  const { position, hash } = manifest.log;
   const done = only ? "is whole and can be restored" : `is restored to ${files.log}`;
   terminal.out(
     json

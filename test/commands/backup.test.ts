@@ -2,9 +2,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { backup } from "../../src/commands/backup.ts";
 import { measure } from "../../src/commands/backup/copy-file.ts";
-import { MANIFEST, NAMES, readManifest, type BackupFile } from "../../src/commands/backup/manifest.ts";
+import { MANIFEST, NAMES, readManifest, signManifest, type BackupFile } from "../../src/commands/backup/manifest.ts";
 import { writeBackup } from "../../src/commands/backup/write-backup.ts";
 import { contacts } from "../../src/commands/contacts.ts";
 import { audit } from "../../src/commands/audit.ts";
@@ -68,12 +69,12 @@ const peopleThere = async () =>
     .map((line) => (JSON.parse(line) as { username: string | null }).username);
 
 /** A backup whose manifest fits whatever was done to its files. */
-function rewriteManifest(): void {
+function rewriteManifest(master: Uint8Array): void {
   const manifest = readManifest(folder);
   for (const [file, name] of Object.entries(NAMES)) {
     manifest.files[file as BackupFile] = measure(join(folder, name));
   }
-  writeFileSync(join(folder, MANIFEST), JSON.stringify(manifest));
+  writeFileSync(join(folder, MANIFEST), JSON.stringify(signManifest(manifest, master)));
 }
 
 test("a backup is a folder for its owner alone, with all but the master key, and says what it holds", async () => {
@@ -205,7 +206,7 @@ describe("nothing is restored, and nothing left behind,", () => {
     await world.append(STREAMS.outreach, [imported("105", "eve")]);
     await world.store.backup(join(world.directory, "later.sqlite"));
     copyFileSync(join(world.directory, "later.sqlite"), join(folder, NAMES.log));
-    rewriteManifest();
+    rewriteManifest(Buffer.from(KEY, "base64"));
     expect(await refusal()).toMatchObject({
       kind: "invalid",
       message: expect.stringContaining("not the one that the manifest names"),
@@ -218,10 +219,22 @@ describe("nothing is restored, and nothing left behind,", () => {
     await world.append(STREAMS.outreach, [imported("105", "eve")]);
     await made();
     copyFileSync(join(older, NAMES.keys), join(folder, NAMES.keys));
-    rewriteManifest();
+    rewriteManifest(Buffer.from(KEY, "base64"));
     expect(await refusal()).toMatchObject({
       kind: "invalid",
       message: expect.stringContaining("the keys do not fit the log: 1 "),
+    });
+  });
+
+  test("where whoever can write the folder, and has no master key, changed what no chain and no ciphertext proves", async () => {
+    await made();
+    const altered = new DatabaseSync(join(folder, NAMES.log));
+    altered.exec("CREATE TRIGGER planted AFTER INSERT ON events BEGIN DELETE FROM snapshots; END");
+    altered.close();
+    rewriteManifest(Buffer.alloc(32, 8));
+    expect(await refusal()).toMatchObject({
+      kind: "invalid",
+      message: expect.stringContaining(`${MANIFEST} was not written by reachlog backup`),
     });
   });
 

@@ -1,8 +1,10 @@
+import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Type, type Static } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { ServiceError } from "../../platform/service-error.ts";
+import { deriveKey } from "../../vault/key.ts";
 import { naming } from "../system-fault.ts";
 
 /** What is in a backup's folder, beside its manifest. */
@@ -32,6 +34,8 @@ const manifestSchema = Type.Object({
   /** The id of the master key that opens it. */
   master_key: Type.String(),
   files: Type.Object({ log: copied, vault: copied, keys: copied, head: copied, signingKey: copied }),
+  /** Of all else, in base64url. */
+  mac: Type.String(),
 });
 
 /** What a backup says of itself. It is written last: a folder without it is no backup. */
@@ -40,7 +44,17 @@ export type Manifest = Static<typeof manifestSchema>;
 /** Size and hash of a file of a backup. */
 export type Copied = Static<typeof copied>;
 
-/** Throws a ServiceError (invalid), and what the system says of the file. */
+/**
+ * The manifest with what only whoever has the master key can make. Chain, signature and ciphertexts do not prove all that
+ * is in the files: the log has idempotency keys, states of projections, and an engine's own statements beside its events.
+ */
+export function signManifest(manifest: Omit<Manifest, "mac">, master: Uint8Array): Manifest {
+  const unsigned = { ...manifest, mac: "" };
+  const mac = createHmac("sha256", deriveKey(master, "backup-manifest")).update(JSON.stringify(unsigned));
+  return { ...unsigned, mac: mac.digest("base64url") };
+}
+
+/** Throws a ServiceError (invalid), and what the system says of the file. Nothing is proved of it yet. */
 export function readManifest(folder: string): Manifest {
   const path = join(folder, MANIFEST);
   const text = naming(path, () => readFileSync(path, "utf8"));

@@ -12,7 +12,7 @@ import { KeyMismatch } from "../../vault/error.ts";
 import { keyId } from "../../vault/key.ts";
 import { makeNewFile } from "../new-file.ts";
 import { copyUnchanged } from "./copy-file.ts";
-import { NAMES, readManifest, type BackupFile, type Manifest } from "./manifest.ts";
+import { MANIFEST, NAMES, readManifest, signManifest, type BackupFile, type Manifest } from "./manifest.ts";
 import { openSigningKey } from "./signing-key.ts";
 
 export interface RehearseOptions {
@@ -22,8 +22,8 @@ export interface RehearseOptions {
 }
 
 /**
- * Proves a backup by restoring it into another place: all files are what they were, this master key opens all that is
- * encrypted, the head was signed by the log's own key, the log holds it and its chain is whole, and its personal data has
+ * Proves a backup by restoring it into another place: all files are what they were when this master key's service made it,
+ * this key opens all that is encrypted, the head was signed by the log's own key, the log holds it and its chain is whole, and its personal data has
  * its keys. Throws a ServiceError for the first that is not so.
  */
 export async function rehearse(
@@ -33,6 +33,9 @@ export async function rehearse(
 ): Promise<Manifest> {
   const manifest = readManifest(folder);
   if (keyId(master) !== manifest.master_key) throw new KeyMismatch(folder, keyId(master), [manifest.master_key]);
+  if (signManifest(manifest, master).mac !== manifest.mac) {
+    throw new ServiceError("invalid", `${join(folder, MANIFEST)} was not written by reachlog backup, or altered since`);
+  }
   const files = logFiles(join(scratch, "reachlog.sqlite"));
   await place(folder, manifest, files, master);
   await using log = await openLogAt(filePlace(files, secret(Buffer.from(master).toString("hex"))));

@@ -14,7 +14,7 @@ import { sqliteSecrets } from "../../vault/sqlite-secrets.ts";
 import { makeNewFile, syncFolder } from "../new-file.ts";
 import { naming } from "../system-fault.ts";
 import { copyDatabase, measure } from "./copy-file.ts";
-import { MANIFEST, NAMES, type BackupFile, type Manifest } from "./manifest.ts";
+import { MANIFEST, NAMES, signManifest, type BackupFile, type Manifest } from "./manifest.ts";
 import { encryptSigningKey } from "./signing-key.ts";
 
 export interface WriteOptions {
@@ -68,7 +68,7 @@ async function fill(
     makeNewFile(file, (descriptor) => writeFileSync(descriptor, content));
   await write(place("head"), signHead(log, copied, key, clock));
   await write(place("signingKey"), encryptSigningKey(key, log.master, log.id));
-  const manifest: Manifest = {
+  const unsigned = {
     format: 1,
     version: VERSION,
     made_at: isoTime(clock()),
@@ -81,7 +81,8 @@ async function fill(
       head: measure(place("head")),
       signingKey: measure(place("signingKey")),
     },
-  };
+  } as const;
+  const manifest = signManifest(unsigned, log.master);
   await write(join(folder, MANIFEST), `${JSON.stringify(manifest, undefined, 2)}\n`);
   return manifest;
 }
