@@ -171,6 +171,24 @@ describe("the sandbox is read and changed over HTTP", () => {
     expect([programs.status, await programs.json()]).toEqual([404, { error: "There is nothing at this path." }]);
   });
 
+  test.each([
+    ["a page of another site", { "sec-fetch-site": "cross-site" }],
+    ["a page of another service of this machine", { "sec-fetch-site": "same-site" }],
+    ["an older browser for a page of another site", { origin: "https://evil.example" }],
+    ["an older browser for a page without an origin", { origin: "null" }],
+  ] as const)("nothing is done for what %s has a browser send", async (_, headers) => {
+    sandbox.faults.add({ network: "slack", kind: "500" });
+    const refused = await fetch(`${sandbox.url}/_sandbox/reset`, { method: "POST", headers });
+    expect(refused.status).toBe(403);
+    expect(sandbox.faults.list()).toHaveLength(1);
+  });
+
+  test("its own pages, and programs, do what they want", async () => {
+    for (const headers of [{ "sec-fetch-site": "same-origin" }, { origin: sandbox.url }, {}] as HeadersInit[]) {
+      expect((await fetch(`${sandbox.url}/_sandbox/reset`, { method: "POST", headers })).status).toBe(200);
+    }
+  });
+
   test("has the colors of the operator's console", () => {
     const colorsIn = (file: string): Map<string, string> => {
       const css = readFileSync(new URL(`../../src/${file}`, import.meta.url), "utf8");

@@ -24,6 +24,9 @@ export async function control(sandbox: ControlledWorld, request: Request): Promi
       request.method === "GET" ? (assetAnswer(pathname) ?? page(sandbox, pathname, searchParams)) : undefined;
     return shown ?? refusal(sandbox, request, 404, "There is nothing at this path.");
   }
+  if (request.method !== "GET" && isOfForeignPage(request)) {
+    return refusal(sandbox, request, 403, "Only pages of the sandbox itself, and programs, may do this.");
+  }
   try {
     if (!isForm(request)) {
       const body = await jsonBody(request);
@@ -62,10 +65,18 @@ function numberOf(query: URLSearchParams, name: string): number | undefined {
 }
 
 /** A page for people, JSON for programs. */
-function refusal({ clock }: ControlledWorld, request: Request, status: 400 | 404, detail: string): Response {
+function refusal({ clock }: ControlledWorld, request: Request, status: 400 | 403 | 404, detail: string): Response {
   const wantsPage = request.headers.get("accept")?.includes("text/html") === true;
   if (!wantsPage) return Response.json({ error: detail }, { status });
   return pageAnswer(errorPage(clock.now(), status === 404 ? "Not found" : "Not done", detail), { status });
+}
+
+/** Whether a browser sends it for another page, which may be anybody's: instances of a demo can be killed here. */
+function isOfForeignPage({ headers }: Request): boolean {
+  const site = headers.get("sec-fetch-site");
+  if (site !== null) return site !== "same-origin" && site !== "none";
+  const origin = headers.get("origin");
+  return origin !== null && URL.parse(origin)?.host !== headers.get("host");
 }
 
 function isForm({ headers }: Request): boolean {
