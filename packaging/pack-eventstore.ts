@@ -6,6 +6,7 @@ import { isolatedDeclarationSync, transformSync } from "oxc-transform";
 import manifest from "../events/eventstore-lite/package.json" with { type: "json" };
 import root from "../package.json" with { type: "json" };
 import { ROOT } from "./bundle.ts";
+import { packFolder } from "./pack-folder.ts";
 
 const SOURCE = join(ROOT, "events/eventstore-lite");
 const { values } = parseArgs({ options: { out: { type: "string", default: join(ROOT, "dist") } } });
@@ -40,13 +41,7 @@ const packed = {
   // For whoever runs the contract on a store of their own.
   peerDependenciesMeta: { "fast-check": { optional: true } },
 };
-writeFileSync(join(folder, "package.json"), `${JSON.stringify(packed, null, 2)}\n`);
-
-const packing = Bun.spawnSync([process.execPath, "pm", "pack", "--quiet", "--destination", values.out], {
-  cwd: folder,
-});
-if (packing.exitCode !== 0) throw new Error(packing.stderr.toString());
-console.log(join(values.out, `${name}-${version}.tgz`));
+packFolder(folder, packed, values.out);
 
 /** Each module by itself: what threads and readers of files name beside themselves stays where it is. */
 function writeModule(path: string): void {

@@ -5,6 +5,7 @@ import { parseArgs } from "node:util";
 import manifest from "../package.json" with { type: "json" };
 import { bundle, ROOT } from "./bundle.ts";
 import { manPage } from "./man-page.ts";
+import { packFolder } from "./pack-folder.ts";
 
 const { values } = parseArgs({ options: { out: { type: "string", default: join(ROOT, "dist") } } });
 const folder = join(values.out, "npm");
@@ -30,10 +31,4 @@ const packed = {
   // The one that the service was checked against.
   dependencies: { bun: devDependencies["bun-types"] },
 };
-writeFileSync(join(folder, "package.json"), `${JSON.stringify(packed, null, 2)}\n`);
-
-const packing = Bun.spawnSync([process.execPath, "pm", "pack", "--quiet", "--destination", values.out], {
-  cwd: folder,
-});
-if (packing.exitCode !== 0) throw new Error(packing.stderr.toString());
-console.log(join(values.out, `${name}-${version}.tgz`));
+packFolder(folder, packed, values.out);

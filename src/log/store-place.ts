@@ -5,7 +5,7 @@ import { openDatabase } from "eventstore-lite/postgres";
 import type { Event } from "../../events/catalog.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Secret } from "../platform/secret.ts";
-import { reaching } from "./reaching.ts";
+import { reachServer } from "./reach-server.ts";
 
 /** Where a log is kept, or comes to be. */
 export interface StorePlace {
@@ -57,14 +57,15 @@ export function postgresStore({ url, shown }: PostgresPlace): StorePlace {
   return {
     name: shown,
     async isThere() {
-      const rows = await reaching(shown, () => askOnce<{ there: boolean }>(url, IS_THERE));
+      const rows = await reachServer(shown, () => askOnce<{ there: boolean }>(url, IS_THERE));
       return rows[0]?.there === true;
     },
     async warnings() {
-      const off = await reaching(shown, () => askOnce<{ name: keyof typeof LOSES }>(url, ARE_OFF));
+      const off = await reachServer(shown, () => askOnce<{ name: keyof typeof LOSES }>(url, ARE_OFF));
       return off.map(({ name }) => `${shown}: ${name} is off there: ${LOSES[name]}`);
     },
-    open: (options = {}) => reaching(shown, () => openPostgresStore<Event>({ url: url.reveal(), ...given(options) })),
+    open: (options = {}) =>
+      reachServer(shown, () => openPostgresStore<Event>({ url: url.reveal(), ...given(options) })),
   };
 }
 

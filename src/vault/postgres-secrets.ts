@@ -1,5 +1,5 @@
 import { migrate, openDatabase, type Database } from "eventstore-lite/postgres";
-import { reaching } from "../log/reaching.ts";
+import { reachServer } from "../log/reach-server.ts";
 import type { Secret } from "../platform/secret.ts";
 import { createSerialQueue } from "../platform/serial-queue.ts";
 import { askOver, faultOf, type Ask } from "./postgres-ask.ts";
@@ -40,7 +40,7 @@ async function openSecrets(url: Secret, store: string, name: string): Promise<Se
   const database = openDatabase({ url: url.reveal(), connections: CONNECTIONS, name: "reachlog secrets" });
   try {
     const tables = { schema: SCHEMA, component: "secrets", migrations: MIGRATIONS };
-    await reaching(name, () => migrate(database, tables));
+    await reachServer(name, () => migrate(database, tables));
   } catch (fault) {
     await database.close();
     throw fault;

@@ -6,10 +6,10 @@ import { ServiceError } from "../platform/service-error.ts";
 const NOT_SERVED = /^(?:28|3D|42501)/;
 
 /**
- * Says of a first attempt why it failed: later ones find a server that was there. `shown`: how messages call it. Throws a
- * ServiceError (configuration, unavailable).
+ * Asks a database server for the first time, and says why it failed: later attempts find a server that was there.
+ * `shown`: how messages call it, without its password. Throws a ServiceError (configuration, unavailable).
  */
-export async function reaching<Result>(shown: string, reach: () => Promise<Result>): Promise<Result> {
+export async function reachServer<Result>(shown: string, reach: () => Promise<Result>): Promise<Result> {
   try {
     return await reach();
   } catch (fault) {
