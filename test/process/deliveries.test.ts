@@ -1,14 +1,7 @@
 // On the process harness.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { CLICK } from "../harness/click.ts";
 import { exported, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
-
-const CLICK = {
-  event: "click",
-  domain: "go.example",
-  short_code: "x",
-  original_url: "https://shop.example/",
-  user_agent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
-};
 
 const count = async (world: Installation, type: string): Promise<number> =>
   (await exported(world)).filter((event) => event.type === type).length;

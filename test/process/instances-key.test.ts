@@ -1,17 +1,10 @@
 // On the process harness.
 import { expect, test } from "bun:test";
 import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { CLICK } from "../harness/click.ts";
 import { authorize, ended, exported, kill, openInstallation, stop, type Running } from "../harness/process.ts";
 
 const [FROM, TO] = [1, 2].map((fill) => Buffer.alloc(32, fill).toString("hex")) as [string, string];
-
-const CLICK = {
-  event: "click",
-  domain: "go.example",
-  short_code: "welcome",
-  original_url: "https://shop.example/",
-  user_agent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
-};
 
 /** Personal data is encrypted, and the account's tokens are read. */
 async function worksAt({ post, get }: Running): Promise<readonly number[]> {

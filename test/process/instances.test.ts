@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { openDatabase } from "eventstore-lite/postgres";
 import { startPostgres, type PostgresServer } from "eventstore-lite/testing/postgres-server";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
+import { CLICK } from "../harness/click.ts";
 import {
   authorize,
   ended,
@@ -28,14 +29,6 @@ async function openInstances(count: number, on?: PostgresServer, more: Record<st
   const services = await Promise.all(Array.from({ length: count }, () => world.serve()));
   return { world, services, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
-
-const CLICK = {
-  event: "click",
-  domain: "go.example",
-  short_code: "welcome",
-  original_url: "https://shop.example/",
-  user_agent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
-};
 
 function click({ post }: Running, key?: string): Promise<Response> {
   return post("/api/tracking/event", CLICK, key === undefined ? {} : { "idempotency-key": key });
