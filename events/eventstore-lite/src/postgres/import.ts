@@ -33,13 +33,25 @@ const RENAME_MS_MAX = 60_000;
  * All or nothing: it is filled under another name, which it loses once the last event is checked. Throws
  * {@link ImportRefused} for the first event that does not fit, {@link TargetTaken}, and what `events` throws.
  */
-export async function importPostgresLog({ url, schema, events, limits }: PostgresImportOptions): Promise<Head> {
+export async function importPostgresLog({ events, ...target }: PostgresImportOptions): Promise<Head> {
+  return createLog(target, events, async (database, schema) => {
+    await database.run((sql) => sql`UPDATE ${sql(schema)}.epochs SET begun_as = 'import'`);
+  });
+}
+
+/** Makes a log of those events, all or nothing; `complete` adds what else it holds, while the log has another name. */
+export async function createLog(
+  { url, schema, limits }: Omit<PostgresImportOptions, "events">,
+  events: AsyncIterable<Recorded<NewEvent>>,
+  complete: (database: Database, schema: string) => Promise<void>,
+): Promise<Head> {
   const partial = `${schema} import ${randomUUID()}`;
   const database = openDatabase({ url, connections: 1, name: "eventstore-lite import" });
   try {
     await database.run((sql) => sql.begin((transaction) => requireUnused(transaction, schema)));
     await migrate(database, { schema: partial, component: COMPONENT, migrations: migrations() });
     await fill(database, partial, events, { ...DEFAULT_LIMITS, ...limits });
+    await complete(database, partial);
     await database.run((sql) => sql.begin((transaction) => rename(transaction, partial, schema)), RENAME_MS_MAX);
   } catch (error) {
     await database.run((sql) => sql`DROP SCHEMA IF EXISTS ${sql(partial)} CASCADE`, RENAME_MS_MAX).catch(() => {});
@@ -117,7 +129,6 @@ async function requireUnused(sql: TransactionSql, schema: string): Promise<void>
 }
 
 async function rename(sql: TransactionSql, partial: string, schema: string): Promise<void> {
-  await sql`UPDATE ${sql(partial)}.epochs SET begun_as = 'import'`;
   // Nobody appends to the log that is to be replaced between the look and the end of this transaction.
   const [turn] = await sql`SELECT to_regclass(${`${quoted(schema)}.turn`}) AS name`;
   if (turn!["name"] !== null) await sql`LOCK ${sql(schema)}.turn`;

@@ -1,0 +1,113 @@
+import { randomUUID } from "node:crypto";
+import { DatabaseSync } from "node:sqlite";
+import type { Limits } from "../limits.ts";
+import { readEpochs } from "../sqlite/epochs.ts";
+import { createDatabaseReader, type DatabaseReader } from "../sqlite/read/database-reader.ts";
+import { requireOurFormat } from "../sqlite/schema.ts";
+import type { Head, NewEvent, Recorded } from "../store.ts";
+import type { Database } from "./database.ts";
+import { createLog } from "./import.ts";
+
+export interface PostgresRestoreOptions {
+  /** As for `openPostgresStore`; its role makes schemas. */
+  readonly url: string;
+  /** Where the log is to be: there must be nothing, or a log without events. */
+  readonly schema: string;
+  /** A copy that `backup` has made, which nobody writes to meanwhile. It is only read. */
+  readonly file: string;
+  readonly limits?: Partial<Limits>;
+  /** Events that were copied so far. */
+  readonly onProgress?: (copied: number) => void;
+}
+
+/** Rows that one query reads of the copy, and sends. */
+const CHUNK_ROWS = 1_000;
+
+/**
+ * Puts a copy of a log, of either engine, where this server has a log; gives its head. It is the same log, with its id,
+ * epochs and idempotency keys, in an epoch of its own; leases and snapshots are left behind.
+ *
+ * All or nothing, and every event is checked, as `importPostgresLog` does, whose errors it throws.
+ */
+export async function restorePostgresLog({ file, onProgress, ...target }: PostgresRestoreOptions): Promise<Head> {
+  const db = new DatabaseSync(file, { readOnly: true });
+  try {
+    requireOurFormat(db);
+    const copy = createDatabaseReader(db);
+    return await createLog(target, eventsOf(copy, onProgress ?? (() => {})), async (database, schema) => {
+      await copyKeys(copy, database, schema);
+      await copyLives(copy, database, schema);
+    });
+  } finally {
+    db.close();
+  }
+}
+
+const EVENTS = `
+  SELECT e.position, s.name AS stream, e.version, t.name AS type, e.id, e.time, e.data, e.meta, e.hash
+  FROM events e JOIN streams s ON s.id = e.stream JOIN types t ON t.id = e.type
+  WHERE e.position > ? ORDER BY e.position LIMIT ${CHUNK_ROWS}`;
+
+interface EventRow {
+  readonly position: number;
+  readonly stream: string;
+  readonly version: number;
+  readonly type: string;
+  readonly id: string;
+  readonly time: number;
+  readonly data: string;
+  readonly meta: string;
+  readonly hash: Uint8Array;
+}
+
+async function* eventsOf(
+  copy: DatabaseReader,
+  onProgress: (copied: number) => void,
+): AsyncGenerator<Recorded<NewEvent>, void, void> {
+  for (let after = 0; ;) {
+    const rows = copy.all(EVENTS, after) as unknown as EventRow[];
+    for (const { time, data, meta, hash, ...names } of rows) {
+      yield {
+        ...names,
+        time: new Date(time).toISOString(),
+        data: JSON.parse(data) as NewEvent["data"],
+        meta: JSON.parse(meta) as NewEvent["meta"],
+        hash: Buffer.from(hash).toString("hex"),
+      };
+    }
+    after = rows.at(-1)?.position ?? after;
+    onProgress(after);
+    if (rows.length < CHUNK_ROWS) return;
+  }
+}
+
+const KEYS = `
+  SELECT key, digest, first, last, version FROM idempotency_keys WHERE key > ? ORDER BY key LIMIT ${CHUNK_ROWS}`;
+
+async function copyKeys(copy: DatabaseReader, database: Database, schema: string): Promise<void> {
+  for (let after = ""; ;) {
+    const rows = copy.all(KEYS, after);
+    await database.run(
+      (sql) => sql`
+        INSERT INTO ${sql(schema)}.idempotency_keys (key, digest, first, last, version)
+        SELECT key, digest, first, last, version FROM json_to_recordset(${JSON.stringify(rows)}::text::json) AS row (
+          key text, digest text, first bigint, last bigint, version bigint
+        )`,
+    );
+    if (rows.length < CHUNK_ROWS) return;
+    after = String(rows.at(-1)!["key"]);
+  }
+}
+
+async function copyLives(copy: DatabaseReader, database: Database, schema: string): Promise<void> {
+  const info = copy.get("SELECT store FROM info");
+  await database.run((sql) => sql`UPDATE ${sql(schema)}.info SET store = ${String(info!["store"])}`);
+  await database.run((sql) => sql`DELETE FROM ${sql(schema)}.epochs`);
+  for (const { id, after, begunAs } of readEpochs(copy)) {
+    // That of a copy has no id before somebody goes on with it.
+    const own = id === "null" ? randomUUID() : id;
+    await database.run(
+      (sql) => sql`INSERT INTO ${sql(schema)}.epochs (id, after, begun_as) VALUES (${own}, ${after}, ${begunAs})`,
+    );
+  }
+}
