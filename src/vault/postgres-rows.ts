@@ -1,5 +1,13 @@
 import type { Ask } from "./postgres-ask.ts";
-import type { Encrypted, SecretChanges, SecretDatabase, SecretRow, SecretRows, WrappedKey } from "./secret-database.ts";
+import type {
+  Claim,
+  Encrypted,
+  SecretChanges,
+  SecretDatabase,
+  SecretRow,
+  SecretRows,
+  WrappedKey,
+} from "./secret-database.ts";
 
 /** Until the transaction ends, nobody else counts it up. Answers the revision of before. */
 export async function countUp(ask: Ask): Promise<number> {
@@ -47,10 +55,9 @@ export function rowsIn(ask: Ask): Omit<SecretRows, "revision"> {
 const GIVEN = `(SELECT name, key, decode(ciphertext, 'base64') AS ciphertext
   FROM json_to_recordset($2::text::json) AS given (name text, key text, ciphertext text)) AS given`;
 
-function rowsOf(secrets: readonly Encrypted[]): string {
-  return JSON.stringify(
-    secrets.map(({ name, key, ciphertext }) => ({ name, key, ciphertext: Buffer.from(ciphertext).toString("base64") })),
-  );
+function rowsOf(secrets: readonly (Encrypted | SecretRow)[]): string {
+  const textOf = (bytes: Uint8Array | null): string | null => bytes && Buffer.from(bytes).toString("base64");
+  return JSON.stringify(secrets.map((secret) => ({ ...secret, ciphertext: textOf(secret.ciphertext) })));
 }
 
 export function changesIn(ask: Ask): Omit<SecretChanges, keyof SecretRows> {
@@ -97,6 +104,25 @@ export function changesIn(ask: Ask): Omit<SecretChanges, keyof SecretRows> {
     async removeDataKeys(master) {
       const query = "DELETE FROM reachlog_vault.data_keys WHERE store = $1 AND master = coalesce($2, master)";
       await ask(query, master ?? null);
+    },
+    claims: () => ask<Claim>("SELECT name, until FROM reachlog_vault.claims WHERE store = $1"),
+    async clear() {
+      for (const table of ["data_keys", "secrets", "claims"]) {
+        await ask(`DELETE FROM reachlog_vault.${table} WHERE store = $1`);
+      }
+    },
+    async insert(secrets, claims) {
+      await ask(
+        `INSERT INTO reachlog_vault.secrets (store, name, version, key, ciphertext)
+         SELECT $1, name, version, key, decode(ciphertext, 'base64')
+         FROM json_to_recordset($2::text::json) AS given (name text, version bigint, key text, ciphertext text)`,
+        rowsOf(secrets),
+      );
+      await ask(
+        `INSERT INTO reachlog_vault.claims (store, name, until)
+         SELECT $1, name, until FROM json_to_recordset($2::text::json) AS given (name text, until bigint)`,
+        JSON.stringify(claims),
+      );
     },
   };
 }

@@ -6,6 +6,7 @@ import { askOver, faultOf, type Ask } from "./postgres-ask.ts";
 import { MIGRATIONS, SCHEMA } from "./postgres-migrations.ts";
 import { changesIn, claimsIn, countUp, readRevision, rowsIn } from "./postgres-rows.ts";
 import { transact, type Scope } from "./postgres-transaction.ts";
+import { contentsOf } from "./secret-contents.ts";
 import type { SecretDatabase, SecretPlace } from "./secret-database.ts";
 
 /** A database on a server, and which set of secrets in it. */
@@ -69,12 +70,14 @@ function databaseIn(database: Database, scope: Scope): SecretDatabase {
     own += 1;
     return result;
   };
+  const transactAlone: SecretDatabase["transact"] = (work) => oneByOne(() => change(work));
   return {
     name,
+    ...contentsOf({ name, transact: transactAlone }),
     ...rowsIn(ask),
     revision: async () => (await readRevision(ask)) - own,
     ...claimsIn(ask),
-    transact: (work) => oneByOne(() => change(work)),
+    transact: transactAlone,
     [Symbol.asyncDispose]: () => oneByOne(() => database.close()),
   };
 }

@@ -20,6 +20,13 @@ export interface SecretDatabase extends SecretRows, AsyncDisposable {
    * else may wait for its end.
    */
   transact<Result>(work: (rows: SecretChanges) => Promise<Result>): Promise<Result>;
+  /** All that is kept, as of one moment. */
+  contents(): Promise<SecretContents>;
+  /**
+   * Keeps the same as another place, all or nothing. What a copy of the same place that did not get so far has left here
+   * is replaced; throws a ServiceError (conflict) where there is anything else.
+   */
+  fill(contents: SecretContents): Promise<void>;
   /** Claims a name until a time (ms since the epoch), durably; false when it is claimed at `now`. */
   claim(name: string, until: number, now: number): Promise<boolean>;
   isClaimed(name: string, now: number): Promise<boolean>;
@@ -50,8 +57,26 @@ export interface SecretChanges extends SecretRows {
   /** Leaves nothing but the name. */
   bury(name: string): Promise<void>;
   addDataKey(wrapped: WrappedKey): Promise<void>;
+  claims(): Promise<readonly Claim[]>;
+  /** Deletes everything. */
+  clear(): Promise<void>;
+  /** As they are, with their versions. */
+  insert(secrets: readonly SecretRow[], claims: readonly Claim[]): Promise<void>;
   /** Without `master`: all of them. */
   removeDataKeys(master?: string): Promise<void>;
+}
+
+/** All of one set of secrets, encrypted as it is kept. */
+export interface SecretContents {
+  readonly dataKeys: readonly WrappedKey[];
+  readonly secrets: readonly SecretRow[];
+  readonly claims: readonly Claim[];
+}
+
+/** What was claimed, until when it is remembered (ms since the epoch). */
+export interface Claim {
+  readonly name: string;
+  readonly until: number;
 }
 
 export interface Encrypted {

@@ -2,6 +2,7 @@ import { makeDataKey, unwrap, wrap, type DataKey } from "./data-key.ts";
 import { encrypt, open } from "./encrypt.ts";
 import { damaged, KeyMismatch } from "./error.ts";
 import { keyId } from "./key.ts";
+import { chunksOf } from "./secret-contents.ts";
 import type { Encrypted, SecretChanges, SecretDatabase, SecretPlace, SecretRow } from "./secret-database.ts";
 
 /** A secret and the version to name when it is replaced. */
@@ -132,9 +133,6 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
   };
 }
 
-/** So many rows are written at a time. */
-const ROWS_AT_ONCE = 1_000;
-
 /** Inside of a transaction, where `first` is the data key in force. */
 function secretsIn(rows: SecretChanges, place: string, first: DataKey): StoredSecrets {
   let key = first;
@@ -166,10 +164,6 @@ function secretsIn(rows: SecretChanges, place: string, first: DataKey): StoredSe
     },
     revoke: (master) => rows.removeDataKeys(keyId(master)),
   };
-}
-
-function* chunksOf<Item>(items: readonly Item[]): Generator<readonly Item[]> {
-  for (let at = 0; at < items.length; at += ROWS_AT_ONCE) yield items.slice(at, at + ROWS_AT_ONCE);
 }
 
 function opened(rows: readonly SecretRow[], key: DataKey, place: string): ReadonlyMap<string, Kept | "gone"> {

@@ -5,7 +5,9 @@ import { setTimeout as wait } from "node:timers/promises";
 import { createSerialQueue } from "../platform/serial-queue.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { keyError } from "./error.ts";
+import { contentsOf } from "./secret-contents.ts";
 import type {
+  Claim,
   SecretChanges,
   SecretDatabase,
   SecretPlace,
@@ -91,14 +93,17 @@ function databaseIn(database: DatabaseSync, file: string): SecretDatabase {
   const claims = claimsIn(database);
   /** Outside of a transaction: all have one connection, so this would become a part of it. */
   const alone = <Result>(work: () => Promise<Result>) => oneByOne(() => whenFree(file, work));
+  const transactAlone: SecretDatabase["transact"] = (work) =>
+    oneByOne(() => transact(database, file, () => work(changes)));
   return {
     name: file,
+    ...contentsOf({ name: file, transact: transactAlone }),
     secrets: (names) => alone(() => rows.secrets(names)),
     names: (prefix) => alone(() => rows.names(prefix)),
     buried: (prefix) => alone(() => rows.buried(prefix)),
     dataKeys: () => alone(rows.dataKeys),
     revision: () => alone(rows.revision),
-    transact: (work) => oneByOne(() => transact(database, file, () => work(changes))),
+    transact: transactAlone,
     claim: (...given) => oneByOne(() => transact(database, file, () => claims.claim(...given))),
     isClaimed: (...given) => alone(() => claims.isClaimed(...given)),
     [Symbol.asyncDispose]: () => oneByOne(async () => database.close()),
@@ -191,6 +196,9 @@ function changesIn(database: DatabaseSync, rows: SecretRows): SecretChanges {
   const remove = database.prepare("DELETE FROM secrets WHERE name = ?");
   const addKey = database.prepare("INSERT INTO data_keys (id, master, wrapped) VALUES (?, ?, ?)");
   const removeKeys = database.prepare("DELETE FROM data_keys WHERE master = coalesce(?, master)");
+  const claims = database.prepare("SELECT name, until FROM claims");
+  const insertRow = database.prepare("INSERT INTO secrets (name, version, key, ciphertext) VALUES (?, ?, ?, ?)");
+  const insertClaim = database.prepare("INSERT INTO claims (name, until) VALUES (?, ?)");
   return {
     ...rows,
     async add(secrets) {
@@ -207,6 +215,12 @@ function changesIn(database: DatabaseSync, rows: SecretRows): SecretChanges {
     bury: async (name) => void bury.run(name),
     addDataKey: async ({ id, master, wrapped }) => void addKey.run(id, master, wrapped),
     removeDataKeys: async (master) => void removeKeys.run(master ?? null),
+    claims: async () => claims.all() as unknown as readonly Claim[],
+    clear: async () => database.exec("DELETE FROM data_keys; DELETE FROM secrets; DELETE FROM claims"),
+    async insert(secrets, claimed) {
+      for (const { name, version, key, ciphertext } of secrets) insertRow.run(name, version, key, ciphertext);
+      for (const { name, until } of claimed) insertClaim.run(name, until);
+    },
   };
 }
 

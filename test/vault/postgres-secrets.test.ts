@@ -159,3 +159,28 @@ test("a change whose connection the network lost without a word ends, and the ne
   expect(await store.put("after", "value", 0)).toBe(true);
   expect(await store.names("")).toEqual(["after", "before"]);
 }, 30_000);
+
+test("a role with no right but to the rows keeps secrets, and makes no tables", async () => {
+  const url = await newDatabase();
+  {
+    await using vault = await openVault(placesIn(url).vault, KEY);
+    await vault.put("tokens", "canary", 0);
+  }
+  const asRole = new URL(url);
+  asRole.username = `app_${asRole.pathname.slice(1)}`;
+  const database = openDatabase({ url, connections: 1, name: "test" });
+  await database.run((sql) =>
+    sql.unsafe(`CREATE ROLE ${asRole.username} LOGIN; GRANT USAGE ON SCHEMA reachlog_vault TO ${asRole.username};
+      GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA reachlog_vault TO ${asRole.username}`),
+  );
+  const places = placesIn(asRole.href);
+  await using vault = await openVault(places.vault, KEY);
+  expect(await vault.put("tokens", "another", 1)).toBe(true);
+  expect(await vault.claim("state", 10, 0)).toBe(true);
+  await using keys = await openSecretStore({ place: places.keys, master: KEY });
+  await keys.put("ref", "key", 0);
+  await keys.bury("ref");
+  await database.run((sql) => sql`DROP SCHEMA reachlog_vault CASCADE`);
+  await database.close();
+  expect(await openVault(places.vault, KEY).catch((fault: unknown) => fault)).toMatchObject({ kind: "configuration" });
+});

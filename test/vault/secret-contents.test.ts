@@ -1,0 +1,53 @@
+// On no harness.
+import { expect, test } from "bun:test";
+import type { ServiceError } from "../../src/platform/service-error.ts";
+import type { SecretPlace } from "../../src/vault/secret-database.ts";
+import { openSecretStore } from "../../src/vault/secret-store.ts";
+import { ENGINES } from "./engines.ts";
+
+const KEY = new Uint8Array(32).fill(1);
+
+async function copy(from: SecretPlace, to: SecretPlace): Promise<void> {
+  await using source = await from.open();
+  await using target = await to.open();
+  await target.fill(await source.contents());
+}
+
+const WAYS = ENGINES.flatMap(([from, source]) => ENGINES.map(([to, target]) => ({ from, source, to, target })));
+
+test.each(WAYS)("$from to $to: what was kept, buried and claimed is the same there", async ({ source, target }) => {
+  await using from = await source();
+  await using to = await target();
+  {
+    await using store = await openSecretStore({ ...from, master: KEY });
+    // More than are written at once.
+    await store.addAll(Array.from({ length: 1_500 }, (_, at) => [`name ${at}`, `value ${at}`] as const));
+    await store.put("name 7", "later", 1);
+    await store.bury("name 8");
+    await store.claim("state", 10, 0);
+  }
+  await copy(from.place, to.place);
+  // One that was interrupted later on is made again.
+  await copy(from.place, to.place);
+  await using store = await openSecretStore({ ...to, master: KEY });
+  expect(await store.names("")).toHaveLength(1_500);
+  expect(Object.fromEntries(await store.getAll(["name 7", "name 8", "name 1499"]))).toEqual({
+    "name 7": { version: 2, value: "later" },
+    "name 8": "gone",
+    "name 1499": { version: 1, value: "value 1499" },
+  });
+  expect([await store.isClaimed("state", 5), await store.gone("")]).toEqual([true, ["name 8"]]);
+});
+
+test.each(ENGINES)("%s: nothing is put in the place of other secrets", async (_name, engine) => {
+  await using from = await engine();
+  await using to = await engine();
+  for (const { place } of [from, to]) {
+    await using store = await openSecretStore({ place, master: KEY });
+    await store.put("own", place.name, 0);
+  }
+  const refusal = await copy(from.place, to.place).catch((fault: unknown) => fault);
+  expect(refusal).toMatchObject({ kind: "conflict" } satisfies Partial<ServiceError>);
+  await using store = await openSecretStore({ ...to, master: KEY });
+  expect(await store.get("own")).toEqual({ version: 1, value: to.place.name });
+});
