@@ -1,9 +1,9 @@
 import { systemClock } from "../platform/clock.ts";
-import { filesOf, logPlaceOf } from "../service/log-place.ts";
+import { logPlaceOf } from "../service/log-place.ts";
 import { nameOfKey } from "../vault/master-key.ts";
 import { writeBackup } from "./backup/write-backup.ts";
 import { absolutePath, Command, configOf, EXIT, JSON_OPTION, type MakeCommand } from "./command.ts";
-import { fileLogOf, openExistingLog } from "./log-session.ts";
+import { openExistingLog } from "./log-session.ts";
 import { startProgress } from "./progress.ts";
 
 export const backup: MakeCommand = (terminal, exit) =>
@@ -11,10 +11,11 @@ export const backup: MakeCommand = (terminal, exit) =>
     .summary("copy log, vault and keys beside a running service, and check it")
     .description(
       `Writes a folder with a copy of the log as it is at one moment, of the vault, of the
-keys of personal data, and with a signed head, beside a running service. All of
-the log is read: SQLite's integrity check and the hash chain. The folder has its
-name only once it is whole. Prints the log's position, head hash and size. Keep
-the first two elsewhere: whoever can write there can put an older backup there.
+keys of personal data, and with a signed head, beside a running service. A log on
+PostgreSQL becomes files too. All of the log is read: SQLite's integrity check of
+the copy, and the hash chain. The folder has its name only once it is whole.
+Prints the log's position, head hash and size. Keep the first two elsewhere:
+whoever can write there can put an older backup there.
 
 The master key is not in it, and nothing in it that is encrypted opens without
 it: keep reachlog.key or REACHLOG_KEY apart from the backups. reachlog restore
@@ -34,17 +35,17 @@ A FOLDER.*.partial is left of a backup that was killed, and may be deleted.`,
     .action(
       exit(async (folder, { json }) => {
         const config = configOf(terminal);
-        const files = filesOf(fileLogOf(config, "back it up with pg_dump, or by its server's own means"));
+        const { secrets } = logPlaceOf(config);
         await using log = await openExistingLog(config);
         const progress = startProgress(terminal, "verifying", (await log.head()).position);
-        const made = await writeBackup(log, files, folder, { clock: systemClock, onProgress: progress.update });
+        const made = await writeBackup(log, secrets, folder, { clock: systemClock, onProgress: progress.update });
         progress.end();
         const { position, hash } = made.log;
         const bytes = Object.values(made.files).reduce((sum, file) => sum + file.bytes, 0);
         if (json === true) terminal.out(`${JSON.stringify({ folder, position, hash, bytes })}\n`);
         else {
           terminal.out(`${folder}: ${position} events, the chain is whole; head ${position} ${hash}; ${bytes} bytes\n`);
-          terminal.err(`the master key is not in it: ${nameOfKey(logPlaceOf(config).secrets)}\n`);
+          terminal.err(`the master key is not in it: ${nameOfKey(secrets)}\n`);
         }
         return EXIT.ok;
       }),

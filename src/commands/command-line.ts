@@ -14,6 +14,7 @@ import { exitCodeOf } from "./exit-code.ts";
 import { forget } from "./forget.ts";
 import { key } from "./key.ts";
 import { mcp } from "./mcp.ts";
+import { migrate } from "./migrate.ts";
 import { outreach } from "./outreach.ts";
 import { quota } from "./quota.ts";
 import { recipients } from "./recipients.ts";
@@ -42,6 +43,7 @@ const COMMANDS: readonly MakeCommand[] = [
   audit,
   backup,
   restore,
+  migrate,
   upgradeCheck,
   forget,
   deliveries,

@@ -1,6 +1,6 @@
 import { makeId } from "../platform/clock.ts";
 import type { Config } from "../config/config.ts";
-import { shownLog, type SqliteLog } from "../config/log.ts";
+import { shownLog } from "../config/log.ts";
 import { createEventLog, type EventMetadata, type EventLog } from "../log/event-log.ts";
 import { createSuppressionHashes, type HashesOf } from "../outreach/suppression-hashes.ts";
 import { logPlaceOf } from "../service/log-place.ts";
@@ -33,12 +33,6 @@ export async function refuseNoLog(config: Config): Promise<void> {
     "not_found",
     `there is no log at ${shownLog(config.log)}: DATABASE_URL names another one, or the service was never started`,
   );
-}
-
-/** For what is done to a file. Throws a ServiceError (configuration) for a log on a server: `instead` says what to do there. */
-export function fileLogOf({ log }: Config, instead: string): SqliteLog {
-  if (log.kind === "sqlite") return log;
-  throw new ServiceError("configuration", `the log is on PostgreSQL, ${log.shown}: ${instead}`);
 }
 
 /** What a command decides with: a log, what belongs to it, and its projections. */

@@ -1,18 +1,12 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { existsSync } from "node:fs";
 import type { Config } from "../config/config.ts";
-import type { LogFiles } from "../log/log-files.ts";
-import { ServiceError } from "../platform/service-error.ts";
+import { shownLog } from "../config/log.ts";
 import { filesOf } from "../service/log-place.ts";
 import { keyError } from "../vault/error.ts";
 import { loadKeyFile } from "../vault/key-file.ts";
 import { parseKey } from "../vault/key.ts";
-import { readManifest, type Manifest } from "./backup/manifest.ts";
-import { place, rehearse } from "./backup/rehearse.ts";
+import { putBack, refuseTaken } from "./backup/put-back.ts";
 import { absolutePath, Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "./command.ts";
-import { fileLogOf } from "./log-session.ts";
-import { startProgress } from "./progress.ts";
 
 export const restore: MakeCommand = (terminal, exit) =>
   new Command("restore")
@@ -37,9 +31,10 @@ Examples:
   reachlog restore /mnt/backup/monday --rehearse
   reachlog restore /mnt/backup/monday
 
-The proof wants as much room as the backup: in TMPDIR to rehearse, else beside
-the log; a reachlog-rehearsal-* is left there of one that was killed, and may be
-deleted. The first start records that the log was restored: no run on that day,
+The proof wants as much room as the backup: beside the log, or in TMPDIR to
+rehearse and for a log on PostgreSQL, which is verified there once more. A
+reachlog-rehearsal-* is left there of one that was killed, and may be deleted.
+The first start records that the log was restored: no run on that day,
 and what may have been sent or delivered since the backup is not repeated.
 Consumers that keep a cursor and saw more than the backup holds are refused from
 then on.`,
@@ -48,17 +43,11 @@ then on.`,
 
 async function restoreBackup(terminal: Terminal, folder: string, only: boolean, json: boolean): Promise<number> {
   const config = configOf(terminal);
-  const files = filesOf(fileLogOf(config, "restore it with pg_restore, or by its server's own means"));
-  const { log } = readManifest(folder);
-  const master = masterOf(config, files);
-  if (!only) {
-    refuseExisting(files);
-    for (const file of [files.log, files.keys]) mkdirSync(dirname(file), { recursive: true });
-  }
-  const manifest = await prove(terminal, folder, master, only ? tmpdir() : dirname(files.log), log.position);
-  if (!only) await place(folder, manifest, files, master);
+  const master = masterOf(config);
+  if (!only) await refuseTaken(config);
+  const manifest = await putBack(terminal, folder, config, { master, isRehearsal: only });
   const { position, hash } = manifest.log;
-  const done = only ? "is whole and can be restored" : `is restored to ${files.log}`;
+  const done = only ? "is whole and can be restored" : `is restored to ${shownLog(config.log)}`;
   terminal.out(
     json
       ? `${JSON.stringify({ folder, restored: !only, made_at: manifest.made_at, position, hash })}\n`
@@ -67,33 +56,10 @@ async function restoreBackup(terminal: Terminal, folder: string, only: boolean, 
   return EXIT.ok;
 }
 
-async function prove(
-  terminal: Terminal,
-  folder: string,
-  master: Uint8Array,
-  parent: string,
-  position: number,
-): Promise<Manifest> {
-  const scratch = mkdtempSync(join(parent, "reachlog-rehearsal-"));
-  const progress = startProgress(terminal, "verifying", position);
-  try {
-    return await rehearse(folder, master, { scratch, onProgress: progress.update });
-  } finally {
-    progress.end();
-    rmSync(scratch, { recursive: true, force: true });
-  }
-}
-
-/** What of another log is left would be taken for this one's. */
-function refuseExisting({ log, vault, keys, checkpoint, signingKey }: LogFiles): void {
-  const places = [log, `${log}-wal`, `${log}-shm`, vault, keys, checkpoint, signingKey];
-  const taken = places.filter((file) => existsSync(file));
-  if (taken.length === 0) return;
-  throw new ServiceError("conflict", `nothing is overwritten: move ${taken.join(", ")} away first`);
-}
-
-function masterOf({ key }: Config, files: LogFiles): Uint8Array {
+/** The master key that a configuration is given, which is in no backup. Throws a ServiceError (configuration). */
+export function masterOf({ key, log }: Config): Uint8Array {
   if (key !== undefined) return parseKey(key.reveal(), "REACHLOG_KEY");
-  if (existsSync(files.key)) return loadKeyFile(files.key);
-  throw keyError(`the master key is not in a backup: set REACHLOG_KEY, or put its file at ${files.key}`);
+  const file = log.kind === "sqlite" ? filesOf(log).key : "";
+  if (existsSync(file)) return loadKeyFile(file);
+  throw keyError(`the master key is not in a backup: set REACHLOG_KEY, or put its file at ${file}`);
 }

@@ -87,6 +87,18 @@ export async function joinInstances(deps: InstancesDeps, own: Instance): Promise
   };
 }
 
+/** A service of the log, for who is none; undefined: none lives. Takes its time only where one was killed. */
+export async function findLiving(deps: Omit<InstancesDeps, "logger">): Promise<Instance | undefined> {
+  const others = watchOthers(deps, { id: "" });
+  for (;;) {
+    await others.look();
+    const seen = others.seen();
+    const living = seen.find(({ isAlive }) => isAlive);
+    if (living !== undefined || seen.length === 0) return living?.instance;
+    await deps.sleep(START_HEARTBEAT_MS, new AbortController().signal);
+  }
+}
+
 function createHeartbeat({ store }: InstancesDeps, own: Instance): () => Promise<void> {
   const state = JSON.stringify(own);
   let heartbeats = 0;
@@ -118,7 +130,10 @@ interface Others {
   live(): readonly Instance[];
 }
 
-function watchOthers({ store, elapsedMs }: InstancesDeps, own: Instance): Others {
+function watchOthers(
+  { store, elapsedMs }: Pick<InstancesDeps, "store" | "elapsedMs">,
+  own: Pick<Instance, "id">,
+): Others {
   let known = new Map<string, Seen>();
 
   const seen = async (name: string, heartbeats: number): Promise<Seen | undefined> => {

@@ -1,6 +1,17 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
-import { openPostgresStore, openSqliteStore, type Codec, type Commit, type EventStore } from "eventstore-lite";
+import {
+  importPostgresLog,
+  importSqliteLog,
+  openPostgresStore,
+  openSqliteStore,
+  restorePostgresLog,
+  type Codec,
+  type Commit,
+  type EventStore,
+  type Head,
+  type ImportOptions,
+} from "eventstore-lite";
 import { openDatabase } from "eventstore-lite/postgres";
 import type { Event } from "../../events/catalog.ts";
 import type { Clock } from "../platform/clock.ts";
@@ -16,6 +27,8 @@ export interface StorePlace {
   warnings(): Promise<readonly string[]>;
   /** Opens the log, or makes it. Throws what the store throws. */
   open(options?: OpenStoreOptions): Promise<EventStore<Event>>;
+  /** Makes the log of events that another one has recorded, all or nothing. Throws what the store throws. */
+  import(events: ImportOptions["events"]): Promise<Head>;
 }
 
 export interface OpenStoreOptions {
@@ -36,6 +49,7 @@ export function sqliteStore(file: string): StorePlace {
     name: file,
     isThere: async () => existsSync(file),
     warnings: async () => [],
+    import: (events) => importSqliteLog({ file, events }),
     open({ owner, ...options } = {}) {
       mkdirSync(dirname(file), { recursive: true });
       return openSqliteStore<Event>({
@@ -64,10 +78,23 @@ export function postgresStore({ url, shown }: PostgresPlace): StorePlace {
       const off = await reachServer(shown, () => askOnce<{ name: keyof typeof LOSES }>(url, ARE_OFF));
       return off.map(({ name }) => `${shown}: ${name} is off there: ${LOSES[name]}`);
     },
+    import: (events) => reachServer(shown, () => importPostgresLog({ url: url.reveal(), schema: SCHEMA, events })),
     open: (options = {}) =>
-      reachServer(shown, () => openPostgresStore<Event>({ url: url.reveal(), ...given(options) })),
+      reachServer(shown, () => openPostgresStore<Event>({ url: url.reveal(), schema: SCHEMA, ...given(options) })),
   };
 }
+
+/** Puts a copy of a log, which is a file, where the server has its log. All or nothing; throws what the store throws. */
+export async function restoreToServer(
+  { url, shown }: PostgresPlace,
+  file: string,
+  onProgress: (copied: number) => void,
+): Promise<void> {
+  await reachServer(shown, () => restorePostgresLog({ url: url.reveal(), schema: SCHEMA, file, onProgress }));
+}
+
+/** Where in its database the log is. */
+const SCHEMA = "eventstore";
 
 /** Settings of a server without which what was acknowledged may not be there after a crash. */
 const LOSES = {
@@ -78,7 +105,7 @@ const LOSES = {
 
 const ARE_OFF = `SELECT name FROM pg_settings WHERE setting = 'off' AND name IN ('${Object.keys(LOSES).join("', '")}')`;
 
-const IS_THERE = "SELECT to_regclass('eventstore.info') IS NOT NULL AS there";
+const IS_THERE = `SELECT to_regclass('${SCHEMA}.info') IS NOT NULL AS there`;
 
 /** On a connection for this question alone. */
 async function askOnce<Row extends object>(url: Secret, query: string): Promise<readonly Row[]> {

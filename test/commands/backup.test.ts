@@ -16,6 +16,7 @@ import { restore } from "../../src/commands/restore.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
+import { logPlaceOf } from "../../src/service/log-place.ts";
 import { openLog } from "../../src/service/open.ts";
 import { capture, type Captured } from "../harness/capture.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
@@ -133,13 +134,13 @@ test("a rehearsal proves it and puts nothing anywhere", async () => {
 });
 
 test("whoever is forgotten between the copies of log and keys stays forgotten, although that log does not say so", async () => {
-  const files = logFiles(world.env["DATABASE_URL"]?.slice("sqlite:".length) ?? "");
+  const { secrets } = logPlaceOf(loadConfig(world.env, () => ""));
   const backupAndForget: typeof world.store.backup = async (...args) => {
     const copied = await world.store.backup(...args);
     expect(await world.run(forget, "ann_builds")).toMatchObject({ code: 0 });
     return copied;
   };
-  await writeBackup({ ...world.store, backup: backupAndForget }, files, folder, { clock: () => NOW });
+  await writeBackup({ ...world.store, backup: backupAndForget }, secrets, folder, { clock: () => NOW });
   expect(await restored()).toMatchObject({ code: 0 });
   expect(await peopleThere()).not.toContain("ann_builds");
   // Nothing is recorded of them again, whatever is imported.
@@ -151,9 +152,9 @@ test("whoever is forgotten between the copies of log and keys stays forgotten, a
 });
 
 describe("a backup that does not come to its end", () => {
-  const files = () => logFiles(world.env["DATABASE_URL"]?.slice("sqlite:".length) ?? "");
+  const secrets = () => logPlaceOf(loadConfig(world.env, () => "")).secrets;
   const attempt = (log: typeof world.store) =>
-    writeBackup(log, files(), folder, { clock: () => NOW }).catch((fault: unknown) => fault);
+    writeBackup(log, secrets(), folder, { clock: () => NOW }).catch((fault: unknown) => fault);
   afterEach(() => {
     expect(readdirSync(world.directory).filter((name) => name.startsWith("backup"))).toEqual([]);
   });

@@ -8,7 +8,6 @@ import { unlock } from "../../src/vault/master-key.ts";
 import { key } from "../../src/commands/key.ts";
 import { recipients } from "../../src/commands/recipients.ts";
 import { loadConfig } from "../../src/config/config.ts";
-import { fileLogOf } from "../../src/commands/log-session.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { logPlaceOf } from "../../src/service/log-place.ts";
 import { openLog } from "../../src/service/open.ts";
@@ -23,7 +22,7 @@ afterEach(() => world[Symbol.asyncDispose]());
 const KEYS = [1, 2, 3].map((fill) => Buffer.alloc(32, fill).toString("hex"));
 
 const config = () => loadConfig(world.env, () => "");
-const files = () => logFiles(fileLogOf(config(), "").file);
+const files = () => logFiles(world.env["DATABASE_URL"]?.slice("sqlite:".length) ?? "");
 const place = (name: string) => join(dirname(files().log), name);
 const fail = (fault: unknown): { code: number; out: string; err: string } => {
   throw fault;

@@ -1,6 +1,6 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { joinInstances, type Instance } from "../../src/log/instances.ts";
+import { findLiving, joinInstances, type Instance } from "../../src/log/instances.ts";
 import { openMemoryLog, SILENT } from "../harness/memory/log.ts";
 
 const SETTINGS = { DAILY_LIMIT: "100", QUOTA_TIMEZONE: "UTC", MESSAGE_TEMPLATE: "none" };
@@ -34,6 +34,7 @@ async function openWorld() {
   return {
     warned,
     join: (id: string, settings: Partial<typeof SETTINGS> = {}) => joinInstances(deps, instance(id, settings)),
+    find: () => findLiving(deps),
     /** A row of one that was killed. */
     leaveDead: (id: string, settings: Partial<typeof SETTINGS> = {}) =>
       snapshots.save(`instance/${id}`, { version: 7, position: 0, state: JSON.stringify(instance(id, settings)) }),
@@ -144,4 +145,17 @@ test("while no heartbeat gets through this instance goes on, and says so", async
   await world.pass(20);
   expect(world.warned).toEqual(["a heartbeat failed", "a heartbeat failed"]);
   expect(idsOf(a)).toEqual(["a"]);
+});
+
+test("whoever is none finds the service that lives, and that one which was killed does not", async () => {
+  await using world = await openWorld();
+  expect(await world.find()).toBeUndefined();
+  await world.leaveDead("a");
+  const dead = world.find();
+  await world.pass(32);
+  expect(await dead).toBeUndefined();
+  await using b = await world.join("b");
+  const living = world.find();
+  await world.pass(12);
+  expect((await living)?.id).toBe(idsOf(b)[0]);
 });

@@ -1,10 +1,11 @@
 import { createReadStream, statSync } from "node:fs";
-import { importSqliteLog, ImportRefused } from "eventstore-lite";
+import { ImportRefused } from "eventstore-lite";
 import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "../command.ts";
 import { FORMATS, type Format } from "../../log/export-formats.ts";
 import { LineFault, type StoredEvent } from "../../log/export-formats/format.ts";
 import { formatOption } from "../format-option.ts";
-import { fileLogOf } from "../log-session.ts";
+import type { StorePlace } from "../../log/store-place.ts";
+import { logPlaceOf } from "../../service/log-place.ts";
 import { startProgress } from "../progress.ts";
 import { named, naming } from "../system-fault.ts";
 import { fileFault, readLines } from "./lines.ts";
@@ -30,12 +31,8 @@ restored one, so its first day has no run.`,
     .addHelpText("after", "\nExample:\n  reachlog audit import log.jsonl")
     .action(
       exit(async (path, { format, json }) => {
-        const { position, hash } = await importFile(
-          fileLogOf(configOf(terminal), INSTEAD).file,
-          path,
-          format,
-          terminal,
-        );
+        const { store } = logPlaceOf(configOf(terminal));
+        const { position, hash } = await importFile(store, path, format, terminal);
         terminal.out(
           json === true
             ? `${JSON.stringify({ position, hash })}\n`
@@ -44,9 +41,6 @@ restored one, so its first day has no run.`,
         return EXIT.ok;
       }),
     );
-
-/** What can be done with a log on a database server. */
-const INSTEAD = "an import makes a log that is a file, so name a new one in DATABASE_URL";
 
 const STDIN = "-";
 const KIB = 1024;
@@ -59,7 +53,7 @@ interface Place {
   line: number;
 }
 
-async function importFile(log: string, path: string, format: Format, terminal: Terminal) {
+async function importFile(store: StorePlace, path: string, format: Format, terminal: Terminal) {
   const place: Place = { line: 1 };
   const bytes = path === STDIN ? undefined : naming(path, () => statSync(path).size);
   // Nobody knows how much comes from a pipe.
@@ -67,7 +61,7 @@ async function importFile(log: string, path: string, format: Format, terminal: T
   const chunks = path === STDIN ? process.stdin : readFrom(path);
   const counted = count(chunks, (read) => progress?.update(read / KIB));
   try {
-    return await importSqliteLog({ file: log, events: readEvents(counted, format, place, terminal.signal) });
+    return await store.import(readEvents(counted, format, place, terminal.signal));
   } catch (fault) {
     throw fault instanceof ImportRefused ? fileFault(place.line, fault.message) : fault;
   } finally {

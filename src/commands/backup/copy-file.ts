@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { closeSync, fsyncSync, openSync, readSync, writeFileSync } from "node:fs";
-import { DatabaseSync } from "node:sqlite";
+import { closeSync, openSync, readSync, writeFileSync } from "node:fs";
 import { ServiceError } from "../../platform/service-error.ts";
+import type { SecretPlace } from "../../vault/secret-database.ts";
 import { makeNewFile } from "../new-file.ts";
 import { naming } from "../system-fault.ts";
 import type { Copied } from "./manifest.ts";
@@ -47,21 +47,9 @@ function readThrough(file: string, take: (chunk: Uint8Array) => void): Copied {
   }
 }
 
-/** Wait for another process that changes the database at this moment. */
-const BUSY_TIMEOUT_MS = 5_000;
-
-/** Copies a database of secrets as it is at one moment, without what was deleted of it, beside whoever uses it. */
-export function copyDatabase(from: string, to: string): void {
-  const descriptor = openSync(to, "wx", 0o600);
-  try {
-    const database = naming(from, () => new DatabaseSync(from, { readOnly: true, timeout: BUSY_TIMEOUT_MS }));
-    try {
-      database.prepare("VACUUM INTO ?").run(to);
-    } finally {
-      database.close();
-    }
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
+/** Keeps all secrets of a place, as of one moment and beside whoever uses it, in another one; `to` has none yet. */
+export async function copySecrets(from: SecretPlace, to: SecretPlace): Promise<void> {
+  await using source = await from.open();
+  await using target = await to.open();
+  await target.fill(await source.contents());
 }

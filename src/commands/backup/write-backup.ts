@@ -2,18 +2,18 @@ import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { findLoss, signHead } from "../../log/checkpoint.ts";
-import type { LogFiles } from "../../log/log-files.ts";
 import { isoTime, type Clock } from "../../platform/clock.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { VERSION } from "../../platform/version.ts";
 import type { OpenedLog } from "../../service/open.ts";
 import { KeyMismatch } from "../../vault/error.ts";
 import { keyId } from "../../vault/key.ts";
+import type { MasterKeyPlace } from "../../vault/master-key.ts";
 import { openSecretStore } from "../../vault/secret-store.ts";
 import { sqliteSecrets } from "../../vault/sqlite-secrets.ts";
 import { makeNewFile, syncFolder } from "../new-file.ts";
 import { naming } from "../system-fault.ts";
-import { copyDatabase, measure } from "./copy-file.ts";
+import { copySecrets, measure } from "./copy-file.ts";
 import { MANIFEST, NAMES, signManifest, type BackupFile, type Manifest } from "./manifest.ts";
 import { encryptSigningKey } from "./signing-key.ts";
 
@@ -28,7 +28,7 @@ export interface WriteOptions {
  */
 export async function writeBackup(
   log: OpenedLog,
-  files: LogFiles,
+  secrets: Pick<MasterKeyPlace, "vault" | "keys">,
   folder: string,
   { clock, onProgress }: WriteOptions,
 ): Promise<Manifest> {
@@ -36,7 +36,7 @@ export async function writeBackup(
   const partial = `${folder}.${randomUUID()}.partial`;
   naming(dirname(partial), () => mkdirSync(partial, { mode: 0o700 }));
   try {
-    const manifest = await fill(log, files, partial, { clock, ...(onProgress && { onProgress }) });
+    const manifest = await fill(log, secrets, partial, { clock, ...(onProgress && { onProgress }) });
     renameSync(partial, folder);
     syncFolder(dirname(partial));
     return manifest;
@@ -51,14 +51,14 @@ export async function writeBackup(
  */
 async function fill(
   log: OpenedLog,
-  files: LogFiles,
+  secrets: Pick<MasterKeyPlace, "vault" | "keys">,
   folder: string,
   { clock, onProgress }: WriteOptions,
 ): Promise<Manifest> {
   const place = (file: BackupFile): string => join(folder, NAMES[file]);
   const { head: copied } = await log.backup(place("log"), onProgress === undefined ? {} : { onProgress });
   for (const file of ["keys", "vault"] as const) {
-    copyDatabase(files[file], place(file));
+    await copySecrets(secrets[file], sqliteSecrets(place(file)));
     await refuseOtherKey(place(file), log.master);
   }
   const key = await log.checkpoints.loadKey();

@@ -1,0 +1,135 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { parseEnv } from "node:util";
+import type { Config } from "../config/config.ts";
+import { shownLog } from "../config/log.ts";
+import { findLiving } from "../log/instances.ts";
+import { sleep, systemClock } from "../platform/clock.ts";
+import { ServiceError } from "../platform/service-error.ts";
+import { logPlaceOf } from "../service/log-place.ts";
+import { openLog, type OpenedLog } from "../service/open.ts";
+import { keyId } from "../vault/key.ts";
+import { nameOfKey } from "../vault/master-key.ts";
+import type { Manifest } from "./backup/manifest.ts";
+import { putBack, refuseTaken } from "./backup/put-back.ts";
+import { writeBackup } from "./backup/write-backup.ts";
+import { absolutePath, Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "./command.ts";
+import { refuseNoLog } from "./log-session.ts";
+import { startProgress } from "./progress.ts";
+import { masterOf } from "./restore.ts";
+import { naming } from "./system-fault.ts";
+
+export const migrate: MakeCommand = (terminal, exit) =>
+  new Command("migrate")
+    .summary("move log, vault and keys to another place, such as PostgreSQL")
+    .description(
+      `Moves the log of this configuration, its vault and the keys of personal data to
+where other settings have them: from a file to PostgreSQL, or back. All positions,
+times and hashes stay, and so do cursors, idempotency keys, tokens, and who is
+forgotten or suppressed. It makes a backup, proves it, and puts it in the new
+place, which must be empty; what is put on a server is verified there once more,
+and its head is signed anew. The former place is left as it was.
+
+The settings are a file in the form of .env, with the DATABASE_URL of the new
+place, and KEYS_DATABASE_URL or KEYS_FILE where its keys are to be elsewhere; a
+password is so on no command line. The master key stays the same: beside a key
+file, what is in that file is the REACHLOG_KEY of the new place.`,
+    )
+    .argument("<settings>", "a file with the settings of the new place", absolutePath)
+    .option(...JSON_OPTION)
+    .addHelpText(
+      "after",
+      `
+Example:
+  reachlog migrate postgres.env
+
+Stop the service first: nothing is moved beside a running one. It wants room for
+two copies of the log, beside the one that is a file, or in TMPDIR; a
+reachlog-*-* is left there of one that was killed, and may be deleted. The first
+start in the new place records that the log was restored: no run on that day.
+Never serve both places: they would be two histories of one log.`,
+    )
+    .action(exit((file, { json }) => move(terminal, file, json === true)));
+
+async function move(terminal: Terminal, file: string, json: boolean): Promise<number> {
+  const source = configOf(terminal);
+  await refuseNoLog(source);
+  const { secrets } = logPlaceOf(source);
+  const owner = source.log.kind === "sqlite" ? { owner: `reachlog migrate, pid ${process.pid}` } : {};
+  await using log = await openLog(source, owner);
+  const target = targetOf(terminal, file, log.master);
+  await refuseServed(log);
+  await refuseTaken(target);
+  const { log: moved } = await copyTo(terminal, log, { source, target });
+  const { position, hash } = moved;
+  const place = shownLog(target.log);
+  terminal.out(
+    json
+      ? `${JSON.stringify({ to: place, position, hash })}\n`
+      : `${position} events are moved to ${place}, the chain is whole; head ${position} ${hash}\n`,
+  );
+  terminal.err(
+    `start the service with the settings of ${file} and the same master key (${nameOfKey(secrets)}), ` +
+      `and never again on ${shownLog(source.log)}\n`,
+  );
+  return EXIT.ok;
+}
+
+interface Places {
+  readonly source: Config;
+  readonly target: Config;
+}
+
+async function copyTo(terminal: Terminal, log: OpenedLog, { source, target }: Places): Promise<Manifest> {
+  const [beside = tmpdir()] = [source.log, target.log].flatMap((one) =>
+    one.kind === "sqlite" ? [dirname(one.file)] : [],
+  );
+  mkdirSync(beside, { recursive: true });
+  const scratch = mkdtempSync(join(beside, "reachlog-migration-"));
+  const folder = join(scratch, "backup");
+  try {
+    const progress = startProgress(terminal, "copying", (await log.head()).position);
+    const options = { clock: systemClock, onProgress: progress.update };
+    const { log: copied } = await writeBackup(log, logPlaceOf(source).secrets, folder, options);
+    progress.end();
+    const beforePlacing = async (): Promise<void> => {
+      if (terminal.signal.aborted) throw new ServiceError("stopped", "interrupted: nothing was moved");
+      await refuseServed(log);
+      if ((await log.head()).hash === copied.hash) return;
+      throw new ServiceError("busy", "the log was appended to meanwhile, and nothing was moved: try again");
+    };
+    return await putBack(terminal, folder, target, { master: log.master, beforePlacing });
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+/** Nobody can be the owner of a log on a server. Throws a ServiceError (busy). */
+async function refuseServed(store: OpenedLog): Promise<void> {
+  const living = await findLiving({ store, sleep, elapsedMs: () => performance.now() });
+  if (living === undefined) return;
+  throw new ServiceError("busy", `the service at ${living.url} (instance ${living.id}) serves this log: stop it first`);
+}
+
+/** Where the log is: nothing of it holds for the new place. */
+const PLACE = ["DATABASE_URL", "KEYS_FILE", "KEYS_DATABASE_URL"].flatMap((name) => [name, `${name}_FILE`]);
+
+/** This configuration with other settings, and the master key in force. Throws a ServiceError (configuration, usage). */
+function targetOf(terminal: Terminal, file: string, master: Uint8Array): Config {
+  const given = parseEnv(naming(file, () => readFileSync(file, "utf8")));
+  if (!PLACE.some((name) => name.startsWith("DATABASE_URL") && given[name] !== undefined)) {
+    throw new ServiceError("usage", `${file} sets no DATABASE_URL`);
+  }
+  const others = Object.entries(terminal.env).filter(([name]) => !PLACE.includes(name));
+  const env: Record<string, string | undefined> = { ...Object.fromEntries(others), ...given };
+  if (env["REACHLOG_KEY"] === undefined && env["REACHLOG_KEY_FILE"] === undefined) {
+    env["REACHLOG_KEY"] = Buffer.from(master).toString("hex");
+  }
+  const config = configOf({ ...terminal, env });
+  if (keyId(masterOf(config)) === keyId(master)) return config;
+  throw new ServiceError(
+    "configuration",
+    `REACHLOG_KEY of ${file} is another master key: reachlog key rotate exchanges it`,
+  );
+}
