@@ -94,7 +94,7 @@ function createResponder(deps: ResponderDeps, serverOf: ServerOf) {
       const server = serverOf();
       const addressOf = (): string => clientAddress(request, server);
       const admitted = admission.admit(endpoint, request, addressOf, server?.pendingRequests ?? 0, headers);
-      // Nearly all are known at once, and what waits for nothing gives no turn away.
+      // Nearly all are known at once: an await would cost each of them a turn of the event loop.
       const caller = typeof admitted === "string" ? admitted : await admitted;
       const metadata = { caller, request_id: headers["x-request-id"], traceparent: headers.traceparent };
       const { operation } = endpoint;

@@ -117,7 +117,7 @@ async function askOnce<Row extends object>(url: Secret, query: string): Promise<
   }
 }
 
-/** An engine takes an option that is left out for another one than one that is undefined. */
+/** An engine has a default for an option that is left out, and none for one that is undefined. */
 function given({ codec, finish, clock, onCommit }: OpenStoreOptions) {
   return {
     ...(codec === undefined ? {} : { codec }),

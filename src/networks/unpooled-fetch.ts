@@ -59,7 +59,7 @@ function responseOf(incoming: IncomingMessage): Response {
   const headers = new Headers();
   for (let at = 0; at < rawHeaders.length; at += 2) headers.append(rawHeaders[at] ?? "", rawHeaders[at + 1] ?? "");
   const unpacker = UNPACKERS.get(incoming.headers["content-encoding"]?.toLowerCase());
-  // What goes wrong on the way, the last of the two streams tells its reader.
+  // A fault of either stream reaches the reader through the last one.
   const bytes = unpacker === undefined ? incoming : pipeline(incoming, unpacker(), () => {});
   return new Response(BODILESS.has(status) ? null : webStream(bytes[Symbol.asyncIterator]()), { status, headers });
 }

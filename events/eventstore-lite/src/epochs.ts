@@ -8,7 +8,7 @@ export interface Epoch {
   readonly begunAs: BegunAs;
 }
 
-/** What a store tells of its lives, of which `epochs` has one at least, oldest first. */
+/** Cursors into a log. `epochs`: all that it has had, oldest first, at least one. */
 export function createCursors(
   store: string,
   epochs: readonly Epoch[],

@@ -87,7 +87,7 @@ export interface Query {
   readonly limit?: number;
 }
 
-/** How far a consumer is: up to and including `position`, in that log, in that of its lives. */
+/** How far a consumer is: up to and including `position`, in that log, in that of its epochs. */
 export interface Cursor {
   readonly store: string;
   readonly epoch: string;

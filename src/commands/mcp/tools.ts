@@ -11,7 +11,7 @@ import { preview } from "../outreach/preview.ts";
 import { quota } from "../quota.ts";
 import { stats } from "../stats.ts";
 
-/** Answers of a question to everybody known: an assistant reads no more, and is told how many there are. */
+/** Answers of a question to everybody known: an assistant reads no more, and gets the number of the others. */
 export const ANSWERS_MAX = 200;
 
 /** What an assistant may ask: a command of the command line that reads, with `--json`. */

@@ -23,8 +23,8 @@ export interface ThreadListener {
 }
 
 /**
- * Starts the writer thread of an engine with what it is told first. Throws {@link StoreUnusable}, whose message begins
- * with the log's name, when it cannot open the log, {@link StoreBusy} when it cannot now.
+ * Starts the writer thread of an engine, with `options` as its `workerData`. Throws {@link StoreUnusable}, whose message
+ * begins with the log's name, when it cannot open the log, {@link StoreBusy} when it cannot now.
  */
 export async function startThread(
   module: URL,

@@ -12,14 +12,14 @@ export type Outcome = BatchAnswer | undefined;
 
 /** Finds out what became of the batch that was sent last, when its answer is lost. */
 export interface Doubt {
-  /** Asks until the database tells. Throws once `closing` aborts. */
+  /** Asks until the database answers. Throws once `closing` aborts. */
   resolve(seq: number): Promise<Outcome>;
 }
 
 export interface DoubtOptions {
   readonly database: Database;
   readonly schema: string;
-  /** Why nobody tells yet; undefined: somebody did. */
+  /** Why there is no answer yet; undefined: there is one. */
   readonly onAway: (cause: string | undefined) => void;
   readonly closing: AbortSignal;
 }

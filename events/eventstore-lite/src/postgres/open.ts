@@ -41,7 +41,7 @@ export interface PostgresStoreOptions<E extends NewEvent> {
   readonly finish?: URL;
   /** Milliseconds since 1970, UTC; default: the server's, so that all processes have one. */
   readonly clock?: () => number;
-  /** Called after each transaction of appends, the way to the server and back included. */
+  /** Called after each transaction of appends; its time includes the round trip to the server. */
   readonly onCommit?: (commit: Commit) => void;
   /** `databaseBytes` does not hold here: the server knows what it has. */
   readonly limits?: Partial<Limits>;

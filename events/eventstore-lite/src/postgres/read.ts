@@ -7,7 +7,7 @@ import type { Folded, NewEvent, Recorded } from "../store.ts";
 import { lastPosition } from "./heads.ts";
 import type { Parameter, Reader } from "./reader.ts";
 
-/** Events that one query answers: enough that the way there and back does not count, and a few milliseconds to decode. */
+/** Events that one query answers: enough that the round trip does not count, and a few milliseconds to decode. */
 const CHUNK_EVENTS = 1_024;
 
 const WHOLE = `e.position, e.stream, e.version, e.type, e.id, e.time AS "timeMs", encode(e.hash, 'hex') AS hash, e.data, e.meta`;

@@ -4,7 +4,7 @@ import type { Epoch } from "../epochs.ts";
 import type { BegunAs } from "../store.ts";
 import type { DatabaseReader } from "./read/database-reader.ts";
 
-/** The lives of an open log. Only the opening of a copy adds one, so that the list is read once. */
+/** The epochs of an open log. Only the opening of a copy adds one, so that the list is read once. */
 export function readEpochs(reader: DatabaseReader): readonly Epoch[] {
   const rows = reader.all("SELECT id, after, begun_as FROM epochs ORDER BY number");
   return rows.map((row) => {
@@ -13,7 +13,7 @@ export function readEpochs(reader: DatabaseReader): readonly Epoch[] {
 }
 
 /**
- * The lives that a log has had, oldest first. The last row holds now, and each of the others held up to the position at
+ * The epochs that a log has had, oldest first. The last row holds now, and each of the others held up to the position at
  * which the next one begins.
  */
 export const EPOCHS = `
@@ -36,7 +36,7 @@ export function beginFirstEpoch(db: DatabaseSync): void {
   db.prepare("INSERT INTO epochs (id, after) VALUES (?, 0)").run(randomUUID());
 }
 
-/** Gives a new log the lives of another one. */
+/** Gives a new log the epochs of another one. */
 export function writeEpochs(db: DatabaseSync, epochs: readonly Epoch[]): void {
   db.exec("DELETE FROM epochs");
   const insert = db.prepare("INSERT INTO epochs (id, after, begun_as) VALUES (?, ?, ?)");
