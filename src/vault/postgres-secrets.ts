@@ -1,5 +1,6 @@
 import { migrate, openDatabase, type Database } from "eventstore-lite/postgres";
 import { reachServer } from "../log/reach-server.ts";
+import type { PostgresPlace } from "../log/store-place.ts";
 import type { Secret } from "../platform/secret.ts";
 import { createSerialQueue } from "../platform/serial-queue.ts";
 import { askOver, faultOf, type Ask } from "./postgres-ask.ts";
@@ -9,19 +10,15 @@ import { transact, type Scope } from "./postgres-transaction.ts";
 import { contentsOf } from "./secret-contents.ts";
 import type { SecretDatabase, SecretPlace } from "./secret-database.ts";
 
-/** A database on a server, and which set of secrets in it. */
-export interface PostgresPlace {
-  /** Holds the password. */
-  readonly url: Secret;
-  /** How messages call the database. */
-  readonly shown: string;
+/** Which set of secrets in a database. */
+export interface PostgresSecretsPlace extends PostgresPlace {
   readonly store: "vault" | "keys";
 }
 
 const NAMES = { vault: "the vault", keys: "the key store" };
 
 /** Secrets in tables that all instances share. */
-export function postgresSecrets({ url, shown, store }: PostgresPlace): SecretPlace {
+export function postgresSecrets({ url, shown, store }: PostgresSecretsPlace): SecretPlace {
   const name = `${NAMES[store]} in ${shown}`;
   const open = () => openSecrets(url, store, name);
   return {
