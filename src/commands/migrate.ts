@@ -94,7 +94,7 @@ async function copyTo(terminal: Terminal, log: OpenedLog, { source, target }: Pl
     const { log: copied } = await writeBackup(log, logPlaceOf(source).secrets, folder, options);
     progress.end();
     const beforePlacing = async (): Promise<void> => {
-      if (terminal.signal.aborted) throw new ServiceError("stopped", "interrupted: nothing was moved");
+      if (terminal.signal.aborted) throw new ServiceError("busy", "interrupted: nothing was moved");
       await refuseServed(log);
       if ((await log.head()).hash === copied.hash) return;
       throw new ServiceError("busy", "the log was appended to meanwhile, and nothing was moved: try again");

@@ -157,7 +157,7 @@ test("interrupted, no log is in the new place, and it can be moved again", async
   interrupt.abort(130);
   const before = await stateOf(world.env);
   const refusal = await move(world.env, server, interrupt.signal).catch((fault: unknown) => fault);
-  expect(refusal).toMatchObject({ kind: "stopped" });
+  expect(refusal).toMatchObject({ kind: "busy" });
   expect(await schemasOf(server["DATABASE_URL"]!)).toEqual([]);
   expect(readdirSync(world.directory).filter((name) => name.startsWith("reachlog-"))).toEqual([]);
   expect(await stateOf(world.env)).toEqual(before);

@@ -87,7 +87,7 @@ async function placeOnServer(
   await copySecrets(sqliteSecrets(files.vault), secrets.vault);
   await showing(terminal, "copying", manifest, (onProgress) =>
     restoreToServer(log, files.log, (copied) => {
-      if (terminal.signal.aborted) throw new ServiceError("stopped", `interrupted: no log is in ${log.shown}`);
+      if (terminal.signal.aborted) throw new ServiceError("busy", `interrupted: no log is in ${log.shown}`);
       onProgress(copied);
     }),
   );
