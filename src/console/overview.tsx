@@ -56,6 +56,7 @@ export async function overviewPage(view: View): Promise<VNode> {
         <ClicksChart view={view} unit="hour" quarters={view.state("suspected").quarters} />
       </div>
       <Channels view={view} />
+      {await instances(view)}
       <section aria-labelledby="newest">
         <h2 id="newest">Newest events</h2>
         <EventList events={events} />
@@ -151,6 +152,33 @@ function Channels({ view }: Viewed): VNode {
             {[channel.dispatched, pendingOf(channel), channel.skipped, channel.in_doubt, channel.dead].map((count) => (
               <td class="number">{grouped(count)}</td>
             ))}
+          </tr>
+        ))}
+      </Table>
+    </section>
+  );
+}
+
+/** Who serves the log, and does what for all; nothing where there is one service alone. */
+async function instances({ live }: View): Promise<VNode | null> {
+  const all = live?.instances() ?? [];
+  if (live === undefined || all.length < 2) return null;
+  const holders = Object.entries(await live.roles());
+  return (
+    <section aria-labelledby="instances">
+      <h2 id="instances">Instances</h2>
+      <Table label="Table of instances" columns={["address", "version", "since", "does for all"]} isStacked>
+        {all.map(({ id, url, version, started_at }, index) => (
+          <tr>
+            <th scope="row">
+              <a href={url}>{url}</a>
+              {index === 0 ? " (this one)" : null}
+            </th>
+            <td>{version}</td>
+            <td>
+              <Time at={started_at} />
+            </td>
+            <td>{holders.flatMap(([role, holder]) => (holder === id ? [role] : [])).join(", ")}</td>
           </tr>
         ))}
       </Table>

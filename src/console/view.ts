@@ -8,6 +8,7 @@ import type { HashesOf } from "../outreach/suppression-hashes.ts";
 import type { RecipientSource } from "../config/outreach.ts";
 import type { ConfigParts } from "../config/parts.ts";
 import type { Circuit } from "../delivery/circuit-breaker.ts";
+import type { Instance } from "../log/instances.ts";
 import type { VerificationProgress } from "../log/verifier.ts";
 import type { Template } from "../template/template.ts";
 
@@ -40,6 +41,10 @@ export interface View {
 export interface Live {
   /** Since when the log is out of reach, in ms since 1970; undefined: it is in reach. */
   awaySince(): number | undefined;
+  /** The services of the log, this one first. */
+  instances(): readonly Instance[];
+  /** The id of the instance that has it, by each role that one has now; empty while the log is out of reach. */
+  roles(): Promise<Readonly<Record<string, string>>>;
   /** Whether it sends to the channel; undefined for one that is not configured. */
   circuit(channel: ChannelName): Circuit | undefined;
   /** The verification of the log that goes on; undefined: none does. */

@@ -87,7 +87,7 @@ export function appDeps(served: Served): AppDeps {
   const shared = { instances: () => instances.live, awaySince, roles: () => holdersOf(eventLog).catch(() => ({})) };
   metrics.observe({ ...shared, store, projector, delivery, quota, load, clock, version: VERSION, file });
   const verifier = createLogVerifier({ eventLog, checkpoints, clock, logger, announce: served.announce });
-  const live = { awaySince, circuit: delivery.circuit, verification: () => verifier.progress };
+  const live = { ...shared, circuit: delivery.circuit, verification: () => verifier.progress };
   return {
     authentication,
     failureLimit,

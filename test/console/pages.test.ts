@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { PEOPLE_SHOWN } from "../../src/console/people.tsx";
 import { oddIn } from "../harness/page.ts";
-import { ask, openApp, TOKEN } from "../harness/memory/app.ts";
+import { ask, INSTANCE, openApp, TOKEN } from "../harness/memory/app.ts";
 import { click, openConsole, pageAt, person, rowsOf, textsAt } from "./pages.ts";
 
 const PAGES = ["/", "/setup", "/people", "/links", "/deliveries", "/variants", "/audit", "/audit/1"];
@@ -149,4 +149,22 @@ test("while the log is out of reach each page says since when, and that it may b
   expect(bar?.text).toContain("may be out of date");
   const [none] = await textsAt(await pageAt(await openConsole(), "/links"), "p.notice");
   expect(none).toBeUndefined();
+});
+
+test("where several services share the log, the overview has them, and what each does for all", async () => {
+  const other = { ...INSTANCE, id: "0195a0f0-0000-7000-8000-000000000002", url: "http://other.example:3001" };
+  const harness = await openConsole({ instances: [INSTANCE, other] });
+  for (const [name, holder] of [
+    ["retention", INSTANCE.id],
+    ["dispatcher-chat", other.id],
+    ["run", `${other.id}/run-1`],
+  ] as const) {
+    await harness.store.leases.acquire(name, { holder, ttlMs: 60_000 });
+  }
+  const rows = (await rowsOf(await pageAt(harness, "/"))).filter((row) => row.includes("http://"));
+  expect(rows).toEqual([
+    expect.stringMatching(/^http:\/\/localhost:3000 \(this one\) \| 1\.2\.3 \| .* \| retention$/),
+    expect.stringMatching(/^http:\/\/other\.example:3001 \| 1\.2\.3 \| .* \| dispatcher-chat, run$/),
+  ]);
+  expect(await pageAt(await openConsole(), "/")).not.toContain("Instances");
 });

@@ -79,6 +79,8 @@ export interface Given {
   readonly isWritable?: boolean;
   /** Since when the log is out of reach, in ms since 1970. */
   readonly awaySince?: number;
+  /** The services of the log; default: this one alone. */
+  readonly instances?: readonly Instance[];
   /** Aborts when the service begins to stop. */
   readonly stopping?: AbortSignal;
   /** What the console takes for the configuration. */
@@ -215,7 +217,11 @@ function wire({
   const account = given.account?.({ eventLog, projector, clock });
   const metrics = createMetrics();
   const load = createLoadShedding();
-  const shared = { instances: () => [INSTANCE], awaySince: () => given.awaySince, roles: () => holdersOf(eventLog) };
+  const shared = {
+    instances: () => given.instances ?? [INSTANCE],
+    awaySince: () => given.awaySince,
+    roles: () => holdersOf(eventLog),
+  };
   const observed = { ...shared, projector, delivery, quota, load, clock };
   metrics.observe({ ...observed, store: eventLog.store, version: "1.2.3", file: tmpdir() });
   const verifier = createLogVerifier({
@@ -243,7 +249,7 @@ function wire({
       store: eventLog.store,
       projector,
       past: given.past ?? createPastStates({ store: eventLog.store, projector, stopping }),
-      live: { awaySince: () => given.awaySince, circuit: delivery.circuit, verification: () => verifier.progress },
+      live: { ...shared, circuit: delivery.circuit, verification: () => verifier.progress },
       settings: consoleSettings(config, {
         configured: channels,
         hashesOf,
