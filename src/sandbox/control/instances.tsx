@@ -11,7 +11,7 @@ export function InstanceList({ instances }: { readonly instances: Instances }): 
         Each of them serves the same log. One that is killed hands nothing over: another takes its part within 17
         seconds, and a run goes on with the next trigger.
       </p>
-      <ul class="active">
+      <ul class="instances">
         {instances.list().map(({ url, isRunning }) => (
           <li>
             <form method="post" action={`/_sandbox/instances/${isRunning ? "kill" : "start"}`}>
