@@ -6,7 +6,7 @@ import { bundle, ROOT } from "./bundle.ts";
 import { manPage } from "./man-page.ts";
 
 const { values } = parseArgs({
-  options: { target: { type: "string", default: "bun-linux-x64" }, out: { type: "string" } },
+  options: { target: { type: "string", default: `bun-${process.platform}-${process.arch}` }, out: { type: "string" } },
 });
 const outfile = values.out ?? join(ROOT, "dist/reachlog");
 mkdirSync(dirname(outfile), { recursive: true });

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { ENDPOINTS } from "../../src/http/endpoints.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const read = (file: string): string => readFileSync(join(ROOT, file), "utf8");
@@ -72,7 +73,7 @@ test("everything asks for one version of the runtime, that of package.json", () 
   expect(devDependencies["bun-types"]).toBe(named[0]);
 });
 
-const FORMS = [...filesOf(".github/**/*.yml"), "deploy/compose.yaml"];
+const FORMS = filesOf("{.github/**/*.yml,deploy/*.yaml}");
 
 test.each(FORMS)("%s is YAML", (file) => {
   expect(Bun.YAML.parse(read(file))).toBeObject();
@@ -81,6 +82,8 @@ test.each(FORMS)("%s is YAML", (file) => {
 const NAMES = {
   "docs/deploy.md": /^([A-Z][A-Z_]+)=/gm,
   "deploy/compose.yaml": /^ {6}([A-Z][A-Z_]+): /gm,
+  "deploy/compose.postgresql.yaml": /^ {6}((?!POSTGRES_)[A-Z][A-Z_]+): /gm,
+  "deploy/kubernetes.yaml": /(?<=^ {2}|name: )([A-Z][A-Z_]+)(?=: |, value)/gm,
   "deploy/credentials.conf": /^Environment=([A-Z][A-Z_]+)=/gm,
   "deploy/Dockerfile": /(?<=^ENV .*)\b([A-Z][A-Z_]+)=/gm,
 };
@@ -113,16 +116,37 @@ test("the nightly backup is made and proved by commands that there are, and wher
   expect(/^ReadWritePaths=(.*)$/m.exec(unit)?.[1]?.split(" ")).toContain(folder);
 });
 
-test("each secret of the containers is one that they are given", () => {
-  const { services, secrets } = Bun.YAML.parse(read("deploy/compose.yaml")) as {
-    services: { reachlog: { environment: Record<string, string>; secrets: string[] } };
-    secrets: object;
-  };
-  const used = Object.values(services.reachlog.environment).flatMap(
-    (value) => /^\/run\/secrets\/(.*)/.exec(value)?.[1] ?? [],
-  );
-  expect(used).toEqual(Object.keys(secrets));
-  expect(used).toEqual(services.reachlog.secrets);
+test.each(["deploy/compose.yaml", "deploy/compose.postgresql.yaml"])(
+  "each secret of the containers of %s is one that they are given",
+  (file) => {
+    const { services, secrets } = Bun.YAML.parse(read(file)) as {
+      services: Record<string, { environment: Record<string, string>; secrets?: string[] }>;
+      secrets: object;
+    };
+    const given = Object.values(services).flatMap(({ environment, secrets: names = [] }) => {
+      const used = Object.values(environment).flatMap((value) => /^\/run\/secrets\/(.*)/.exec(value)?.[1] ?? []);
+      expect(used).toEqual(names);
+      return names;
+    });
+    expect(given).toEqual(Object.keys(secrets));
+  },
+);
+
+test("a cluster asks its instances at the addresses of the probes, and keeps some of them", () => {
+  interface Probe {
+    readonly httpGet: { readonly path: string };
+  }
+  const [, deployment, , budget] = Bun.YAML.parse(read("deploy/kubernetes.yaml")) as [
+    object,
+    { spec: { replicas: number; template: { spec: { containers: Record<string, Probe>[] } } } },
+    object,
+    { spec: { minAvailable: number } },
+  ];
+  const { startupProbe, livenessProbe, readinessProbe } = deployment.spec.template.spec.containers[0]!;
+  const paths = [startupProbe, livenessProbe, readinessProbe].map((probe) => probe?.httpGet.path ?? "none");
+  expect(paths).toEqual(["/livez", "/livez", "/readyz"]);
+  expect(ENDPOINTS.map(({ path }) => path as string)).toEqual(expect.arrayContaining(paths));
+  expect(budget.spec.minAvailable).toBeLessThan(deployment.spec.replicas);
 });
 
 test.each(Object.entries(NAMES))("%s names only settings that there are", (file, name) => {
