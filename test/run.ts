@@ -10,8 +10,8 @@ import { useTemporaryFolder } from "./harness/temporary.ts";
 import { runReported, summaryOf } from "./reported.ts";
 import { harnessesOf } from "./structure/harness.ts";
 
-/** Two for each core: a file that waits for a timer or a process leaves the core to another one. */
-const PROCESSES = 2 * availableParallelism();
+/** Three for each core: a file that waits for a timer or a process leaves the core to another one. */
+const PROCESSES = 3 * availableParallelism();
 
 /** Only what hangs is cut. The processes beside the first have no other way to know. */
 const TEST_TIMEOUT_MS = 1_200_000;
