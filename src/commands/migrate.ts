@@ -46,8 +46,9 @@ Example:
 
 Stop the service first: nothing is moved beside a running one. It wants room for
 two copies of the log, beside the one that is a file, or in TMPDIR; a
-reachlog-*-* is left there of one that was killed, and may be deleted. The first
-start in the new place records that the log was restored: no run on that day.
+reachlog-*-* is left there of one that was killed, and may be deleted, as may a
+schema "eventstore import ..." on a server. The first start in the new place
+records that the log was restored: no run on that day.
 Never serve both places: they would be two histories of one log.`,
     )
     .action(exit((file, { json }) => move(terminal, file, json === true)));
