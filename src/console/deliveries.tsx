@@ -42,9 +42,9 @@ export async function deliveriesPage(view: View): Promise<VNode> {
     channels,
     after: cursorOf(view, "letters_after"),
   });
-  const doubts = await listInDoubt(view.store, {
+  const inDoubt = await listInDoubt(view.store, {
     channels,
-    after: cursorOf(view, "doubts_after"),
+    after: cursorOf(view, "in_doubt_after"),
     to: view.position,
   });
   return (
@@ -57,19 +57,19 @@ export async function deliveriesPage(view: View): Promise<VNode> {
         <DeadLetters view={view} channels={channels} page={letters} />
         <Turn view={view} cursor="letters_after" page={letters} />
       </section>
-      <section aria-labelledby="doubts">
-        <h2 id="doubts">In doubt</h2>
+      <section aria-labelledby="in-doubt">
+        <h2 id="in-doubt">In doubt</h2>
         <p class="quiet">Each may or may not have arrived. None is sent again, since that could double it.</p>
-        {doubts.dispatches.length === 0 ? (
-          <p class="empty">{doubts.next === undefined ? "Nothing is in doubt." : "None among those looked at."}</p>
+        {inDoubt.dispatches.length === 0 ? (
+          <p class="empty">{inDoubt.next === undefined ? "Nothing is in doubt." : "None among those looked at."}</p>
         ) : (
           <ol class="events">
-            {doubts.dispatches.map((one) => (
+            {inDoubt.dispatches.map((one) => (
               <Dispatch one={one} />
             ))}
           </ol>
         )}
-        <Turn view={view} cursor="doubts_after" page={doubts} />
+        <Turn view={view} cursor="in_doubt_after" page={inDoubt} />
       </section>
     </ConsoleDocument>
   );
@@ -220,7 +220,7 @@ function endOf(request: ListedDispatch["outcome"]["data"]["requests"][number]): 
     : `out of attempts after ${attempt === 1 ? "the first" : attempt}`;
 }
 
-type CursorName = "letters_after" | "doubts_after";
+type CursorName = "letters_after" | "in_doubt_after";
 
 interface TurnProps {
   readonly view: View;

@@ -238,7 +238,7 @@ function needsAttention(view: View, inDoubt: number, verified: Recorded<"LogVeri
     if (in_doubt > 0) {
       sentences.push(
         <>
-          <a href={`/deliveries?channel=${name}#doubts`}>
+          <a href={`/deliveries?channel=${name}#in-doubt`}>
             {grouped(in_doubt)} {in_doubt === 1 ? "dispatch" : "dispatches"} to {name}
           </a>{" "}
           may or may not have arrived.

@@ -80,7 +80,7 @@ export async function listInDoubt(
   for await (const event of oneByOne(store.readFolded({ ...query, limit: DOUBTS_READ_MAX }))) {
     read++;
     ({ position } = event);
-    found.push(...doubtsOf(event, channels).filter((one) => isBehind(one, after)));
+    found.push(...inDoubtOf(event, channels).filter((one) => isBehind(one, after)));
     if (found.length > DISPATCHES_LISTED) break;
   }
   const page = await pageOf(store, found.slice(0, DISPATCHES_LISTED), found.length > DISPATCHES_LISTED);
@@ -93,7 +93,7 @@ async function* oneByOne(batches: AsyncIterable<readonly Folded[]>): AsyncGenera
 }
 
 /** The newest source first. */
-function doubtsOf({ type, data, position }: Folded, channels: readonly ChannelName[]): readonly Found[] {
+function inDoubtOf({ type, data, position }: Folded, channels: readonly ChannelName[]): readonly Found[] {
   if (type !== "DispatchInDoubt" || !channels.includes(data.channel)) return [];
   const { channel, requests } = data;
   const sources = requests.flatMap((request) => positionsOf(request.sources));

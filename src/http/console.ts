@@ -135,7 +135,7 @@ export const showDeliveries = show({
   query: {
     channel: "Only this channel.",
     letters_after: "The dead letter, as position and source, behind which the list begins.",
-    doubts_after: "The dispatch in doubt, as position and source, behind which the list begins.",
+    in_doubt_after: "The dispatch in doubt, as position and source, behind which the list begins.",
   },
   page: deliveriesPage,
 });

@@ -9,7 +9,7 @@ export const HEARTBEAT_MS = 15_000;
 /** How long a client waits before it connects again. */
 const RETRY_MS = 2_000;
 
-/** How often a page is told that the log has grown, at the most. */
+/** How often a page is notified that the log has grown, at the most. */
 const LOOK_MS = 1_000;
 
 export type EventStream = ReadableStream<Uint8Array<ArrayBuffer>>;

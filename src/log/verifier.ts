@@ -41,7 +41,7 @@ export interface LogVerifierDeps {
   readonly checkpoints: CheckpointStore;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Tells the operator what calls for action; `key` names the occasion, each of which is told once. */
+  /** Announces to the operator what calls for action; `key` names the occasion, each of which is announced once. */
   readonly announce: (text: string, key: string) => Promise<void>;
 }
 

@@ -118,13 +118,13 @@ describe("the page of deliveries", () => {
     );
     await harness.append(STREAMS.delivery("ads"), doubted(2, "ads"));
     const page = await pageAt("/deliveries");
-    const [letters = "", doubts = ""] = page.slice(page.indexOf('id="letters"')).split('id="doubts"');
+    const [letters = "", inDoubt = ""] = page.slice(page.indexOf('id="letters"')).split('id="in-doubt"');
     expect(letters).toContain("disk &lt;full>");
     expect(letters).toMatch(
       /<b>chat<\/b>, out of attempts after 8, .*: <bdi>gone<\/bdi>; an attempt of .* may have arrived/s,
     );
-    expect(doubts).toContain('a person clicked <a href="/links/go.example/x">');
-    expect(doubts).toMatch(/<b>ads<\/b>, in doubt at attempt 1, .*status 504\): <bdi>timed out<\/bdi>/s);
+    expect(inDoubt).toContain('a person clicked <a href="/links/go.example/x">');
+    expect(inDoubt).toMatch(/<b>ads<\/b>, in doubt at attempt 1, .*status 504\): <bdi>timed out<\/bdi>/s);
     expect(await pageAt("/deliveries?channel=messaging")).not.toContain("timed out");
   });
 
@@ -142,7 +142,7 @@ describe("the page of deliveries", () => {
     await harness.append(STREAMS.delivery("ads"), both("DispatchInDoubt", "ads"));
     for (const [cursor, channel] of [
       ["letters_after", "chat"],
-      ["doubts_after", "ads"],
+      ["in_doubt_after", "ads"],
     ] as const) {
       const seen: string[] = [];
       let path: string | undefined = "/deliveries?channel=" + channel;
@@ -162,7 +162,7 @@ describe("the page of deliveries", () => {
     await harness.append(STREAMS.delivery("ads"), ...Array.from({ length: 1_000 }, () => doubted(1, "ads")));
     const page = await pageAt("/deliveries?channel=chat");
     expect(page).toContain("None among those looked at.");
-    const older = /href="([^"]*doubts_after=[^"]*)">Older/.exec(page)?.[1]?.replaceAll("&amp;", "&") ?? "";
+    const older = /href="([^"]*in_doubt_after=[^"]*)">Older/.exec(page)?.[1]?.replaceAll("&amp;", "&") ?? "";
     expect(await pageAt(older)).toContain('<li id="chat-1"');
   });
 });

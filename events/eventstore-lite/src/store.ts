@@ -141,7 +141,7 @@ export interface Snapshot {
   readonly state: string;
 }
 
-/** What is told of a snapshot without its state. */
+/** What is listed of a snapshot: all but its state. */
 export interface SnapshotEntry extends Omit<Snapshot, "state"> {
   readonly name: string;
   /** Of its state, as UTF-8. */

@@ -82,7 +82,7 @@ export function appendContract({ describe, expect, open, test }: Runner): void {
       expect(await refusalOf(store.append("a", [newEvent()], { expected: 3 }))).toBeInstanceOf(VersionConflict);
     });
 
-    test("that does not hold is told with the actual version, and nothing is appended", async () => {
+    test("that does not hold is refused with the actual version, and nothing is appended", async () => {
       await using store = await open();
       await store.append("a", newEvents(2));
       const refused = store.append("a", newEvents(3), { expected: 5 });
