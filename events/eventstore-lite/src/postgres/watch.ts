@@ -12,24 +12,27 @@ const TEST = "test";
 
 /**
  * Calls `onHead` with how far the log goes, now and whenever it went on, until the function that it answers is called.
- * What is looked up counts; notifications are hints, of which any may be lost.
+ * What is looked up counts; notifications are hints to look, of which any may be lost, or be anybody's.
  */
 export function watchHead(
   url: string,
   storeId: string,
   lastPosition: () => Promise<number>,
   onHead: (position: number) => void,
+  pollMs = POLL_MS,
 ): () => void {
   const ended = new AbortController();
   const { signal } = ended;
-  let pollMs = POLL_MS;
+  let pause = new AbortController();
 
   async function poll(): Promise<void> {
     while (!signal.aborted) {
+      // A hint that comes during the look is not of what it saw.
+      pause = new AbortController();
       // While the database is away nothing is appended either.
       const position = await lastPosition().catch(() => 0);
       if (!signal.aborted) onHead(position);
-      await delay(pollMs, undefined, { signal }).catch(() => undefined);
+      await delay(pollMs, undefined, { signal: pause.signal }).catch(() => undefined);
     }
   }
 
@@ -43,7 +46,7 @@ export function watchHead(
         channel,
         (payload) => {
           if (payload === TEST) heard.resolve();
-          else if (!signal.aborted) onHead(Number(payload));
+          else pause.abort();
         },
         () => void sql`SELECT pg_notify(${channel}, ${TEST})`.catch(() => undefined),
       ),
@@ -56,5 +59,8 @@ export function watchHead(
   listen().catch(() => {
     pollMs = POLL_ALONE_MS;
   });
-  return () => ended.abort();
+  return () => {
+    ended.abort();
+    pause.abort();
+  };
 }

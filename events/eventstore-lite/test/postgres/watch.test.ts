@@ -13,31 +13,49 @@ async function hear(notifier: Notifier, heard: Promise<void>, position: number):
   clearInterval(again);
 }
 
-test("a notification tells of the head where a look does not, after an outage of the server too", async () => {
+const NEVER_MS = 3_600_000;
+
+test("a notification has the head looked up, after an outage of the server too", async () => {
   await using server = await startPostgres();
   const url = await server.newDatabase();
   const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const looks = Promise.withResolvers<void>();
-  let isAway = false;
-  const look = (): Promise<number> => {
-    if (!isAway) return Promise.resolve(1);
-    looks.resolve();
-    return Promise.reject(new Error("away"));
-  };
-  const stop = watchHead(url, "log", look, (position) => {
+  let head = 6;
+  const onHead = (position: number): void => {
     if (position === 7) first.resolve();
     if (position === 8) second.resolve();
-  });
+  };
+  const stop = watchHead(url, "log", async () => head, onHead, NEVER_MS);
   const notifier = createNotifier(url, "log");
+  head = 7;
   await hear(notifier, first.promise, 7);
-  isAway = true;
   await server.stop("immediate");
-  await looks.promise;
   await server.start();
-  isAway = false;
+  head = 8;
   await hear(notifier, second.promise, 8);
   stop();
   await notifier.close();
+});
+
+test("what a notification says is not believed: anybody with a connection to the database may send one", async () => {
+  const url = await newDatabase();
+  await using store = await openPostgresStore({ url });
+  await using other = await openPostgresStore({ url });
+  const followed = take(store.subscribe({ from: 1, signal: new AbortController().signal }), 2);
+  const forger = createNotifier(url, store.id);
+  const looked = Promise.withResolvers<void>();
+  let forged = 0;
+  const stop = watchHead(
+    url,
+    store.id,
+    async () => (forged += 1),
+    (count) => count > 2 && looked.resolve(),
+    NEVER_MS,
+  );
+  await hear(forger, looked.promise, 1_000_000);
+  await other.append("a", newEvents(2));
+  expect((await followed).map(({ position }) => position)).toEqual([1, 2]);
+  stop();
+  await forger.close();
 });
 
 test("where notifications do not arrive, as behind a pool, what others append is followed all the same", async () => {
