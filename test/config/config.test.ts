@@ -256,6 +256,15 @@ describe("API_TOKENS_FILE", () => {
   });
 });
 
+test("each database that docs/deploy.md names is one that the service takes", () => {
+  const text = readFileSync(new URL("../../docs/deploy.md", import.meta.url), "utf8");
+  const urls = [...text.replaceAll(/\$\([^)]*\)/g, "hunter2").matchAll(/postgres:\/\/[^\s"]+@[^\s"]+/g)];
+  expect(urls.length).toBeGreaterThan(1);
+  for (const [DATABASE_URL] of urls) {
+    expect(loadConfig({ DATABASE_URL, REACHLOG_KEY: "A".repeat(43) }, () => "").log.kind).toBe("postgres");
+  }
+});
+
 test("API_TOKENS without a token in it is a slip of the hand", () => {
   expect(faultsOf({ API_TOKENS: " , " })).toEqual([expect.stringContaining("holds no token")]);
 });
