@@ -21,7 +21,7 @@ export function openReader(url: string, schema: string): Reader {
   const database = openDatabase({ url, connections: CONNECTIONS, name: "eventstore-lite reader", readOnly: true });
   const qualified = quoted(schema);
   const all: Reader["all"] = async (query, ...parameters) => {
-    const text = query.replaceAll("log.", `${qualified}.`);
+    const text = query.replaceAll("log.", () => `${qualified}.`);
     try {
       return await database.run((sql) => sql.unsafe<never[]>(text, parameters, { prepare: true }));
     } catch (error) {

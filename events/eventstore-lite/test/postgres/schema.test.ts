@@ -147,3 +147,9 @@ test("no function is called that others may have put beside PostgreSQL's own", a
   await using store = await openPostgresStore({ url });
   expect(await store.head()).toMatchObject({ position: 0 });
 });
+
+test("a schema may be called anything that PostgreSQL takes", async () => {
+  await using store = await openPostgresStore({ url: await newDatabase(), schema: `a "log" of $& and $1` });
+  await store.append("a", newEvents(2));
+  expect(await take(store.read({ stream: "a" }))).toHaveLength(2);
+});
