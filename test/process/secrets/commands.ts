@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { WatchedWorld } from "./watched-world.ts";
 
 /** Command lines of every command; a word in capitals stands for what only the world knows. */
@@ -27,6 +28,7 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
   backup: ["backup DIRECTORY/backup"],
   "upgrade-check": ["upgrade-check"],
   restore: ["restore DIRECTORY/backup --rehearse"],
+  migrate: ["migrate DIRECTORY/elsewhere.env"],
   forget: ["forget ada_builds", "forget 203.0.113.7 --json"],
   // They show or exchange a secret, each in a way of its own.
   token: ["token list", "token list --json", "token remove ffff"],
@@ -40,6 +42,7 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
 
 /** Runs every command that the overview names. Throws for one that has no line here. */
 export async function runEveryCommand(world: WatchedWorld): Promise<number> {
+  world.file("elsewhere.env", `DATABASE_URL=sqlite:${join(world.directory, "elsewhere.sqlite")}\n`);
   const { out } = await world.command("--help");
   const names = [...out.matchAll(/^ {2}([\w-]+) {2}/gm)].map(([, name = ""]) => name);
   let count = 0;
