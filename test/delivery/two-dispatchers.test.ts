@@ -13,7 +13,9 @@ import { clickOf, logOf, resumeAll, textOf } from "./model/history.ts";
 import { createNetwork, type Life, type Network } from "./model/network.ts";
 import { HOUR_MS, MINUTE_MS } from "./model/steps.ts";
 
+/** Of a round. A claim is seldom in doubt, so that one round in four does not meet it. */
 const HISTORIES = 25;
+const ROUNDS_MAX = 6;
 
 /** Leases of 25 minutes: few renewals in the hours that a history lasts. */
 const LEASE_SCALE = 100;
@@ -23,6 +25,7 @@ const TAKEN_OVER_MS = 30 * MINUTE_MS;
 
 /** So much must have been tried, or a passing test says little. */
 const LEAST = { claimed: 20, doubted: 1, takenOver: 5 };
+const MET = ["claimed", "doubted", "takenOver"] as const;
 
 type Step =
   | { readonly do: "click" | "notify"; readonly count: number }
@@ -74,16 +77,17 @@ const CHAT: ChannelName = "chat";
 
 test("two dispatchers of a channel, of which any stands still or dies at any time: nothing is lost, and nothing arrives twice", async () => {
   const met = { claimed: 0, doubted: 0, takenOver: 0 };
-  await fc.assert(
-    fc.asyncProperty(histories, async (history) => {
-      const lived = await live(history);
-      met.claimed += lived.claimed;
-      met.doubted += lived.doubted;
-      met.takenOver += lived.takenOver;
-    }),
-    { numRuns: HISTORIES },
-  );
-  for (const what of ["claimed", "doubted", "takenOver"] as const) expect(met[what]).toBeGreaterThan(LEAST[what]);
+  const lacking = () => MET.filter((what) => met[what] < LEAST[what]);
+  for (let round = 0; round < ROUNDS_MAX && lacking().length > 0; round++) {
+    await fc.assert(
+      fc.asyncProperty(histories, async (history) => {
+        const lived = await live(history);
+        for (const what of MET) met[what] += lived[what];
+      }),
+      { numRuns: HISTORIES },
+    );
+  }
+  expect(lacking()).toEqual([]);
 });
 
 async function live({ seed, kind, digestAfterMs, steps }: History): Promise<Lived> {

@@ -19,7 +19,7 @@ export function watchHead(
   storeId: string,
   lastPosition: () => Promise<number>,
   onHead: (position: number) => void,
-  pollMs = POLL_MS,
+  pollMs: number = POLL_MS,
 ): () => void {
   const ended = new AbortController();
   const { signal } = ended;
