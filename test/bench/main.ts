@@ -7,6 +7,7 @@ import { drain } from "./drain.ts";
 import { eventStreams } from "./event-streams.ts";
 import { growth } from "./growth.ts";
 import { hotLink } from "./hot-link.ts";
+import { intakePostgres } from "./intake-postgres.ts";
 import { intake } from "./intake.ts";
 import { metrics } from "./metrics.ts";
 import { moment } from "./moment.ts";
@@ -20,6 +21,7 @@ import { tokenTiming } from "./token-timing.ts";
 
 const benches = {
   intake,
+  "intake-postgres": intakePostgres,
   "hot-link": hotLink,
   "event-streams": eventStreams,
   encrypt,

@@ -11,8 +11,17 @@ export interface Server extends AsyncDisposable {
 
 /** Starts `reachlog serve` on a log. Without settings it has no networks: nothing is dispatched. */
 export function startService(log: string, settings: Readonly<Record<string, string>> = {}): Promise<Server> {
-  const all = { DATABASE_URL: `sqlite:${log}`, ...settings };
-  return startServer([process.execPath, join(ROOT, "src/main.ts"), "serve"], dirname(log), all);
+  return startServiceOn(`sqlite:${log}`, dirname(log), settings);
+}
+
+/** The same on a log at any address. */
+export function startServiceOn(
+  address: string,
+  cwd: string,
+  settings: Readonly<Record<string, string>>,
+): Promise<Server> {
+  const command = [process.execPath, join(ROOT, "src/main.ts"), "serve"];
+  return startServer(command, cwd, { DATABASE_URL: address, ...settings });
 }
 
 /** The same service without a part of it, which the module of that name takes out of its source: its cost is the difference. */

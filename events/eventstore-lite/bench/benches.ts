@@ -2,6 +2,7 @@ import { append1000 } from "./append-1000.ts";
 import { append64 } from "./append-64.ts";
 import { append1000Postgres, append64Postgres } from "./append-postgres.ts";
 import type { Benches } from "./command.ts";
+import { dumpPostgres } from "./dump-postgres.ts";
 import { peers } from "./peers.ts";
 import { read } from "./read.ts";
 import { verify } from "./verify.ts";
@@ -11,6 +12,7 @@ export const storeBenches: Benches = {
   "append-1000": append1000,
   "append-64-postgres": append64Postgres,
   "append-1000-postgres": append1000Postgres,
+  "dump-postgres": dumpPostgres,
   verify,
   read,
 };
