@@ -12,7 +12,7 @@ export async function loadSandbox() {
 /** A PostgreSQL server of the demo's own, gone with this process. */
 export function startDatabaseServer() {
   return inDevelopment(
-    async () => (await import("eventstore-lite/testing/postgres-server")).startPostgres(),
+    async () => (await import("eventstore-lite/testing/postgres-server")).startPostgres({ durable: true }),
     "several instances need PostgreSQL, which a clone of the project has: run bun install without --production",
   );
 }
