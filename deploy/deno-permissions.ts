@@ -8,7 +8,7 @@ import { configOf } from "../src/commands/command.ts";
 import type { Config } from "../src/config/config.ts";
 import type { LogConfig } from "../src/config/log.ts";
 import { settings } from "../src/config/schema.ts";
-import { loadEnvFile } from "../src/platform/env-file.ts";
+import { loadEnvFile } from "../src/platform/runtime.ts";
 import { outboundUrls } from "../src/service/networks.ts";
 
 const ROOT = join(import.meta.dirname, "..");

@@ -1,7 +1,7 @@
 import { runCommandLine } from "./commands/command-line.ts";
 import { EXIT } from "./commands/command.ts";
 import { writeAll, writeText } from "./commands/write.ts";
-import { loadEnvFile } from "./platform/env-file.ts";
+import { loadEnvFile } from "./platform/runtime.ts";
 import { handleUncaughtErrors } from "./platform/uncaught-errors.ts";
 import { watchSignals } from "./platform/signals.ts";
 

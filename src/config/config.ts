@@ -1,16 +1,16 @@
+import { secret, type Secret } from "../platform/secret.ts";
 import { readMeta, readX, type MetaConfig, type XConfig } from "./channels.ts";
 import { readChat, type ChatConfig } from "./chat.ts";
-import { readEnvironment, type RawEnvironment } from "./environment.ts";
-import { configurationError, createReport } from "./error.ts";
+import { readEnvironment, warnOfMisspelt, type RawEnvironment } from "./environment.ts";
+import { configurationError, createReport, type Report } from "./error.ts";
 import { readHttp, type HttpConfig, type RoutePaths } from "./http.ts";
 import { readLog, type LogConfig } from "./log.ts";
 import { readKey, wantKey } from "./master-key.ts";
 import { readMessaging, type MessagingConfig } from "./messaging.ts";
-import { warnOfMisspelt } from "./misspelt.ts";
-import { readTracing, type TracingConfig } from "./tracing.ts";
 import { readOutreach, type OutreachConfig, type ReadFile } from "./outreach.ts";
+import type { Environment } from "./schema.ts";
 import { readSecretFiles } from "./secret-files.ts";
-import { secret, type Secret } from "../platform/secret.ts";
+import { readUrl } from "./urls.ts";
 
 /** All that an operator can set, checked. A network without credentials is undefined: not configured. */
 export interface Config {
@@ -71,4 +71,19 @@ export function loadConfig(given: RawEnvironment, readFile: ReadFile, paths?: Ro
     logLevel: values.LOG_LEVEL,
     warnings: report.warnings,
   };
+}
+
+/** Where traces go, and how many. */
+interface TracingConfig {
+  /** Base URL of a collector that takes OTLP over HTTP. */
+  readonly endpoint: string;
+  /** Of the traces that begin here, in [0, 1]. */
+  readonly ratio: number;
+}
+
+/** Undefined: nobody collects traces. The names are OpenTelemetry's own. */
+function readTracing(values: Environment, report: Report): TracingConfig | undefined {
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_TRACES_SAMPLER_ARG: ratio } = values;
+  if (endpoint === undefined) return undefined;
+  return { endpoint: readUrl("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint, report), ratio: Number(ratio) };
 }

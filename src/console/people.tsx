@@ -4,7 +4,7 @@ import type { Basis } from "../../events/outreach.ts";
 import type { Contact } from "../../projections/contacts.ts";
 import { personHref } from "./addresses.ts";
 import { ConsoleDocument, grouped } from "./document.tsx";
-import { ImportForm } from "./import-form.tsx";
+import { ImportForm } from "./import.tsx";
 import { Linked } from "./linked.tsx";
 import {
   BASES,

@@ -1,10 +1,8 @@
-import type { NewEvent } from "../log/event-log.ts";
 import { errorFields } from "../platform/logger.ts";
-import type { DispatchResult } from "../networks/network.ts";
 import { createClaims } from "./claims.ts";
 import { createDeduplicationWindow, type PlannedRequest } from "./deduplication-window.ts";
-import { createPublishedCircuit } from "./published-circuit.ts";
-import { ask, weightiestResult, type DispatchDeps, type Learn } from "./dispatch.ts";
+import { ask, type DispatchDeps } from "./dispatch.ts";
+import { createLearning } from "./learning.ts";
 import type { OutboxWindow } from "./outbox-window.ts";
 import { createRecorder, UNRECORDED_MAX } from "./recorder.ts";
 import type { Suspension } from "./suspension.ts";
@@ -100,35 +98,4 @@ export function createInFlight(deps: InFlightDeps): InFlight {
       await Promise.all(underWay);
     },
   };
-}
-
-/** What answers teach of the channel. `recorded`: the append of what was learnt is over, whether the log took it or not. */
-function createLearning({ channel, projector, clock, rateLimiter, suspension }: InFlightDeps) {
-  const circuit = createPublishedCircuit(channel, projector);
-  const learn: Learn = (results, items) => {
-    const now = clock();
-    const asked = results.filter(wasAsked);
-    if (asked.length === 0) return [];
-    const weightiest = weightiestResult(asked);
-    rateLimiter.learn(weightiest, now);
-    const pauseMs = Math.max(0, ...results.map(pauseOf));
-    if (pauseMs > 0) rateLimiter.pause(now + pauseMs);
-    return [...circuit.learn(rateLimiter.breaker), ...suspension.learn(weightiest, items)];
-  };
-  return {
-    learn,
-    recorded(learnt: readonly NewEvent[]): void {
-      circuit.recorded();
-      suspension.recorded(learnt);
-    },
-  };
-}
-
-/** False for the rest of a batch that ended early: it says nothing of the network. */
-function wasAsked(result: DispatchResult): boolean {
-  return result.outcome !== "retryable" || result.unasked !== true;
-}
-
-function pauseOf(result: DispatchResult): number {
-  return result.outcome === "delivered" ? (result.pauseMs ?? 0) : 0;
 }

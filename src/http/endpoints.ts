@@ -45,11 +45,9 @@ import {
 } from "./recipients.ts";
 import { showMetrics, type MetricsDeps } from "./metrics.ts";
 import { livez, readyz, type ReadinessDeps } from "./probes.ts";
-import { startRun, type RunDeps } from "./run.ts";
-import { dryRunByForm, startRunByForm, stopRunByForm } from "./run-forms.ts";
-import { stopRun, type StopRunDeps } from "./stop-run.ts";
-import { signIn, type SignInDeps } from "./session.ts";
-import { signOut } from "./sign-out.ts";
+import { dryRunByForm, startRun, startRunByForm, type RunDeps } from "./run.ts";
+import { stopRun, stopRunByForm, type StopRunDeps } from "./stop-run.ts";
+import { signIn, signOut, type SignInDeps } from "./sign-in.ts";
 import { showStats, type StatsDeps } from "./stats.ts";
 import {
   downloadHead,

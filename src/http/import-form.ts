@@ -1,4 +1,4 @@
-import { importReportPage } from "../console/import-report.tsx";
+import { importReportPage } from "../console/import.tsx";
 import { formatOfName, type RecipientsFormat } from "../outreach/recipients-file/format.ts";
 import { SENT_BYTES_MAX } from "../outreach/recipients-file/limits.ts";
 import { redirect } from "./answer.ts";

@@ -1,12 +1,14 @@
 import { Type } from "@sinclair/typebox";
 import { runEnd, skipReason, usage } from "../../events/outreach.ts";
+import { dryRunPage } from "../console/dry-run.tsx";
 import type { EventLog } from "../log/event-log.ts";
 import type { RunReport } from "../outreach/execute-run.ts";
-import type { Runner, Triggered } from "../outreach/runner.ts";
 import { endedTransiently } from "../outreach/run-end.ts";
+import type { Runner, Triggered } from "../outreach/runner.ts";
 import type { Projector } from "../projector/projector.ts";
 import { json } from "./answer.ts";
 import { jsonBody } from "./body.ts";
+import { formOf } from "./console-form.ts";
 import { quotaAllowance, type QuotaDeps } from "./daily-quota.ts";
 import { post } from "./endpoint.ts";
 import { problems, startedOrNothing } from "./problem.ts";
@@ -95,6 +97,15 @@ export const startRun = post({
     return json(202, { run_id, dry_run: dryRun, status: "started" });
   },
 });
+
+export const dryRunByForm = formOf(startRun, {
+  id: "dryRunByForm",
+  body: () => ({ dry_run: true }),
+  page: dryRunPage,
+});
+
+/** Does not wait for the run's end: the overview shows how it goes. */
+export const startRunByForm = formOf(startRun, { body: () => ({}), says: () => "The run has started." });
 
 function authorizedRunner({ runner, projector }: RunDeps): Runner {
   if (runner === undefined || !projector.state("account").authorized) throw problems.notAuthorized();

@@ -1,19 +1,11 @@
 import { createHmac, randomUUID } from "node:crypto";
-import { Type } from "@sinclair/typebox";
-import { renderPage } from "../console/document.tsx";
-import { signInPage } from "../console/sign-in.tsx";
 import type { ApiToken } from "../config/tokens.ts";
 import type { EventMetadata } from "../log/event-log.ts";
 import type { Clock } from "../platform/clock.ts";
 import { deriveKey } from "../vault/key.ts";
-import { html, redirect } from "./answer.ts";
 import { ANONYMOUS, type Authentication } from "./authentication.ts";
-import { formBody } from "./body.ts";
 import { createEncryptedCookie } from "./encrypted-cookie.ts";
-import { post } from "./endpoint.ts";
-import type { FailureLimit } from "./failure-limit.ts";
 import { problems } from "./problem.ts";
-import { closed } from "./schema.ts";
 
 /** Signs browsers in to the console with a token that is asked for once. */
 export interface Sessions {
@@ -93,28 +85,3 @@ interface Session {
   /** Random: each session's forms have a token of their own. */
   readonly id: string;
 }
-
-export interface SignInDeps {
-  readonly sessions: Sessions;
-  readonly failureLimit: FailureLimit;
-}
-
-export const signIn = post({
-  id: "signIn",
-  tag: "console",
-  summary: "Signs a browser in to the console.",
-  description: "Takes a token from the console's form, and keeps it in a cookie of this browser.",
-  body: formBody(Type.Object({ token: Type.String({ maxLength: 1024, examples: ["not-a-token"] }) }, closed)),
-  answers: {
-    303: { says: "Signed in.", headers: ["location", "set-cookie"] },
-    401: { says: "The page that asks for a token, again.", mediaType: "text/html" },
-  },
-  problems: [],
-  async handle({ sessions, failureLimit }: SignInDeps, { body, addressOf }) {
-    const cookie = sessions.signIn(body.token);
-    if (cookie !== undefined) return redirect(303, "/", { "set-cookie": cookie });
-    const wait = await failureLimit.fail(addressOf());
-    if (wait !== undefined) throw problems.tooMany(wait);
-    return html(401, renderPage(signInPage(true)));
-  },
-});

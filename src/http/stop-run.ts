@@ -5,6 +5,7 @@ import { sleep } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";
 import { json } from "./answer.ts";
 import { jsonBody } from "./body.ts";
+import { formOf } from "./console-form.ts";
 import { post } from "./endpoint.ts";
 import { appendedOrNothing, problems } from "./problem.ts";
 import { closed, id } from "./schema.ts";
@@ -43,4 +44,9 @@ export const stopRun = post({
     if (asked.kind === "not_in_progress") throw problems.noRun();
     return json(202, { run_id: asked.run_id, status: asked.kind });
   },
+});
+
+export const stopRunByForm = formOf(stopRun, {
+  body: ({ run_id }) => ({ run_id }),
+  says: () => "The run is asked to stop: it sends nothing more.",
 });

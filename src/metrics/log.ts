@@ -1,22 +1,62 @@
 import type { Registry } from "prom-client";
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
+import type { Delivery } from "../delivery/delivery.ts";
+import type { Instance } from "../log/instances.ts";
+import { ROLES } from "../log/role.ts";
+import type { Clock } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";
-import { lookUp } from "./figures.ts";
+import { lookUp, lookUpEach } from "./figures.ts";
 
 export interface LogSources {
   readonly store: EventStore<Event>;
   readonly projector: Pick<Projector, "position">;
   /** Streams of events that are open. */
   readonly load: { readonly streams: number };
+  /** Since when the log is out of reach, in ms since 1970. */
+  readonly awaySince: () => number | undefined;
+  readonly clock: Clock;
 }
 
-/** How far the log is, and who follows it. */
-export function observeLog(registry: Registry, { store, projector, load }: LogSources): void {
+/** How far the log is, and who follows it; for how long it has been away. */
+export function observeLog(registry: Registry, sources: LogSources): void {
+  const { store, projector, load, awaySince, clock } = sources;
   const head = async (): Promise<number> => (await store.head()).position;
   lookUp(registry, "reachlog_log_position", "Position of the last event.", head);
   lookUp(registry, "reachlog_projection_lag_events", "Events that the projections have not folded.", async () =>
     Math.max(0, (await head()) - projector.position),
   );
   lookUp(registry, "reachlog_event_streams", "Streams of events and exports that are open.", () => load.streams);
+  lookUp(registry, "reachlog_log_away_seconds", "For how long the log has been out of reach; 0: it is not.", () => {
+    const since = awaySince();
+    return since === undefined ? 0 : Math.max(0, clock() - since) / 1_000;
+  });
+}
+
+export interface InstanceSources {
+  /** Those that serve this log now, this one first. */
+  readonly instances: () => readonly Instance[];
+  /** The id of the one that has it, by each role that one has now. */
+  readonly roles: () => Promise<Readonly<Record<string, string>>>;
+  readonly delivery: Pick<Delivery, "configured">;
+}
+
+/** Who serves the log, and what this one does for all; of the roles that somebody always has. */
+export function observeInstances(registry: Registry, { instances, roles, delivery }: InstanceSources): void {
+  const always = [...delivery.configured.map(ROLES.dispatcher), ROLES.retention, ROLES.signedHeads];
+  lookUp(
+    registry,
+    "reachlog_instances",
+    "Instances that serve this log, as this one sees it.",
+    () => instances().length,
+  );
+  const held = {
+    name: "reachlog_role_held",
+    help: "1 where this instance has the role.",
+    labelNames: ["role"],
+  } as const;
+  lookUpEach(registry, held, async (gauge) => {
+    const holders = await roles();
+    for (const role of always) gauge.set({ role }, holders[role] === instances()[0]?.id ? 1 : 0);
+  });
 }

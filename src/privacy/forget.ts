@@ -4,8 +4,7 @@ import { isHeldBy, type Contact, type Contacts } from "../../projections/contact
 import { STREAMS, type EventLog, type EventMetadata, type NewEvent } from "../log/event-log.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { EncryptedLog } from "./encrypted-log.ts";
-import { findClicks } from "./find-clicks.ts";
-import { findAnswers, findEncrypted } from "./find-person.ts";
+import { findAnswers, findClicks, findEncrypted } from "./find-encrypted.ts";
 
 export interface ForgetDeps {
   readonly eventLog: EventLog;

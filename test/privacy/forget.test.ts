@@ -12,7 +12,7 @@ import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.
 import { isSuppressed } from "../../src/outreach/judge.ts";
 import { createSuppressionHashes } from "../../src/outreach/suppression-hashes.ts";
 import { erasing } from "../../src/privacy/apply-erasures.ts";
-import { findEncrypted } from "../../src/privacy/find-person.ts";
+import { findEncrypted } from "../../src/privacy/find-encrypted.ts";
 import { startProjector } from "../../src/projector/projector.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 import { RULES } from "../harness/memory/outreach.ts";

@@ -1,20 +1,21 @@
-import { historyOfEvent } from "../../history/event.ts";
+import type { Contact, Contacts } from "../../../projections/contacts.ts";
+import { historyOfEvent, type EventHistory } from "../../history/event.ts";
 import { EVENT_ID } from "../../history/find-event.ts";
 import type { History, Reading } from "../../history/history.ts";
-import { historyOfLink } from "../../history/link.ts";
-import { historyOfPerson } from "../../history/person.ts";
+import { historyOfLink, type LinkHistory } from "../../history/link.ts";
+import { historyOfPerson, type PersonHistory } from "../../history/person.ts";
+import type { ChannelTally } from "../../history/tally.ts";
 import { eventsAt } from "../../log/events-at.ts";
-import type { Contact, Contacts } from "../../../projections/contacts.ts";
+import { findNamed, recipientOf } from "../../outreach/person.ts";
+import { parseMoment, placeOf } from "../../projector/moment.ts";
 import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "../command.ts";
+import { tableOf } from "../contacts.ts";
 import { linkOf } from "../link.ts";
 import { openExistingLog } from "../log-session.ts";
-import { parseMoment, placeOf } from "../../projector/moment.ts";
 import { AS_OF_OPTION, asOf } from "../moment.ts";
-import { findNamed, recipientOf } from "../../outreach/person.ts";
 import { startProgress } from "../progress.ts";
-import { printable } from "../table.ts";
+import { printable, table } from "../table.ts";
 import { asJson, lineOf } from "./show/lines.ts";
-import { summaryOfEvent, summaryOfLink, summaryOfPerson } from "./show/summaries.ts";
 
 export const show: MakeCommand = (terminal, exit) =>
   new Command("show")
@@ -130,3 +131,35 @@ function summarized<H extends History>(
     return history === undefined ? undefined : { history, summary: summaryOf(history) };
   };
 }
+
+/** What a history comes to, as lines that are safe for a terminal. */
+function summaryOfPerson({ person }: PersonHistory): string {
+  return tableOf([person]);
+}
+
+function summaryOfEvent({ event: { position, id, stream, meta } }: EventHistory): string {
+  const by = meta.caller === undefined ? "" : `, by ${meta.caller}`;
+  const request = meta.request_id === undefined ? "" : `, request ${meta.request_id}`;
+  return `${printable(`position ${position} is event ${id} of the stream ${stream}${by}${request}`)}\n`;
+}
+
+function summaryOfLink({ tally: { people, bots, channels } }: LinkHistory): string {
+  const clicks = `clicks of people ${people}, of bots ${bots}\n`;
+  if (channels.length === 0) return clicks;
+  const columns = Object.entries(COLUMNS) as [keyof ChannelTally, string][];
+  const rows = channels.map((channel) => columns.map(([name]) => channel[name]));
+  return `${clicks}${table(Object.values(COLUMNS), rows)}`;
+}
+
+const COLUMNS: Readonly<Record<keyof ChannelTally, string>> = {
+  channel: "channel",
+  pending: "pending",
+  delivered: "delivered",
+  skipped: "skipped",
+  inDoubt: "in doubt",
+  dead: "dead",
+  retried: "taken up again",
+  discarded: "discarded",
+  failedAttempts: "failed attempts",
+  recordedAgain: "recorded twice",
+};

@@ -1,12 +1,15 @@
+import { readFileSync } from "node:fs";
 import { importRecipients } from "../../outreach/import-recipients.ts";
 import { parseRecipients } from "../../outreach/recipients-file.ts";
-import type { RecipientsFormat } from "../../outreach/recipients-file/format.ts";
+import { formatOfName, type RecipientsFormat } from "../../outreach/recipients-file/format.ts";
+import { FILE_BYTES_MAX } from "../../outreach/recipients-file/limits.ts";
+import { ServiceError } from "../../platform/service-error.ts";
 import { openLog } from "../../service/open.ts";
-import { configOf, EXIT, type Terminal } from "../command.ts";
+import { configOf, EXIT, usageError, type Terminal } from "../command.ts";
 import { COMMAND_METADATA, openSession } from "../log-session.ts";
 import { startProgress } from "../progress.ts";
+import { naming } from "../system-fault.ts";
 import { printable } from "../table.ts";
-import { formatOf, readInput } from "./input.ts";
 
 /** Rows appended at once: few enough for the service beside, whose appends wait meanwhile. */
 const CHUNK_ROWS = 5_000;
@@ -65,4 +68,33 @@ function fieldsLine(names: readonly string[]): string {
   if (names.length === 0) return "";
   const more = names.length > NAMED_MAX ? ` and ${names.length - NAMED_MAX} more` : "";
   return `template fields: ${names.slice(0, NAMED_MAX).map(printable).join(", ")}${more}\n`;
+}
+
+const STDIN = "-";
+
+/** The format that was asked for, else that of the file's ending; stdin has none. Throws a ServiceError (usage). */
+function formatOf(path: string, given: RecipientsFormat | undefined): RecipientsFormat {
+  if (given !== undefined) return given;
+  if (path === STDIN) return "csv";
+  const format = formatOfName(path);
+  if (format === "workbook") {
+    throw usageError(`${printable(path)} is a workbook: save it as CSV ("CSV UTF-8") and import that`);
+  }
+  if (format === undefined) {
+    throw usageError("recipients import wants a file that ends in .csv, .json or .jsonl, or --format");
+  }
+  return format;
+}
+
+/** The bytes of the file; `-` stands for stdin. */
+async function readInput(path: string): Promise<Uint8Array> {
+  if (path !== STDIN) return naming(path, () => readFileSync(path));
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of process.stdin as AsyncIterable<Uint8Array>) {
+    bytes += chunk.length;
+    if (bytes > FILE_BYTES_MAX) throw new ServiceError("invalid", `stdin has more than ${FILE_BYTES_MAX} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
 }

@@ -89,3 +89,16 @@ export function grouped(number: number): string {
 export function counted(number: number, noun: string): string {
   return `${grouped(number)} ${noun}${number === 1 ? "" : "s"}`;
 }
+
+/** What went wrong, and the way back. */
+export function errorPage(now: number, title: string, detail: string): VNode {
+  return (
+    <SandboxDocument title={title} now={now}>
+      <h1>{title}</h1>
+      <p>{detail}</p>
+      <p>
+        <a href="/">To the overview</a>
+      </p>
+    </SandboxDocument>
+  );
+}

@@ -249,7 +249,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ),
   one(
     "forget takes the keys of a handle whoever has it",
-    "src/privacy/find-person.ts",
+    "src/privacy/find-encrypted.ts",
     "    .filter(isHeld)\n",
     '    .filter((handle) => isHeld(handle) || handle !== "")\n',
   ),

@@ -1,7 +1,7 @@
 import { contacts, findContact, isHeldBy, type Contact, type Contacts } from "../../../projections/contacts.ts";
 import { historyOfPerson } from "../../../src/history/person.ts";
 import { findNamed } from "../../../src/outreach/person.ts";
-import { findEncrypted } from "../../../src/privacy/find-person.ts";
+import { findEncrypted } from "../../../src/privacy/find-encrypted.ts";
 import { person } from "../../harness/memory/social-network.ts";
 import { RULES } from "../../harness/memory/outreach.ts";
 import { listening, MINUTE_MS, trigger } from "./acts.ts";

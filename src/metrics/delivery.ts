@@ -1,10 +1,12 @@
-import type { Registry } from "prom-client";
+import { Counter, Histogram, type Registry } from "prom-client";
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
-import { LANES } from "../../events/channel.ts";
+import { CHANNELS, LANES } from "../../events/channel.ts";
+import type { OutcomeType } from "../../events/dispatches.ts";
 import { channelsOf } from "../../projections/deliveries.ts";
 import type { Circuit } from "../delivery/circuit-breaker.ts";
 import type { Delivery } from "../delivery/delivery.ts";
+import type { DispatchMetrics } from "../delivery/dispatch.ts";
 import { readOldestPending } from "../delivery/tail.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";
@@ -61,4 +63,41 @@ export function observeChannels(registry: Registry, { store, projector, delivery
       for (const state of CIRCUITS) gauge.set({ channel, state }, state === now ? 1 : 0);
     }
   });
+}
+
+const OUTCOMES: Readonly<Record<OutcomeType, string>> = {
+  DispatchSucceeded: "succeeded",
+  DispatchFailed: "failed",
+  DispatchSkipped: "skipped",
+  DispatchInDoubt: "in_doubt",
+  DispatchAbandoned: "abandoned",
+};
+
+/** Seconds, up to the deadline of an attempt. */
+const BUCKETS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+
+/** What this process itself asked of the networks. */
+export function createDispatchMetrics(registry: Registry): DispatchMetrics {
+  const registers = [registry];
+  const dispatches = new Counter({
+    name: "reachlog_dispatches_total",
+    help: "Outcomes of dispatches that this process recorded; failed: it is tried again.",
+    labelNames: ["channel", "outcome"],
+    registers,
+  });
+  const seconds = new Histogram({
+    name: "reachlog_dispatch_request_seconds",
+    help: "One request to a channel's network, of one dispatch or of many.",
+    labelNames: ["channel"],
+    buckets: BUCKETS,
+    registers,
+  });
+  for (const channel of CHANNELS) {
+    for (const outcome of Object.values(OUTCOMES)) dispatches.inc({ channel, outcome }, 0);
+    seconds.zero({ channel });
+  }
+  return {
+    asked: (channel, ms) => seconds.observe({ channel }, ms / 1_000),
+    recorded: (channel, type, count) => dispatches.inc({ channel, outcome: OUTCOMES[type] }, count),
+  };
 }

@@ -1,7 +1,7 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
 import { Registry } from "prom-client";
-import { createDispatchMetrics } from "../../src/metrics/dispatches.ts";
+import { createDispatchMetrics } from "../../src/metrics/delivery.ts";
 import { openDelivery } from "../harness/memory/delivery.ts";
 import { DELIVERED, fakeChannel, IN_DOUBT, REFUSED, throttled, type Answer } from "../harness/memory/fake-channel.ts";
 import { parseExposition } from "./exposition.ts";
