@@ -26,15 +26,16 @@ console.log(flags().join(" "));
 
 function flags(): readonly string[] {
   const named = [...settings].flatMap((name) => (name.endsWith("_FILE") ? (process.env[name] ?? []) : []));
-  const read = [ROOT, ".env", ...named].map((path) => resolve(path));
   const config = configured();
+  const authorities = config === undefined ? [] : authoritiesOf(config.log);
+  const read = [ROOT, ".env", ...named, ...authorities].map((path) => resolve(path));
   // The service says what is wrong with its settings, for which it needs no more.
   if (config === undefined) return ["--allow-env", `--allow-read=${read.join()}`];
   const { host, port } = config.http;
   const folders = foldersOf(config.log);
   const net = [
     `${host.includes(":") ? `[${host}]` : host}${port === 0 ? "" : `:${port}`}`,
-    ...[...outboundUrls(config), ...databasesOf(config.log), ...collectorOf(config)].map(hostOf),
+    ...[...outboundUrls(config), ...databasesOf(config.log), ...collectorOf(config)].flatMap(hostsOf),
   ];
   return [
     "--allow-env",
@@ -60,14 +61,21 @@ function foldersOf(log: LogConfig): readonly string[] {
 }
 
 function databasesOf(log: LogConfig): readonly string[] {
-  return log.kind === "sqlite" ? [] : [log, log.keys].map(({ url }) => url.reveal());
+  return log.kind === "sqlite" ? [] : [...new Set([log, log.keys].map(({ url }) => url.reveal()))];
+}
+
+/** The files of certificates that vouch for databases; `system` is none. */
+function authoritiesOf(log: LogConfig): readonly string[] {
+  const named = databasesOf(log).flatMap((url) => new URL(url).searchParams.get("sslrootcert") ?? []);
+  return named.filter((name) => name !== "system");
 }
 
 function collectorOf({ tracing }: Config): readonly string[] {
   return tracing === undefined ? [] : [tracing.endpoint];
 }
 
-function hostOf(url: string): string {
+/** A database's URL may name several hosts, of one port. */
+function hostsOf(url: string): readonly string[] {
   const { hostname, port, protocol } = new URL(url);
-  return `${hostname}:${port === "" ? PORTS[protocol] : port}`;
+  return hostname.split(",").map((host) => `${host}:${port === "" ? PORTS[protocol] : port}`);
 }

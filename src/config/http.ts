@@ -72,7 +72,7 @@ function readTokensFile(path: string, fixed: readonly ApiToken[], readFile: Read
   } catch (error) {
     const code = error instanceof Error && "code" in error ? ` (${String(error.code)})` : "";
     const wanted = "the path of a readable text file (reachlog token new NAME --add makes it)";
-    report.fault("API_TOKENS_FILE", `${shown(resolve(path))} cannot be read${code}`, wanted);
+    report.fault("API_TOKENS_FILE", `${JSON.stringify(resolve(path))} cannot be read${code}`, wanted);
     return [];
   }
 }

@@ -111,7 +111,7 @@ function readOrReport(file: string, readFile: ReadFile, report: Report): string 
     const code = error instanceof Error && "code" in error ? ` (${String(error.code)})` : "";
     report.fault(
       "MESSAGE_TEMPLATE_FILE",
-      `${shown(resolve(file))} cannot be read${code}`,
+      `${JSON.stringify(resolve(file))} cannot be read${code}`,
       "the path of a readable text file",
     );
     return undefined;

@@ -39,4 +39,4 @@ test("a changed QUOTA_TIMEZONE gives no second day's quota, and all that tell of
   const told = JSON.parse((await world.command("quota", "--json")).out) as unknown;
   expect(told).toMatchObject({ counted: "last_24_hours", used: 2, left: 0, resets_at });
   expect(world.sandbox.x.accepted.size).toBe(2);
-}, 60_000);
+});

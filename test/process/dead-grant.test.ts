@@ -79,7 +79,7 @@ test("a wrong client secret ends no grant: with the right one everything goes on
   expect(failures.map(({ data }) => [data["dead"], data["reason"]])).toEqual([
     [false, "invalid_client: check X_CLIENT_ID and X_CLIENT_SECRET"],
   ]);
-}, 60_000);
+});
 
 test("a grant whose death a command notices first is told by the service, once", async () => {
   await using world = await openInstallation({ x: { dmLimit: 1_000 } });

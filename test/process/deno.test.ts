@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { freePort } from "../../src/platform/free-port.ts";
+import { startPostgresWithTls } from "../harness/postgres-with-tls.ts";
 import {
   authorize,
   BEARER,
@@ -35,12 +36,13 @@ interface Folder extends AsyncDisposable {
 }
 
 /** A folder with settings in `.env`, and with none in the environment, where nothing was ever started. */
-async function openFolder(): Promise<Folder> {
+async function openFolder(more: Readonly<Record<string, string>> = {}): Promise<Folder> {
   const path = mkdtempSync(join(DISK, "reachlog-deno-"));
   const world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
   Object.assign(world.env, {
     PORT: String(await freePort("127.0.0.1")),
     DATABASE_URL: `sqlite:${join(path, "data/reachlog.sqlite")}`,
+    ...more,
   });
   const { PATH: _path, ...settings } = world.env;
   writeFileSync(
@@ -110,21 +112,59 @@ test("on Deno the runtime itself refuses what the service has no use for", async
   const writable = join(folder.path, "data");
   mkdirSync(writable);
   const tried = { allowed: folder.world.sandbox.url, other: other.url.href, writable, outside: folder.path };
-  const { code, out, err } = await ended(
-    start(folder, serveTask("test/process/programs/reach-out.ts"), JSON.stringify(tried)),
-  );
-  expect([code, err]).toEqual([0, ""]);
-  expect(out.trim().split("\n")).toEqual([
+  expect(await reachOut(folder, tried)).toEqual([
     "an address that is configured: done",
     "another port of it: refused",
     "another host: refused",
     "listening elsewhere: refused",
     "a file where the log lies: done",
     "a file beside that: refused",
-    "a file of the machine: refused",
-    "the program itself: refused",
-    "another program: refused",
-    "the machine's own addresses: refused",
-    "a library of the machine: refused",
+    ...REFUSED_ANYWHERE,
   ]);
 });
+
+test("on Deno a log on PostgreSQL is reached with TLS, and no other server, nor any file to write", async () => {
+  await using postgres = await startPostgresWithTls();
+  const { server, certificate } = postgres;
+  const url = `${await server.newDatabase()}?sslmode=verify-full&sslrootcert=${certificate}`;
+  await using folder = await openFolder({ DATABASE_URL: url, REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64") });
+  using other = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
+
+  const service = await untilListening(start(folder, serveTask()));
+  using _ended = { [Symbol.dispose]: () => service.process.kill("SIGKILL") };
+  expect((await service.post("/api/tracking/event", CLICK, BEARER)).status).toBe(202);
+  await until(
+    () => exported(folder.world),
+    (events) => events.some(({ type }) => type === "DispatchSucceeded"),
+  );
+  expect(await stop(service)).toBe(0);
+  expect(service.log()).not.toContain('"level":"error"');
+
+  const tried = { allowed: url, other: other.url.href, writable: folder.path, outside: folder.path };
+  expect(await reachOut(folder, tried)).toEqual([
+    "an address that is configured: done",
+    "another port of it: refused",
+    "another host: refused",
+    "listening elsewhere: refused",
+    "a file where the log lies: refused",
+    "a file beside that: refused",
+    ...REFUSED_ANYWHERE,
+  ]);
+});
+
+const REFUSED_ANYWHERE = [
+  "a file of the machine: refused",
+  "the program itself: refused",
+  "another program: refused",
+  "the machine's own addresses: refused",
+  "a library of the machine: refused",
+];
+
+/** How what a service that somebody broke into would be made to do ends, line for line. */
+async function reachOut(folder: Folder, tried: Readonly<Record<string, string>>): Promise<readonly string[]> {
+  const { code, out, err } = await ended(
+    start(folder, serveTask("test/process/programs/reach-out.ts"), JSON.stringify(tried)),
+  );
+  expect([code, err]).toEqual([0, ""]);
+  return out.trim().split("\n");
+}

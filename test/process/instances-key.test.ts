@@ -61,4 +61,4 @@ test("instances are started anew with another master key one after the other, an
   const clicks = (await exported(world)).filter(({ type }) => type === "LinkClicked");
   expect(clicks).toHaveLength(10);
   expect(clicks.map(({ data }) => data["user_agent"])).toEqual(clicks.map(() => CLICK.user_agent));
-}, 120_000);
+});

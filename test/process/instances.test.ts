@@ -4,6 +4,7 @@ import { openDatabase } from "eventstore-lite/postgres";
 import { startPostgres, type PostgresServer } from "eventstore-lite/testing/postgres-server";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { CLICK } from "../harness/click.ts";
+import { startPostgresWithTls } from "../harness/postgres-with-tls.ts";
 import {
   authorize,
   ended,
@@ -226,6 +227,30 @@ test("a server that is not there, or does not serve us, is said in a sentence wi
   expect([nobody.code, nobody.err]).toEqual([75, expect.stringContaining("does not answer")]);
   expect(refused.err + nobody.err).not.toContain("hunter2");
 });
+
+test("a server that has to prove who it is gets connections with TLS, or none where its certificate is another's", async () => {
+  await using postgres = await startPostgresWithTls();
+  const { server: proving, certificate } = postgres;
+  await using world = await openInstallation();
+  const url = `${await proving.newDatabase()}?sslmode=verify-full`;
+  const service = await world.serve({ ...KEY, DATABASE_URL: `${url}&sslrootcert=${certificate}` });
+  expect((await click(service)).status).toBe(202);
+  const connections = await proving.ask(OTHERS);
+  expect(connections.length).toBeGreaterThan(1);
+  expect(connections.every(({ ssl }) => ssl)).toBe(true);
+  const refused: [string, RegExp, number][] = [
+    [`${url}&sslrootcert=${certificate}`.replace("127.0.0.1", "localhost"), /does not match certificate/, 75],
+    [url, /self.signed certificate/, 75],
+    [`${url}&sslrootcert=${world.directory}/none.crt`, /sslrootcert=\S+none\.crt cannot be read/, 78],
+  ];
+  for (const [DATABASE_URL, reason, code] of refused) {
+    const end = await ended(world.start(["serve"], { ...KEY, DATABASE_URL }));
+    expect([end.code, end.err]).toEqual([code, expect.stringMatching(reason)]);
+  }
+});
+
+const OTHERS =
+  "SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
 
 test("a server that lost events ends whoever has read them, and no start goes on unasked", async () => {
   await using instances = await openInstances(1);

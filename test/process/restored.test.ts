@@ -4,8 +4,6 @@ import { join } from "node:path";
 import { expect, test } from "bun:test";
 import { authorize, BEARER, exported, openInstallation, type Running, type Installation } from "../harness/process.ts";
 
-const TIMEOUT_MS = 120_000;
-
 async function stop({ process }: Running): Promise<void> {
   process.kill("SIGTERM");
   await process.exited;
@@ -21,32 +19,28 @@ async function outcomeOf(world: Installation): Promise<unknown> {
   return { reason, sent, causes: told.map(({ data }) => data["cause"]) };
 }
 
-test(
-  "an import and a restored backup are told to be that in the log, and nobody is written to on that day",
-  async () => {
-    await using world = await openInstallation();
-    const row = "username,basis\nada_builds,opt_in\n";
-    await world.command("recipients", "import", world.file("people.csv", row));
-    await authorizedOnly(world);
-    const log = join(world.directory, "reachlog.sqlite");
-    const kept = join(world.directory, "kept");
-    // Before the first message, of which neither copy tells.
-    expect(await world.command("backup", kept)).toMatchObject({ code: 0 });
-    expect(await world.command("audit", "export", "--encrypted", "--out", `${kept}.jsonl`)).toMatchObject({ code: 0 });
-    expect(await outcomeOf(world)).toEqual({ reason: "completed", sent: 1, causes: [] });
+test("an import and a restored backup are told to be that in the log, and nobody is written to on that day", async () => {
+  await using world = await openInstallation();
+  const row = "username,basis\nada_builds,opt_in\n";
+  await world.command("recipients", "import", world.file("people.csv", row));
+  await authorizedOnly(world);
+  const log = join(world.directory, "reachlog.sqlite");
+  const kept = join(world.directory, "kept");
+  // Before the first message, of which neither copy tells.
+  expect(await world.command("backup", kept)).toMatchObject({ code: 0 });
+  expect(await world.command("audit", "export", "--encrypted", "--out", `${kept}.jsonl`)).toMatchObject({ code: 0 });
+  expect(await outcomeOf(world)).toEqual({ reason: "completed", sent: 1, causes: [] });
 
-    const beside = ["reachlog.checkpoint", "reachlog.sqlite", "reachlog.sqlite-wal", "reachlog.sqlite-shm"];
-    const clear = (): void => beside.forEach((name) => rmSync(join(world.directory, name), { force: true }));
-    clear();
-    copyFileSync(join(kept, "log.sqlite"), log);
-    expect(await outcomeOf(world)).toEqual({ reason: "log_restored", sent: 0, causes: ["restore"] });
-    clear();
-    expect(await world.command("audit", "import", `${kept}.jsonl`)).toMatchObject({ code: 0 });
-    expect(await outcomeOf(world)).toEqual({ reason: "log_restored", sent: 0, causes: ["import"] });
-    expect(world.sandbox.x.messages.total).toBe(1);
-  },
-  TIMEOUT_MS,
-);
+  const beside = ["reachlog.checkpoint", "reachlog.sqlite", "reachlog.sqlite-wal", "reachlog.sqlite-shm"];
+  const clear = (): void => beside.forEach((name) => rmSync(join(world.directory, name), { force: true }));
+  clear();
+  copyFileSync(join(kept, "log.sqlite"), log);
+  expect(await outcomeOf(world)).toEqual({ reason: "log_restored", sent: 0, causes: ["restore"] });
+  clear();
+  expect(await world.command("audit", "import", `${kept}.jsonl`)).toMatchObject({ code: 0 });
+  expect(await outcomeOf(world)).toEqual({ reason: "log_restored", sent: 0, causes: ["import"] });
+  expect(world.sandbox.x.messages.total).toBe(1);
+});
 
 /** The account is linked, and nothing else is done. */
 async function authorizedOnly(world: Installation): Promise<void> {

@@ -85,7 +85,7 @@ test("a dispatcher that stands still in its request is taken over: what may have
   // Given up in order, it is the other's at once.
   expect(await stop(second)).toBe(0);
   await untilHolding(first, "dispatcher-chat");
-}, 120_000);
+});
 
 test("a run whose instance stands still is closed by another, which makes the next; nobody gets two messages", async () => {
   await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
@@ -119,4 +119,4 @@ test("a run whose instance stands still is closed by another, which makes the ne
   expect([reached, mostToOne]).toEqual([people, 1]);
   const ends = (await exported(world)).flatMap(({ type }) => (/^Run(?:Finished|Abandoned)$/.test(type) ? [type] : []));
   expect(ends).toEqual(["RunAbandoned", "RunFinished"]);
-}, 120_000);
+});

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { checkServerIdentity, type PeerCertificate } from "node:tls";
 import type { Options, Sql, TransactionSql as TransactionSqlOf } from "postgres";
 import { StoreClosed, StoreUnusable } from "../errors.ts";
 import { isLost } from "./errors.ts";
@@ -135,10 +136,34 @@ function addressOf(url: string): Address {
   const servers = { host: hosts, port: hosts.map(() => Number(address.port) || PORT) };
   if (mode === "verify-full") {
     const isFile = certificate !== null && certificate !== "system";
-    return { href, servers, ssl: isFile ? { ca: readFileSync(certificate, "utf8") } : "verify-full" };
+    return {
+      href,
+      servers,
+      ssl: { checkServerIdentity: oneOf(hosts), ...(isFile && { ca: readAuthority(certificate) }) },
+    };
   }
   if (mode === "disable" || LOOPBACK.test(hostname)) return { href, servers, ssl: false };
   throw new StoreUnusable(
     "the database is reached over a network: its URL needs sslmode=verify-full, or sslmode=disable where nobody listens",
   );
+}
+
+/**
+ * Finds fault with the certificate of a server that is none of these. For one that is named by its address, the driver
+ * tells TLS no name, and on Deno its certificate would have to be that of `localhost`.
+ */
+function oneOf(hosts: readonly string[]): (name: string, certificate: PeerCertificate) => Error | undefined {
+  return (_name, certificate) => {
+    const faults = hosts.map((host) => checkServerIdentity(host, certificate));
+    return faults.includes(undefined) ? undefined : faults[0];
+  };
+}
+
+/** Throws {@link StoreUnusable}: a wrong path is no server that is away. */
+function readAuthority(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    throw new StoreUnusable(`sslrootcert=${file} cannot be read: ${(error as Error).message}`);
+  }
 }

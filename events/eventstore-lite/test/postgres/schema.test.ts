@@ -113,6 +113,7 @@ test.each([
   ["postgres://user:geheim@db.example/log", /sslmode=verify-full/],
   ["postgres://user:geheim@db.example/log?sslmode=require", /sslmode=verify-full/],
   ["postgres://user:geheim@db.example:no-port/log", /cannot be read/],
+  ["postgres://user:geheim@db.example/log?sslmode=verify-full&sslrootcert=/nope.crt", /^sslrootcert=\/nope.crt cannot/],
 ])(
   "an address that leaves open who answers, or none, is refused without a word of its password: %s",
   async (url, reason) => {

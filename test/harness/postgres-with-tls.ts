@@ -1,0 +1,29 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { startPostgres, type PostgresServer } from "eventstore-lite/testing/postgres-server";
+import { selfSigned } from "../networks/self-signed.ts";
+
+export interface PostgresWithTls extends AsyncDisposable {
+  readonly server: PostgresServer;
+  /** Its own authority: a file that only whoever wants to verify it has. It is the one of 127.0.0.1, and of no name. */
+  readonly certificate: string;
+}
+
+/** Not below `/dev`, where Deno lets nobody read who is not allowed everything. */
+const DISK = "/var/tmp";
+
+const DAY_MS = 86_400_000;
+
+export async function startPostgresWithTls(): Promise<PostgresWithTls> {
+  await using stack = new AsyncDisposableStack();
+  const directory = mkdtempSync(join(DISK, "reachlog-certificate-"));
+  stack.defer(() => rmSync(directory, { recursive: true }));
+  const [certificate, key] = [join(directory, "server.crt"), join(directory, "server.key")];
+  const identity = selfSigned("127.0.0.1", Date.now() + DAY_MS);
+  writeFileSync(certificate, identity.cert);
+  writeFileSync(key, identity.key, { mode: 0o600 });
+  const settings = { ssl: "on", ssl_cert_file: certificate, ssl_key_file: key };
+  const server = stack.use(await startPostgres({ settings }));
+  const kept = stack.move();
+  return { server, certificate, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+}
