@@ -147,9 +147,16 @@ const LEASE_RENEW_MS = 5_000;
 /** How often a repeat looks whether the first one is answered. */
 const LEASE_POLL_MS = 250;
 
+/**
+ * Hex digits of a key's hash that name its lease. A lease's row stays in the log's database, so keys share 256 of them:
+ * of two requests that share one by chance, the second waits for the first.
+ */
+const LEASE_DIGITS = 2;
+
 /** Resolves once no other instance performs a request with this key. */
 async function untilLeased(deps: IdempotencyDeps, { scope }: Scoped): Promise<HeldLease> {
-  const terms = { name: STREAMS.answer(scope), holder: deps.makeId(), ttlMs: LEASE_TTL_MS, renewMs: LEASE_RENEW_MS };
+  const name = STREAMS.answer(scope.slice(0, LEASE_DIGITS));
+  const terms = { name, holder: deps.makeId(), ttlMs: LEASE_TTL_MS, renewMs: LEASE_RENEW_MS };
   for (;;) {
     const lease = await takeLease(deps, terms);
     if (lease !== undefined) return lease;

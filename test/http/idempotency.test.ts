@@ -350,3 +350,25 @@ test("the trigger of a run gets a key of its own, the same for each repeat", asy
   expect(first).toEqual({ key: expect.any(String), digest: expect.any(String) });
   expect([again, other?.key === first?.key]).toEqual([first, false]);
 });
+
+test("however many keys there are, the log's database holds few leases for them", async () => {
+  const names = new Set<string>();
+  await using world = await openApp({
+    store: (store) => ({
+      ...store,
+      leases: {
+        ...store.leases,
+        acquire(name, options) {
+          names.add(name);
+          return store.leases.acquire(name, options);
+        },
+      },
+    }),
+  });
+  await world.authorize();
+  world.triggered = { kind: "not_authorized" };
+  for (let key = 1; key <= 400; key++) await post(world.app, "/social/run", {}, keyed(`k-${key}`));
+  expect(world.triggers).toHaveLength(400);
+  expect(names.size).toBeGreaterThan(100);
+  expect(names.size).toBeLessThanOrEqual(256);
+});

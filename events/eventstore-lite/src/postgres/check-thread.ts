@@ -1,0 +1,18 @@
+// Checks a range of a log in a PostgreSQL database; started by verify.ts.
+import { answerTask } from "../thread-task.ts";
+import { checkRange, type Range } from "./check.ts";
+import { openReader } from "./reader.ts";
+
+export interface CheckOrder extends Range {
+  readonly url: string;
+  readonly schema: string;
+}
+
+await answerTask(async ({ url, schema, ...range }: CheckOrder, onProgress) => {
+  const reader = openReader(url, schema, "verifier");
+  try {
+    return await checkRange(reader, range, onProgress);
+  } finally {
+    await reader.close();
+  }
+});

@@ -1,0 +1,60 @@
+import { parentPort, Worker, workerData } from "node:worker_threads";
+import { StoreError, type StoreErrorCode } from "./errors.ts";
+
+/** What became of a task in its thread; `code` is that of a {@link StoreError}. */
+type Message<Answer> =
+  | { readonly checked: number }
+  | { readonly failed: string; readonly code: StoreErrorCode | undefined }
+  | { readonly answer: Answer };
+
+/** The task failed in its thread, or with it. */
+export class TaskFailed extends Error {
+  readonly code: StoreErrorCode | undefined;
+  constructor(reason: string, code?: StoreErrorCode) {
+    super(reason);
+    this.code = code;
+  }
+}
+
+/**
+ * Has one long task done in a thread of its own, which neither requests nor appends wait for; `module` is the thread, and
+ * answers with {@link answerTask}. Throws {@link TaskFailed}, and the signal's reason once it aborts.
+ */
+export async function runTask<Answer>(
+  module: URL,
+  order: object,
+  { onProgress, signal }: { readonly onProgress?: (checked: number) => void; readonly signal?: AbortSignal },
+): Promise<Answer> {
+  signal?.throwIfAborted();
+  const worker = new Worker(module, { workerData: order });
+  try {
+    return await new Promise<Answer>((resolve, reject) => {
+      worker.on("message", (message: Message<Answer>) => {
+        if ("checked" in message) onProgress?.(message.checked);
+        else if ("failed" in message) reject(new TaskFailed(message.failed, message.code));
+        else resolve(message.answer);
+      });
+      worker.once("error", reject);
+      worker.once("exit", (code) => reject(new TaskFailed(`its thread ended with code ${code}`)));
+      signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
+    });
+  } finally {
+    await worker.terminate();
+  }
+}
+
+/** In the thread: does the task, and answers. */
+export async function answerTask<Answer>(
+  work: (order: never, onProgress: (checked: number) => void) => Promise<Answer>,
+): Promise<void> {
+  const post = (message: Message<Answer>): void => {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin
+    parentPort?.postMessage(message);
+  };
+  try {
+    post({ answer: await work(workerData as never, (checked) => post({ checked })) });
+  } catch (error) {
+    const failed = error instanceof Error ? error.message : String(error);
+    post({ failed, code: error instanceof StoreError ? error.code : undefined });
+  }
+}

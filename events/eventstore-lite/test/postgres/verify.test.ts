@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { openPostgresStore, StoreClosed, StoreUnavailable, type EventStore } from "eventstore-lite";
+import postgres from "postgres";
+import { newEvents, refusalOf } from "../../src/contract/events.ts";
+import { newDatabase } from "../../testing/postgres-server.ts";
+import { startProxy, type Proxy } from "./proxy.ts";
+
+/** More than are checked beside requests. */
+const EVENTS = 6_000;
+
+let url: string;
+let proxy: Proxy;
+let store: EventStore;
+beforeAll(async () => {
+  url = await newDatabase();
+  proxy = await startProxy(url);
+  store = await openPostgresStore({ url: proxy.url });
+  for (let at = 0; at < EVENTS; at += 1_000) await store.append("a", newEvents(1_000));
+});
+afterAll(async () => {
+  await store[Symbol.asyncDispose]();
+  await proxy[Symbol.asyncDispose]();
+});
+
+test("a log of many events is verified over a connection of its own, in a thread that requests do not wait for", async () => {
+  const rowsTo = new Map<string, number>();
+  proxy.decide(({ from, type, application }) => {
+    if (from === "server" && type === "D") rowsTo.set(application, (rowsTo.get(application) ?? 0) + 1);
+    return "pass";
+  });
+  const progress: number[] = [];
+  const verification = await store.verify({ onProgress: (checked) => progress.push(checked) });
+  expect(verification).toEqual({ ok: true, checked: EVENTS, head: await store.head() });
+  expect(progress.at(-1)).toBe(EVENTS);
+  expect(rowsTo.get("eventstore-lite verifier")).toBeGreaterThanOrEqual(EVENTS);
+  expect(rowsTo.get("eventstore-lite reader")).toBeLessThan(10);
+});
+
+test("an altered event is found there too, with its position", async () => {
+  const sql = postgres(url, { max: 1, onnotice: () => {} });
+  await sql.unsafe(`ALTER TABLE eventstore.events DISABLE TRIGGER events_are_append_only;
+    CREATE TABLE before AS SELECT * FROM eventstore.events WHERE position = 5555;
+    UPDATE eventstore.events SET data = '{}' WHERE position = 5555`);
+  const reason = "the hash does not follow from the event and its predecessor";
+  const found = await store.verify({ from: 2 });
+  await sql.unsafe(`UPDATE eventstore.events e SET data = before.data FROM before WHERE e.position = 5555`);
+  await sql.end();
+  expect(found).toMatchObject({ ok: false, checked: 5_553, fault: { position: 5_555, reason } });
+  expect(await store.verify()).toMatchObject({ ok: true });
+});
+
+test("it ends as unavailable when the server goes away meanwhile", async () => {
+  let rows = 0;
+  proxy.decide(({ from, type, application }) => {
+    if (application !== "eventstore-lite verifier" || from !== "server" || type !== "D") return "pass";
+    return (rows += 1) > 2_000 ? "cut" : "pass";
+  });
+  expect(await refusalOf(store.verify())).toBeInstanceOf(StoreUnavailable);
+  proxy.decide(() => "pass");
+  expect(await store.verify()).toMatchObject({ ok: true });
+});
+
+test("a store that is closed meanwhile does not wait for it", async () => {
+  const asked = Promise.withResolvers<void>();
+  const closed = await openPostgresStore({ url: proxy.url });
+  proxy.decide(({ type, application }) => {
+    if (application !== "eventstore-lite verifier" || type !== "D") return "pass";
+    asked.resolve();
+    return "lose";
+  });
+  const refused = refusalOf(closed.verify());
+  await asked.promise;
+  await closed[Symbol.asyncDispose]();
+  expect(await refused).toBeInstanceOf(StoreClosed);
+  proxy.decide(() => "pass");
+});
