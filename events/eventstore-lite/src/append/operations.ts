@@ -1,6 +1,18 @@
-import type { Awaitable } from "../awaitable.ts";
-import type { Leases, Snapshots } from "../store.ts";
+import { andThen, type Awaitable } from "../awaitable.ts";
+import type { Limits } from "../limits.ts";
+import type { Codec, EventStore, Leases, NewEvent, Snapshots } from "../store.ts";
+import { prepareAppend } from "./prepare.ts";
 import type { Queue } from "./queue.ts";
+
+/** Not async: a refusal by the checks and one by the queue are both rejections, and one promise is enough. */
+export function createAppend<E extends NewEvent>(
+  queue: Queue,
+  codec: Codec<E>,
+  limits: Limits,
+): EventStore<E>["append"] {
+  return (stream, events, options = {}) =>
+    attempt(() => andThen(prepareAppend(stream, events, options, codec, limits), queue.append));
+}
 
 /** What changes snapshots and leases goes through the queue, in order with appends. */
 export function createSnapshotWriter(queue: Queue): Pick<Snapshots, "save" | "remove"> {

@@ -1,7 +1,5 @@
 import { resolve } from "node:path";
-import { andThen } from "../awaitable.ts";
-import { attempt, createLeaseWriter, createSnapshotWriter } from "../append/operations.ts";
-import { prepareAppend } from "../append/prepare.ts";
+import { createAppend, createLeaseWriter, createSnapshotWriter } from "../append/operations.ts";
 import { createQueue } from "../append/queue.ts";
 import { startThread } from "../append/start-thread.ts";
 import { createDecode, createDecodeFolded, createRecall, identityCodec } from "../codec.ts";
@@ -24,7 +22,7 @@ import {
 import { readBatches, readFolded, readOnceBack } from "./read.ts";
 import { openReader, type Reader } from "./reader.ts";
 import { prepareSchema } from "./schema.ts";
-import { verify } from "./verify.ts";
+import { createVerifier } from "./verify.ts";
 import { watchHead } from "./watch.ts";
 
 export interface PostgresStoreOptions<E extends NewEvent> {
@@ -60,12 +58,12 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
 ): Promise<EventStore<E>> {
   const { url, schema = SCHEMA, clock, codec = identityCodec<E>() } = options;
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
+  const place = { url, schema };
 
   await using opening = new AsyncDisposableStack();
   const { storeId, epochs } = await prepareSchema(url, schema);
   const threadOptions: AppendThreadOptions = {
-    url,
-    schema,
+    ...place,
     storeId,
     usesServerClock: clock === undefined,
     eventBytesMax: limits.eventBytes,
@@ -79,6 +77,7 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
   });
   opening.defer(() => thread.terminate());
   const reader = openReader(url, schema);
+  const verifier = createVerifier(place, reader);
   const decode = createDecode(codec);
   const live = createLive({
     recall: createRecall(codec),
@@ -98,21 +97,22 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
   });
   opening.defer(() => reader.close());
   opening.defer(() => queue.close());
+  opening.defer(() => verifier.close());
   opening.defer(() => live.close());
   const resources = opening.move();
 
   return {
     ...createCursors(storeId, epochs, () => lastPosition(reader)),
     failed: queue.failed,
-    append: (stream, events, appendOptions = {}) =>
-      attempt(() => andThen(prepareAppend(stream, events, appendOptions, codec, limits), queue.append)),
+    append: createAppend(queue, codec, limits),
     ...createReading(reader, codec),
     subscribe: (query) => oneByOne(live.subscribe(query), query.signal),
     subscribeBatches: (query) => live.subscribe(query),
+    verify: verifier.verify,
     backup: (file, backupOptions) =>
       backupTo(
         new URL("./copy-thread.ts", import.meta.url),
-        { url, schema, storeId, epochs },
+        { ...place, storeId, epochs },
         resolve(file),
         backupOptions,
       ),
@@ -129,7 +129,7 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
 function createReading<E extends NewEvent>(
   reader: Reader,
   codec: Codec<E>,
-): Pick<EventStore<E>, "read" | "readStored" | "readFolded" | "head" | "streamHead" | "hashAt" | "verify"> {
+): Pick<EventStore<E>, "read" | "readStored" | "readFolded" | "head" | "streamHead" | "hashAt"> {
   const decode = createDecode(codec);
   const decodeStored = createDecode(identityCodec());
   const decodeFolded = createDecodeFolded(codec, (type: string) => type);
@@ -140,6 +140,5 @@ function createReading<E extends NewEvent>(
     head: () => readHead(reader),
     streamHead: (stream) => readStreamHead(reader, stream),
     hashAt: (position) => readHashAt(reader, position),
-    verify: (options) => verify(reader, options),
   };
 }

@@ -17,8 +17,9 @@ export interface Reader {
 /** Long reads, and short ones beside them. */
 const CONNECTIONS = 2;
 
-export function openReader(url: string, schema: string): Reader {
-  const database = openDatabase({ url, connections: CONNECTIONS, name: "eventstore-lite reader", readOnly: true });
+/** `role` is what the server's administrator sees of its connections. */
+export function openReader(url: string, schema: string, role = "reader"): Reader {
+  const database = openDatabase({ url, connections: CONNECTIONS, name: `eventstore-lite ${role}`, readOnly: true });
   const qualified = quoted(schema);
   const all: Reader["all"] = async (query, ...parameters) => {
     const text = query.replaceAll("log.", () => `${qualified}.`);

@@ -1,69 +1,55 @@
-import { createLink, GENESIS_HASH } from "../chain.ts";
+import { StoreClosed, StoreOverloaded, StoreUnavailable } from "../errors.ts";
 import type { EventStore, Verification } from "../store.ts";
-import { readHashAt, readHead } from "./heads.ts";
+import { runTask, TaskFailed } from "../thread-task.ts";
+import { checkRange, type Fault, type Range } from "./check.ts";
+import type { CheckOrder } from "./check-thread.ts";
+import { readHead } from "./heads.ts";
 import type { Reader } from "./reader.ts";
 
-/** Events that one query answers: about a millisecond during which the thread does nothing else. */
-const CHUNK_EVENTS = 512;
+/** So few events are checked before a thread had started and connected. */
+const EVENTS_HERE_MAX = 4_096;
 
-/** {@link canonicalText} as SQL over events e. `concat_ws` leaves out NULLs, which the table refuses. */
-const CANONICAL = `concat_ws(E'\\n', e.position, e.stream, e.version, e.id, e.type, e.time, e.data, e.meta)`;
+/** Where a log is. */
+type Place = Pick<CheckOrder, "url" | "schema">;
 
-const SELECT_LINKS = `
-  SELECT e.position, e.version, e.time, e.hash, ${CANONICAL} AS canonical,
-    (SELECT b.position FROM log.events b WHERE b.stream = e.stream AND b.version = e.version - 1) AS before
-  FROM log.events e WHERE e.position BETWEEN $1 AND $2 ORDER BY e.position`;
-
-interface LinkRow {
-  readonly position: number;
-  readonly version: number;
-  readonly time: number;
-  readonly hash: Uint8Array;
-  readonly canonical: string;
-  /** Position of the event before in the stream. */
-  readonly before: number | null;
+export interface Verifier {
+  readonly verify: EventStore["verify"];
+  /** What is being verified is refused with {@link StoreClosed}. */
+  close(): void;
 }
 
-type Check = (position: number, row: LinkRow | undefined) => string | undefined;
+/** Verifies a log as far as it goes now, in one thread of its own: a service beside it goes on answering. */
+export function createVerifier(place: Place, reader: Reader): Verifier {
+  const closing = new AbortController();
 
-/**
- * Recomputes the chain in chunks, and checks that positions and versions have no gaps and times never fall. The indexes
- * are left to the server, whose `amcheck` knows them.
- */
-export async function verify(
-  reader: Reader,
-  { from = 1, to = Infinity, onProgress }: Parameters<EventStore["verify"]>[0] = {},
-): Promise<Verification> {
-  const head = await readHead(reader);
-  const first = Math.max(1, from);
-  const last = Math.min(to, head.position);
-  const check = createCheck((await readHashAt(reader, first - 1)) ?? "");
-  for (let low = first; low <= last; low += CHUNK_EVENTS) {
-    const high = Math.min(last, low + CHUNK_EVENTS - 1);
-    const rows = await reader.all<LinkRow>(SELECT_LINKS, low, high);
-    for (let position = low; position <= high; position += 1) {
-      const reason = check(position, rows[position - low]);
-      if (reason !== undefined) return { ok: false, checked: position - first, head, fault: { position, reason } };
-    }
-    onProgress?.(high - first + 1);
+  function check(range: Range, onProgress?: (checked: number) => void): Promise<Fault | undefined> {
+    if (range.last - range.first < EVENTS_HERE_MAX) return checkRange(reader, range, onProgress);
+    return checkInThread({ ...place, ...range }, closing.signal, onProgress);
   }
-  return { ok: true, checked: Math.max(0, last - first + 1), head };
+
+  return {
+    async verify({ from = 1, to = Infinity, onProgress } = {}): Promise<Verification> {
+      const head = await readHead(reader);
+      const range = { first: Math.max(1, from), last: Math.min(to, head.position) };
+      const fault = await check(range, onProgress);
+      if (fault !== undefined) return { ok: false, checked: fault.position - range.first, head, fault };
+      return { ok: true, checked: Math.max(0, range.last - range.first + 1), head };
+    },
+    close: () => closing.abort(new StoreClosed()),
+  };
 }
 
-function createCheck(before: string): Check {
-  const link = createLink();
-  let previous: Uint8Array = before === "" ? GENESIS_HASH : Buffer.from(before, "hex");
-  let previousTime = 0;
-
-  return (expected, row) => {
-    if (row?.position !== expected) return "the event is missing";
-    const { position, version, time, hash, canonical, before } = row;
-    previous = link(previous, canonical);
-    if (!Buffer.from(previous).equals(hash)) return "the hash does not follow from the event and its predecessor";
-    if (time < previousTime) return "the time is before that of its predecessor";
-    const isNext = version === 1 ? before === null : before !== null && before < position;
-    if (!isNext) return "the version does not follow on the one before it in its stream";
-    previousTime = time;
-    return undefined;
-  };
+async function checkInThread(
+  order: CheckOrder,
+  signal: AbortSignal,
+  onProgress: (checked: number) => void = () => {},
+): Promise<Fault | undefined> {
+  try {
+    return await runTask(new URL("./check-thread.ts", import.meta.url), order, { onProgress, signal });
+  } catch (error) {
+    const code = error instanceof TaskFailed ? error.code : undefined;
+    if (code === "unavailable") throw new StoreUnavailable(error);
+    if (code === "overloaded") throw new StoreOverloaded();
+    throw error;
+  }
 }

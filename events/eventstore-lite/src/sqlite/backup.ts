@@ -1,16 +1,14 @@
 import { statSync } from "node:fs";
-import { parentPort, Worker, workerData } from "node:worker_threads";
 import type { Awaitable } from "../awaitable.ts";
 import { BackupFailed } from "../errors.ts";
 import type { Backup } from "../store.ts";
+import { answerTask, runTask, TaskFailed } from "../thread-task.ts";
 import { checkCopy } from "./check-copy.ts";
 import { createDatabaseFile, refuseExisting } from "./new-file.ts";
 
 export interface BackupOptions {
   readonly onProgress?: (checked: number) => void;
 }
-
-type BackupMessage = { readonly checked: number } | { readonly failed: string } | Backup;
 
 /**
  * Writes a consistent copy of a log to `file`, which must not exist; `module` is the thread that does so, with
@@ -21,40 +19,22 @@ export function backupTo(module: URL, source: object, file: string, options: Bac
   return createDatabaseFile(
     file,
     () => refuseExisting(file),
-    (target) => copyInThread(module, { ...source, target }, options),
+    async (target) => {
+      try {
+        return await runTask<Backup>(module, { ...source, target }, options);
+      } catch (error) {
+        if (error instanceof TaskFailed) throw new BackupFailed(`the backup failed: ${error.message}`);
+        throw error;
+      }
+    },
   );
 }
 
-/** In a thread of its own: copying a large log takes minutes, and neither requests nor appends wait for it. */
-async function copyInThread(module: URL, order: object, { onProgress }: BackupOptions): Promise<Backup> {
-  const worker = new Worker(module, { workerData: order });
-  try {
-    return await new Promise<Backup>((resolve, reject) => {
-      worker.on("message", (message: BackupMessage) => {
-        if ("checked" in message) onProgress?.(message.checked);
-        else if ("failed" in message) reject(new BackupFailed(`the backup failed: ${message.failed}`));
-        else resolve(message);
-      });
-      worker.once("error", reject);
-      worker.once("exit", (code) => reject(new BackupFailed(`the backup's thread ended with code ${code}`)));
-    });
-  } finally {
-    await worker.terminate();
-  }
-}
-
 /** In the thread: makes the copy, and answers once it is found whole. */
-export async function answerBackup(copy: (order: never) => Awaitable<void>): Promise<void> {
-  const order = workerData as { readonly target: string };
-  const post = (message: BackupMessage): void => {
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin
-    parentPort?.postMessage(message);
-  };
-  try {
+export function answerBackup(copy: (order: never) => Awaitable<void>): Promise<void> {
+  return answerTask(async (order: { readonly target: string }, onProgress): Promise<Backup> => {
     await copy(order as never);
-    const head = await checkCopy(order.target, (checked) => post({ checked }));
-    post({ head, bytes: statSync(order.target).size });
-  } catch (error) {
-    post({ failed: error instanceof Error ? error.message : String(error) });
-  }
+    const head = await checkCopy(order.target, onProgress);
+    return { head, bytes: statSync(order.target).size };
+  });
 }

@@ -1,7 +1,5 @@
 import { resolve } from "node:path";
-import { andThen } from "../awaitable.ts";
-import { attempt, createLeaseWriter, createSnapshotWriter } from "../append/operations.ts";
-import { prepareAppend } from "../append/prepare.ts";
+import { attempt, createAppend, createLeaseWriter, createSnapshotWriter } from "../append/operations.ts";
 import { createQueue } from "../append/queue.ts";
 import { startThread } from "../append/start-thread.ts";
 import { createDecode, createDecodeFolded, createRecall, identityCodec } from "../codec.ts";
@@ -110,9 +108,7 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
   return {
     ...createCursors(thread.storeId, readEpochs(reader), () => lastPosition(reader)),
     failed: queue.failed,
-    // Not async: a refusal by the checks and one by the queue are both rejections, and one promise is enough.
-    append: (stream, events, appendOptions = {}) =>
-      attempt(() => andThen(prepareAppend(stream, events, appendOptions, codec, limits), queue.append)),
+    append: createAppend(queue, codec, limits),
     ...createReading(reader, codec),
     subscribe: (query) => oneByOne(live.subscribe(query), query.signal),
     subscribeBatches: (query) => live.subscribe(query),
