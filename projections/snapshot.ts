@@ -4,35 +4,97 @@ const MAP = "$map";
 /** Marks a Map in whose values there are no others: they need not be walked through again. */
 const PLAIN_MAP = "$plain_map";
 
+/** Marks a Map whose entries follow on lines of their own, and says on how many. */
+const LINES = "$lines";
+
+/** Entries of a Map on one line: less than a millisecond's work. */
+const LINE_ENTRIES = 256;
+
 /** A state as text: JSON, with Maps as lists of entries in their own order. Equal states give equal texts. */
 export function encodeState(state: unknown): string {
-  return JSON.stringify(withoutMaps(state));
+  return [...encodePieces(state)].join("");
 }
 
 /** The reverse of {@link encodeState}. */
 export function decodeState(text: string): unknown {
-  return withMaps(JSON.parse(text));
+  const decoder = createStateDecoder();
+  for (const line of text.split("\n")) decoder.add(line);
+  return decoder.state();
 }
+
+/**
+ * The text of {@link encodeState} piece by piece, for whoever does something else in between; the state must not change
+ * until the last. The first line has all but the entries of large Maps, which follow Map by Map.
+ */
+export function* encodePieces(state: unknown): Generator<string, void, void> {
+  const large: ReadonlyMap<unknown, unknown>[] = [];
+  yield JSON.stringify(withoutMaps(state, large));
+  for (const map of large) for (const line of linesOf(map)) yield `\n${line}`;
+}
+
+function* linesOf(map: ReadonlyMap<unknown, unknown>): Generator<string, void, void> {
+  let entries: (readonly [unknown, unknown])[] = [];
+  for (const entry of map) {
+    entries.push(entry);
+    if (entries.length < LINE_ENTRIES) continue;
+    yield JSON.stringify(entriesWithoutMaps(entries));
+    entries = [];
+  }
+  if (entries.length > 0) yield JSON.stringify(entriesWithoutMaps(entries));
+}
+
+/** Takes the lines of a state in their order. */
+export interface StateDecoder {
+  add(line: string): void;
+  /** Once all are there. */
+  state(): unknown;
+}
+
+export function createStateDecoder(): StateDecoder {
+  const large: LargeMap[] = [];
+  let first: { readonly state: unknown } | undefined;
+  return {
+    add(line) {
+      const parsed: unknown = JSON.parse(line);
+      if (first === undefined) {
+        first = { state: withMaps(parsed, large) };
+        return;
+      }
+      const [next] = large;
+      const entries = entriesOf(parsed as Record<string, unknown>);
+      if (next === undefined || entries === undefined) throw new Error("a state has fewer lines");
+      for (const [key, value] of entries) next.map.set(key, value);
+      if (--next.lines === 0) large.shift();
+    },
+    state() {
+      if (first === undefined || large.length > 0) throw new Error("a state has more lines");
+      return first.state;
+    },
+  };
+}
+
+/** A Map whose entries are still to come, on so many lines. */
+interface LargeMap {
+  readonly map: Map<unknown, unknown>;
+  lines: number;
+}
+
+type Entries = Iterable<readonly [unknown, unknown]>;
 
 // Walks of our own: a replacer or reviver is called for every value, and takes several times as long.
 
-/** Copies only what holds a Map. */
-function withoutMaps(value: unknown): unknown {
+/** Copies only what holds a Map. Those that are large are left out and added to `large`, where there is such a list. */
+function withoutMaps(value: unknown, large?: ReadonlyMap<unknown, unknown>[]): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (value instanceof Map) {
-    const entries: unknown[] = [];
-    let isPlain = true;
-    for (const [key, inner] of value) {
-      const plain = withoutMaps(inner);
-      isPlain &&= plain === inner;
-      entries.push([key, plain]);
-    }
-    return { [isPlain ? PLAIN_MAP : MAP]: entries };
+    if (large === undefined || value.size <= LINE_ENTRIES) return entriesWithoutMaps(value, large);
+    large.push(value);
+    return { [LINES]: Math.ceil(value.size / LINE_ENTRIES) };
   }
   const members = value as Record<string, unknown>;
   let copy: Record<string, unknown> | undefined;
   for (const key of Object.keys(members)) {
-    const plain = withoutMaps(members[key]);
+    const plain = withoutMaps(members[key], large);
     if (plain === members[key]) continue;
     copy ??= (Array.isArray(value) ? [...value] : { ...members }) as Record<string, unknown>;
     copy[key] = plain;
@@ -40,20 +102,44 @@ function withoutMaps(value: unknown): unknown {
   return copy ?? value;
 }
 
-/** Puts the Maps back into what was just parsed. */
-function withMaps(value: unknown): unknown {
+function entriesWithoutMaps(map: Entries, large?: ReadonlyMap<unknown, unknown>[]): unknown {
+  const entries: unknown[] = [];
+  let isPlain = true;
+  for (const [key, inner] of map) {
+    const plain = withoutMaps(inner, large);
+    isPlain &&= plain === inner;
+    entries.push([key, plain]);
+  }
+  return { [isPlain ? PLAIN_MAP : MAP]: entries };
+}
+
+/** Puts the Maps back into what was just parsed; those whose entries follow are added to `large`. */
+function withMaps(value: unknown, large: LargeMap[] = []): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) {
-    for (const [index, inner] of value.entries()) value[index] = withMaps(inner);
+    for (const [index, inner] of value.entries()) value[index] = withMaps(inner, large);
     return value;
   }
   const members = value as Record<string, unknown>;
-  const plain = members[PLAIN_MAP];
-  if (Array.isArray(plain)) return new Map(plain as [unknown, unknown][]);
+  const lines = members[LINES];
+  if (typeof lines === "number") {
+    const map = new Map<unknown, unknown>();
+    large.push({ map, lines });
+    return map;
+  }
+  const entries = entriesOf(members, large);
+  if (entries !== undefined) return new Map(entries);
   for (const key of Object.keys(members)) {
     const inner = members[key];
-    if (typeof inner === "object" && inner !== null) members[key] = withMaps(inner);
+    if (typeof inner === "object" && inner !== null) members[key] = withMaps(inner, large);
   }
+  return members;
+}
+
+/** Undefined: it is no Map. */
+function entriesOf(members: Record<string, unknown>, large?: LargeMap[]): [unknown, unknown][] | undefined {
+  const plain = members[PLAIN_MAP];
+  if (Array.isArray(plain)) return plain as [unknown, unknown][];
   const entries = members[MAP];
-  return Array.isArray(entries) ? new Map(entries as [unknown, unknown][]) : value;
+  return Array.isArray(entries) ? (withMaps(entries, large) as [unknown, unknown][]) : undefined;
 }

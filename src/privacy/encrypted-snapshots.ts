@@ -1,4 +1,3 @@
-import { constants, deflateRawSync, inflateRawSync } from "node:zlib";
 import type { EventStore, Snapshots } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { PERSONAL_PROJECTIONS } from "../../projections/all.ts";
@@ -24,13 +23,12 @@ export function encryptSnapshots(store: EventStore<Event>, keyring: Keyring): Sn
       const snapshot = await snapshots.load(name);
       if (snapshot === undefined || snapshot.state === "" || !isPersonal(name)) return snapshot;
       if (await isOutdated(store, name, snapshot.position)) return undefined;
-      const packed = await keyring.openState(contextOf(name), snapshot.state);
-      const state = packed === undefined ? undefined : unpack(packed);
+      const state = await keyring.openState(contextOf(name), snapshot.state);
       return state === undefined ? undefined : { ...snapshot, state };
     },
     async save(name, snapshot, alsoAs) {
       const isEncrypted = isPersonal(name) && snapshot.state !== "";
-      const state = isEncrypted ? await keyring.encryptState(contextOf(name), pack(snapshot.state)) : snapshot.state;
+      const state = isEncrypted ? await keyring.encryptState(contextOf(name), snapshot.state) : snapshot.state;
       await snapshots.save(name, { ...snapshot, state }, alsoAs);
     },
     list: snapshots.list,
@@ -46,18 +44,4 @@ function isPersonal(name: string): boolean {
 /** What a ciphertext is bound to. One of the past has the bytes of the newest that it once was. */
 function contextOf(name: string): string {
   return pastOf(name)?.projection ?? name;
-}
-
-/** A list of people is a tenth of its size then, and costs less to encrypt and to write to the disk. */
-function pack(state: string): string {
-  return deflateRawSync(state, { level: constants.Z_BEST_SPEED }).toString("base64");
-}
-
-/** Undefined: it was packed otherwise. */
-function unpack(packed: string): string | undefined {
-  try {
-    return inflateRawSync(Buffer.from(packed, "base64")).toString();
-  } catch {
-    return undefined;
-  }
 }

@@ -1,14 +1,13 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { EventStore, SnapshotEntry } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { projectionOf, type ProjectionName, type States } from "../../projections/all.ts";
-import { decodeState, encodeState } from "../../projections/snapshot.ts";
 import { createStates, type FoldedStates } from "../../projections/states.ts";
 import { catchUp, type Positions } from "./catch-up.ts";
 import { isReadAlongLog } from "./fold.ts";
 import type { Moment, Place } from "./moment.ts";
 import { isCurrent, isDue, listPast, PAST_EVERY_POSITIONS, pastName, strideAt, thinPast, voidedUpTo } from "./past.ts";
 import { loadFitting } from "./snapshots.ts";
+import { packState, unpackState } from "./stored-states.ts";
 
 export interface FoldToOptions extends Moment {
   /** Told now and then which position is folded. */
@@ -46,8 +45,6 @@ export async function foldTo<Name extends ProjectionName>(
     const nearest = await loadNearest(store, name, position, voided.get(name) ?? 0);
     if (nearest !== undefined) from.set(name, nearest.state);
     positions.set(name, nearest?.position ?? 0);
-    // Decoding a list of people takes some tens of milliseconds; whoever waits for an answer has a turn between two.
-    await nextTurn();
   }
   const states = createStates(names, from);
   const passing = { store, states, positions, to: position, every: pastEvery };
@@ -88,7 +85,7 @@ async function loadIfUnchanged(
 ): Promise<Nearest | undefined> {
   const snapshot = await loadFitting(store, stored);
   if (snapshot?.version !== projectionOf(name).version || snapshot.position !== position) return undefined;
-  return { position, state: decodeState(snapshot.state) };
+  return { position, state: await unpackState(snapshot.state) };
 }
 
 interface Passing<Name extends ProjectionName> {
@@ -117,7 +114,7 @@ async function keepPassed<Name extends ProjectionName>(
       if (states.foldedBy(name) === (folded.get(name) ?? 0) && !isReadAlongLog(name)) continue;
       last.set(name, position);
       folded.set(name, states.foldedBy(name));
-      const snapshot = { version: projectionOf(name).version, position, state: encodeState(states.get(name)) };
+      const snapshot = { version: projectionOf(name).version, position, state: await packState(states.get(name)) };
       await store.snapshots.save(pastName({ projection: name, position, since }), snapshot).catch(() => {});
     }
   };

@@ -1,10 +1,10 @@
 import type { EventStore } from "eventstore-lite";
-import type { Event } from "../../events/catalog.ts";
+import type { Event, EventType } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../projections/all.ts";
-import { encodeState } from "../../projections/snapshot.ts";
 import type { FoldedStates } from "../../projections/states.ts";
 import type { Positions } from "./catch-up.ts";
 import { isDue, pastName, thinPast } from "./past.ts";
+import { packState } from "./stored-states.ts";
 
 /** Positions between two snapshots of one projection: bounds what a start has to fold again to some tens of ms. */
 const SNAPSHOT_EVERY_POSITIONS = 20_000;
@@ -22,11 +22,10 @@ const UNCHANGED_EVERY_POSITIONS = 10 * SNAPSHOT_EVERY_POSITIONS;
 export interface Keeper {
   /** Position at which `turn` is to be called next. */
   readonly dueAt: number;
-  /**
-   * Saves one projection, if it is its time and `isSaving`. All stand at `position`. Encodes at once, writes in the
-   * background.
-   */
+  /** Saves one projection in the background, if it is its time and `isSaving`. All stand at `position`. */
   turn(position: number, isSaving: boolean): void;
+  /** To be awaited before an event of this type is folded, which would change a state that is being encoded. */
+  encoding(type: EventType): Promise<void> | undefined;
   /** Saves every projection that came a long way since its last snapshot. */
   saveLong(positions: Positions): Promise<void>;
   /** Saves these at once; they stand at `position`. */
@@ -44,30 +43,50 @@ export interface PastKept {
   readonly every: number;
 }
 
-/** `positions`: where the snapshots are that the states were made from. */
-export function createKeeper(
-  store: EventStore<Event>,
-  states: FoldedStates,
-  positions: Positions,
-  { last: lastPast, every }: PastKept,
-): Keeper {
+/** After these the states are other ones, and what is made of the former is void. */
+const REPLACING: readonly EventType[] = ["PersonForgotten", "ProjectionRebuilt"];
+
+export interface KeeperOptions {
+  readonly store: EventStore<Event>;
+  readonly states: FoldedStates;
+  /** Where the snapshots are that the states were made from. */
+  readonly positions: Positions;
+  readonly past: PastKept;
+  /** How long a state is encoded at a time. */
+  readonly turnMs: number | undefined;
+}
+
+export function createKeeper({ store, states, positions, past, turnMs }: KeeperOptions): Keeper {
+  const { last: lastPast, every } = past;
   const saved = new Map([...positions].map(([name, position]) => [name, { position, folded: 0 }]));
   const savedOf = (name: ProjectionName) => saved.get(name) ?? { position: 0, folded: 0 };
   let dueAt = Math.min(...positions.values()) + TURN_POSITIONS;
   let next = 0;
   const writing = new Map<ProjectionName, Promise<void>>();
+  let encoding: { readonly types: ReadonlySet<EventType>; readonly encoded: Promise<void> } | undefined;
+
+  const write = async (name: ProjectionName, position: number, onEncoded: () => void): Promise<void> => {
+    saved.set(name, { position, folded: states.foldedBy(name) });
+    const state = await packState(states.get(name), { turnMs, onEncoded });
+    const snapshot = { version: projectionOf(name).version, position, state };
+    if (!isDue(position, lastPast.get(name) ?? 0, every)) return store.snapshots.save(name, snapshot);
+    lastPast.set(name, position);
+    await store.snapshots.save(name, snapshot, pastName({ projection: name, position, since: position }));
+    await thinPast(store, name, every);
+  };
 
   const save = (name: ProjectionName, position: number): Promise<void> => {
-    saved.set(name, { position, folded: states.foldedBy(name) });
-    const { version } = projectionOf(name);
-    const snapshot = { version, position, state: encodeState(states.get(name)) };
-    if (!isDue(position, lastPast.get(name) ?? 0, every)) return store.snapshots.save(name, snapshot).catch(() => {});
-    lastPast.set(name, position);
-    const past = pastName({ projection: name, position, since: position });
-    return store.snapshots
-      .save(name, snapshot, past)
-      .then(() => thinPast(store, name, every))
-      .catch(() => {});
+    const { promise: encoded, resolve } = Promise.withResolvers<void>();
+    const mine = { types: new Set([...projectionOf(name).types, ...REPLACING]), encoded };
+    encoding = mine;
+    const onEncoded = (): void => {
+      // It is written after that, while another one may be encoded already.
+      if (encoding === mine) encoding = undefined;
+      resolve();
+    };
+    return write(name, position, onEncoded)
+      .catch(() => {})
+      .finally(onEncoded);
   };
 
   return {
@@ -76,7 +95,7 @@ export function createKeeper(
     },
     turn(position, isSaving) {
       dueAt = position + TURN_POSITIONS;
-      if (!isSaving) return;
+      if (!isSaving || encoding !== undefined) return;
       const name = PROJECTION_NAMES[next];
       next = (next + 1) % PROJECTION_NAMES.length;
       // A slow disk is not given a second one to write.
@@ -88,6 +107,7 @@ export function createKeeper(
         save(name, position).finally(() => writing.delete(name)),
       );
     },
+    encoding: (type) => (encoding?.types.has(type) === true ? encoding.encoded : undefined),
     async saveLong(reached) {
       for (const [name, position] of reached) {
         if (position - savedOf(name).position >= SNAPSHOT_EVERY_POSITIONS) await save(name, position);

@@ -45,6 +45,8 @@ export interface ProjectorOptions {
   readonly saves?: () => boolean;
   /** Positions between two snapshots of the past while a log is short; default 20,000. */
   readonly pastEvery?: number;
+  /** How long a snapshot is encoded until others have their turn; default 2. */
+  readonly turnMs?: number;
 }
 
 /**
@@ -154,6 +156,8 @@ interface Folding extends Pick<Restored, "states" | "keeper"> {
 async function foldBatch(folding: Folding, batch: readonly Recorded[]): Promise<void> {
   const { store, logger, erase, states, keeper, fold } = folding;
   for (const event of batch) {
+    const encoding = keeper.encoding(event.type);
+    if (encoding !== undefined) await encoding;
     if (event.type === "ProjectionRebuilt") {
       await takeOver(store, states, event, logger);
       keeper.voidPast(PROJECTION_NAMES.filter((name) => name === event.data.projection));

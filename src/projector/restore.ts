@@ -1,13 +1,13 @@
 import { SnapshotAhead, type EventStore, type Snapshot } from "eventstore-lite";
 import type { Event, Recorded } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../projections/all.ts";
-import { decodeState } from "../../projections/snapshot.ts";
 import { createStates, type FoldedStates } from "../../projections/states.ts";
 import { catchUp, type Positions } from "./catch-up.ts";
 import { applyForgotten, type Erase } from "./apply-erasures.ts";
 import { createKeeper, type Keeper } from "./keeper.ts";
 import { listPast, PAST_EVERY_POSITIONS } from "./past.ts";
 import { loadRebuilt } from "./snapshots.ts";
+import { unpackState } from "./stored-states.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
 /**
@@ -32,19 +32,21 @@ export interface RestoreOptions {
   readonly names?: readonly ProjectionName[];
   /** Positions between two snapshots of the past while a log is short. */
   readonly pastEvery?: number | undefined;
+  /** How long a state is encoded at a time. */
+  readonly turnMs?: number | undefined;
 }
 
 /** Loads the snapshots and folds what came after each. Throws a ServiceError (damaged). */
 export async function restore(
   store: EventStore<Event>,
-  { erase, names = PROJECTION_NAMES, pastEvery = PAST_EVERY_POSITIONS }: RestoreOptions = {},
+  { erase, names = PROJECTION_NAMES, pastEvery = PAST_EVERY_POSITIONS, turnMs }: RestoreOptions = {},
 ): Promise<Restored> {
   const from = new Map<ProjectionName, unknown>();
   const positions: Positions = new Map(names.map((name) => [name, 0]));
   for (const name of names) {
     const snapshot = await loadSnapshot(store, name);
     if (snapshot?.version !== projectionOf(name).version) continue;
-    from.set(name, decodeState(snapshot.state));
+    from.set(name, await unpackState(snapshot.state));
     positions.set(name, snapshot.position);
   }
   // Asked for after the snapshots: another process may append and save in between.
@@ -53,7 +55,7 @@ export async function restore(
   await applyForgotten(store, from, positions, { to: head.position, erase });
   const states = createStates(names, from);
   const past = { last: await lastPastOf(store, names), every: pastEvery };
-  const keeper = createKeeper(store, states, positions, past);
+  const keeper = createKeeper({ store, states, positions, past, turnMs });
   const stops = stretches(Math.min(...positions.values()), head.position);
   const onStop = (): Promise<void> => keeper.saveLong(positions);
   await catchUp(store, states, positions, { to: head.position, stops, onStop });

@@ -1,8 +1,8 @@
 import { SnapshotAhead, type EventStore, type Snapshot } from "eventstore-lite";
 import type { Event, Recorded } from "../../events/catalog.ts";
 import { projectionOf, type ProjectionName, PROJECTION_NAMES } from "../../projections/all.ts";
-import { decodeState } from "../../projections/snapshot.ts";
 import { removePast } from "./past.ts";
+import { unpackState } from "./stored-states.ts";
 
 /** The snapshot of that name; undefined when there is none, or when it includes events that the log has lost. */
 export async function loadFitting(store: EventStore<Event>, name: string): Promise<Snapshot | undefined> {
@@ -31,7 +31,7 @@ export async function loadRebuilt(
   const { version } = projectionOf(name);
   const snapshot = await loadFitting(store, rebuiltName(name));
   if (snapshot?.version !== version || snapshot.position >= event.position) return undefined;
-  return { position: snapshot.position, state: decodeState(snapshot.state) };
+  return { position: snapshot.position, state: await unpackState(snapshot.state) };
 }
 
 /** Removes every snapshot of a projection, so that the next start folds the whole log. */

@@ -1,13 +1,15 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { fileURLToPath } from "node:url";
-import type { EventStore, Snapshot } from "eventstore-lite";
+import type { EventStore } from "eventstore-lite";
 import { makeEvent, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
+import { encodeState } from "../../projections/snapshot.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import type { Terminal } from "../../src/commands/command.ts";
 import { replay } from "../../src/commands/replay.ts";
 import type { Rebuilt } from "../../src/commands/replay/rebuild.ts";
+import { unpackState } from "../../src/projector/stored-states.ts";
 import { open, rebuildAll, servedLog, snapshotOf, spoil, truth } from "../projector/rebuilding.ts";
 import { capture } from "../harness/capture.ts";
 
@@ -28,9 +30,12 @@ async function begunAt(store: EventStore<Event>, restart = false): Promise<numbe
 }
 
 async function storedTexts(store: EventStore<Event>): Promise<Record<string, string>> {
-  const snapshots = new Map<string, Snapshot | undefined>();
-  for (const name of PROJECTION_NAMES) snapshots.set(name, await store.snapshots.load(name));
-  return Object.fromEntries([...snapshots].map(([name, snapshot]) => [name, snapshot?.state ?? ""]));
+  const texts: Record<string, string> = {};
+  for (const name of PROJECTION_NAMES) {
+    const snapshot = await store.snapshots.load(name);
+    texts[name] = snapshot === undefined ? "" : encodeState(await unpackState(snapshot.state));
+  }
+  return texts;
 }
 
 function differencesOf(rebuilt: readonly Rebuilt[] | undefined): Record<string, number | null> {

@@ -5,6 +5,7 @@ import type { Recorded } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../projections/all.ts";
 import { decodeState, encodeState } from "../../projections/snapshot.ts";
 import { logFiles } from "../../src/log/log-files.ts";
+import { unpackState } from "../../src/projector/stored-states.ts";
 import { filePlace } from "../../src/service/log-place.ts";
 import { openLogAt } from "../../src/service/open.ts";
 import {
@@ -30,7 +31,9 @@ test("a service's whole history folds to the same bytes, twice from the start an
     expect(encodeState(foldFrom(name, events))).toBe(whole);
     // What the service itself stored when it stopped, having folded it live.
     const stored = snapshots.get(name);
-    expect(stored?.state).toBe(encodeState(foldFrom(name, events.slice(0, stored?.position))));
+    expect(stored && encodeState(await unpackState(stored.state))).toBe(
+      encodeState(foldFrom(name, events.slice(0, stored?.position))),
+    );
     for (let at = 0; at <= events.length; at++) {
       const snapshot = encodeState(foldFrom(name, events.slice(0, at)));
       const resumed = encodeState(foldFrom(name, events.slice(at), decodeState(snapshot)));

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { contacts, findContact } from "../../projections/contacts.ts";
-import { decodeState, encodeState } from "../../projections/snapshot.ts";
+import { decodeState, encodePieces, encodeState } from "../../projections/snapshot.ts";
 import { given } from "../harness/memory/events.ts";
 
 const state = fc.letrec((tie) => ({
@@ -26,6 +26,34 @@ test("a state of JSON values and Maps comes back equal, with its Maps in their o
     }),
     { numRuns: 1_000 },
   );
+});
+
+/** Of which the entries follow on lines of their own, some of them, and some hold Maps themselves. */
+const largeMap = fc.tuple(fc.nat(700), fc.boolean()).map(([size, isDeep]) => {
+  const value = (at: number): unknown => (isDeep && at % 100 === 0 ? new Map([[at, { at }]]) : { at });
+  return new Map(Array.from({ length: size }, (_, at) => [`key ${at}`, value(at)]));
+});
+const largeState = fc.record({ one: largeMap, list: fc.array(largeMap), map: fc.dictionary(fc.string(), largeMap) });
+
+test("a state with large Maps comes back equal, with its Maps in their order", () => {
+  fc.assert(
+    fc.property(largeState, ({ map, ...members }) => {
+      const value = { map: new Map(Object.entries(map)), ...members };
+      const text = encodeState(value);
+      const back = decodeState(text);
+      expect(back).toEqual(value);
+      expect(encodeState(back)).toBe(text);
+      expect([...encodePieces(value)].join("")).toBe(text);
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test("a text that was cut at the end of a line is no state", () => {
+  const lines = encodeState({ people: new Map(Array.from({ length: 600 }, (_, at) => [at, at])) }).split("\n");
+  expect(lines).toHaveLength(4);
+  expect(() => decodeState(lines.slice(0, 3).join("\n"))).toThrow("a state has more lines");
+  expect(() => decodeState([...lines, lines[3]].join("\n"))).toThrow("a state has fewer lines");
 });
 
 test("a column of a recipients file may be called like the mark of a Map", () => {

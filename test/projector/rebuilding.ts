@@ -1,11 +1,12 @@
 import { openSqliteStore, type EventStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, type ProjectionName, type States } from "../../projections/all.ts";
-import { decodeState, encodeState } from "../../projections/snapshot.ts";
+import { encodeState } from "../../projections/snapshot.ts";
 import { rebuild, type RebuildOptions, type Rebuilt } from "../../src/commands/replay/rebuild.ts";
 import { foldLog } from "../harness/fold-log.ts";
 import { createLogger, type Logger } from "../../src/platform/logger.ts";
 import { startProjector } from "../../src/projector/projector.ts";
+import { unpackState } from "../../src/projector/stored-states.ts";
 import { writeMixedLog } from "../bench/mixed-log.ts";
 import { newLogFile } from "../harness/memory/log.ts";
 
@@ -30,7 +31,7 @@ export async function spoil<Name extends ProjectionName>(
 ): Promise<void> {
   const snapshot = await store.snapshots.load(name);
   if (snapshot === undefined) throw new Error(`there is no snapshot of ${name}`);
-  const state = decodeState(snapshot.state) as States[Name];
+  const state = (await unpackState(snapshot.state)) as States[Name];
   change(state);
   await store.snapshots.save(name, { ...snapshot, state: encodeState(state) });
 }

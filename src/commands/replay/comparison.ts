@@ -1,14 +1,14 @@
 import { SnapshotAhead, type EventStore, type Snapshot } from "eventstore-lite";
 import type { Event } from "../../../events/catalog.ts";
 import { projectionOf, type ProjectionName } from "../../../projections/all.ts";
-import { decodeState } from "../../../projections/snapshot.ts";
 import { differences } from "../../projector/differences.ts";
+import { unpackState } from "../../projector/stored-states.ts";
 
 /** Sets a projection that is being rebuilt against its stored snapshot, at the snapshot's own position. */
 export interface Comparison {
   /** Where it compares; undefined when there is nothing to compare with. */
   readonly at: number | undefined;
-  compare(state: unknown): void;
+  compare(state: unknown): Promise<void>;
   /** Null: it did not come to it. */
   found(): readonly string[] | null;
 }
@@ -30,8 +30,8 @@ export async function createComparison(
   }
   return {
     at: stored?.position,
-    compare(state) {
-      if (stored !== undefined) found = differences(decodeState(stored.state), state);
+    async compare(state) {
+      if (stored !== undefined) found = differences(await unpackState(stored.state), state);
     },
     found: () => found,
   };

@@ -1,8 +1,8 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../../events/catalog.ts";
 import { projectionOf, type ProjectionName } from "../../../projections/all.ts";
-import { decodeState, encodeState } from "../../../projections/snapshot.ts";
 import { loadFitting } from "../../projector/snapshots.ts";
+import { packState, unpackState } from "../../projector/stored-states.ts";
 
 /** How far a rebuild of one projection came, kept so that an interrupted one is not in vain. */
 export interface Partial {
@@ -23,7 +23,7 @@ interface Kept extends Omit<Partial, "position"> {
 export async function loadPartial(store: EventStore<Event>, name: ProjectionName): Promise<Partial | undefined> {
   const snapshot = await loadFitting(store, partialName(name));
   if (snapshot?.version !== projectionOf(name).version) return undefined;
-  const { hash, ...kept } = decodeState(snapshot.state) as Kept;
+  const { hash, ...kept } = (await unpackState(snapshot.state)) as Kept;
   const { position } = snapshot;
   return hash === (await store.hashAt(position)) ? { ...kept, position } : undefined;
 }
@@ -33,7 +33,7 @@ export async function savePartial(store: EventStore<Event>, name: ProjectionName
   const { position, ...kept } = partial;
   const hash = position === 0 ? undefined : await store.hashAt(position);
   if (hash === undefined) return;
-  const state = encodeState({ ...kept, hash } satisfies Kept);
+  const state = await packState({ ...kept, hash } satisfies Kept);
   await store.snapshots.save(partialName(name), { version: projectionOf(name).version, position, state });
 }
 

@@ -1,13 +1,13 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../../events/catalog.ts";
 import { projectionOf, type ProjectionName } from "../../../projections/all.ts";
-import { encodeState } from "../../../projections/snapshot.ts";
 import { createStates, type FoldedStates } from "../../../projections/states.ts";
 import { makeId } from "../../platform/clock.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../log/event-log.ts";
 import { catchUp, type Positions } from "../../projector/catch-up.ts";
 import { lastForgotten } from "../../projector/past.ts";
 import { rebuiltName } from "../../projector/snapshots.ts";
+import { packState } from "../../projector/stored-states.ts";
 import { COMMAND_METADATA } from "../log-session.ts";
 import { createComparison, type Comparison } from "./comparison.ts";
 import { dropPartial, loadPartial, savePartial } from "./partial.ts";
@@ -105,19 +105,19 @@ async function advance(work: Work, to: number, options: RebuildOptions): Promise
   const stops = new Set([...work.comparisons.values()].flatMap(({ at }) => at ?? []));
   for (let stop = savedAt + saveEveryPositions; stop < to; stop += saveEveryPositions) stops.add(stop);
   const onStop = async (position: number): Promise<void> => {
-    compareAt(work);
+    await compareAt(work);
     if (position - savedAt < saveEveryPositions) return;
     savedAt = position;
     await keep(work);
   };
-  compareAt(work);
+  await compareAt(work);
   await catchUp(work.store, work.states, work.positions, { to, stops, onStop, onProgress, signal });
 }
 
 /** Compares those that stand where their snapshot was taken. */
-function compareAt({ comparisons, positions, states }: Work): void {
+async function compareAt({ comparisons, positions, states }: Work): Promise<void> {
   for (const [name, comparison] of comparisons) {
-    if (comparison.at === positions.get(name)) comparison.compare(states.get(name));
+    if (comparison.at === positions.get(name)) await comparison.compare(states.get(name));
   }
 }
 
@@ -138,7 +138,7 @@ function reportOf({ states, foldedBefore, comparisons }: Work, projection: Proje
 async function publish({ store, names, states }: Work, rebuilt: readonly Rebuilt[]): Promise<void> {
   for (const { projection, position } of rebuilt) {
     const { version } = projectionOf(projection);
-    const snapshot = { version, position, state: encodeState(states.get(projection)) };
+    const snapshot = { version, position, state: await packState(states.get(projection)) };
     // What is ahead of these would stay: of a log that was restored, or of whoever serves with a wrong state.
     await store.snapshots.remove([rebuiltName(projection), projection]);
     await store.snapshots.save(rebuiltName(projection), snapshot);

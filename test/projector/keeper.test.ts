@@ -1,0 +1,75 @@
+// On the memory harness.
+import { expect, test } from "bun:test";
+import type { EventStore, Snapshot } from "eventstore-lite";
+import type { Event } from "../../events/catalog.ts";
+import type { ProjectionName } from "../../projections/all.ts";
+import { encodeState } from "../../projections/snapshot.ts";
+import { startProjector } from "../../src/projector/projector.ts";
+import { unpackState } from "../../src/projector/stored-states.ts";
+import { writeMixedLog } from "../bench/mixed-log.ts";
+import { newLogFile } from "../harness/memory/log.ts";
+import { open, textsOf, truth } from "./rebuilding.ts";
+
+/** Of which the snapshots are encoded in a dozen pieces. */
+const PEOPLE = 3_000;
+
+const EVENTS = 12_000;
+
+/** Whose turn is the fifth. */
+const CONTACTS_DUE_AT = 5 * 1_429;
+
+/** What a busy service appends, a little at a time. */
+async function* mixedEvents(): AsyncGenerator<{ readonly stream: string; readonly event: Event }> {
+  const file = newLogFile();
+  await writeMixedLog(file, EVENTS, { people: PEOPLE });
+  await using source = await open(file);
+  for await (const { id, type, data, meta, stream } of source.read()) {
+    yield { stream, event: { id, type, data, meta } as Event };
+  }
+}
+
+/** Appends them in small batches, so that the projector is never far behind. Answers the last position. */
+async function appendAll(store: EventStore<Event>): Promise<number> {
+  let appends: Promise<{ readonly last: number }>[] = [];
+  let last = 0;
+  for await (const { stream, event } of mixedEvents()) {
+    appends.push(store.append(stream, [event]));
+    if (appends.length < 64) continue;
+    last = (await Promise.all(appends)).at(-1)?.last ?? last;
+    appends = [];
+  }
+  return (await Promise.all(appends)).at(-1)?.last ?? last;
+}
+
+test("a snapshot that is made while events arrive holds the state of its position", async () => {
+  await using store = await open(newLogFile());
+  const saved: (Snapshot & { readonly name: ProjectionName; readonly passed: number })[] = [];
+  const save: typeof store.snapshots.save = (name, snapshot, alsoAs) => {
+    saved.push({ ...snapshot, name: name as ProjectionName, passed: projector.position - snapshot.position });
+    return store.snapshots.save(name, snapshot, alsoAs);
+  };
+  await using projector = await startProjector({ ...store, snapshots: { ...store.snapshots, save } }, { turnMs: 0 });
+  const last = await appendAll(store);
+  await projector.until(last);
+  expect(textsOf(projector.state)).toEqual(await truth(store));
+  for (const { name, position, state } of saved) {
+    expect(encodeState(await unpackState(state))).toBe((await truth(store, position))[name] ?? "");
+  }
+  // Others were folded in the meantime.
+  expect(saved.some(({ name, passed }) => name === "contacts" && passed > 0)).toBe(true);
+}, 60_000);
+
+test("a service that is killed between two pieces of a snapshot has left nothing of it", async () => {
+  await using store = await open(newLogFile());
+  await using projector = await startProjector(store, { turnMs: 0 });
+  const begun = Promise.withResolvers<void>();
+  projector.listen(({ position }) => {
+    if (position > CONTACTS_DUE_AT) begun.resolve();
+  });
+  const appended = appendAll(store);
+  await begun.promise;
+  expect(await store.snapshots.load("contacts")).toBeUndefined();
+  await using next = await startProjector(store, { saves: () => false });
+  expect(textsOf(next.state)).toEqual(await truth(store, next.position));
+  await appended;
+}, 60_000);

@@ -1,0 +1,42 @@
+// On no harness.
+import { expect, test } from "bun:test";
+import { packState, unpackState } from "../../src/projector/stored-states.ts";
+
+const people = (count: number) => new Map(Array.from({ length: count }, (_, at) => [`née_${at}`, { name: "Zoë" }]));
+
+test("a state is stored compressed, and comes back equal", async () => {
+  const state = { people: people(3_000), taken: 7 };
+  const stored = await packState(state);
+  expect(stored.length).toBeLessThan(20_000);
+  expect(await unpackState(stored)).toEqual(state);
+});
+
+test("others have their turn while it is encoded, and it may change once that is over", async () => {
+  const state = { people: people(3_000) };
+  let turns = 0;
+  let isEncoded = false;
+  const takeTurn = (): void => {
+    if (isEncoded) return;
+    turns++;
+    setImmediate(takeTurn);
+  };
+  takeTurn();
+  const onEncoded = (): void => {
+    isEncoded = true;
+    state.people.clear();
+  };
+  const stored = await packState(state, { turnMs: 0, onEncoded });
+  expect(isEncoded).toBe(true);
+  expect(turns).toBeGreaterThan(10);
+  expect(await unpackState(stored)).toEqual({ people: people(3_000) });
+});
+
+test("a state that an older version stored as plain text is read", async () => {
+  const stored = '{"people":{"$map":[["a",{"left":{"$plain_map":[["b",1]]}}]]},"taken":7}';
+  expect(await unpackState(stored)).toEqual({ people: new Map([["a", { left: new Map([["b", 1]]) }]]), taken: 7 });
+});
+
+test("a text that is damaged is no state", async () => {
+  const stored = await packState({ people: people(3_000) });
+  expect(unpackState(stored.slice(0, stored.length / 2))).rejects.toThrow();
+});
