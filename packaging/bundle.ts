@@ -34,6 +34,10 @@ export async function bundle({ startedAs, ...destination }: Destination): Promis
     define: { STARTED_AS: startedAs },
     // Elysia reads the text of handlers: names stay as they are written.
     minify: false,
+    // What is imported while it runs is read by those alone that want it, and a binary finds everything compiled.
+    splitting: true,
+    bytecode: destination.compile !== undefined,
+    format: "esm",
     metafile: true,
     throw: true,
   });

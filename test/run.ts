@@ -1,11 +1,12 @@
 /**
  * Runs every test, a file to each of some processes at a time, and ends with one line `N passed, N failed` (and
- * `N skipped` where something was). Arguments are handed on to `bun test`. With RUNTIME=deno it runs those tests that
- * start the service as a process, and the service on Deno.
+ * `N skipped` where something was). Arguments are handed on to `bun test`. The service is started as it is shipped, as one
+ * binary that is built for the run; with RUNTIME=bun from source. With RUNTIME=deno only those tests run that start it as
+ * a process, and the service on Deno.
  */
-import { availableParallelism } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
-import { RUNTIME } from "./harness/runtime.ts";
+import { buildBinary } from "./harness/runtime.ts";
 import { useTemporaryFolder } from "./harness/temporary.ts";
 import { runReported, summaryOf } from "./reported.ts";
 import { harnessesOf } from "./structure/harness.ts";
@@ -19,10 +20,11 @@ const TEST_TIMEOUT_MS = 1_200_000;
 const OF_A_PROCESS: ReadonlySet<string> = new Set(["the process harness", "the browser harness"]);
 
 useTemporaryFolder();
+process.env["RUNTIME"] ??= buildBinary(tmpdir());
 // What a file leaves behind in its process is no other file's matter either way, and one load of the code serves many.
 const parallel = [`--parallel=${PROCESSES}`, "--no-isolate", `--timeout=${TEST_TIMEOUT_MS}`];
 const given = process.argv.slice(2);
-const chosen = RUNTIME === "bun" || given.length > 0 ? given : filesOfAProcess();
+const chosen = process.env["RUNTIME"] !== "deno" || given.length > 0 ? given : filesOfAProcess();
 const { ok, ...totals } = await runReported([...parallel, ...chosen]);
 console.log(summaryOf(totals));
 // A crash outside of any test fails the run although no test did.

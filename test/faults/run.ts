@@ -5,10 +5,11 @@
  * all with `--whole`, try each case that they have, and without either the longest try a part, so that the run takes ten
  * minutes at the most on a quiet machine.
  */
-import { readdirSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { buildBinary } from "../harness/runtime.ts";
 import { runReported, summaryOf } from "../reported.ts";
 
 const FOLDERS = ["events/eventstore-lite/faults", "test/faults"];
@@ -41,6 +42,7 @@ const { values, positionals: wanted } = parseArgs({
 if (values.whole || wanted.length > 0) process.env["FAULTS_WHOLE"] = "1";
 // Faults are those of a machine as it is, with a disk that takes its time.
 process.env["TMPDIR"] ??= tmpdir();
+process.env["RUNTIME"] ??= ownBinary();
 const files = FOLDERS.flatMap((folder) => faultTestsIn(folder)).filter(isWanted);
 
 tellWhatIsMissing();
@@ -54,6 +56,12 @@ console.log(`\nWhat was tried, and what was seen:\n${figures.toSorted().join("\n
 for (const file of broken) console.log(`failed: ${file}`);
 console.log(summaryOf(totals));
 process.exit(broken.length > 0 || totals.passed === 0 ? 1 : 0);
+
+function ownBinary(): string {
+  const folder = mkdtempSync(join(tmpdir(), "reachlog-binary-"));
+  process.on("exit", () => rmSync(folder, { recursive: true }));
+  return buildBinary(folder);
+}
 
 async function runSome(): Promise<void> {
   for (let file = left.shift(); file !== undefined; file = left.shift()) {

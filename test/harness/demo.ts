@@ -16,11 +16,18 @@ export interface Demo extends AsyncDisposable {
   shell(line: string, until?: RegExp): Promise<{ code: number | null; out: string; err: string }>;
 }
 
-/** Starts the demo on free ports, with its files in `directory` unless the arguments say otherwise. */
-export async function startDemo(directory: string, args: readonly string[] = ["--keep", directory]): Promise<Demo> {
+/**
+ * Starts the demo on free ports, with its files in `directory` unless the arguments say otherwise; `module`: from source,
+ * where a binary lacks what the arguments want.
+ */
+export async function startDemo(
+  directory: string,
+  args: readonly string[] = ["--keep", directory],
+  of: { readonly module?: string } = {},
+): Promise<Demo> {
   const env = { PATH: process.env["PATH"] ?? "", TMPDIR: directory };
   const options = { cwd: directory, env } as const;
-  const child = Bun.spawn(onRuntime(["demo", "--port", "0", "--sandbox-port", "0", ...args]), {
+  const child = Bun.spawn(onRuntime(["demo", "--port", "0", "--sandbox-port", "0", ...args], of), {
     ...options,
     stdio: ["ignore", "pipe", "inherit"],
   });

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { startDemo } from "../harness/demo.ts";
 import { until } from "../harness/process.ts";
-import { RUNTIME } from "../harness/runtime.ts";
+import { MAIN, RUNTIME } from "../harness/runtime.ts";
 import { temporaryFolder } from "../../src/platform/temporary-folder.ts";
 
 /** A database server and several processes start. */
@@ -38,9 +38,11 @@ test.each([
 ] as const)(
   "instances of a demo serve one log; one that is killed comes back, and %s ends them all",
   async (signal, code) => {
-    if (RUNTIME !== "bun") return expectRefused([]);
+    // A binary has no database server.
+    if (RUNTIME !== "bun") await expectRefused([]);
+    if (RUNTIME === "deno") return;
     using folder = temporaryFolder("reachlog-demo-instances-");
-    await using demo = await startDemo(folder.path, ["--instances", "2"]);
+    await using demo = await startDemo(folder.path, ["--instances", "2"], { module: MAIN });
     const urls = [...demo.printed.matchAll(/http:\/\/127\.0\.0\.1:\d+(?= +\()/g)].map(([url]) => url);
     expect(urls.length).toBe(3);
     const [first = "", second = "", sandbox = ""] = urls;

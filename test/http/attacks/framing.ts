@@ -69,7 +69,7 @@ const LINES = [
   "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n",
   "SSH-2.0-OpenSSH_9.7\r\n",
   // Of these a server may take the one meaning that they have (RFC 9112, sections 2.2 and 3), as `node:http` does.
-  ...(RUNTIME === "bun" ? [`\r\n\r\nPOST ${PATH} HTTP/1.1\r\n`, `POST  ${PATH} HTTP/1.1\r\n`] : []),
+  ...(RUNTIME === "deno" ? [] : [`\r\n\r\nPOST ${PATH} HTTP/1.1\r\n`, `POST  ${PATH} HTTP/1.1\r\n`]),
 ];
 
 export const framing: readonly Attack[] = [
