@@ -52,7 +52,7 @@ export const append64Postgres: Bench = async (options) => {
     const work = raw.slice(0, clients).map((connection) => connection.prepare(makeEvents(events), CALLERS, CALLERS));
     return together(clients * events, work);
   };
-  return rowsOf("append-64 on PostgreSQL", await race(options, ours, limit), [0.5, 0.3]);
+  return rowsOf("append-64 on PostgreSQL", await race(options, ours, limit), [0.7, 0.5]);
 };
 
 const BATCH_EVENTS = 1_000;
@@ -76,7 +76,7 @@ export const append1000Postgres: Bench = async (options) => {
     const work = raw.slice(0, clients).map((connection) => connection.prepare(makeEvents(events), 1, BATCH_EVENTS));
     return together(clients * events, work);
   };
-  return rowsOf("append-1000 on PostgreSQL", await race(options, ours, limit), [0.5, 0.4]);
+  return rowsOf("append-1000 on PostgreSQL", await race(options, ours, limit), [0.7, 0.6]);
 };
 
 type Rates = Readonly<Record<"one" | "oneRaw" | "three" | "threeRaw", readonly number[]>>;

@@ -4,11 +4,13 @@ import type { ExpectedVersion } from "../store.ts";
 /** A batch as the function `append` takes it (log-1.sql): lists are texts of one entry a line. */
 export interface Columns {
   readonly streams: string;
-  /** An array literal, as `appends`. */
+  /** An array literal, as `appends` and `conditions`. */
   readonly floors: string;
   readonly keys: string;
   readonly leases: string;
   readonly appends: string;
+  /** Empty where no append has one. */
+  readonly conditions: string;
   readonly digests: string;
   readonly ids: string;
   readonly types: string;
@@ -24,9 +26,12 @@ export function columnsOf(appends: readonly AppendRequest[], floorOf: (stream: s
   const keys = createNames();
   const leases = createNames();
   const numbers: number[] = [];
+  const conditions: number[] = [];
+  const isConditional = appends.some(({ expected, key, lease }) => expected !== "any" || key !== "" || lease !== "");
   const columns: string[][] = [[], [], [], []];
   for (const { stream, expected, key, lease, token, count, fields, start } of appends) {
-    numbers.push(streams.place(stream), numberOf(expected), keys.place(key), leases.place(lease), token, count);
+    numbers.push(streams.place(stream), count);
+    if (isConditional) conditions.push(numberOf(expected), keys.place(key), leases.place(lease), token);
     for (let event = 0; event < count; event += 1) {
       const at = start + event * EVENT_FIELDS;
       for (const [field, column] of columns.entries()) column.push(fields[at + field]!);
@@ -39,6 +44,7 @@ export function columnsOf(appends: readonly AppendRequest[], floorOf: (stream: s
     keys: keys.text(),
     leases: leases.text(),
     appends: `{${numbers.join()}}`,
+    conditions: `{${conditions.join()}}`,
     digests: appends.map(({ digest }) => digest).join(SEPARATOR),
     ids: ids!,
     types: types!,
