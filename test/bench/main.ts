@@ -15,6 +15,7 @@ import { outboxPeer } from "./outbox-peer.ts";
 import { replayStats } from "./replay-stats.ts";
 import { replay } from "./replay.ts";
 import { encrypt } from "./encrypt.ts";
+import { stalls } from "./stalls.ts";
 import { start } from "./start.ts";
 import { statsRead } from "./stats-read.ts";
 import { tokenTiming } from "./token-timing.ts";
@@ -37,6 +38,7 @@ const benches = {
   "drain-memory": drainMemory,
   "token-timing": tokenTiming,
   "console-pages": consolePages,
+  stalls,
   // The last: it appends to the largest log, which the others share.
   "stats-read": statsRead,
 };

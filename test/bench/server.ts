@@ -26,9 +26,23 @@ export function startServiceOn(
 
 /** The same service without a part of it, which the module of that name takes out of its source: its cost is the difference. */
 export function startWithout(part: "encryption" | "metrics", log: string): Promise<Server> {
-  const preload = join(import.meta.dirname, `without-${part}.ts`);
-  const command = [process.execPath, "--preload", preload, join(ROOT, "src/main.ts"), "serve"];
-  return startServer(command, dirname(log), { DATABASE_URL: `sqlite:${log}` });
+  return startPreloaded([`without-${part}.ts`], log);
+}
+
+/** The service, which measures its own stalls: see stall-watch.ts. */
+export function startWatched(log: string, stallsFile: string, without?: "snapshots"): Promise<Server> {
+  const modules = ["stall-watch.ts", ...(without === undefined ? [] : [`without-${without}.ts`])];
+  return startPreloaded(modules, log, { STALLS_FILE: stallsFile });
+}
+
+function startPreloaded(
+  modules: readonly string[],
+  log: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Server> {
+  const preloads = modules.flatMap((module) => ["--preload", join(import.meta.dirname, module)]);
+  const command = [process.execPath, ...preloads, join(ROOT, "src/main.ts"), "serve"];
+  return startServer(command, dirname(log), { DATABASE_URL: `sqlite:${log}`, ...settings });
 }
 
 /** The same route without storage; any folder will do. */

@@ -96,6 +96,11 @@ export function atMostMore(more: number, unit: string): Bar {
   return { text: `≤ ${more} ${unit} more`, isMet: ({ ours, limit }) => ours - limit <= more };
 }
 
+/** Whatever it is beside: `most` is in the row's own unit. */
+export function atMostInAll(most: number, unit: string): Bar {
+  return { text: `≤ ${most} ${unit}`, isMet: ({ ours }) => ours <= most };
+}
+
 /** Of an even number of values the mean of the two in the middle. */
 function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);

@@ -1,0 +1,42 @@
+/**
+ * Preloaded, a service measures for how long nobody had a turn: how late a timer of one millisecond is, and how much
+ * processor time the thread took between two of its turns, which a busy machine does not add to. On SIGUSR2 it writes both
+ * to the file that `STALLS_FILE` names, and begins anew.
+ */
+import { renameSync, writeFileSync } from "node:fs";
+
+const INTERVAL_MS = 1;
+
+/** In ms. */
+export interface Stalls {
+  readonly longestLate: number;
+  /** Of 1,000 turns one was later. */
+  readonly p999Late: number;
+  readonly longestBusy: number;
+}
+
+const file = process.env["STALLS_FILE"] ?? "";
+let late: number[] = [];
+let longestBusy = 0;
+let dueAt = performance.now() + INTERVAL_MS;
+let busySince = process.threadCpuUsage();
+
+process.on("SIGUSR2", () => {
+  const sorted = late.toSorted((one, other) => one - other);
+  const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+  const stalls: Stalls = { longestLate: at(1), p999Late: at(0.999), longestBusy };
+  // Renamed, so that nobody reads half of it.
+  writeFileSync(`${file}.new`, JSON.stringify(stalls));
+  renameSync(`${file}.new`, file);
+  late = [];
+  longestBusy = 0;
+});
+
+setInterval(() => {
+  const now = performance.now();
+  late.push(now - dueAt);
+  dueAt = now + INTERVAL_MS;
+  const { user, system } = process.threadCpuUsage(busySince);
+  longestBusy = Math.max(longestBusy, (user + system) / 1000);
+  busySince = process.threadCpuUsage();
+}, INTERVAL_MS).unref();

@@ -1,0 +1,16 @@
+import { plugin } from "bun";
+
+/** Preloaded, the service saves no snapshots while it follows the log: what stalls it all the same is something else. */
+const SAVING = "if (!isSaving || ";
+
+plugin({
+  name: "without-snapshots",
+  setup(build) {
+    build.onLoad({ filter: /src\/projector\/keeper\.ts$/ }, async ({ path }) => {
+      const source = await Bun.file(path).text();
+      const contents = source.replace(SAVING, "if (true || ");
+      if (contents === source) throw new Error(`${path} saves in other words than ${SAVING}`);
+      return { contents, loader: "ts" };
+    });
+  },
+});
