@@ -1,7 +1,7 @@
+import { randomUUID } from "node:crypto";
 import { Elysia } from "elysia";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { RequestSpan, Tracing } from "../tracing/tracing.ts";
-import type { MakeId } from "../platform/clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { createAdmission, type AdmissionDeps } from "./admission.ts";
 import type { Answer } from "./answer.ts";
@@ -23,7 +23,6 @@ export interface AppDeps extends AdmissionDeps, Omit<EndpointDeps, keyof Documen
   /** Undefined: nobody collects traces. */
   readonly tracing: Pick<Tracing, "request"> | undefined;
   readonly idempotency: Idempotency;
-  readonly makeId: MakeId;
   readonly logger: Logger;
 }
 
@@ -55,7 +54,7 @@ type ResponderDeps = AppDeps & EndpointDeps;
 type ServerOf = () => Server | null;
 
 function createResponder(deps: ResponderDeps, serverOf: ServerOf) {
-  const { load, clientAddress, makeId, logger, metrics, tracing } = deps;
+  const { load, clientAddress, logger, metrics, tracing } = deps;
   const admission = createAdmission(deps);
 
   const finish = (answer: Answer, { endpoint, headers, span }: Answering): Response => {
@@ -67,7 +66,7 @@ function createResponder(deps: ResponderDeps, serverOf: ServerOf) {
   const refuse = (
     fault: unknown,
     request: Request,
-    { endpoint, headers, span }: Answering = { endpoint: undefined, headers: headersOf(request, makeId) },
+    { endpoint, headers, span }: Answering = { endpoint: undefined, headers: headersOf(request) },
   ): Response => {
     const instance = headers["x-request-id"];
     const problem = problemOf(fault);
@@ -83,7 +82,7 @@ function createResponder(deps: ResponderDeps, serverOf: ServerOf) {
 
   /** The caller comes before the body, so that a stranger learns nothing of its schema. */
   const respond = async (endpoint: Endpoint<EndpointDeps> | undefined, request: Request): Promise<Response> => {
-    const headers = headersOf(request, makeId);
+    const headers = headersOf(request);
     const span = tracing === undefined ? undefined : spanOf(tracing, endpoint, request);
     // What the request causes stands below its own span.
     if (span !== undefined) headers.traceparent = span.traceparent;
@@ -104,7 +103,9 @@ function createResponder(deps: ResponderDeps, serverOf: ServerOf) {
       if (operation.isSlow === true) server?.timeout(request, 0);
       const parameters = parametersIn(endpoint, request);
       const asked = { request, parameters, body, metadata, key: undefined, addressOf };
-      const answer = await perform(deps, endpoint, asked, headers);
+      showLimit(deps, operation, headers);
+      const answer = await perform(deps, operation, asked);
+      showLimit(deps, operation, headers);
       return finish(answer, answering);
     } catch (fault) {
       return refuse(fault, request, answering);
@@ -140,36 +141,35 @@ function parametersIn({ path, operation }: Endpoint<EndpointDeps>, { url }: Requ
   return parameters;
 }
 
-/** Calls the handler, or gives the answer that it gave before; shows the operation's limit before and after. */
-async function perform(
+/** Calls the handler, or gives the answer that it gave before. */
+function perform(
   deps: ResponderDeps,
-  { operation }: Endpoint<EndpointDeps>,
+  { takes, handle, isOver, isExclusive }: Endpoint<EndpointDeps>["operation"],
   asked: Asked<never>,
-  headers: Record<string, string>,
-): Promise<Answer> {
-  const { limit, takes, handle, isOver, isExclusive } = operation;
-  const showLimit = (): void => {
-    if (limit !== undefined) setRateLimitHeaders(headers, limit.name, limit.allowance(deps));
-  };
-  showLimit();
+): Answer | Promise<Answer> {
   const header = asked.request.headers.get("idempotency-key");
   // Only a key is worth the way through the log of answers.
-  const isKeyed = header !== null && takes?.includes("Idempotency-Key") === true;
-  const answer = isKeyed
-    ? await deps.idempotency.once(
-        { header, route: pathOf(asked.request.url), body: asked.body, metadata: asked.metadata },
-        async (key) => handle(deps, { ...asked, key }),
-        { isExclusive, isOver: isOver && ((kept) => isOver(deps, kept)) },
-      )
-    : await handle(deps, asked);
-  showLimit();
-  return answer;
+  if (header === null || takes?.includes("Idempotency-Key") !== true) return handle(deps, asked);
+  return deps.idempotency.once(
+    { header, route: pathOf(asked.request.url), body: asked.body, metadata: asked.metadata },
+    async (key) => handle(deps, { ...asked, key }),
+    { isExclusive, isOver: isOver && ((kept) => isOver(deps, kept)) },
+  );
+}
+
+/** Shows the operation's limit as it is now. */
+function showLimit(
+  deps: ResponderDeps,
+  { limit }: Endpoint<EndpointDeps>["operation"],
+  headers: Record<string, string>,
+): void {
+  if (limit !== undefined) setRateLimitHeaders(headers, limit.name, limit.allowance(deps));
 }
 
 /** The headers that every answer has. */
-function headersOf({ headers }: Request, makeId: MakeId) {
+function headersOf({ headers }: Request) {
   return {
-    "x-request-id": requestId(headers.get("x-request-id"), makeId),
+    "x-request-id": requestId(headers.get("x-request-id"), randomUUID),
     traceparent: traceparent(headers.get("traceparent")),
     "x-content-type-options": "nosniff",
   };

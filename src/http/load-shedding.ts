@@ -41,6 +41,9 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX): LoadShe
   let coming = 0;
   let came = 0;
   let streams = 0;
+  const cameOrFailed = (): void => {
+    coming -= 1;
+  };
   const streamsOf = new Map<string, number>();
   const countStreams = (reader: string, change: 1 | -1): void => {
     streams += change;
@@ -55,13 +58,10 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX): LoadShe
       // Whoever sends a body slowly takes no place: a few thousand of them would keep all others out.
       if (pending - coming - streams > inFlightMax) throw problems.overloaded();
     },
-    async whileComing(read) {
+    whileComing(read) {
       coming += 1;
-      try {
-        return await read;
-      } finally {
-        coming -= 1;
-      }
+      read.then(cameOrFailed, cameOrFailed);
+      return read;
     },
     async whileTaking(take) {
       if (isTaking) throw problems.overloaded().with({}, { words: ANOTHER_LIST });

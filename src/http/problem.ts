@@ -221,15 +221,21 @@ const REFUSED_APPEND: readonly (ErrorKind | undefined)[] = ["full", "overloaded"
 
 /** For an append that is the first thing a request does: where the log does not take it, nothing was done. */
 export const appendedOrNothing = <T>(append: Promise<T>): Promise<T> =>
-  append.catch(nothingDoneIf([...REFUSED_APPEND, "closed"]));
+  append.catch((fault: unknown) => {
+    throw appendFault(fault);
+  });
+
+/** What its caller is told of the fault of such an append. */
+export const appendFault = (fault: unknown): unknown => nothingDoneIf([...REFUSED_APPEND, "closed"], fault);
 
 /** For work that records before it does anything, but may meet with a closed log later. */
-export const startedOrNothing = <T>(work: Promise<T>): Promise<T> => work.catch(nothingDoneIf(REFUSED_APPEND));
+export const startedOrNothing = <T>(work: Promise<T>): Promise<T> =>
+  work.catch((fault: unknown) => {
+    throw nothingDoneIf(REFUSED_APPEND, fault);
+  });
 
-function nothingDoneIf(kinds: readonly (ErrorKind | undefined)[]): (fault: unknown) => never {
-  return (fault) => {
-    throw kinds.includes(kindOf(fault)) ? problems.logUnavailable(true) : fault;
-  };
+function nothingDoneIf(kinds: readonly (ErrorKind | undefined)[], fault: unknown): unknown {
+  return kinds.includes(kindOf(fault)) ? problems.logUnavailable(true) : fault;
 }
 
 const logUnavailable = (): Problem => problems.logUnavailable(false);

@@ -3,7 +3,7 @@ import { kindOf } from "../log/error-kind.ts";
 import { STREAMS, type EventLog, type EventMetadata, type NewEvent } from "../log/event-log.ts";
 import { eventAt } from "../log/events-at.ts";
 import { BODY_BYTES_MAX } from "./body.ts";
-import { appendedOrNothing } from "./problem.ts";
+import { appendFault } from "./problem.ts";
 
 /** The event log, for what requests bring. */
 export interface RequestLog {
@@ -35,22 +35,19 @@ const PROBE = {
 export function createRequestLog(eventLog: EventLog, isAlive: () => boolean): RequestLog {
   let isRefused = false;
 
+  const accepted = <T>(recorded: T): T => {
+    isRefused = false;
+    return recorded;
+  };
   /** Remembers when a full disk refused an append. */
-  const watched = (append: Promise<Appended & Recorded>): Promise<Appended & Recorded> => {
-    append.then(
-      () => {
-        isRefused = false;
-      },
-      (fault: unknown) => {
-        if (kindOf(fault) === "full") isRefused = true;
-      },
-    );
-    return append;
+  const refused = (fault: unknown): never => {
+    if (kindOf(fault) === "full") isRefused = true;
+    throw appendFault(fault);
   };
 
   return {
     append(newEvent, { metadata, key }, stream = STREAMS.requests) {
-      const appended = appendedOrNothing(watched(eventLog.append(stream, [newEvent], metadata, key)));
+      const appended = eventLog.append(stream, [newEvent], metadata, key).then(accepted, refused);
       return key === undefined ? appended : appended.then((one) => firstOf(eventLog, one));
     },
     async isWritable() {

@@ -28,7 +28,7 @@ export function fileBody<Kind>({ kinds, bytesMax, description }: FileOptions<Kin
       const kind = kinds.get(mediaTypeOf(headers.get("content-type") ?? ""));
       if (kind === undefined) throw problems.unsupportedType([...kinds.keys()].join(" or "));
       refusePacked(headers);
-      return { bytes: await readBytes(request, bytesMax), kind };
+      return readBytes(request, bytesMax, (bytes) => ({ bytes, kind }));
     },
     fit: (file) => file as SentFile<Kind>,
   };
@@ -62,7 +62,7 @@ export function uploadBody<Schema extends TObject>(
       const type = request.headers.get("content-type") ?? "";
       if (mediaTypeOf(type) !== "multipart/form-data") throw problems.unsupportedType("multipart/form-data");
       refusePacked(request.headers);
-      const sent = await partsOf(await readBytes(request, bytesMax), type);
+      const sent = await readBytes(request, bytesMax, (bytes) => partsOf(bytes, type));
       const texts = [...sent].filter((part): part is [string, string] => typeof part[1] === "string");
       const file = sent.get(FILE_FIELD);
       if (!(file instanceof File)) throw problems.invalid([{ path: `/${FILE_FIELD}`, message: "no file was sent" }]);

@@ -33,6 +33,16 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps): Key
     key: key?.toHex(),
   });
 
+  /** Made once for each key that is held, and no longer there than it is: all clicks of an address have the same. */
+  const made = new WeakMap<NamedKey, EncryptionKey>();
+  const asEncryptionKey = (found: NamedKey): EncryptionKey => {
+    const known = made.get(found);
+    if (known !== undefined) return known;
+    const key = encryptionKey(found.ref, found.key);
+    made.set(found, key);
+    return key;
+  };
+
   /** Undefined: it has to be fetched or made. */
   const keyAtHand = (owner: Owner): NamedKey | undefined => {
     if (owner.kind === "person") return undefined;
@@ -43,14 +53,14 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps): Key
     for (const owner of owners) {
       const found = keyAtHand(owner);
       if (found === undefined) return undefined;
-      chosen.push(encryptionKey(found.ref, found.key));
+      chosen.push(asEncryptionKey(found));
     }
     return chosen;
   };
   const keyOfNobody = async (owner: Exclude<Owner, Person>): Promise<EncryptionKey> => {
     for (;;) {
       const found = keyAtHand(owner);
-      if (found !== undefined) return encryptionKey(found.ref, found.key);
+      if (found !== undefined) return asEncryptionKey(found);
       await (owner.kind === "click" ? clicks.prepare(clock()) : days.prepare(owner.kind, clock()));
     }
   };

@@ -131,7 +131,6 @@ export function appDeps(served: Served): AppDeps {
     version: VERSION,
     ...shared,
     clock,
-    makeId,
     logger,
   };
 }

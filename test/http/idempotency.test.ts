@@ -170,6 +170,7 @@ describe("two instances that get the same key at once", () => {
     const other = world.restart({
       idempotency: createIdempotency({
         ...world.deps,
+        makeId: () => crypto.randomUUID(),
         async sleep(_ms, signal) {
           polled.resolve();
           await sleep(1, signal);
@@ -200,6 +201,7 @@ describe("two instances that get the same key at once", () => {
     const other = world.restart({
       idempotency: createIdempotency({
         ...world.deps,
+        makeId: () => crypto.randomUUID(),
         stopping: stopping.signal,
         async sleep(_ms, signal) {
           polled.resolve();

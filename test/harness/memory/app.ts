@@ -132,7 +132,8 @@ export async function openApp(given: Given = {}): Promise<AppHarness> {
     triggered: { kind: "started", run_id: "run-1", done: Promise.resolve(REPORT) },
     triggers,
     logged,
-    restart: (parts) => createApp({ ...deps, idempotency: createIdempotency({ ...deps, sleep }), ...parts }),
+    restart: (parts) =>
+      createApp({ ...deps, idempotency: createIdempotency({ ...deps, sleep, makeId: randomId }), ...parts }),
     async append(stream, ...newEvents) {
       const { last } = await log.eventLog.append(stream, newEvents, {});
       await projector.until(last);
@@ -275,7 +276,6 @@ function wire({
     version: "1.2.3",
     ...shared,
     clock,
-    makeId: randomId,
     logger: log,
   };
 }

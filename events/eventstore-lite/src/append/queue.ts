@@ -3,14 +3,14 @@ import type { Limits } from "../limits.ts";
 import type { Appended, Commit, Lease } from "../store.ts";
 import {
   type AppendJob,
+  charsOf,
   createWaiting,
   encodeJobs,
+  eventsOf,
   type Job,
   isClosing,
   type OperationJob,
   type Waiting,
-  type Weight,
-  weightOf,
 } from "./jobs.ts";
 import type { AwayNotice, Operation, Reply, Request } from "./messages.ts";
 import type { PreparedAppend } from "./prepare.ts";
@@ -67,7 +67,7 @@ export function createQueue({ limits, clock, send, isFollowed, onDurable, onComm
   function enqueue(job: Job): void {
     if (state !== "open") throw new StoreClosed();
     if (away !== undefined && !isClosing(job)) throw away;
-    load.take(weightOf(job));
+    load.take(eventsOf(job), charsOf(job));
     waiting.add(job);
     if (pumpScheduled || !maySend()) return;
     pumpScheduled = true;
@@ -85,7 +85,7 @@ export function createQueue({ limits, clock, send, isFollowed, onDurable, onComm
   }
 
   function settle(jobs: readonly Job[], reply: Reply): void {
-    for (const job of jobs) load.giveBack(weightOf(job));
+    for (const job of jobs) load.giveBack(eventsOf(job), charsOf(job));
     if (reply.kind === "batch") {
       const batch = settleBatch(jobs as AppendJob[], reply);
       onDurable(batch);
@@ -117,7 +117,7 @@ export function createQueue({ limits, clock, send, isFollowed, onDurable, onComm
     },
     onAway({ cause }) {
       away = cause === undefined ? undefined : new StoreUnavailable(new Error(cause));
-      if (away !== undefined) for (const job of waiting.drop(away, true)) load.giveBack(weightOf(job));
+      if (away !== undefined) for (const job of waiting.drop(away, true)) load.giveBack(eventsOf(job), charsOf(job));
     },
     onCrash(error) {
       state = "crashed";
@@ -141,24 +141,23 @@ function isWorthSending(requestsSent: number, waiting: Waiting): boolean {
 /** How much is accepted and not settled yet. */
 export interface Load {
   /** Throws {@link StoreOverloaded} when it does not fit any more. */
-  take(weight: Weight): void;
-  giveBack(weight: Weight): void;
+  take(events: number, chars: number): void;
+  giveBack(events: number, chars: number): void;
 }
 
-/** A job that is larger than the limits by itself is still taken when nothing else waits, and one without weight always. */
+/** A job that is larger than the limits by itself is still taken when nothing else waits, and one without events always. */
 export function createLoad({ queuedEvents, queuedChars }: Limits): Load {
-  let events = 0;
-  let chars = 0;
+  let [eventsTaken, charsTaken] = [0, 0];
   return {
-    take(weight) {
-      const fits = events + weight.events <= queuedEvents && chars + weight.chars <= queuedChars;
-      if (!fits && events > 0 && weight.events > 0) throw new StoreOverloaded();
-      events += weight.events;
-      chars += weight.chars;
+    take(events, chars) {
+      const fits = eventsTaken + events <= queuedEvents && charsTaken + chars <= queuedChars;
+      if (!fits && eventsTaken > 0 && events > 0) throw new StoreOverloaded();
+      eventsTaken += events;
+      charsTaken += chars;
     },
-    giveBack(weight) {
-      events -= weight.events;
-      chars -= weight.chars;
+    giveBack(events, chars) {
+      eventsTaken -= events;
+      charsTaken -= chars;
     },
   };
 }

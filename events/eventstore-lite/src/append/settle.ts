@@ -43,9 +43,13 @@ export function settleBatch(
   { timeMs, hashes, verdicts, refusals }: BatchReply,
 ): DurableBatch {
   const appends: { append: PreparedAppend; appended: Appended }[] = [];
-  for (const [index, job] of jobs.entries()) {
-    const at = index * VERDICT_FIELDS;
-    const [code, first, last, version] = [verdicts[at], verdicts[at + 1]!, verdicts[at + 2]!, verdicts[at + 3]!];
+  let at = 0;
+  for (const job of jobs) {
+    const code = verdicts[at];
+    const first = verdicts[at + 1]!;
+    const last = verdicts[at + 2]!;
+    const version = verdicts[at + 3]!;
+    at += VERDICT_FIELDS;
     const { stream, expected, lease } = job.append;
     if (code === APPENDED) {
       const appended = { first, last, version, repeated: false };
