@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { unlinkAccount } from "../../src/account/link.ts";
 import { OAuthError, type TokenPair } from "../../src/account/oauth.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
+import { disposedAfterEach } from "../harness/dispose.ts";
 import { nextTurn, openAccount, type AccountProcess, type AccountHarness } from "../harness/memory/account.ts";
 
 const LIFE_MS = 60_000;
@@ -13,8 +14,10 @@ const echo = async (token: string): Promise<string> => token;
 const outcomeOf = (work: Promise<unknown>): Promise<unknown> =>
   work.catch((fault: unknown) => (fault as { kind?: string }).kind ?? fault);
 
+const disposed = disposedAfterEach();
+
 async function linked() {
-  const world = await openAccount();
+  const world = disposed(await openAccount());
   const first = await world.start();
   await world.link(first, LIFE_MS);
   return { world, first };
@@ -44,7 +47,6 @@ async function standStillInRefresh(world: AccountHarness, process: AccountProces
 
 test("killed before the new pair was stored: the access token is used to its end, the refresh token tried once more, then a person is asked for", async () => {
   const { world, first } = await linked();
-  await using _world = world;
   await standStillInRefresh(world, first, true);
   const next = await world.start();
   expect(await next.tokens.use(echo)).toBe("access-1");
@@ -62,7 +64,6 @@ test("killed before the new pair was stored: the access token is used to its end
 
 test("killed before the network was reached: the refresh token still works, and nobody is alarmed", async () => {
   const { world, first } = await linked();
-  await using _world = world;
   await standStillInRefresh(world, first, false);
   const next = await world.start();
   world.now += LIFE_MS;
@@ -73,7 +74,6 @@ test("killed before the network was reached: the refresh token still works, and 
 
 test("while the network cannot be asked, the doubt about the refresh token stays", async () => {
   const { world, first } = await linked();
-  await using _world = world;
   await standStillInRefresh(world, first, true);
   const { tokens } = await world.start();
   world.now += LIFE_MS;
@@ -98,7 +98,6 @@ function loseAnswer({ oauth }: AccountHarness): void {
 
 test("after a refresh that timed out the access token is used to its end before the refresh token is tried again", async () => {
   const { world, first } = await linked();
-  await using _world = world;
   loseAnswer(world);
   const next = await world.start();
   for (const { tokens } of [first, first, next]) expect(await tokens.use(echo)).toBe("access-1");
@@ -115,7 +114,6 @@ test("after a refresh that timed out the access token is used to its end before 
 
 test("after a refresh that the network certainly did not make, the refresh token is in no doubt", async () => {
   const { world, first } = await linked();
-  await using _world = world;
   world.oauth.faults.push(new OAuthError("unavailable", "the connection was refused"));
   expect(await first.tokens.use(echo)).toBe("access-1");
   expect(await first.tokens.use(echo)).toBe("access-2");
@@ -123,7 +121,6 @@ test("after a refresh that the network certainly did not make, the refresh token
 
 test("an answer that comes after another process found the grant dead brings it back", async () => {
   const { world, first } = await linked();
-  await using _world = world;
   const late = await standStillInRefresh(world, first, true);
   const other = await world.start();
   world.now += LIFE_MS;
@@ -136,7 +133,6 @@ test("an answer that comes after another process found the grant dead brings it 
 
 test("an answer that comes after the account was unlinked is not kept", async () => {
   const { world, first } = await linked();
-  await using _world = world;
   const late = await standStillInRefresh(world, first, true);
   const other = await world.start();
   world.now += LEASE_MS;
@@ -167,7 +163,6 @@ async function standStillBeforeRefresh(world: AccountHarness) {
 
 test("a process that stood still under the lease does not use a refresh token that another has used", async () => {
   const { world, first } = await linked();
-  await using _world = world;
   const { slow, used, goOn } = await standStillBeforeRefresh(world);
   expect(await first.tokens.use(echo)).toBe("access-2");
   goOn();
@@ -178,7 +173,6 @@ test("a process that stood still under the lease does not use a refresh token th
 
 test("a process that stood still under the lease does not refresh: another may be about to", async () => {
   const { world, first } = await linked();
-  await using _world = world;
   const { used, goOn } = await standStillBeforeRefresh(world);
   goOn();
   expect(await used).toBe("unavailable");
@@ -188,7 +182,6 @@ test("a process that stood still under the lease does not refresh: another may b
 
 test("a process that stood still under the lease leaves the tokens of the next account alone", async () => {
   const { world, first } = await linked();
-  await using _world = world;
   const { slow, used, goOn } = await standStillBeforeRefresh(world);
   await unlinkAccount({ ...world, ...first }, {});
   await world.link(first);
@@ -202,7 +195,6 @@ test.each(["before", "after"])(
   "killed %s the operator was told of a dead grant: the next one tells it, once",
   async (when) => {
     const { world } = await linked();
-    await using _world = world;
     const told = Promise.withResolvers<void>();
     const dying = await world.start({
       announce: (text, key) => {
@@ -224,7 +216,6 @@ test.each(["before", "after"])(
 
 test("a verdict that comes late does not count against an authorization that came meanwhile", async () => {
   const { world, first } = await linked();
-  await using _world = world;
   const told = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
   const slow = await world.start({
@@ -247,7 +238,6 @@ test("a verdict that comes late does not count against an authorization that cam
 
 test("the death of the next authorization is announced too", async () => {
   const { world, first } = await linked();
-  await using _world = world;
   world.oauth.faults.push(new OAuthError("rejected", "no"), new OAuthError("rejected", "no"));
   await outcomeOf(first.tokens.use(echo));
   await world.link(first, LIFE_MS);
@@ -258,7 +248,6 @@ test("the death of the next authorization is announced too", async () => {
 
 test("a slow token request keeps the lease: another process does not use the refresh token meanwhile", async () => {
   const { world, first } = await linked();
-  await using _world = world;
   const { leases } = world.eventLog.store;
   const { acquire } = leases;
   const taken: string[] = [];
@@ -286,7 +275,6 @@ test("a slow token request keeps the lease: another process does not use the ref
 
 test("while the vault cannot be written, as on a full disk, the refresh token is not used up", async () => {
   const { world, first } = await linked();
-  await using _world = world;
   const { tokens } = await world.start({
     vault: {
       ...first.vault,
@@ -324,7 +312,6 @@ async function startStoring(
 
 test("a new pair that the vault does not take at once, as while its server is away, is stored as soon as it does", async () => {
   const { world, first } = await linked();
-  await using _world = world;
   const lost = ["lost", "fault"] as const;
   const process = await startStoring(world, first, [lost, lost, lost]);
   expect(await process.tokens.use(echo)).toBe("access-2");
@@ -335,7 +322,6 @@ test("a new pair that the vault does not take at once, as while its server is aw
 
 test("a new pair that the vault stored without saying so is used and recorded", async () => {
   const { world, first } = await linked();
-  await using _world = world;
   const process = await startStoring(world, first, [["stored", "fault"]]);
   expect(await process.tokens.use(echo)).toBe("access-2");
   expect(await first.tokens.use(echo)).toBe("access-2");
@@ -345,7 +331,6 @@ test("a new pair that the vault stored without saying so is used and recorded", 
 
 test("a new pair that the vault never takes is given up in the end, and the account is not used with it", async () => {
   const { world, first } = await linked();
-  await using _world = world;
   const process = await startStoring(
     world,
     first,
@@ -357,7 +342,6 @@ test("a new pair that the vault never takes is given up in the end, and the acco
 
 test("whoever comes while a refresh is under way waits for it, and is not sent out with the old token", async () => {
   const { world, first } = await linked();
-  await using _world = world;
   const { refresh } = world.oauth;
   let later: Promise<string> | undefined;
   world.oauth.refresh = (token) => {
@@ -370,7 +354,6 @@ test("whoever comes while a refresh is under way waits for it, and is not sent o
 
 test("a refresh whose caller left is waited for at the end, and its answer stored", async () => {
   const { world, first } = await linked();
-  await using _world = world;
   const { refresh } = world.oauth;
   const asked = Promise.withResolvers<void>();
   const answered = Promise.withResolvers<void>();

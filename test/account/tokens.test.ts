@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { OAuthError } from "../../src/account/oauth.ts";
 import { SocialError, type SendDmResult } from "../../src/networks/network.ts";
+import { disposedAfterEach } from "../harness/dispose.ts";
 import { LIFETIME_MS, openAccount, type AccountHarness } from "../harness/memory/account.ts";
 
 const FIVE_MINUTES_MS = 300_000;
@@ -24,8 +25,10 @@ const faultOf = (work: Promise<unknown>): Promise<unknown> =>
     (fault: unknown) => fault,
   );
 
+const disposed = disposedAfterEach();
+
 async function linked(lifeMs: number) {
-  const world = await openAccount();
+  const world = disposed(await openAccount());
   const process = await world.start();
   await world.link(process, lifeMs);
   return { world, ...process };
@@ -33,7 +36,6 @@ async function linked(lifeMs: number) {
 
 test("a token with 5 minutes to live is used as it is; with less it is refreshed first", async () => {
   const { world, tokens } = await linked(FIVE_MINUTES_MS);
-  await using _world = world;
   expect(await tokens.use(call(world))).toBe("access-1");
   world.now += 1;
   expect(await tokens.use(call(world))).toBe("access-2");
@@ -43,7 +45,6 @@ test("a token with 5 minutes to live is used as it is; with less it is refreshed
 
 test("ten callers at once make one refresh, and all get the new token", async () => {
   const { world, tokens } = await linked(60_000);
-  await using _world = world;
   const used = await Promise.all(Array.from({ length: 10 }, () => tokens.use(call(world))));
   expect(new Set(used)).toEqual(new Set(["access-2"]));
   expect(world.oauth.refreshed).toEqual(["refresh-1"]);
@@ -51,7 +52,6 @@ test("ten callers at once make one refresh, and all get the new token", async ()
 
 test("ten callers that all met with a 401 make one refresh", async () => {
   const { world, tokens } = await linked(LIFETIME_MS);
-  await using _world = world;
   const revokedEarly = async (token: string) => {
     if (token === "access-1") throw new SocialError("unauthorized", "told so");
     return token;
@@ -63,7 +63,6 @@ test("ten callers that all met with a 401 make one refresh", async () => {
 
 test("callers of two processes at once make one refresh", async () => {
   const { world, tokens } = await linked(60_000);
-  await using _world = world;
   const other = await world.start();
   const callers = [tokens, other.tokens, tokens, other.tokens];
   const used = await Promise.all(callers.map((one) => one.use(call(world))));
@@ -72,8 +71,7 @@ test("callers of two processes at once make one refresh", async () => {
 });
 
 test("after a 401 it is tried once more with a fresh token, and not a third time", async () => {
-  const { world, tokens } = await linked(LIFETIME_MS);
-  await using _world = world;
+  const { tokens } = await linked(LIFETIME_MS);
   const asked: string[] = [];
   const fault = await faultOf(
     tokens.use(async (token) => {
@@ -94,7 +92,6 @@ test("after a 401 it is tried once more with a fresh token, and not a third time
 
 test("a clock that is set ahead and back again costs one refresh, and no new token is taken for dead", async () => {
   const { world, tokens } = await linked(LIFETIME_MS);
-  await using _world = world;
   world.now += LIFETIME_MS;
   expect(await tokens.use(call(world))).toBe("access-2");
   world.now -= LIFETIME_MS;
@@ -104,7 +101,6 @@ test("a clock that is set ahead and back again costs one refresh, and no new tok
 
 test("a clock that was set back makes an expired token look alive: its 401 is what refreshes it, once", async () => {
   const { world, tokens } = await linked(LIFETIME_MS);
-  await using _world = world;
   world.now -= 12 * LIFETIME_MS;
   const expired = async (token: string) => {
     if (token === "access-1") throw new SocialError("unauthorized", "told so");
@@ -116,15 +112,13 @@ test("a clock that was set back makes an expired token look alive: its 401 is wh
 
 test("other faults make no refresh", async () => {
   const { world, tokens } = await linked(LIFETIME_MS);
-  await using _world = world;
   const down = new SocialError("unavailable", "told so");
   expect(await faultOf(tokens.use(() => Promise.reject(down)))).toBe(down);
   expect(world.oauth.refreshed).toEqual([]);
 });
 
 test("the new pair is in the vault before anybody uses it", async () => {
-  const { world, tokens, vault } = await linked(60_000);
-  await using _world = world;
+  const { tokens, vault } = await linked(60_000);
   await tokens.use(async (token) => {
     expect(await vault.get("x-tokens")).toEqual({ version: 3, value: expect.stringContaining(token) });
   });
@@ -132,7 +126,6 @@ test("the new pair is in the vault before anybody uses it", async () => {
 
 test("a network that grants no new refresh token leaves the old one in use", async () => {
   const { world, tokens } = await linked(60_000);
-  await using _world = world;
   const { refresh } = world.oauth;
   world.oauth.refresh = async (token) => ({ ...(await refresh(token)), refreshToken: undefined });
   await tokens.use(call(world));
@@ -142,7 +135,6 @@ test("a network that grants no new refresh token leaves the old one in use", asy
 describe("a dead grant", () => {
   test("ends the authorization, is announced to the operator once, and is not asked for again", async () => {
     const { world, tokens, projector } = await linked(60_000);
-    await using _world = world;
     world.oauth.faults.push(new OAuthError("rejected", "invalid_request"));
     const faults = await Promise.all(Array.from({ length: 5 }, () => faultOf(tokens.use(call(world)))));
     for (const fault of faults) expect(fault).toMatchObject({ name: "SocialError", kind: "unauthorized" });
@@ -155,7 +147,6 @@ describe("a dead grant", () => {
 
   test("is announced once by two processes that meet with it at once", async () => {
     const { world, tokens } = await linked(60_000);
-    await using _world = world;
     const other = await world.start();
     world.oauth.faults.push(new OAuthError("rejected", "no"), new OAuthError("rejected", "no"));
     await Promise.all([tokens, other.tokens].map((one) => faultOf(one.use(call(world)))));
@@ -165,7 +156,6 @@ describe("a dead grant", () => {
 
   test("that showed in a 401 is not tried again, though its token has long to live", async () => {
     const { world, tokens } = await linked(LIFETIME_MS);
-    await using _world = world;
     world.oauth.faults.push(new OAuthError("rejected", "no"));
     let calls = 0;
     const revoked = () => {
@@ -193,7 +183,6 @@ describe("a dead grant", () => {
 describe("a network that cannot be asked for a new token", () => {
   test("does not matter as long as the old one works", async () => {
     const { world, tokens, projector } = await linked(60_000);
-    await using _world = world;
     world.oauth.faults.push(new OAuthError("unavailable", "down"));
     expect(await tokens.use(call(world))).toBe("access-1");
     expect(projector.state("account").authorized).toBe(true);
@@ -203,7 +192,6 @@ describe("a network that cannot be asked for a new token", () => {
 
   test("is asked once for ten callers", async () => {
     const { world, tokens } = await linked(60_000);
-    await using _world = world;
     world.oauth.faults.push(new OAuthError("unavailable", "down"));
     const used = await Promise.all(Array.from({ length: 10 }, () => tokens.use(call(world))));
     expect(new Set(used)).toEqual(new Set(["access-1"]));
@@ -212,7 +200,6 @@ describe("a network that cannot be asked for a new token", () => {
 
   test("while the old one is refused: nothing was sent, and the grant lives on", async () => {
     const { world, tokens, projector } = await linked(LIFETIME_MS);
-    await using _world = world;
     world.oauth.grant();
     world.oauth.faults.push(new OAuthError("unavailable", "down"), new OAuthError("unavailable", "down"));
     expect(await faultOf(tokens.use(call(world)))).toMatchObject({ kind: "unavailable" });
@@ -222,7 +209,6 @@ describe("a network that cannot be asked for a new token", () => {
 
   test("once it is stale: a read is unavailable, a message is certainly not sent, and the grant lives on", async () => {
     const { world, tokens, projector } = await linked(0);
-    await using _world = world;
     world.oauth.faults.push(new OAuthError("unavailable", "down"), new OAuthError("unavailable", "down"));
     expect(await faultOf(tokens.use(call(world)))).toMatchObject({ kind: "unavailable" });
     expect((await tokens.send(send(world))).outcome).toBe("unreachable");
@@ -233,7 +219,6 @@ describe("a network that cannot be asked for a new token", () => {
 
 test("an account that is authorized anew while its tokens are renewed is used with its new ones, and no run ends", async () => {
   const { world, ...first } = await linked(60_000);
-  await using _world = world;
   let isAuthorizedAnew = false;
   const { tokens } = await world.start({
     vault: {
@@ -252,7 +237,6 @@ test("an account that is authorized anew while its tokens are renewed is used wi
 
 test("an account whose tokens are gone, as in a log restored without its vault, has to be authorized again", async () => {
   const { world, tokens, projector } = await linked(LIFETIME_MS);
-  await using _world = world;
   expect(await tokens.drop("access-1")).toBe(true);
   for (const _ of [1, 2]) expect(await faultOf(tokens.use(call(world)))).toMatchObject({ kind: "unauthorized" });
   expect(projector.state("account").authorized).toBe(false);

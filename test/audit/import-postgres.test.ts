@@ -5,11 +5,9 @@ import { audit } from "../../src/commands/audit.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { capture, type Captured } from "../harness/capture.ts";
 import { openCommands } from "../harness/memory/commands.ts";
+import { addedOf } from "../harness/memory/new-events.ts";
 
-const imported = (id: string, username: string): NewEvent => ({
-  type: "RecipientAdded",
-  data: { recipient: { id, username }, basis: "dm_first", fields: {}, source: "list" },
-});
+const imported = (id: string, username: string): NewEvent => addedOf({ id, username }, { basis: "dm_first" });
 
 test.each(["jsonl", "cloudevents", "csv"])(
   "an export as %s is the same log in PostgreSQL, and back in a file",

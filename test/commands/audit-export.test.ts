@@ -3,24 +3,11 @@ import { expect, test } from "bun:test";
 import { audit } from "../../src/commands/audit.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
+import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 
-const person = (username: string): NewEvent => ({
-  type: "RecipientAdded",
-  data: { recipient: { username }, basis: "opt_in", fields: {}, source: "list" },
-});
+const person = (username: string): NewEvent => addedOf({ username });
 
-const CLICK: NewEvent = {
-  type: "LinkClicked",
-  data: {
-    domain: "go.example",
-    short_code: "x",
-    original_url: "https://a.example",
-    event: "click",
-    bot: false,
-    channels: [],
-    ip: "203.0.113.7",
-  },
-};
+const CLICK: NewEvent = clickOf({ ip: "203.0.113.7" });
 
 /** 1 and 2 people, 3 a click, 4 a message; a minute apart. */
 async function openLog(): Promise<CommandHarness> {

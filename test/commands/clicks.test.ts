@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { clicks } from "../../src/commands/clicks.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
+import { clickOf } from "../harness/memory/new-events.ts";
 
 const message = { attempt_id: "a", run_id: "r", recipient: { id: "1", username: "ada" } };
 
@@ -11,10 +12,7 @@ const INTENT: NewEvent = {
   data: { ...message, text: "Hi: https://go.example/a", variant: "A", day: "2025-11-20" },
 };
 
-function click(short_code: string, bot = false): NewEvent {
-  const link = { domain: "go.example", short_code, original_url: "https://shop.example/" };
-  return { type: "LinkClicked", data: { ...link, event: "click", bot, channels: [] } };
-}
+const click = (short_code: string, bot = false): NewEvent => clickOf({ short_code, bot });
 
 /** A message, what X fetches at once, clicks of another link meanwhile, and a person a minute later. */
 async function tell(world: CommandHarness): Promise<void> {

@@ -6,13 +6,10 @@ import { startProjector } from "../../src/projector/projector.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { idAt, openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
 import { outcomeOf } from "../harness/memory/outcomes.ts";
+import { clickOf } from "../harness/memory/new-events.ts";
 
 const LINK = STREAMS.link("go.example", "x");
-const link = { domain: "go.example", short_code: "x", original_url: "https://shop.example/" };
-const CLICK: NewEvent = {
-  type: "LinkClicked",
-  data: { ...link, event: "click", bot: false, channels: ["ads", "chat"] },
-};
+const CLICK: NewEvent = clickOf({ channels: ["ads", "chat"] });
 const CLICKED =
   'a person clicked go.example/x ("click"), which leads to "https://shop.example/"; to be dispatched to ads, chat';
 

@@ -13,13 +13,11 @@ import { makeId } from "../../src/platform/clock.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
 import { outcomeOf } from "../harness/memory/outcomes.ts";
+import { clickOf } from "../harness/memory/new-events.ts";
 
 const LINK = STREAMS.link("go.example", "x");
-const link = { domain: "go.example", short_code: "x", original_url: "https://shop.example/" };
 
-const click = (...channels: ("ads" | "chat")[]): NewEvent => {
-  return { type: "LinkClicked", data: { ...link, event: "click", bot: false, channels } };
-};
+const click = (...channels: ("ads" | "chat")[]): NewEvent => clickOf({ channels });
 
 const about = (source: number) => ({ source, channel: "chat", lane: "clicks", low_watermark: 1 }) as const;
 const delivered = (source: number) => outcomeOf("DispatchSucceeded", { ...about(source), latency_ms: 1 });

@@ -18,24 +18,11 @@ import { openLog } from "../../src/service/open.ts";
 import { capture, type Captured } from "../harness/capture.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
+import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 
 const NOW = Date.now();
-const imported = (id: string, username: string): NewEvent => ({
-  type: "RecipientAdded",
-  data: { recipient: { id, username }, basis: "dm_first", fields: {}, source: "list" },
-});
-const CLICK: NewEvent = {
-  type: "LinkClicked",
-  data: {
-    domain: "go.example",
-    short_code: "x",
-    original_url: "https://shop.example/",
-    event: "click",
-    bot: false,
-    channels: ["ads"],
-    ip: "203.0.113.7",
-  },
-};
+const imported = (id: string, username: string): NewEvent => addedOf({ id, username }, { basis: "dm_first" });
+const CLICK: NewEvent = clickOf({ channels: ["ads"], ip: "203.0.113.7" });
 
 let world: CommandHarness;
 let place: TemporaryFolder;

@@ -7,6 +7,7 @@ import { startStatusLine } from "../../src/commands/outreach/status-line.ts";
 import { statusOf } from "../../src/commands/outreach/watch-lines.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
+import { addedOf } from "../harness/memory/new-events.ts";
 
 const ANN = { id: "101", username: "ann" };
 const OUTCOME = { attempt_id: "1", run_id: "run-1", recipient: ANN };
@@ -68,10 +69,7 @@ test("a run in progress is followed from where it is to its end, and an import b
     type: "DirectMessageSkipped",
     data: { run_id: "run-1", recipient: { username: "bea\u001b[2J" }, reason: "no_consent" },
   };
-  const imported: NewEvent = {
-    type: "RecipientAdded",
-    data: { recipient: ANN, basis: "none", fields: {}, source: "list" },
-  };
+  const imported: NewEvent = addedOf(ANN, { basis: "none" });
   await world.append(STREAMS.outreach, [skipped, imported, FINISHED]);
   expect(await watch.ended).toBe(0);
   expect(watch.out()).toBe(`run run-1, started ${timeAt(1)}: 1 sent, 0 skipped, 0 failed, 0 in doubt so far

@@ -9,6 +9,7 @@ import { recipients } from "../../src/commands/recipients.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { createSuppressionHashes } from "../../src/outreach/suppression-hashes.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
+import { addedOf } from "../harness/memory/new-events.ts";
 
 const KEY = new Uint8Array(32).fill(9);
 
@@ -36,10 +37,7 @@ async function lastMarks(): Promise<readonly string[]> {
   return [];
 }
 
-const imported = (recipient: Recipient): NewEvent => ({
-  type: "RecipientAdded",
-  data: { recipient, basis: "dm_first", fields: {}, source: "list" },
-});
+const imported = (recipient: Recipient): NewEvent => addedOf(recipient, { basis: "dm_first" });
 
 describe("recipients suppress", () => {
   test("marks every name that is known of the person", async () => {

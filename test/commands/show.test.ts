@@ -4,15 +4,13 @@ import { show } from "../../src/commands/audit/show.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { idAt, openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
 import { outcomeOf } from "../harness/memory/outcomes.ts";
+import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 
 const LINK = STREAMS.link("go.example", "x");
 const run_id = "0193a000-0000-7000-8000-0000000000aa";
 const REQUEST = { caller: "ann", request_id: "req-1" };
 
-const added = (recipient: { id?: string; username?: string }, name: string): NewEvent => ({
-  type: "RecipientAdded",
-  data: { recipient, name, basis: "opt_in", fields: {}, source: "list" },
-});
+const added = (recipient: { id?: string; username?: string }, name: string): NewEvent => addedOf(recipient, { name });
 
 const dispatch = { source: 15, lane: "clicks", low_watermark: 15 } as const;
 
@@ -64,10 +62,7 @@ async function tell(world: CommandHarness): Promise<void> {
   ]);
 }
 
-function click(short_code: string, channels: ("ads" | "chat")[]): NewEvent {
-  const link = { domain: "go.example", short_code, original_url: "https://shop.example/" };
-  return { type: "LinkClicked", data: { event: "click", ...link, bot: false, channels } };
-}
+const click = (short_code: string, channels: ("ads" | "chat")[]): NewEvent => clickOf({ short_code, channels });
 
 const LINES: Readonly<Record<number, string>> = {
   1: '@bob was imported from the list with the name "Bob"; basis for writing: they opted in',

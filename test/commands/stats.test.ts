@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { stats } from "../../src/commands/stats.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { openCommands, timeAt } from "../harness/memory/commands.ts";
+import { clickOf } from "../harness/memory/new-events.ts";
 
 const RUN = { run_id: "r" };
 const ANN = { id: "101", username: "ann" };
@@ -81,17 +82,7 @@ test("stats by variant of a log without messages says so, and --by knows nothing
   );
 });
 
-const CLICK: NewEvent = {
-  type: "LinkClicked",
-  data: {
-    domain: "go.example",
-    short_code: "a",
-    original_url: "https://example.com/",
-    event: "click",
-    bot: false,
-    channels: [],
-  },
-};
+const CLICK: NewEvent = clickOf({ short_code: "a" });
 
 test("stats by hour and by day: messages and clicks, in the time zone of the quota, up to the moment asked for", async () => {
   await using world = await openCommands(undefined, { QUOTA_TIMEZONE: "Asia/Kolkata" });

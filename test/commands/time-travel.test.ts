@@ -13,11 +13,9 @@ import { stats } from "../../src/commands/stats.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { dayIn } from "../../src/outreach/quota-day.ts";
 import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
+import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 
-const person = (username: string): NewEvent => ({
-  type: "RecipientAdded",
-  data: { recipient: { username }, basis: "opt_in", fields: {}, source: "list" },
-});
+const person = (username: string): NewEvent => addedOf({ username });
 
 function message(attempt_id: string, id: string, day: string, frees_quota?: boolean): NewEvent[] {
   const of = { attempt_id, run_id: "r", recipient: { id, username: `u${id}` } };
@@ -29,10 +27,7 @@ function message(attempt_id: string, id: string, day: string, frees_quota?: bool
   return [attempted, { type: "DirectMessageFailed", data: failed }];
 }
 
-function click(short_code: string, bot = false): NewEvent {
-  const link = { domain: "go.example", short_code, original_url: "https://shop.example/" };
-  return { type: "LinkClicked", data: { event: "click", ...link, bot, channels: [] } };
-}
+const click = (short_code: string, bot = false): NewEvent => clickOf({ short_code, bot });
 
 async function refusal(world: CommandHarness, command: MakeCommand, ...args: string[]): Promise<string> {
   try {

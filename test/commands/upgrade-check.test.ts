@@ -10,6 +10,7 @@ import { STREAMS } from "../../src/log/event-log.ts";
 import { capture } from "../harness/capture.ts";
 import { openCommands } from "../harness/memory/commands.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
+import { addedOf } from "../harness/memory/new-events.ts";
 
 let folder: TemporaryFolder;
 let env: Record<string, string>;
@@ -19,9 +20,7 @@ beforeEach(async () => {
   folder = temporaryFolder();
   env = { DATABASE_URL: `sqlite:${folder.file("log.sqlite")}` };
   await using world = await openCommands(undefined, env);
-  await world.append(STREAMS.outreach, [
-    { type: "RecipientAdded", data: { recipient: { id: "1" }, basis: "none", fields: {}, source: "list" } },
-  ]);
+  await world.append(STREAMS.outreach, [addedOf({ id: "1" }, { basis: "none" })]);
 });
 afterEach(() => folder[Symbol.dispose]());
 

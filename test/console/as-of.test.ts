@@ -5,6 +5,7 @@ import type { NewEvent } from "../../src/log/event-log.ts";
 import { createApp, type App } from "../../src/http/app.ts";
 import { ask, openApp, type AppHarness } from "../harness/memory/app.ts";
 import { outcomeOf } from "../harness/memory/outcomes.ts";
+import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 
 /** Its first digits are a time: runs are looked for from there on. */
 const RUN = `${Date.now()
@@ -50,10 +51,7 @@ function asOf(path: string, moment: number | string): string {
   return `${path}${path.includes("?") ? "&" : "?"}as_of=${moment}`;
 }
 
-function person(username: string): NewEvent {
-  const data = { recipient: { username }, basis: "opt_in", fields: {}, source: "list" } as const;
-  return { type: "RecipientAdded", data };
-}
+const person = (username: string): NewEvent => addedOf({ username });
 
 function messaged(id: string, isSent: boolean): NewEvent[] {
   const of = { attempt_id: id, run_id: RUN, recipient: { id, username: `person_${id}` } };
@@ -66,10 +64,7 @@ function messaged(id: string, isSent: boolean): NewEvent[] {
   return [attempt, { type: "DirectMessageFailed", data }];
 }
 
-function click(short_code: string): NewEvent {
-  const link = { domain: "go.example", short_code, original_url: "https://shop.example/" };
-  return { type: "LinkClicked", data: { ...link, event: "click", bot: false, channels: ["chat"] } };
-}
+const click = (short_code: string): NewEvent => clickOf({ short_code, channels: ["chat"] });
 
 function undelivered(type: "DispatchAbandoned" | "DispatchInDoubt", source: number): NewEvent {
   const end = type === "DispatchAbandoned" ? { refused: true } : {};

@@ -5,27 +5,14 @@ import type { NewEvent } from "../../src/log/event-log.ts";
 import { FORMATS } from "../../src/log/export-formats.ts";
 import { storedOf, type ShownEvent } from "../../src/log/export-formats/format.ts";
 import { ask, openApp, post, problemIn, TOKEN, type AppHarness } from "../harness/memory/app.ts";
+import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 
 const RUN = "01a1fd59-3b3a-7515-964c-67ff53c10ed1";
 const OTHER_RUN = "01a1fd59-3b3b-7515-964c-67ff53c10ed1";
 
-const person = (username: string, id?: string): NewEvent => ({
-  type: "RecipientAdded",
-  data: { recipient: id === undefined ? { username } : { id, username }, basis: "opt_in", fields: {}, source: "list" },
-});
+const person = (username: string, id?: string): NewEvent => addedOf(id === undefined ? { username } : { id, username });
 
-const click = (short_code: string): NewEvent => ({
-  type: "LinkClicked",
-  data: {
-    domain: "go.example",
-    short_code,
-    original_url: "https://a.example",
-    event: "click",
-    bot: false,
-    channels: [],
-    ip: "203.0.113.7",
-  },
-});
+const click = (short_code: string): NewEvent => clickOf({ short_code, ip: "203.0.113.7" });
 
 const started = (run_id: string): NewEvent => ({ type: "RunStarted", data: { run_id, dry_run: false } });
 const skipped = (run_id: string, username: string): NewEvent => ({

@@ -1,33 +1,21 @@
 // On the memory harness.
-import { afterEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { ChannelName } from "../../events/channel.ts";
 import { DISPATCHES_LISTED } from "../../src/delivery/listed.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
+import { disposedAfterEach } from "../harness/dispose.ts";
 import { ask, openApp, post, TOKEN, type AppHarness } from "../harness/memory/app.ts";
 import { outcomeOf } from "../harness/memory/outcomes.ts";
+import { clickOf } from "../harness/memory/new-events.ts";
 
-const open: AppHarness[] = [];
-
-afterEach(async () => {
-  for (const harness of open.splice(0)) await harness[Symbol.asyncDispose]();
-});
+const disposed = disposedAfterEach();
 
 const NOTIFICATION: NewEvent = {
   type: "NotificationRequested",
   data: { message: "disk <full>", service: "web-1", level: "error" },
 };
 
-const click = (...channels: ChannelName[]): NewEvent => ({
-  type: "LinkClicked",
-  data: {
-    domain: "go.example",
-    short_code: "x",
-    original_url: "https://a.example",
-    event: "click",
-    bot: false,
-    channels,
-  },
-});
+const click = (...channels: ChannelName[]): NewEvent => clickOf({ channels });
 
 const gaveUp = (source: number, channel: ChannelName, more: object = {}): NewEvent =>
   outcomeOf("DispatchAbandoned", { source, channel, lane: "clicks", detail: "gone", refused: true, ...more });
@@ -44,8 +32,7 @@ const FORM = { "content-type": "application/x-www-form-urlencoded" };
 
 /** A service, and a browser that signed in and looks at the page. */
 async function openBrowser() {
-  const harness = await openApp();
-  open.push(harness);
+  const harness = disposed(await openApp());
   const signedIn = await post(harness.app, "/session", `token=${TOKEN}`, { headers: FORM });
   const cookie = signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
   const pageAt = async (path: string, notice = ""): Promise<string> => {

@@ -1,22 +1,18 @@
 // On the memory harness.
-import { afterEach, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createSessions } from "../../src/http/session.ts";
 import { createApp, type App } from "../../src/http/app.ts";
-import { ask, MASTER_KEY, openApp, post, problemIn, TOKEN, type AppHarness } from "../harness/memory/app.ts";
+import { disposedAfterEach } from "../harness/dispose.ts";
+import { ask, MASTER_KEY, openApp, post, problemIn, TOKEN } from "../harness/memory/app.ts";
 
-const open: AppHarness[] = [];
-
-afterEach(async () => {
-  for (const harness of open.splice(0)) await harness[Symbol.asyncDispose]();
-});
+const disposed = disposedAfterEach();
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 const PATH = "/console/deliveries/resume";
 
 /** A service whose chat is suspended, and a browser that signed in. */
 async function openSuspended(given: Parameters<typeof openApp>[0] = {}) {
-  const harness = await openApp(given);
-  open.push(harness);
+  const harness = disposed(await openApp(given));
   const detail = "channel_is_archived";
   await harness.append("delivery-chat", {
     type: "ChannelSuspended",

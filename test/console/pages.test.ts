@@ -4,6 +4,7 @@ import { PEOPLE_SHOWN } from "../../src/console/people.tsx";
 import { oddIn } from "../harness/page.ts";
 import { ask, INSTANCE, openApp, TOKEN } from "../harness/memory/app.ts";
 import { click, openConsole, pageAt, person, rowsOf, textsAt } from "./pages.ts";
+import { clickOf } from "../harness/memory/new-events.ts";
 
 const PAGES = ["/", "/setup", "/people", "/links", "/deliveries", "/variants", "/audit", "/audit/1"];
 
@@ -88,18 +89,7 @@ test("what strangers wrote is text on every page, and turns nothing around", asy
   const user = { id: "9", username: HOSTILE, name: HOSTILE };
   await harness.append(
     "hostile-stream",
-    {
-      type: "LinkClicked",
-      data: {
-        domain: HOSTILE,
-        short_code: HOSTILE,
-        original_url: "https://example.com",
-        user_agent: HOSTILE,
-        event: HOSTILE,
-        bot: false,
-        channels: [],
-      },
-    },
+    clickOf({ domain: HOSTILE, short_code: HOSTILE, user_agent: HOSTILE, event: HOSTILE }),
     person("eve", "opt_in", HOSTILE),
     { type: "NotificationRequested", data: { message: HOSTILE.repeat(40), service: HOSTILE, level: "info" } },
     { type: "ChannelSuspended", data: { channel: "ads", network: HOSTILE, detail: HOSTILE, credential: "x" } },

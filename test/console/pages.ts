@@ -1,18 +1,14 @@
-import { afterEach, expect } from "bun:test";
+import { expect } from "bun:test";
 import type { NewEvent } from "../../src/log/event-log.ts";
+import { disposedAfterEach } from "../harness/dispose.ts";
 import { ask, openApp, type AppHarness, type Given } from "../harness/memory/app.ts";
+import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 
-const open: AppHarness[] = [];
-
-afterEach(async () => {
-  for (const harness of open.splice(0)) await harness[Symbol.asyncDispose]();
-});
+const disposed = disposedAfterEach();
 
 /** A service whose console wants no token; closed after the test. */
 export async function openConsole(given: Given = {}): Promise<AppHarness> {
-  const harness = await openApp({ tokens: false, ...given });
-  open.push(harness);
-  return harness;
+  return disposed(await openApp({ tokens: false, ...given }));
 }
 
 /** A page that there is, with all that the log holds. */
@@ -24,19 +20,11 @@ export async function pageAt(harness: AppHarness, path: string): Promise<string>
 }
 
 export function click(code: string, bot = false, ip = "203.0.113.1"): NewEvent {
-  const link = {
-    domain: "go.example",
-    short_code: code,
-    original_url: "https://example.com",
-    ip,
-    user_agent: "Firefox",
-  };
-  return { type: "LinkClicked", data: { ...link, event: "click", bot, channels: [] } };
+  return clickOf({ short_code: code, original_url: "https://example.com", ip, user_agent: "Firefox", bot });
 }
 
 export function person(username: string, basis: "opt_in" | "none" = "opt_in", name?: string): NewEvent {
-  const known = { recipient: { username }, basis, fields: {}, source: "list" as const };
-  return { type: "RecipientAdded", data: name === undefined ? known : { ...known, name } };
+  return addedOf({ username }, { basis, ...(name === undefined ? {} : { name }) });
 }
 
 /** The text of the rows of all tables, cell by cell. */

@@ -1,20 +1,16 @@
 // On the memory harness.
-import { afterEach, expect, test } from "bun:test";
-import { ask, openApp, post, problemIn, TOKEN, type AppHarness } from "../harness/memory/app.ts";
+import { expect, test } from "bun:test";
+import { disposedAfterEach } from "../harness/dispose.ts";
+import { ask, openApp, post, problemIn, TOKEN } from "../harness/memory/app.ts";
 
-const open: AppHarness[] = [];
-
-afterEach(async () => {
-  for (const harness of open.splice(0)) await harness[Symbol.asyncDispose]();
-});
+const disposed = disposedAfterEach();
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 const PATH = "/session/end";
 
 /** A browser that signed in, with what the button of its page sends. */
 async function openSignedIn() {
-  const harness = await openApp();
-  open.push(harness);
+  const harness = disposed(await openApp());
   const signedIn = await post(harness.app, "/session", `token=${TOKEN}`, { headers: FORM });
   const cookie = signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
   const page = await (await ask(harness.app, "/setup", { headers: { cookie } })).text();
@@ -47,8 +43,7 @@ test("nobody is signed out by another page's form, and nobody who did not sign i
 });
 
 test("there is no such button where no token is configured, nor on the page that asks for one", async () => {
-  const harness = await openApp({ tokens: false });
-  open.push(harness);
+  const harness = disposed(await openApp({ tokens: false }));
   expect(await (await ask(harness.app, "/setup")).text()).not.toContain("Sign out");
   const { harness: guarded } = await openSignedIn();
   expect(await (await ask(guarded.app, "/")).text()).not.toContain("Sign out");

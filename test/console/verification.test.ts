@@ -1,24 +1,20 @@
 // On the memory harness.
 import { DatabaseSync } from "node:sqlite";
-import { afterEach, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { loadSigningKey, openCheckpoint, signCheckpoint, writeCheckpointFile } from "eventstore-lite";
 import { originOf } from "../../src/log/checkpoint.ts";
 import { logFiles } from "../../src/log/log-files.ts";
-import { ask, openApp, post, problemIn, TOKEN, type AppHarness } from "../harness/memory/app.ts";
+import { disposedAfterEach } from "../harness/dispose.ts";
+import { ask, openApp, post, problemIn, TOKEN } from "../harness/memory/app.ts";
 
-const open: AppHarness[] = [];
-
-afterEach(async () => {
-  for (const harness of open.splice(0)) await harness[Symbol.asyncDispose]();
-});
+const disposed = disposedAfterEach();
 
 const MESSAGE = { type: "MessageRequested", data: { text: "hello" } } as const;
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 
 /** A service with some events, and a browser that signed in. */
 async function openBrowser() {
-  const harness = await openApp();
-  open.push(harness);
+  const harness = disposed(await openApp());
   await harness.append("requests", ...Array.from({ length: 300 }, () => MESSAGE));
   const signedIn = await post(harness.app, "/session", `token=${TOKEN}`, { headers: FORM });
   const headers = { cookie: signedIn.headers.get("set-cookie")?.split(";")[0] ?? "" };

@@ -19,6 +19,7 @@ import {
 import { NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import type { Tracing } from "../../src/tracing/tracing.ts";
+import { clickOf } from "../harness/memory/new-events.ts";
 
 /** A channel that takes clicks together; `answer` says what becomes of each. */
 function batching(max: number, answer: (click: Click, batch: number) => DispatchResult = () => DELIVERED) {
@@ -63,17 +64,7 @@ describe("a network that takes clicks together", () => {
       dispatch: (about, traceparents) => ({ end: (outcomes) => traced.push([about, traceparents, outcomes]) }),
     };
     await using house = await openDelivery({ channels: [channel], tracing });
-    const click: NewEvent = {
-      type: "LinkClicked",
-      data: {
-        event: "click",
-        domain: "go.example",
-        short_code: "a",
-        original_url: "https://a.example",
-        bot: false,
-        channels: ["ads"],
-      },
-    };
+    const click: NewEvent = clickOf({ short_code: "a", channels: ["ads"] });
     const { last } = await house.eventLog.append("link-a", [click, click], { traceparent: "00-a-b-01" });
     await house.projector.until(last);
     await house.until(house.time.clock());

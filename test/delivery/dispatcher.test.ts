@@ -5,6 +5,7 @@ import { WINDOW_DISPATCHES_MAX } from "../../src/delivery/outbox-window.ts";
 import { WINDOW_MAX } from "../../src/delivery/pacing.ts";
 import { DELIVERED, fakeChannel, gate, UNAVAILABLE } from "../harness/memory/fake-channel.ts";
 import { eventually, NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
+import { clickOf } from "../harness/memory/new-events.ts";
 
 describe("every click", () => {
   test("is delivered once to each channel that it names, and each outcome is in the log", async () => {
@@ -25,19 +26,17 @@ describe("every click", () => {
   test("reaches the channel as it was recorded", async () => {
     const ads = fakeChannel("ads");
     await using house = await openDelivery({ channels: [ads] });
-    await house.append({
-      type: "LinkClicked",
-      data: {
+    await house.append(
+      clickOf({
         event: "signup",
-        domain: "go.example",
         short_code: "autumn",
         original_url: "https://example.com/?a=1",
         ip: "203.0.113.7",
         user_agent: "Mozilla/5.0",
         bot: true,
         channels: ["ads"],
-      },
-    });
+      }),
+    );
     await house.settled();
     const [click] = await house.events("LinkClicked");
     expect(ads.sent).toEqual([

@@ -8,6 +8,7 @@ import { listen } from "../../src/http/listen.ts";
 import { createLoadShedding } from "../../src/http/load-shedding.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { SocialError } from "../../src/networks/network.ts";
+import { disposedAfterEach } from "../harness/dispose.ts";
 import { oddIn } from "../harness/page.ts";
 import { createSimulatedNetwork, OWN } from "../harness/memory/social-network.ts";
 import { ask, MASTER_KEY, openApp, problemIn } from "../harness/memory/app.ts";
@@ -17,46 +18,50 @@ import { openConnection } from "./wire/connection.ts";
 const PAIR: TokenPair = { accessToken: "a", refreshToken: "r", expiresAt: 0, scopes: ["dm.write"] };
 const JSON_WANTED = { accept: "application/json" };
 
+const disposed = disposedAfterEach();
+
 /** A world with X configured; `faults` are thrown by the next exchanges, `who` is whose tokens they are. */
 async function openX() {
   const faults: Error[] = [];
   // `asked`: the network has a code; it answers once `answered` is over.
   const x = { faults, who: OWN, exchanged: 0, asked: Promise.withResolvers<void>(), answered: Promise.resolve() };
-  const world = await openApp({
-    account({ eventLog, projector, clock }) {
-      let kept: TokenPair | undefined;
-      const tokens: Tokens = {
-        use: (call) => call("a"),
-        send: (call) => call("a"),
-        async store(pair, newEvents, metadata) {
-          kept = pair;
-          await projector.until((await eventLog.append("account", newEvents, metadata)).last);
-        },
-        exclusively: (work) => work(),
-        peek: async () => kept,
-        drop: async () => true,
-      };
-      const oauth = {
-        begin: async () => ({ state: "the-state", verifier: "the-verifier", url: "https://x.example/authorize?x=1" }),
-        async exchange() {
-          x.asked.resolve();
-          await x.answered;
-          const fault = faults.shift();
-          if (fault !== undefined) throw fault;
-          x.exchanged += 1;
-          return PAIR;
-        },
-        refresh: () => Promise.reject(new Error("not simulated")),
-        revoke: async () => {},
-      };
-      const network = { ...createSimulatedNetwork(clock), me: async () => x.who };
-      const cookie = createAuthorizationCookie(MASTER_KEY, false, clock);
-      const claims = new Set<string>();
-      const claim = async (name: string) => !claims.has(name) && claims.add(name).has(name);
-      const states = createUsedStates({ claim, isClaimed: async (name) => claims.has(name) }, clock);
-      return { oauth, tokens, network, eventLog, projector, pinnedHandle: undefined, cookie, states };
-    },
-  });
+  const world = disposed(
+    await openApp({
+      account({ eventLog, projector, clock }) {
+        let kept: TokenPair | undefined;
+        const tokens: Tokens = {
+          use: (call) => call("a"),
+          send: (call) => call("a"),
+          async store(pair, newEvents, metadata) {
+            kept = pair;
+            await projector.until((await eventLog.append("account", newEvents, metadata)).last);
+          },
+          exclusively: (work) => work(),
+          peek: async () => kept,
+          drop: async () => true,
+        };
+        const oauth = {
+          begin: async () => ({ state: "the-state", verifier: "the-verifier", url: "https://x.example/authorize?x=1" }),
+          async exchange() {
+            x.asked.resolve();
+            await x.answered;
+            const fault = faults.shift();
+            if (fault !== undefined) throw fault;
+            x.exchanged += 1;
+            return PAIR;
+          },
+          refresh: () => Promise.reject(new Error("not simulated")),
+          revoke: async () => {},
+        };
+        const network = { ...createSimulatedNetwork(clock), me: async () => x.who };
+        const cookie = createAuthorizationCookie(MASTER_KEY, false, clock);
+        const claims = new Set<string>();
+        const claim = async (name: string) => !claims.has(name) && claims.add(name).has(name);
+        const states = createUsedStates({ claim, isClaimed: async (name) => claims.has(name) }, clock);
+        return { oauth, tokens, network, eventLog, projector, pinnedHandle: undefined, cookie, states };
+      },
+    }),
+  );
   const begin = async (): Promise<string> => {
     const response = await ask(world.app, "/social/auth");
     return response.headers.get("set-cookie")?.split(";", 1)[0] ?? "";
@@ -68,7 +73,6 @@ async function openX() {
 
 test("a browser is sent to the network with a cookie that lets it come back, once", async () => {
   const { world, begin, callback } = await openX();
-  await using _world = world;
   const started = await ask(world.app, "/social/auth");
   expect([started.status, started.headers.get("location")]).toEqual([302, "https://x.example/authorize?x=1"]);
   expect([started.headers.get("cache-control"), started.headers.get("referrer-policy")]).toEqual([
@@ -84,7 +88,6 @@ test("a browser is sent to the network with a cookie that lets it come back, onc
 
 test("the repeat of a finished callback by the same browser shows its success, and exchanges nothing again", async () => {
   const { world, x, begin, callback } = await openX();
-  await using _world = world;
   const cookie = await begin();
   await callback("state=the-state&code=c", { cookie });
   // Somebody who did not see the answer: the connection broke.
@@ -108,8 +111,7 @@ describe("a used state is refused", () => {
   };
 
   test("with another code than the one that was exchanged", async () => {
-    const { world, x, callback, cookie } = await finished();
-    await using _world = world;
+    const { x, callback, cookie } = await finished();
     for (const query of ["state=the-state&code=other", "state=the-state"])
       expect(await (await callback(query, { cookie })).json()).toMatchObject(REFUSED);
     expect(x.exchanged).toBe(1);
@@ -127,21 +129,18 @@ describe("a used state is refused", () => {
     ],
   ] as const)("once %s", async (_what, newEvent) => {
     const { world, callback, cookie } = await finished();
-    await using _world = world;
     await world.append("account", newEvent as NewEvent);
     const again = await callback("state=the-state&code=c", { cookie });
     expect(await again.json()).toMatchObject(REFUSED);
   });
 
   test("by a browser that did not begin it", async () => {
-    const { world, callback } = await finished();
-    await using _world = world;
+    const { callback } = await finished();
     expect(await problemIn(await callback("state=the-state&code=c", {}))).toBe("400 authorization-failed");
   });
 
   test("where its authorization failed", async () => {
-    const { world, x, begin, callback } = await openX();
-    await using _world = world;
+    const { x, begin, callback } = await openX();
     x.faults.push(new OAuthError("unavailable", "down"));
     const cookie = await begin();
     await callback("state=the-state&code=c", { cookie });
@@ -227,15 +226,13 @@ describe("a network that takes its time with the tokens", () => {
 });
 
 test("a program learns who was authorized", async () => {
-  const { world, begin, callback } = await openX();
-  await using _world = world;
+  const { begin, callback } = await openX();
   const response = await callback("state=the-state&code=c", { cookie: await begin(), ...JSON_WANTED });
   expect([response.status, await response.json()]).toEqual([200, { ...OWN, scopes: ["dm.write"] }]);
 });
 
 test("of several codes that come back with one state at once only one gets through", async () => {
-  const { world, x, begin, callback } = await openX();
-  await using _world = world;
+  const { x, begin, callback } = await openX();
   const cookie = await begin();
   const answers = await Promise.all([1, 2, 3].map((code) => callback(`state=the-state&code=${code}`, { cookie })));
   expect(answers.map(({ status }) => String(status)).sort()).toEqual(["303", "400", "400"]);
@@ -250,7 +247,6 @@ describe("nothing is stored, and the answer is 400, when", () => {
     ["the browser has no cookie", "state=the-state&code=c", false],
   ] as const)("%s", async (_what, query, hasCookie) => {
     const { world, begin, callback } = await openX();
-    await using _world = world;
     const cookie = await begin();
     const response = await callback(query, hasCookie ? { cookie } : {});
     expect(await problemIn(response)).toBe("400 authorization-failed");
@@ -259,7 +255,6 @@ describe("nothing is stored, and the answer is 400, when", () => {
 
   test("the state is more than ten minutes old", async () => {
     const { world, begin, callback } = await openX();
-    await using _world = world;
     const cookie = await begin();
     world.now += 600_000;
     expect(await problemIn(await callback("state=the-state&code=c", { cookie }))).toBe("400 authorization-failed");
@@ -267,7 +262,6 @@ describe("nothing is stored, and the answer is 400, when", () => {
 
   test("the network refuses the code", async () => {
     const { world, x, begin, callback } = await openX();
-    await using _world = world;
     x.faults.push(new OAuthError("rejected", "invalid_request"));
     const response = await callback("state=the-state&code=c", { cookie: await begin() });
     expect(await response.clone().json()).toMatchObject({
@@ -298,8 +292,7 @@ describe("a browser gets a page that says what happened and leads on, with the s
     ["a state that is not ours", undefined, HOSTILE, 400, "does not belong to the authorization"],
     ["X is down", new OAuthError("unavailable", "X is down"), "the-state", 502, "X is down"],
   ] as const)("%s", async (_what, fault, state, status, words) => {
-    const { world, x, begin, callback } = await openX();
-    await using _world = world;
+    const { x, begin, callback } = await openX();
     if (fault !== undefined) x.faults.push(fault);
     const answer = await callback(`state=${state}&error=${HOSTILE}&code=canary`, { cookie: await begin(), ...ACCEPT });
     const [seen, main, ways] = await shown(answer);
@@ -313,8 +306,7 @@ describe("a browser gets a page that says what happened and leads on, with the s
   });
 
   test("a browser without an authorization in progress, and one that comes twice", async () => {
-    const { world, begin, callback } = await openX();
-    await using _world = world;
+    const { begin, callback } = await openX();
     const [status, main, ways] = await shown(await callback("state=the-state&code=c", ACCEPT));
     expect([status, ways]).toEqual([400, ["/social/auth", "/"]]);
     expect(main).toContain("no authorization in progress");
@@ -327,7 +319,6 @@ describe("a browser gets a page that says what happened and leads on, with the s
 
   test("another account than the linked one", async () => {
     const { world, x, begin, callback } = await openX();
-    await using _world = world;
     await world.authorize();
     x.who = { id: "2", username: "stranger", name: "Stranger" };
     const answer = await callback("state=the-state&code=c", { cookie: await begin(), ...ACCEPT });
@@ -348,8 +339,7 @@ describe("a browser gets a page that says what happened and leads on, with the s
 });
 
 test("a network that is down is answered as such", async () => {
-  const { world, x, begin, callback } = await openX();
-  await using _world = world;
+  const { x, begin, callback } = await openX();
   x.faults.push(new OAuthError("unavailable", "down"));
   expect(await problemIn(await callback("state=the-state&code=c", { cookie: await begin() }))).toBe(
     "502 network-failed",
@@ -358,7 +348,6 @@ test("a network that is down is answered as such", async () => {
 
 test("another account than the linked one gets 403, and the linked one stays", async () => {
   const { world, x, begin, callback } = await openX();
-  await using _world = world;
   await world.authorize();
   x.who = { id: "2", username: "stranger", name: "Stranger" };
   expect(await problemIn(await callback("state=the-state&code=c", { cookie: await begin() }))).toBe(
@@ -370,7 +359,6 @@ test("another account than the linked one gets 403, and the linked one stays", a
 describe("/social/me", () => {
   test("asks the network who we are, now", async () => {
     const { world, x } = await openX();
-    await using _world = world;
     await world.authorize();
     x.who = { ...OWN, username: "renamed" };
     const response = await ask(world.app, "/social/me");
@@ -379,7 +367,6 @@ describe("/social/me", () => {
 
   test("is 401 without an account, and says where to authorize one", async () => {
     const { world } = await openX();
-    await using _world = world;
     const response = await ask(world.app, "/social/me");
     expect(response.headers.get("www-authenticate")).toStartWith("OAuth ");
     expect(await problemIn(response)).toBe("401 not-authorized");
@@ -387,7 +374,6 @@ describe("/social/me", () => {
 
   test("is 502 when the network is down", async () => {
     const { world } = await openX();
-    await using _world = world;
     await world.authorize();
     const { account } = world.deps;
     Object.assign(account?.network ?? {}, { me: () => Promise.reject(new SocialError("unavailable", "down")) });

@@ -1,37 +1,24 @@
 // On the memory harness.
-import { afterEach, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { ChannelName } from "../../events/channel.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { openApp, post, problemIn, TOKEN, type AppHarness } from "../harness/memory/app.ts";
+import { disposedAfterEach } from "../harness/dispose.ts";
+import { openApp, post, problemIn, TOKEN } from "../harness/memory/app.ts";
 import { outcomeOf } from "../harness/memory/outcomes.ts";
+import { clickOf } from "../harness/memory/new-events.ts";
 
 const HOUR_MS = 3_600_000;
 
-const open: AppHarness[] = [];
+const disposed = disposedAfterEach();
 
-afterEach(async () => {
-  for (const harness of open.splice(0)) await harness[Symbol.asyncDispose]();
-});
-
-const CLICK: NewEvent = {
-  type: "LinkClicked",
-  data: {
-    domain: "go.example",
-    short_code: "x",
-    original_url: "https://a.example",
-    event: "click",
-    bot: false,
-    channels: ["chat", "ads"],
-  },
-};
+const CLICK: NewEvent = clickOf({ channels: ["chat", "ads"] });
 
 const gaveUp = (source: number, channel: ChannelName, more: object = {}): NewEvent =>
   outcomeOf("DispatchAbandoned", { source, channel, lane: "clicks", detail: "gone", refused: true, ...more });
 
 /** Two dead letters of chat, and one of ads that may have arrived so long ago; the ids of what they are about. */
 async function openWithLetters(agoMs = HOUR_MS) {
-  const harness = await openApp();
-  open.push(harness);
+  const harness = disposed(await openApp());
   await harness.append(STREAMS.requests, CLICK, CLICK, CLICK);
   await harness.append(STREAMS.delivery("chat"), gaveUp(1, "chat"), gaveUp(2, "chat"));
   const doubtful_since = new Date(harness.now - agoMs).toISOString();

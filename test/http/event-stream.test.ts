@@ -1,9 +1,10 @@
 // On the memory harness.
-import { afterEach, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { openSqliteStore, type EventStore } from "eventstore-lite";
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";
 import { openEventStream, openPositionStream, type EventStreamQuery } from "../../src/http/event-stream.ts";
 import { makeId } from "../../src/platform/clock.ts";
+import { disposedAfterEach } from "../harness/dispose.ts";
 import { newLogFile } from "../harness/memory/log.ts";
 
 interface Message {
@@ -11,16 +12,10 @@ interface Message {
   readonly type: string;
 }
 
-const open: EventStore<Event>[] = [];
-
-afterEach(async () => {
-  for (const store of open.splice(0)) await store[Symbol.asyncDispose]();
-});
+const disposed = disposedAfterEach();
 
 async function newStore(): Promise<EventStore<Event>> {
-  const store = await openSqliteStore<Event>({ file: newLogFile(), codec });
-  open.push(store);
-  return store;
+  return disposed(await openSqliteStore<Event>({ file: newLogFile(), codec }));
 }
 
 async function addClicks(store: EventStore<Event>, count: number, code = "a"): Promise<void> {

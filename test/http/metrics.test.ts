@@ -4,6 +4,7 @@ import { CHANNELS } from "../../events/channel.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { parseExposition, type Sample } from "../metrics/exposition.ts";
 import { ask, GOOD, openApp, post, TOKEN, type AppHarness } from "../harness/memory/app.ts";
+import { clickOf } from "../harness/memory/new-events.ts";
 
 async function samplesOf({ app }: Pick<AppHarness, "app">): Promise<readonly Sample[]> {
   const response = await ask(app, "/metrics", { token: TOKEN });
@@ -25,17 +26,7 @@ function valueOf(samples: readonly Sample[], name: string, labels: Readonly<Reco
 }
 
 const LINK = "link-go.example/spring";
-const click: NewEvent = {
-  type: "LinkClicked",
-  data: {
-    event: "click",
-    domain: "go.example",
-    short_code: "spring",
-    original_url: "https://shop.example/",
-    bot: false,
-    channels: [...CHANNELS],
-  },
-};
+const click: NewEvent = clickOf({ short_code: "spring", channels: [...CHANNELS] });
 
 test("without a token nobody is shown a figure, once there is one", async () => {
   await using world = await openApp({ authPolicy: "spec" });

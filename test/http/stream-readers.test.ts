@@ -1,20 +1,15 @@
 // On the memory harness.
-import { afterEach, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { STREAMS_PER_READER_MAX } from "../../src/http/load-shedding.ts";
 import { openEventStream } from "../../src/http/event-stream.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
+import { disposedAfterEach } from "../harness/dispose.ts";
 import { ask, openApp, post, problemIn, TOKEN, type AppHarness } from "../harness/memory/app.ts";
 
-const open: AppHarness[] = [];
-
-afterEach(async () => {
-  for (const harness of open.splice(0)) await harness[Symbol.asyncDispose]();
-});
+const disposed = disposedAfterEach();
 
 async function openEvents(given: Parameters<typeof openApp>[0] = {}): Promise<AppHarness> {
-  const harness = await openApp(given);
-  open.push(harness);
-  return harness;
+  return disposed(await openApp(given));
 }
 
 const MESSAGE: NewEvent = { type: "MessageRequested", data: { text: "hello" } };

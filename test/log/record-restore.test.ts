@@ -7,15 +7,13 @@ import { recordRestore } from "../../src/log/record-restore.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { createEventLog, SERVICE_METADATA, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { newLogFile, SILENT } from "../harness/memory/log.ts";
+import { addedOf } from "../harness/memory/new-events.ts";
 
 const YEAR_MS = 365 * 86_400_000;
 
 let now = Date.parse("2026-03-01T08:00:00.000Z");
 const FORGOTTEN: NewEvent = { type: "PersonForgotten", data: { hashes: [], keys: [] } };
-const ADDED: NewEvent = {
-  type: "RecipientAdded",
-  data: { recipient: { id: "1" }, basis: "none", fields: {}, source: "list" },
-};
+const ADDED: NewEvent = addedOf({ id: "1" }, { basis: "none" });
 
 /** Opens a log, does something with it, and closes it. */
 async function on<Result>(file: string, work: (store: EventStore<Event>) => Promise<Result>): Promise<Result> {

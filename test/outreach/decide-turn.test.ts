@@ -5,6 +5,7 @@ import { decideTurn, newSkips, type TurnCommand } from "../../src/outreach/decid
 import type { OutreachState } from "../../src/outreach/judge.ts";
 import { given } from "../harness/memory/decider.ts";
 import { RULES } from "../harness/memory/outreach.ts";
+import { addedOf } from "../harness/memory/new-events.ts";
 
 const ANN = { id: "7", username: "ann" };
 const SELF = { id: "1", username: "us", name: "Us" };
@@ -27,10 +28,7 @@ const turn =
       ...more,
     });
 
-const opted: NewEvent = {
-  type: "RecipientAdded",
-  data: { recipient: ANN, basis: "opt_in", fields: {}, source: "list" },
-};
+const opted: NewEvent = addedOf(ANN);
 
 const skippedIn = (run_id: string): NewEvent => ({
   type: "DirectMessageSkipped",

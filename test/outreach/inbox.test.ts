@@ -5,6 +5,7 @@ import { READ_ATTEMPTS_MAX } from "../../src/outreach/retry-after-rate-limit.ts"
 import { againSource, inboundSource, lastSource } from "../../src/outreach/sources/sources.ts";
 import { person } from "../harness/memory/social-network.ts";
 import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";
+import { addedOf } from "../harness/memory/new-events.ts";
 
 const MINUTE_MS = 60_000;
 
@@ -134,9 +135,7 @@ describe("who wrote first", () => {
     expect((await world.events("DirectMessageReceived")).map(({ data }) => data)).toEqual([
       { recipient: { id: "11", username: "user_11" }, message_id, received_at: "2026-03-01T08:00:00.000Z" },
     ]);
-    await world.append([
-      { type: "RecipientAdded", data: { recipient: { id: "11" }, basis: "none", fields: {}, source: "list" } },
-    ]);
+    await world.append([addedOf({ id: "11" }, { basis: "none" })]);
     await projector.until((await world.store.head()).position);
     expect(projector.state("contacts").people.get("11")).toMatchObject({ basis: "dm_first", inbound: true });
   });
@@ -179,9 +178,7 @@ describe("who wrote first", () => {
 
   test("after a message to them that certainly did not go out, wrote first all the same", async () => {
     await using world = await worldOf("10");
-    await world.append([
-      { type: "RecipientAdded", data: { recipient: { id: "10" }, basis: "opt_in", fields: {}, source: "list" } },
-    ]);
+    await world.append([addedOf({ id: "10" })]);
     world.network.answers.push({ stop: "credits_depleted" });
     const { run, projector } = await world.start();
     expect(await run()).toMatchObject({ failed: 1 });

@@ -8,16 +8,14 @@ import { createSuppressionHashes } from "../../src/outreach/suppression-hashes.t
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { given } from "../harness/memory/decider.ts";
 import { METADATA, openMemoryLog, type MemoryLog } from "../harness/memory/log.ts";
+import { addedOf } from "../harness/memory/new-events.ts";
 
 const ANN = { id: "101", username: "ann" };
 const ATTEMPT = { attempt_id: "a", run_id: "r", recipient: ANN };
 const hashesOf = createSuppressionHashes(new Uint8Array(32).fill(5));
 const ofAnn = [...hashesOf(ANN)];
 
-const LISTED: NewEvent = {
-  type: "RecipientAdded",
-  data: { recipient: ANN, basis: "opt_in", fields: {}, source: "list" },
-};
+const LISTED: NewEvent = addedOf(ANN);
 const ATTEMPTED: NewEvent = {
   type: "DirectMessageAttempted",
   data: { ...ATTEMPT, text: "Hi", variant: "A", day: "2026-03-01" },

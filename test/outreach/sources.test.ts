@@ -5,6 +5,7 @@ import { parseTemplate } from "../../src/template/template.ts";
 import { followersSource, listMembersSource, listSource, searchSource } from "../../src/outreach/sources/sources.ts";
 import { person } from "../harness/memory/social-network.ts";
 import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";
+import { addedOf } from "../harness/memory/new-events.ts";
 
 const rules = { ...RULES, template: parseTemplate("Hi {{name}}"), requireConsent: false };
 const followers = followersSource();
@@ -91,12 +92,7 @@ test("a question that the network refuses ends the run with that reason, and it 
 test("sources are merged in order, and who is in two of them gets one message and no skip in that run", async () => {
   await using world = await worldOf("10", "11", "12");
   world.network.lists.set("7", ["12", "10"]);
-  await world.append([
-    {
-      type: "RecipientAdded",
-      data: { recipient: { username: "user_11" }, basis: "opt_in", fields: {}, source: "list" },
-    },
-  ]);
+  await world.append([addedOf({ username: "user_11" })]);
   const { run } = await world.start({ sources: [listSource(), listMembersSource("7"), followers], rules });
   expect(await run()).toMatchObject({ sent: 3, skipped: 0 });
   expect(reached(world)).toEqual(["11", "12", "10"]);

@@ -5,7 +5,10 @@ import { createX } from "../../src/networks/x.ts";
 import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
 import { followersSource, inboundSource } from "../../src/outreach/sources/sources.ts";
 import { authorized, personId, postJson } from "../sandbox/client.ts";
+import { disposedAfterEach } from "../harness/dispose.ts";
 import { openOutreach, RULES } from "../harness/memory/outreach.ts";
+
+const disposed = disposedAfterEach();
 
 /** Runs of the service against the sandbox's X, over HTTP. */
 describe("a run against X's ways", () => {
@@ -16,7 +19,7 @@ describe("a run against X's ways", () => {
   afterEach(() => sandbox[Symbol.asyncDispose]());
 
   async function openWithX(...handles: readonly string[]) {
-    const world = await openOutreach();
+    const world = disposed(await openOutreach());
     const token = (await authorized(sandbox)).access_token;
     const safeFetch = createSafeFetch({ allowedOrigins: [sandbox.url] });
     Object.assign(world.network, createX({ apiUrl: sandbox.urls.xApi, safeFetch, clock: world.time.now }));
@@ -40,8 +43,7 @@ describe("a run against X's ways", () => {
   test("one person who is not permitted keeps nobody from being reached", async () => {
     const ada = sandbox.x.people.get(personId(sandbox, "ada_builds"));
     await postJson(`${sandbox.url}/_sandbox/people`, [{ ...ada, not_permitted: true }]);
-    const { world, start } = await openWithX("ada_builds", "late_lena", "grace_codes", "linus_k");
-    await using _world = world;
+    const { start } = await openWithX("ada_builds", "late_lena", "grace_codes", "linus_k");
     const { run } = await start({});
     expect(await run()).toMatchObject({ reason: "completed", sent: 2, failed: 2 });
     expect(reached()).toEqual(["grace_codes", "linus_k"]);
@@ -49,8 +51,7 @@ describe("a run against X's ways", () => {
 
   test.each(["/2/dm_events", "/2/users", "/followers"])("a single 503 of %s does not end it", async (path) => {
     sandbox.faults.add({ network: "x", kind: "over_capacity", count: 1, path });
-    const { world, start } = await openWithX("linus_k");
-    await using _world = world;
+    const { start } = await openWithX("linus_k");
     const first = await start({});
     const sources = [...first.context.sources, followersSource()];
     const { run } = await start({ sources, rules: { ...RULES, requireConsent: false } });
@@ -60,8 +61,7 @@ describe("a run against X's ways", () => {
 
   test("an app that is not enrolled is named as that, before anybody is written to", async () => {
     sandbox.faults.add({ network: "x", kind: "client_forbidden" });
-    const { world, start } = await openWithX("linus_k");
-    await using _world = world;
+    const { start } = await openWithX("linus_k");
     const { run, announced } = await start({});
     expect(await run()).toMatchObject({ reason: "app_not_enrolled", sent: 0 });
     expect(announced).toEqual(["outreach stopped: app_not_enrolled"]);
@@ -72,7 +72,6 @@ describe("a run against X's ways", () => {
       await postJson(`${sandbox.url}/_sandbox/inbound`, { from, to: "acme_team", text: "hello" });
     }
     const { world, start } = await openWithX();
-    await using _world = world;
     const { run } = await start({ sources: [inboundSource()] });
     expect(await run()).toMatchObject({ reason: "completed", sent: 3 });
     expect((await world.events("InboxRead")).at(-1)?.data).not.toHaveProperty("backlog");
@@ -80,8 +79,7 @@ describe("a run against X's ways", () => {
 
   test("cursors that repeat end the reading of an empty inbox, of the followers and of older messages", async () => {
     sandbox.faults.add({ network: "x", kind: "repeated_cursor" });
-    const { world, start } = await openWithX();
-    await using _world = world;
+    const { start } = await openWithX();
     const sources = [inboundSource(), followersSource()];
     const { run } = await start({ sources, rules: { ...RULES, requireConsent: false } });
     const before = asked();

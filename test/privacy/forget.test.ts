@@ -17,6 +17,7 @@ import { startProjector } from "../../src/projector/projector.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 import { RULES } from "../harness/memory/outreach.ts";
 import { encrypted } from "./encrypted.ts";
+import { clickOf } from "../harness/memory/new-events.ts";
 
 const ANN = { id: "1777000000000001001", username: "ann_builds" };
 const BEA = { id: "1777000000000001002", username: "bea_codes" };
@@ -34,19 +35,8 @@ const messaged = (attempt_id: string, recipient: typeof ANN, text: string): read
   ];
 };
 
-const clicked = (ip: string, user_agent: string): NewEvent => ({
-  type: "LinkClicked",
-  data: {
-    event: "click",
-    domain: "go.example",
-    short_code: "x",
-    original_url: `https://shop.example/tea?for=${user_agent}`,
-    ip,
-    user_agent,
-    bot: false,
-    channels: [],
-  },
-});
+const clicked = (ip: string, user_agent: string): NewEvent =>
+  clickOf({ original_url: `https://shop.example/tea?for=${user_agent}`, ip, user_agent });
 
 let world: CommandHarness;
 beforeEach(async () => {

@@ -1,4 +1,4 @@
-// On no harness.
+// On the memory harness.
 import { expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { secret } from "../../src/platform/secret.ts";
 import type { EncryptedLog } from "../../src/privacy/encrypted-log.ts";
 import { filePlace } from "../../src/service/log-place.ts";
 import { openLogAt } from "../../src/service/open.ts";
-import { clickOf, PERSON } from "./new-events.ts";
+import { clickOf, PERSON } from "../harness/memory/new-events.ts";
 
 /** Nothing of it is personal, so that it has no ciphertext. */
 const CLICK = clickOf();

@@ -15,7 +15,7 @@ import { logFiles } from "../../src/log/log-files.ts";
 import { secret } from "../../src/platform/secret.ts";
 import { filePlace } from "../../src/service/log-place.ts";
 import { openLogAt } from "../../src/service/open.ts";
-import { clickOf, PERSON } from "./new-events.ts";
+import { clickOf, PERSON } from "../harness/memory/new-events.ts";
 import { SILENT } from "../harness/memory/log.ts";
 
 const DAY_MS = 86_400_000;

@@ -1,4 +1,4 @@
-// On no harness.
+// On the memory harness.
 import { expect, test } from "bun:test";
 import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import type { Event } from "../../events/catalog.ts";
@@ -12,7 +12,7 @@ import { erasing } from "../../src/privacy/apply-erasures.ts";
 import { forgetAddress, forgetPerson } from "../../src/privacy/forget.ts";
 import { startProjector } from "../../src/projector/projector.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
-import { clickOf } from "./new-events.ts";
+import { clickOf } from "../harness/memory/new-events.ts";
 
 const ANN = { id: "1001", username: "ann_builds" };
 const [HERS, OTHER] = ["203.0.113.7", "203.0.113.8"];

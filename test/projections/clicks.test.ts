@@ -4,11 +4,9 @@ import { clicks } from "../../projections/clicks.ts";
 import { byLastClick, LINKS_MAX } from "../../projections/recent-links.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { given } from "../harness/memory/events.ts";
+import { clickOf } from "../harness/memory/new-events.ts";
 
-function click(short_code: string, bot = false): NewEvent {
-  const link = { domain: "go.example", short_code, original_url: "https://example.com" };
-  return { type: "LinkClicked", data: { ...link, event: "click", bot, channels: [] } };
-}
+const click = (short_code: string, bot = false): NewEvent => clickOf({ short_code, bot });
 
 test("people and bots are counted apart, in all and of each link", () => {
   const state = given(clicks, [click("a"), click("a", true), click("b"), click("a")]);

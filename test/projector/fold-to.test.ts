@@ -19,6 +19,7 @@ import { outreachPart } from "../bench/mixed-outreach.ts";
 import { restPart } from "../bench/mixed-rest.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 import { rebuildAll } from "./rebuilding.ts";
+import { addedOf } from "../harness/memory/new-events.ts";
 
 /** So that short logs have snapshots of the past. */
 const PAST_EVERY = 40;
@@ -166,7 +167,7 @@ describe("snapshots of the past", () => {
     await using world = await openCommands();
     const people = Array.from({ length: 3 * PAST_EVERY }, (_, number): NewEvent => {
       const recipient = { username: `person_${number}` };
-      return { type: "RecipientAdded", data: { recipient, basis: "opt_in", fields: {}, source: "list" } };
+      return addedOf(recipient);
     });
     await world.append(STREAMS.outreach, people);
     const to = people.length - 1;
@@ -203,10 +204,7 @@ describe("snapshots of the past", () => {
   test("of somebody who is forgotten are void, also those that are made meanwhile", async () => {
     await using world = await openCommands();
     const { store } = world;
-    const ann: NewEvent = {
-      type: "RecipientAdded",
-      data: { recipient: { username: "ann_builds" }, name: "Ann", basis: "opt_in", fields: {}, source: "list" },
-    };
+    const ann: NewEvent = addedOf({ username: "ann_builds" }, { name: "Ann" });
     await world.append(STREAMS.outreach, [ann]);
     const { serve } = livesOn(world);
     await serve(4);

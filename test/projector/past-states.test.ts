@@ -11,6 +11,7 @@ import { createPastStates, type PastStates } from "../../src/projector/past-stat
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { foldLog } from "../harness/fold-log.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
+import { addedOf } from "../harness/memory/new-events.ts";
 
 let world: CommandHarness;
 let projector: Projector;
@@ -23,10 +24,7 @@ let beforeFold: () => Promise<void>;
 let afterFold: () => Promise<void>;
 
 function person(username: string): NewEvent {
-  return {
-    type: "RecipientAdded",
-    data: { recipient: { username }, name: "Ann", basis: "opt_in", fields: {}, source: "list" },
-  };
+  return addedOf({ username }, { name: "Ann" });
 }
 
 beforeEach(async () => {

@@ -20,6 +20,7 @@ import type { XLimits } from "../../../src/sandbox/x/state.ts";
 import { createVirtualTime, type VirtualTime } from "./virtual-time.ts";
 import { authorized } from "../../sandbox/client.ts";
 import { METADATA, openMemoryLog, randomId, SILENT } from "./log.ts";
+import { addedOf } from "./new-events.ts";
 
 const START = "2026-03-02T08:00:00.000Z";
 /** More than a day takes. */
@@ -118,7 +119,7 @@ function people({ x }: Sandbox): NewEvent[] {
     const person = { id: String(7_000_000_000 + number), username: `person_${number}`, name: `Person ${number}` };
     x.people.set(person.id, { ...person, receives_your_dm: true });
     const recipient = { username: person.username };
-    return { type: "RecipientAdded", data: { recipient, basis: "opt_in", fields: {}, source: "list" } };
+    return addedOf(recipient);
   });
 }
 

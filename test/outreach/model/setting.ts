@@ -3,6 +3,7 @@ import { person } from "../../harness/memory/social-network.ts";
 import type { Recipient } from "../../../events/outreach.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import type { SocialUser } from "../../../src/networks/network.ts";
+import { addedOf } from "../../harness/memory/new-events.ts";
 
 /** Somebody on the list, and what is wrong with them. */
 export const KINDS = [
@@ -99,5 +100,5 @@ export function rowsOf(kind: Kind, id: string): NewEvent[] {
 
 export function rowOf(kind: Kind, recipient: Recipient): NewEvent {
   const basis = kind === "no_consent" ? "none" : "opt_in";
-  return { type: "RecipientAdded", data: { recipient, basis, fields: {}, source: "list" } };
+  return addedOf(recipient, { basis });
 }

@@ -1,0 +1,19 @@
+import type { DataOf } from "../../../events/catalog.ts";
+import type { Recipient } from "../../../events/outreach.ts";
+import type { NewEvent } from "../../../src/log/event-log.ts";
+
+/** A person of a list, who opted in, but for what `more` tells. */
+export function addedOf(
+  recipient: Recipient,
+  more: Partial<DataOf<"RecipientAdded">> = {},
+): NewEvent<"RecipientAdded"> {
+  return { type: "RecipientAdded", data: { recipient, basis: "opt_in", fields: {}, source: "list", ...more } };
+}
+
+export const PERSON: NewEvent = addedOf({ username: "ann" }, { basis: "none" });
+
+/** A click of which nothing is personal, but for what `more` tells. */
+export function clickOf(more: Partial<DataOf<"LinkClicked">> = {}): NewEvent<"LinkClicked"> {
+  const link = { event: "click", domain: "go.example", short_code: "x", original_url: "https://shop.example/" };
+  return { type: "LinkClicked", data: { ...link, bot: false, channels: [], ...more } };
+}
