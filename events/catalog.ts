@@ -109,7 +109,9 @@ export function makeEvent<T extends EventType>(
 /** A spec with its compiled checks. */
 interface Checked extends EventSpec, PersonalSpec {
   readonly check: () => TypeCheck<TObject>;
-  /** Of data whose ciphertext stays closed. */
+  /** For folds, which do not mind a member too many: to look for one costs more than all else that is checked. */
+  readonly checkFolded: () => TypeCheck<TObject>;
+  /** The same of data whose ciphertext stays closed. */
   readonly checkClosed: () => TypeCheck<TObject>;
   /** How the JSON of the meta ends where {@link makeEvent} made it, for events of the current version. */
   readonly metaEnd: string;
@@ -142,7 +144,7 @@ export function createCodec<E extends NewEvent>(
       for (const { type, data, meta } of events) {
         const spec = specOf(type);
         if (schemaOf(type, meta) !== spec.version) throw new InvalidEvent(`${type} is not of version ${spec.version}`);
-        ensure(spec, data);
+        ensure(spec, spec.check(), data);
       }
       return ciphertexts.close(events);
     },
@@ -170,16 +172,17 @@ export function createCodec<E extends NewEvent>(
         ciphertexts.dropDeletedAt(type);
         data.push(stored.data);
         if (spec.personal === undefined || ciphertextOf(stored.data) === undefined) {
-          data[at] = lift(spec, stored.data, version, position);
+          data[at] = lift(spec, spec.checkFolded(), stored.data, version, position);
         } else if (spec.personal.inFolds || version !== spec.version) closed.push({ at, version });
-        else ensureClosed(spec, stored.data, position);
+        else ensure(spec, spec.checkClosed(), stored.data, position);
       }
       if (closed.length === 0) return data;
       const opened = ciphertexts.open(closed.map(({ at }) => ({ ...chunk[at]!, id: undefined })));
       return andThen(opened, (parts) => {
         for (const [index, { at, version }] of closed.entries()) {
           const { type, position } = chunk[at]!;
-          data[at] = lift(specOf(type, position), parts[index]!.data, version, position);
+          const spec = specOf(type, position);
+          data[at] = lift(spec, spec.checkFolded(), parts[index]!.data, version, position);
         }
         return data;
       });
@@ -188,15 +191,15 @@ export function createCodec<E extends NewEvent>(
   };
 }
 
-function lift(spec: Checked, data: unknown, version: number, position: number): unknown {
+function lift(spec: Checked, check: TypeCheck<TObject>, data: unknown, version: number, position: number): unknown {
   const current = version === spec.version ? data : upcast(spec, data, version, position);
-  ensure(spec, current, position);
+  ensure(spec, check, current, position);
   return current;
 }
 
 function lifted(spec: Checked, stored: Stored<NewEvent>, { data: opened, erased }: Opened): Stored<NewEvent> {
   const version = schemaOf(stored.type, stored.meta, stored.position);
-  const data = lift(spec, opened, version, stored.position);
+  const data = lift(spec, spec.check(), opened, version, stored.position);
   if (version === spec.version && data === stored.data) return stored;
   const meta = { ...(stored.meta as EventMeta), schema: spec.version, ...(erased ? { erased } : {}) };
   return { ...stored, data, meta };
@@ -210,32 +213,44 @@ export function compileSpecs(list: readonly (EventSpec & PersonalSpec)[]): Reado
         if (spec.upcasts[version] === undefined) throw new Error(`${spec.type} has no upcast from version ${version}`);
       }
       const metaEnd = `"schema":${spec.version}}`;
-      const check = compiledOnce(spec.data);
-      const checkClosed = spec.personal === undefined ? check : compiledOnce(closedOf(spec));
-      return [spec.type, { ...spec, check, checkClosed, metaEnd }] as const;
+      const checks = {
+        check: compiledOnce(() => spec.data),
+        checkFolded: compiledOnce(() => withMore(spec.data) as TObject),
+        checkClosed: compiledOnce(() => withMore(closedOf(spec)) as TObject),
+      };
+      return [spec.type, { ...spec, ...checks, metaEnd }] as const;
     }),
   );
 }
 
 /** At the first event of its type: compiling all of them takes longer than most commands. */
-function compiledOnce(schema: TObject): () => TypeCheck<TObject> {
+function compiledOnce(schema: () => TObject): () => TypeCheck<TObject> {
   let compiled: TypeCheck<TObject> | undefined;
-  return () => (compiled ??= TypeCompiler.Compile(schema));
+  return () => (compiled ??= TypeCompiler.Compile(schema()));
+}
+
+/** The same schema, whose objects may have other members beside, on every level. */
+function withMore(schema: unknown): unknown {
+  if (typeof schema !== "object" || schema === null) return schema;
+  if (Array.isArray(schema)) return schema.map(withMore);
+  const { additionalProperties: _, ...copy } = schema as Record<string, unknown>;
+  for (const [key, inner] of Object.entries(copy)) copy[key] = withMore(inner);
+  return copy;
 }
 
 /** The schema of data whose personal members are encrypted. */
 function closedOf({ data, personal: encrypted }: EventSpec & PersonalSpec): TObject {
   if (encrypted === undefined) return data;
   const shown = Object.entries(data.properties).filter(([member]) => !encrypted.members.includes(member));
-  return Type.Object({ ...Object.fromEntries(shown), [ENCRYPTED]: Type.String() }, { additionalProperties: false });
+  return Type.Object({ ...Object.fromEntries(shown), [ENCRYPTED]: Type.String() });
 }
 
 const byType = compileSpecs(eventSpecs);
 
-/** Of the catalog's events, without keys: for tests and benches. */
 /** All types that there are, in the order of the catalog. */
 export const EVENT_TYPES: readonly EventType[] = eventSpecs.map(({ type }) => type);
 
+/** Of the catalog's events, without keys: for tests and benches. */
 export const codec: EncryptingCodec<Event> = createCodec<Event>(byType);
 
 /** The catalog's codec with keys. */
@@ -272,15 +287,8 @@ function upcast(spec: EventSpec, data: unknown, from: number, position: number):
   return lifted;
 }
 
-function ensure(spec: Checked, data: unknown, position?: number): void {
-  if (!spec.check().Check(data)) refuse(spec, spec.check(), data, position);
-}
-
-function ensureClosed(spec: Checked, data: unknown, position: number): void {
-  if (!spec.checkClosed().Check(data)) refuse(spec, spec.checkClosed(), data, position);
-}
-
-function refuse({ type }: Checked, check: TypeCheck<TObject>, data: unknown, position?: number): never {
+function ensure({ type }: Checked, check: TypeCheck<TObject>, data: unknown, position?: number): void {
+  if (check.Check(data)) return;
   const fault = check.Errors(data).First();
   // The value itself is left out: it may be personal.
   throw new InvalidEvent(

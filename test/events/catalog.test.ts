@@ -1,7 +1,7 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
-import { openSqliteStore, type Codec, type NewEvent, type Recorded as Stored } from "eventstore-lite";
+import { openSqliteStore, type Codec, type NewEvent, type Recorded as Stored, type StoredData } from "eventstore-lite";
 import * as fc from "fast-check";
 import { codec, compileSpecs, createCodec, eventSpecs, makeEvent } from "../../events/catalog.ts";
 import { InvalidEvent } from "../../events/event.ts";
@@ -22,6 +22,11 @@ function stored(event: NewEvent): Stored<NewEvent> {
     time: "2026-11-20T10:00:00.000Z",
     hash: "0".repeat(64),
   };
+}
+
+/** As a fold reads it. */
+function folded({ type, data, meta }: NewEvent): StoredData {
+  return { position: 7, type, data, meta: JSON.stringify(meta) };
 }
 
 function refusal(work: () => unknown): string {
@@ -72,14 +77,20 @@ describe("a broken event is refused, on the way in and on the way out", () => {
     expect(read).toContain("at 7");
   });
 
+  test.each(broken)("%s, when it is folded, but for a member too many", (_name, event, path) => {
+    const folding = () => codec.decodeData([folded(event)]);
+    if (path === "/more") expect(folding()).toEqual([event.data]);
+    else expect(refusal(folding)).toContain(`${event.type} at 7: ${path.startsWith("/") ? path : ""}`);
+  });
+
   test("an unknown type", () => {
     const event = { ...message, type: "Nonsense" };
     expect(refusal(() => codec.encode([event as never]))).toContain(
       "Nonsense written: this version of reachlog has no such event",
     );
-    expect(refusal(() => codec.decode([stored(event)]))).toContain(
-      "Nonsense at 7: this version of reachlog has no such event",
-    );
+    for (const read of [() => codec.decode([stored(event)]), () => codec.decodeData([folded(event)])]) {
+      expect(refusal(read)).toContain("Nonsense at 7: this version of reachlog has no such event");
+    }
   });
 
   test.each([{}, { schema: "1" }])("without a schema version: meta %j", (meta) => {
@@ -94,6 +105,7 @@ describe("a broken event is refused, on the way in and on the way out", () => {
     const event = { ...message, meta: { schema: 2 } };
     expect(refusal(() => codec.encode([event]))).toContain("not of version 1");
     expect(refusal(() => codec.decode([stored(event)]))).toContain("newer reachlog");
+    expect(refusal(() => codec.decodeData([folded(event)]))).toContain("newer reachlog");
   });
 
   test.each([0, -1, 0.5])("of version %p, which never was", (schema) => {
