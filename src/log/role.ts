@@ -46,10 +46,13 @@ export async function holdersOf({ store }: EventLog): Promise<Readonly<Record<st
   return Object.fromEntries(held.map(({ name, holder }) => [name, holder.split("/")[0] ?? holder]));
 }
 
-/** How often those who wait ask: a read for the log, and so late is a role taken that was given up. */
+/**
+ * How often those who wait ask: a read for the log, and so late is a role taken that was given up, or that was free when a
+ * log that refused the lease is writable again.
+ */
 const ASK_MS = 1_000;
 
-/** How soon what could not begin is tried again, or a log that refused the lease. */
+/** How soon what could not begin is tried again. */
 const AFTER_FAULT_MS = 10_000;
 
 /** Terms of what does no harm where two do it at a time, after one of them stood still. */
@@ -62,19 +65,33 @@ export function createRoles(deps: RolesDeps): Roles {
       const { name } = terms;
       const stopping = new AbortController();
       let askMs = ASK_MS;
+      let isRefused = false;
+
+      /** Undefined while another holds it, or the log refuses it: of one that does so for long, it is said once. */
+      const ask = async (steal: boolean): Promise<HeldLease | undefined> => {
+        try {
+          const lease = await takeLease(deps, { ...terms, holder, steal });
+          isRefused = false;
+          return lease;
+        } catch (fault) {
+          if (!isRefused) logger.error("a role could not be asked for", { role: name, ...errorFields(fault) });
+          isRefused = true;
+          return undefined;
+        }
+      };
 
       const take = async (steal: boolean): Promise<(AsyncDisposable & Pick<HeldLease, "lost">) | undefined> => {
         askMs = ASK_MS;
+        const lease = await ask(steal);
+        if (lease === undefined) return undefined;
         try {
           await using taking = new AsyncDisposableStack();
-          const lease = await takeLease(deps, { ...terms, holder, steal });
-          if (lease === undefined) return undefined;
           taking.use(lease);
           taking.use(await begin(lease));
           const taken = taking.move();
           return { lost: lease.lost, [Symbol.asyncDispose]: () => taken.disposeAsync() };
         } catch (fault) {
-          logger.error("a role could not be taken", { role: name, ...errorFields(fault) });
+          logger.error("a role could not begin", { role: name, ...errorFields(fault) });
           askMs = AFTER_FAULT_MS;
           return undefined;
         }

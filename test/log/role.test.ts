@@ -1,6 +1,7 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
 import { createRoles, type Role } from "../../src/log/role.ts";
+import type { Logger } from "../../src/platform/logger.ts";
 import { openMemoryLog, SILENT, type MemoryLog } from "../harness/memory/log.ts";
 
 const TERMS = { name: "role", ttlMs: 15_000, renewMs: 5_000 };
@@ -10,9 +11,15 @@ interface World extends MemoryLog {
   /** What began and ended, in order. */
   readonly happened: readonly string[];
   /** `isAlone`: it owns the log. */
-  start(holder: string, options?: { isAlone?: boolean; begin?: () => Promise<AsyncDisposable> }): Promise<Started>;
+  start(holder: string, options?: StartOptions): Promise<Started>;
   /** Resolves once so much happened. */
   until(count: number): Promise<void>;
+}
+
+interface StartOptions {
+  readonly isAlone?: boolean;
+  readonly begin?: () => Promise<AsyncDisposable>;
+  readonly logger?: Logger;
 }
 
 interface Started {
@@ -31,7 +38,7 @@ async function openWorld(): Promise<World> {
     ...log,
     now: 1_000_000,
     happened,
-    async start(holder, { isAlone = false, begin } = {}) {
+    async start(holder, { isAlone = false, begin, logger = SILENT } = {}) {
       const timers = { areFrozen: false };
       const roles = createRoles({
         eventLog: log.eventLog,
@@ -43,7 +50,7 @@ async function openWorld(): Promise<World> {
           const until = world.now + ms;
           while ((timers.areFrozen || world.now < until) && !signal.aborted) await nextTurn();
         },
-        logger: SILENT,
+        logger,
       });
       const role = await roles.start(
         TERMS,
@@ -153,15 +160,21 @@ test("what cannot begin is tried again, and another may be faster", async () => 
   expect(world.happened).toEqual(["two begins"]);
 });
 
-test("a log that refuses the lease is asked again", async () => {
+test("a log that refuses the lease is asked every second, however long it does, and complained of once", async () => {
   await using world = await openWorld();
   const { leases } = world.eventLog.store;
   const { acquire } = leases;
   Object.assign(leases, { acquire: () => Promise.reject(new Error("a full disk")) });
-  await world.start("one");
+  const errors: string[] = [];
+  const logger = { ...SILENT, error: (message: string) => errors.push(message) };
+  await world.start("one", { logger });
+  for (let second = 0; second < 30; second++) {
+    world.now += 1_000;
+    for (let turn = 0; turn < 8; turn++) await nextTurn();
+  }
   expect(world.happened).toEqual([]);
+  expect(errors).toEqual(["a role could not be asked for"]);
   Object.assign(leases, { acquire });
-  await pass(world, 10);
-  await world.until(1);
+  await pass(world, 1);
   expect(world.happened).toEqual(["one begins"]);
 });
