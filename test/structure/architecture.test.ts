@@ -1,0 +1,42 @@
+// On no harness.
+import { expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { FLOORS } from "./floors.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const text = readFileSync(join(ROOT, "ARCHITECTURE.md"), "utf8");
+const files = [
+  ...new Bun.Glob("{clients,deploy,events,packaging,projections,src,test}/**/*").scanSync(ROOT),
+  ".oxlintrc.json",
+].filter((file) => !file.includes("node_modules/"));
+
+const namedIn = (pattern: RegExp): readonly string[] => [
+  ...new Set([...text.matchAll(pattern)].map(([, name]) => name!)),
+];
+
+test("each file that the map names is there", () => {
+  const named = namedIn(/([\w./-]+\.(?:tsx?|sql|css)\b)/g);
+  expect(named.length).toBeGreaterThan(100);
+  expect(named.filter((name) => !files.some((file) => `/${file}`.endsWith(`/${name}`)))).toEqual([]);
+});
+
+test("each room of the service has its line on the map, and stands on the drawing of the floors", () => {
+  const rooms = readdirSync(join(ROOT, "src"), { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  const lines = new Set(namedIn(/^ {2}([\w-]+)\/ /gm));
+  expect(rooms.map(({ name }) => name).filter((room) => !lines.has(room))).toEqual([]);
+  const drawn = new Set(namedIn(/(?:^ ?| {2,}|· )([\w-]+)(?=$| {2,}| ·)/gm));
+  expect(FLOORS.flat().filter((room) => !drawn.has(room.replace(/\.ts$/, "")))).toEqual([]);
+});
+
+test("each name of the code that a decision relies on is in the code", () => {
+  const sources = files.filter(
+    (file) => /^(?:src|events|projections)\/.*\.tsx?$/.test(file) && !/\/(?:test|faults|bench)\//.test(file),
+  );
+  const words = new Set(
+    [...sources, ".env.example"].flatMap((file) => readFileSync(join(ROOT, file), "utf8").match(/\w+/g) ?? []),
+  );
+  const named = namedIn(/`([A-Z]+(?:_[A-Z]+)+|[A-Za-z]*[a-z][A-Z]\w*)`/g);
+  expect(named.length).toBeGreaterThan(40);
+  expect(named.filter((name) => !words.has(name))).toEqual([]);
+});
