@@ -191,7 +191,8 @@ export const RunStopRequested = defineEvent("RunStopRequested", Type.Object({ ru
 
 /**
  * The intent: appended before the network is called. `day` is the calendar day whose quota it takes a place of,
- * `timezone` where it is that day (absent: as before), `template` the beginning of the SHA-256 of all variants, by which a variant A differs from that of another template.
+ * `timezone` where it is that day (absent: as before), `template` the beginning of the SHA-256 of all variants, by
+ * which a variant A differs from that of another template.
  */
 export const DirectMessageAttempted = withPersonal(
   defineEvent(
@@ -261,10 +262,10 @@ export const DirectMessageSkipped = withPersonal(
 );
 
 /**
- * `not_permitted`: the network does not say why, so it is taken for the person's; `sender_restricted`: for the account's,
- * since the network refused several people in a row. `withdrawn`: the run or the day ended, `suppressed`: the person asked us to stop, before the message went out.
- * `frees_quota`: it was certainly not sent, so the day's place is given back.
- * `retry`: the person may be tried again in a later run.
+ * `not_permitted`: the network does not say why, so it is taken for the person's; `sender_restricted`: for the
+ * account's, since the network refused several people in a row. `withdrawn`: the run or the day ended, `suppressed`:
+ * the person asked us to stop, before the message went out. `frees_quota`: it was certainly not sent, so the day's
+ * place is given back. `retry`: the person may be tried again in a later run.
  */
 export const DirectMessageFailed = withPersonal(
   defineEvent(

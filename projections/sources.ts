@@ -48,6 +48,6 @@ export function cursorOf(state: Sources, source: PagedSource, scope: string): So
 }
 
 /** `scope` is the query, the list or the account that is read. */
-export function sourceKey(source: PagedSource, scope: string): string {
+function sourceKey(source: PagedSource, scope: string): string {
   return `${source} ${scope}`;
 }

@@ -9,7 +9,8 @@ const OWNER_ONLY = 0o600;
 
 /**
  * Makes a file that exists as a whole or not at all, durably: `write` fills one beside it, which gets the name at the
- * end. A process that is killed leaves only a `.partial`, as a backup does. Throws a ServiceError (conflict) when there is such a file.
+ * end. A process that is killed leaves only a `.partial`, as a backup does. Throws a ServiceError (conflict) when there
+ * is such a file.
  */
 export async function makeNewFile(file: string, write: (descriptor: number) => Promise<void> | void): Promise<void> {
   const folder = dirname(file);

@@ -36,7 +36,7 @@ export function startProgress(
 }
 
 /** The bar, the rate and the time left. */
-export function line(what: string, done: number, total: number, seconds: number, from = 0): string {
+function line(what: string, done: number, total: number, seconds: number, from = 0): string {
   const share = total === 0 ? 1 : Math.min(1, done / total);
   const bar = "█".repeat(Math.round(share * WIDTH)).padEnd(WIDTH, "░");
   const rate = seconds > 0 ? (done - from) / seconds : 0;

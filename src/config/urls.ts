@@ -24,7 +24,7 @@ export function readUrl(variable: string, raw: string, report: Report, takes = {
 }
 
 /** Only http and https, with a host, written with `//` (the URL parser forgives its absence, a typo should not pass). */
-export function isHttpUrl(raw: string): boolean {
+function isHttpUrl(raw: string): boolean {
   return /^https?:\/\/[^/\s]\S*$/i.test(raw) && URL.canParse(raw);
 }
 

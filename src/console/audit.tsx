@@ -126,7 +126,10 @@ function addressOf(path: string, query: URLSearchParams, other: Readonly<Record<
   return all.size === 0 ? path : `${path}?${all}`;
 }
 
-/** One event with all that the log holds of it, what became of what it requested, and the hash of the event before it: of position 1, 64 zeros. */
+/**
+ * One event with all that the log holds of it, what became of what it requested, and the hash of the event before it:
+ * of position 1, 64 zeros.
+ */
 export async function eventPage(view: View): Promise<VNode | undefined> {
   const asked = Number(/^\d{1,15}$/.exec(view.parameters["position"] ?? "")?.[0] ?? 0);
   if (asked < 1) return undefined;

@@ -1,7 +1,10 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 
-/** A moment as it is read without script, in UTC; the script makes it relative and local, and keeps the exact one in the title. */
+/**
+ * A moment as it is read without script, in UTC; the script makes it relative and local, and keeps the exact one in the
+ * title.
+ */
 export function Time({ at }: { readonly at: string }): VNode {
   const [day, time = ""] = at.split("T");
   return (

@@ -64,7 +64,10 @@ const plugin = bearer({ extract: { header: "Bearer", query: "", body: "" } }).ev
   | ((context: { headers: { authorization: string }; query: object }) => { readonly bearer: string | undefined })
   | undefined;
 
-/** The token of an `Authorization` header; undefined: it holds none, or more than one. A token anywhere else is not looked at. */
+/**
+ * The token of an `Authorization` header; undefined: it holds none, or more than one. A token anywhere else is not
+ * looked at.
+ */
 export function bearerToken(authorization: string): string | undefined {
   const token = BEARER.exec(authorization.trim())?.[1];
   return token === undefined

@@ -4,7 +4,7 @@ import { systemTimer, type Timer } from "../platform/timer.ts";
 import type { StreamPace } from "./stream-pace.ts";
 
 /** A comment so often keeps proxies from closing a stream on which nothing happens. */
-export const HEARTBEAT_MS = 15_000;
+const HEARTBEAT_MS = 15_000;
 
 /** How long a client waits before it connects again. */
 const RETRY_MS = 2_000;

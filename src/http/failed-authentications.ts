@@ -86,7 +86,7 @@ interface Count {
   until: number;
 }
 
-export function createFailureTally(): FailureTally {
+function createFailureTally(): FailureTally {
   let alone = new Map<string, Count>();
   let others: (Count & { readonly addresses: Set<string> }) | undefined;
 

@@ -7,7 +7,10 @@ import { appendFault } from "./problem.ts";
 
 /** The event log, for what requests bring. */
 export interface RequestLog {
-  /** Appends the event of a request. A repeated key gives the first one's id and position. Throws Problem, or as the store does. */
+  /**
+   * Appends the event of a request. A repeated key gives the first one's id and position. Throws Problem, or as the
+   * store does.
+   */
   append(newEvent: NewEvent, by: AppendedBy, stream?: string): Promise<Recorded>;
   /** False while the log takes nothing. After a refusal it is asked anew, so that an idle service recovers too. */
   isWritable(): Promise<boolean>;

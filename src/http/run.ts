@@ -26,7 +26,7 @@ export interface RunDeps extends QuotaDeps {
   readonly eventLog: EventLog;
 }
 
-export const runBody = jsonBody(
+const runBody = jsonBody(
   Type.Object(
     { dry_run: Type.Optional(Type.Boolean({ description: "Say what a run would do, and send nothing." })) },
     closed,

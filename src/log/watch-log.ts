@@ -33,9 +33,10 @@ export function watchFile({ failed }: Pick<EventStore<Event>, "failed">): LogWat
 const LOOK_EVERY_MS = 1_000;
 
 /**
- * Looks whether the log is in reach, and still holds what this instance has read of it. After a failover to a server that had not heard of
- * the newest events, it does not, and the states here are of a log that is none any more. The instance ends, and leaves a
- * checkpoint of what it knew: no start goes on with what is left unless an operator accepts the loss.
+ * Looks whether the log is in reach, and still holds what this instance has read of it. After a failover to a server
+ * that had not heard of the newest events, it does not, and the states here are of a log that is none any more. The
+ * instance ends, and leaves a checkpoint of what it knew: no start goes on with what is left unless an operator accepts
+ * the loss.
  */
 export function watchLog({ store, projector, reopen, clock, sleep, logger }: WatchLogDeps): LogWatch {
   const stopping = new AbortController();

@@ -9,7 +9,10 @@ import { observeOutreach, type OutreachSources } from "./outreach.ts";
 import { observeProcess } from "./process.ts";
 import { createAnswerCount, type CountAnswer } from "./requests.ts";
 
-/** What is counted as it happens. All else is looked up when somebody asks: a click pays for what nobody could find out later. */
+/**
+ * What is counted as it happens. All else is looked up when somebody asks: a click pays for what nobody could find out
+ * later.
+ */
 export interface Metrics {
   readonly appends: AppendMetrics;
   readonly dispatches: DispatchMetrics;

@@ -1,6 +1,9 @@
 import type { DispatchResult } from "./network.ts";
 
-/** What one request of the Conversions API takes; https://developers.facebook.com/docs/marketing-api/conversions-api/using-the-api */
+/**
+ * What one request of the Conversions API takes;
+ * https://developers.facebook.com/docs/marketing-api/conversions-api/using-the-api
+ */
 export const EVENTS_MAX = 1_000;
 
 /**

@@ -20,7 +20,8 @@ export function pageView(click: Click, userAgent: string, now: number): MetaEven
   return serverEvent("PageView", click.id, clickedAt, click.normalizedUrl, {
     client_user_agent: userAgent,
     client_ip_address: click.ip,
-    // 1: made by a server without a cookie, https://developers.facebook.com/docs/marketing-api/conversions-api/parameters/fbp-and-fbc
+    // 1: made by a server without a cookie,
+    // https://developers.facebook.com/docs/marketing-api/conversions-api/parameters/fbp-and-fbc
     fbc: fbclid === undefined ? undefined : `fb.1.${clickedAt}.${fbclid}`,
   });
 }

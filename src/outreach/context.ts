@@ -97,7 +97,7 @@ export function outreachState({ projector }: Pick<OutreachContext, "projector">)
 type DayContext = Pick<OutreachContext, "projector" | "clock" | "timezone">;
 
 /** Now, but never before the newest event: a clock set back does not bring back yesterday's quota. */
-export function logTime({ projector, clock }: Omit<DayContext, "timezone">): number {
+function logTime({ projector, clock }: Omit<DayContext, "timezone">): number {
   return Math.max(clock(), projector.time === undefined ? 0 : Date.parse(projector.time));
 }
 

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { newKey, type KeyStore, type NamedKey, type StoredKeys } from "./key-store.ts";
 
 /** What a day has keys for; the letter begins their refs. */
-export const PURPOSES = { click: "c", message: "m", answer: "a" } as const;
+const PURPOSES = { click: "c", message: "m", answer: "a" } as const;
 export type Purpose = keyof typeof PURPOSES;
 
 const DAY_MS = 24 * 3_600_000;

@@ -30,7 +30,10 @@ export interface EncryptedLogOptions extends Omit<OpenStoreOptions, "codec" | "f
 /** Encrypts beside the thread that serves requests. */
 const ENCRYPT_ON_WRITER = new URL("./encrypt-on-writer.ts", import.meta.url);
 
-/** Opens the log with the keys of its personal data, which stay open behind it. Throws a ServiceError, and what the store throws. */
+/**
+ * Opens the log with the keys of its personal data, which stay open behind it. Throws a ServiceError, and what the
+ * store throws.
+ */
 export async function openEncryptedLog(options: EncryptedLogOptions): Promise<EncryptedLog> {
   const { place, keysName, keyring, clock, owner, onCommit } = options;
   await using opening = new AsyncDisposableStack();

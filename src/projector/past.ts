@@ -48,7 +48,7 @@ export function isDue(position: number, last: number, every: number): boolean {
 }
 
 /** Those in the order of the log that are one too many for their stride, or too large altogether. */
-export function surplus(entries: readonly SnapshotEntry[], every: number): readonly SnapshotEntry[] {
+function surplus(entries: readonly SnapshotEntry[], every: number): readonly SnapshotEntry[] {
   let stride = strideAt(entries.at(-1)?.position ?? 0, every);
   for (;;) {
     const kept = firstOfEach(stride, entries);

@@ -42,7 +42,7 @@ export function createDiscordState(clock: SandboxClock) {
 
 export type DiscordState = ReturnType<typeof createDiscordState>;
 
-/** The address has the API's version in its path or none, which is another version. */
+/** An address without the API's version in its path asks for the first. */
 export function discordHandlers(state: DiscordState) {
   const webhook = /^https:\/\/discord\.com\/api(?:\/v\d+)?\/webhooks\/([^/]+)\/([^/?]+)(?:\?|$)/;
   const guarded = async (request: Request, handle: () => Response | Promise<Response>): Promise<Response> => {
@@ -105,7 +105,10 @@ function isSilent(allowed: unknown): boolean {
   return Array.isArray(parse) && parse.length === 0 && isNone(users) && isNone(roles);
 }
 
-/** Versions that Discord answers to; an address without one is of the first. https://docs.discord.com/developers/reference#api-versioning */
+/**
+ * Versions that Discord answers to; an address without one is of the first.
+ * https://docs.discord.com/developers/reference#api-versioning
+ */
 const VERSIONS = { first: 6, last: 10 } as const;
 
 /** The first version with pauses in seconds: https://docs.discord.com/developers/change-log#api-and-gateway-v8 */

@@ -95,7 +95,10 @@ export function renderDiscord(content: string): Rendered {
   return render(content, DISCORD);
 }
 
-/** Markers that Slack, Google Chat and WhatsApp share. Stricter than their clients, which want a boundary of words around them. */
+/**
+ * Markers that Slack, Google Chat and WhatsApp share. Stricter than their clients, which want a boundary of words
+ * around them.
+ */
 const PAIRED: readonly Rule[] = [
   { mark: "bold", pattern: /\*([^*\n]+)\*/y, inner: first },
   { mark: "italic", pattern: /_([^_\n]+)_/y, inner: first },

@@ -17,8 +17,8 @@ export interface SandboxOptions extends WorldOptions {
 }
 
 /**
- * Stand-ins for X, Meta and the chat and messaging networks over real HTTP, no kinder than the real ones. What they remember is there
- * to be read and changed; other processes do the same through `/_sandbox/`.
+ * Stand-ins for X, Meta and the chat and messaging networks over real HTTP, no kinder than the real ones. What they
+ * remember is there to be read and changed; other processes do the same through `/_sandbox/`.
  */
 export interface Sandbox extends AsyncDisposable, ControlledWorld {
   /** What a service is configured with, in place of the networks' own addresses. */

@@ -63,7 +63,10 @@ function mismatchOf(body: string): string | undefined {
   return isList ? undefined : "attachments wants a list of objects";
 }
 
-/** What Teams takes of a message, about: https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using */
+/**
+ * What Teams takes of a message, about:
+ * https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using
+ */
 const CARD_BYTES_MAX = 28 * 1024;
 
 const first = (match: RegExpExecArray): string => match[1] ?? match[2] ?? "";

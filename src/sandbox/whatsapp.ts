@@ -15,7 +15,10 @@ const PERIOD_MS = 1_000;
 const PAIR_BURST = 45;
 const PAIR_PERIOD_MS = PAIR_BURST * 6_000;
 
-/** https://developers.facebook.com/documentation/business-messaging/whatsapp/messages/text-messages: characters, of which UTF-16 units are never fewer */
+/**
+ * https://developers.facebook.com/documentation/business-messaging/whatsapp/messages/text-messages: characters, of
+ * which UTF-16 units are never fewer
+ */
 const BODY_UNITS_MAX = 4_096;
 
 /** Text is taken for so long after the person wrote. */

@@ -60,15 +60,15 @@ export function parseTemplate(raw: string): Template {
   };
 }
 
-/** Every field that the template asks for, with or without a fallback, each once, sorted. */
-export function placeholders(template: Template): string[] {
-  return sortedFields(template, () => true);
-}
-
-/** Fields without a fallback that are neither X's own nor among `knownFields`: nobody could ever be written to. */
+/**
+ * Fields without a fallback that are neither X's own nor among `knownFields`, each once, sorted: nobody could ever be
+ * written to.
+ */
 export function missingPlaceholders(template: Template, knownFields: Iterable<string>): string[] {
   const known = new Set(["username", "name", ...[...knownFields].map(fieldName)]);
-  return sortedFields(template, ({ field, fallback }) => fallback === undefined && !known.has(field));
+  const parts = template.variants.flatMap((variant) => variant.parts).filter((part) => typeof part !== "string");
+  const missing = parts.filter(({ field, fallback }) => fallback === undefined && !known.has(field));
+  return [...new Set(missing.map(({ field }) => field))].sort();
 }
 
 /** The message for one person, or why there is none. A blank value is a missing one; values are taken literally. */
@@ -126,12 +126,6 @@ function valuesOf(recipient: MessageRecipient): Map<string, string> {
 function note(missing: Set<string>, field: string): string {
   missing.add(field);
   return "";
-}
-
-function sortedFields(template: Template, wanted: (part: Exclude<Part, string>) => boolean): string[] {
-  const parts = template.variants.flatMap((variant) => variant.parts);
-  const fields = parts.filter((part) => typeof part !== "string").filter(wanted);
-  return [...new Set(fields.map((part) => part.field))].sort();
 }
 
 interface Span {

@@ -24,7 +24,10 @@ export function wrap({ id, bytes }: DataKey, master: Uint8Array): WrappedKey {
   return { id, master: by, wrapped };
 }
 
-/** The data key, as `master` opens it; `place` names where it is kept. Throws {@link KeyMismatch}, and a ServiceError (damaged). */
+/**
+ * The data key, as `master` opens it; `place` names where it is kept. Throws {@link KeyMismatch}, and a ServiceError
+ * (damaged).
+ */
 export function unwrap(wrapped: readonly WrappedKey[], master: Uint8Array, place: string): DataKey {
   const by = keyId(master);
   const row = wrapped.find((candidate) => candidate.master === by);

@@ -14,7 +14,10 @@ import {
 import { dirname } from "node:path";
 import { KEY_BYTES, parseKey } from "./key.ts";
 
-/** Reads the key file, or makes it, and its folder, at the first start. The file holds 64 hex digits and is readable by its owner only. */
+/**
+ * Reads the key file, or makes it, and its folder, at the first start. The file holds 64 hex digits and is readable by
+ * its owner only.
+ */
 export function loadKeyFile(file: string): Uint8Array {
   if (!existsSync(file)) {
     mkdirSync(dirname(file), { recursive: true });

@@ -5,7 +5,6 @@ import {
   MESSAGE_CHARS_MAX,
   missingPlaceholders,
   parseTemplate,
-  placeholders,
   render,
   renderAll,
   variantOf,
@@ -61,9 +60,8 @@ describe("placeholders", () => {
     expect(say("{{name}}", { name: undefined, fields: { name: "Field" } })).toMatchObject({ text: "Field" });
   });
 
-  test("are listed once, sorted, and those nobody could fill are found", () => {
+  test("that nobody could fill are found, each once, sorted", () => {
     const template = parseTemplate("{{zip}} {{ Company }} {{company}} {{name}} {{title|x}}\n---\n{{city}}");
-    expect(placeholders(template)).toEqual(["city", "company", "name", "title", "zip"]);
     expect(missingPlaceholders(template, ["COMPANY "])).toEqual(["city", "zip"]);
     expect(missingPlaceholders(template, ["city", "zip", "company"])).toEqual([]);
   });
@@ -253,7 +251,7 @@ describe("for any template and recipient", () => {
           expect(message.text.length).toBeLessThanOrEqual(MESSAGE_CHARS_MAX);
         } else {
           expect(message.missing.length).toBeGreaterThan(0);
-          for (const name of message.missing) expect(placeholders(parsed)).toContain(name);
+          for (const name of message.missing) expect(text.toLowerCase()).toContain(name);
         }
       }),
       { numRuns: 500 },

@@ -158,7 +158,10 @@ export interface Backup {
 export interface Snapshots {
   /** Throws {@link SnapshotAhead} when the snapshot holds more than the log. */
   load(name: string): Promise<Snapshot | undefined>;
-  /** Replaces what was saved under that name, unless that is of the same version and holds more; `alsoAs`: under that one too, in the same transaction. */
+  /**
+   * Replaces what was saved under that name, unless that is of the same version and holds more; `alsoAs`: under that
+   * one too, in the same transaction.
+   */
   save(name: string, snapshot: Snapshot, alsoAs?: string): Promise<void>;
   /** Those whose names begin so, in the order of their names; they may be of more than the log holds. */
   list(prefix: string): Promise<readonly SnapshotEntry[]>;

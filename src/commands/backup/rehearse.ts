@@ -22,9 +22,9 @@ export interface RehearseOptions {
 }
 
 /**
- * Proves a backup by restoring it into another place: all files are what they were when this master key's service made it,
- * this key opens all that is encrypted, the head was signed by the log's own key, the log holds it and its chain is whole, and its personal data has
- * its keys. Throws a ServiceError for the first that is not so.
+ * Proves a backup by restoring it into another place: all files are what they were when this master key's service made
+ * it, this key opens all that is encrypted, the head was signed by the log's own key, the log holds it and its chain is
+ * whole, and its personal data has its keys. Throws a ServiceError for the first that is not so.
  */
 export async function rehearse(
   folder: string,

@@ -39,7 +39,7 @@ export function charsOf(job: Job): number {
 type BatchLimits = Pick<Limits, "batchEvents" | "batchChars">;
 
 /** How many of the first jobs go into one request: one operation, or appends up to the size of a batch. */
-export function countNext(jobs: readonly Job[], { batchEvents, batchChars }: BatchLimits): number {
+function countNext(jobs: readonly Job[], { batchEvents, batchChars }: BatchLimits): number {
   let events = 0;
   let chars = 0;
   let count = 0;

@@ -146,7 +146,7 @@ export interface Load {
 }
 
 /** A job that is larger than the limits by itself is still taken when nothing else waits, and one without events always. */
-export function createLoad({ queuedEvents, queuedChars }: Limits): Load {
+function createLoad({ queuedEvents, queuedChars }: Limits): Load {
   let [eventsTaken, charsTaken] = [0, 0];
   return {
     take(events, chars) {

@@ -15,7 +15,7 @@ const CODE_BY_MESSAGE: ReadonlyMap<string, number> = new Map([
 ]);
 
 /** The extended result code of an error that node:sqlite threw, or the primary one; 0 when it is another error. */
-export function sqliteCode(error: unknown): number {
+function sqliteCode(error: unknown): number {
   if (!(error instanceof Error && "code" in error && error.code === "ERR_SQLITE_ERROR")) return 0;
   if ("errcode" in error && typeof error.errcode === "number") return error.errcode;
   return CODE_BY_MESSAGE.get(error.message) ?? 0;

@@ -113,7 +113,7 @@ function createTables(db: DatabaseSync, id: string): void {
 }
 
 /** From formats 1 and 2 to the present one; inside of a transaction. */
-export function migrate(db: DatabaseSync): void {
+function migrate(db: DatabaseSync): void {
   const hasEpochs = Number(pragma(db, "user_version")) >= 2;
   db.exec(`ALTER TABLE idempotency_keys ADD COLUMN ${DIGEST}; PRAGMA user_version = ${FORMAT_VERSION}`);
   if (hasEpochs) {

@@ -78,7 +78,7 @@ const NO_WAIT_MS = 0;
  * Throws {@link TargetTaken} unless a new log can take this place: there is none, or one that holds no event and that
  * nobody has open. Changes no event; leaves an empty log without a write-ahead log that would outlive it.
  */
-export function makeWay(file: string): void {
+function makeWay(file: string): void {
   if (existsSync(file)) requireUnused(file);
   refuseRemains(file);
 }

@@ -100,7 +100,7 @@ export type InsertEvents = (
   hashes: Uint8Array[] | undefined,
 ) => void;
 
-export function createInsertEvents(db: DatabaseSync, tail: Tail): InsertEvents {
+function createInsertEvents(db: DatabaseSync, tail: Tail): InsertEvents {
   const insert = db.prepare(
     `INSERT INTO events (position, stream, version, type, id, time, data, meta, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
@@ -143,7 +143,7 @@ export interface Keys {
   keep(key: string, result: KeptResult): void;
 }
 
-export function createKeys(db: DatabaseSync): Keys {
+function createKeys(db: DatabaseSync): Keys {
   const select = db.prepare("SELECT digest, first, last, version FROM idempotency_keys WHERE key = ?");
   const insert = db.prepare("INSERT INTO idempotency_keys (key, digest, first, last, version) VALUES (?, ?, ?, ?, ?)");
   return {
