@@ -23,6 +23,7 @@ import { ENCRYPTED } from "./encryption-order.ts";
 import type { HiddenOf, PersonalSpec, Encryptor } from "./encryption.ts";
 import * as tracking from "./tracking.ts";
 import * as verification from "./verification.ts";
+import * as webhook from "./webhook.ts";
 
 /** Every event there is. A new one is added here, and nowhere else. */
 export const eventSpecs = [
@@ -64,6 +65,8 @@ export const eventSpecs = [
   delivery.CircuitClosed,
   delivery.ChannelSuspended,
   delivery.ChannelResumed,
+  webhook.WebhookSubscribed,
+  webhook.WebhookUnsubscribed,
   idempotency.RequestAnswered,
   projection.ProjectionRebuilt,
   restores.LogRestored,

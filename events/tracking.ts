@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { channelName } from "./channel.ts";
+import { clickChannel } from "./channel.ts";
 import { defineEvent } from "./event.ts";
 import { ERASED, withPersonal } from "./encryption.ts";
 
@@ -17,7 +17,7 @@ const linkClicked = defineEvent(
       ip: Type.Optional(Type.String()),
       user_agent: Type.Optional(Type.String()),
       bot: Type.Boolean(),
-      channels: Type.Array(channelName),
+      channels: Type.Array(clickChannel),
     },
     { additionalProperties: false },
   ),

@@ -1,10 +1,20 @@
 import type { Folded } from "../events/catalog.ts";
 import { CHANNELS, LANES, type ChannelName, type Lane } from "../events/channel.ts";
-import { laneOf, requestedChannels, type OutcomeType } from "../events/dispatches.ts";
+import {
+  ABOUT_DISPATCHES,
+  isSubscribed,
+  laneOf,
+  REQUESTING,
+  requestedChannels,
+  requestsDispatch,
+  SUBSCRIBABLE,
+  subscriptionBy,
+  type OutcomeType,
+  type Subscription,
+} from "../events/dispatches.ts";
 import { positionsOf } from "../events/sources.ts";
 import { giveUp, noDeadLetters, takeUp, type DeadLetters } from "./dead-letters.ts";
 import type { Projection } from "./projection.ts";
-import { RESTORES } from "./restores.ts";
 import { msOf } from "./time.ts";
 
 /**
@@ -27,6 +37,11 @@ export interface LaneState {
    * once nothing is.
    */
   restored: RestoredLane | null;
+  /**
+   * Of the webhook's events: the subscriptions by which they are requested, in the order of the log, as far back as one of
+   * them is pending. Of all other lanes none.
+   */
+  subscriptions: Subscription[];
 }
 
 export interface RestoredLane {
@@ -79,27 +94,14 @@ export type Deliveries = Record<ChannelName, ChannelState>;
 
 export const deliveries: Projection<Deliveries> = {
   name: "deliveries",
-  version: 9,
-  types: [
-    "LinkClicked",
-    "NotificationRequested",
-    "MessageRequested",
-    "ChannelTestRequested",
-    "DispatchRetryRequested",
-    "DispatchClaimed",
-    "DispatchSucceeded",
-    "DispatchFailed",
-    "DispatchSkipped",
-    "DispatchInDoubt",
-    "DispatchAbandoned",
-    "DispatchDiscarded",
-    "CircuitOpened",
-    "CircuitClosed",
-    "ChannelSuspended",
-    "ChannelResumed",
-    ...RESTORES,
-  ],
-  initial: () => ({ ads: emptyChannel(), chat: emptyChannel(), messaging: emptyChannel() }),
+  version: 10,
+  types: [...ABOUT_DISPATCHES, ...SUBSCRIBABLE],
+  initial: () => ({
+    ads: emptyChannel(),
+    chat: emptyChannel(),
+    messaging: emptyChannel(),
+    webhook: emptyChannel(),
+  }),
   evolve(state, event) {
     switch (event.type) {
       case "LinkClicked":
@@ -154,12 +156,18 @@ export const deliveries: Projection<Deliveries> = {
       case "ChannelResumed":
         state[event.data.channel].suspended = null;
         break;
+      case "WebhookSubscribed":
+      case "WebhookUnsubscribed":
+        subscribe(state.webhook.lanes.events, event);
+        break;
       case "LogRestored":
       case "LogLossAccepted":
         for (const channel of CHANNELS) for (const lane of LANES) restore(state[channel].lanes[lane], event.position);
         break;
       default:
     }
+    const { events } = state.webhook.lanes;
+    if (isSubscribed(events.subscriptions, event)) events.pending++;
     return state;
   },
 };
@@ -167,6 +175,21 @@ export const deliveries: Projection<Deliveries> = {
 function request(state: Deliveries, event: Folded): void {
   const lane = laneOf(event);
   for (const channel of requestedChannels(event)) state[channel].lanes[lane].pending++;
+}
+
+function subscribe(lane: LaneState, event: Folded): void {
+  const subscription = subscriptionBy(event);
+  if (subscription === undefined) return;
+  lane.subscriptions.push(subscription);
+  if (lane.pending > 0) return;
+  forgetFormer(lane);
+  // Of what came before nothing is requested: whoever dispatches begins here.
+  advance(lane, subscription.from);
+}
+
+/** Of what the former ones requested nothing is pending any more. */
+function forgetFormer(lane: LaneState): void {
+  if (lane.subscriptions.length > 1) lane.subscriptions = lane.subscriptions.slice(-1);
 }
 
 function restore(lane: LaneState, below: number): void {
@@ -224,6 +247,7 @@ function settle(state: Deliveries, { data, position }: Folded<Exclude<OutcomeTyp
     }
   }
   lane.pending -= settled;
+  if (lane.pending === 0) forgetFormer(lane);
   // With nothing pending the lane is settled up to here, wherever the dispatcher's own account stands.
   if (settled > 0) advance(lane, lane.pending === 0 ? position + 1 : low_watermark);
   return settled;
@@ -244,6 +268,16 @@ function advance(lane: LaneState, below: number): void {
 /** Whether the dispatch that is requested at `position` has its final outcome. */
 export function isSettled(lane: LaneState, position: number): boolean {
   return position < lane.low_watermark ? !lane.retries.has(position) : lane.above.has(position);
+}
+
+/** The types of events that may request dispatches in a lane; none: there are none. */
+export function requestingTypes(lane: Lane, { subscriptions }: LaneState): readonly string[] {
+  return lane === "events" ? [...new Set(subscriptions.flatMap(({ types }) => types))] : REQUESTING[lane];
+}
+
+/** Whether an event of {@link requestingTypes} requests a dispatch to the channel in that lane. */
+export function isRequested(channel: ChannelName, lane: Lane, { subscriptions }: LaneState, event: Folded): boolean {
+  return lane === "events" ? isSubscribed(subscriptions, event) : requestsDispatch(event, channel);
 }
 
 /**
@@ -271,13 +305,14 @@ export function isOfBefore(restored: RestoredLane | null, position: number): boo
 }
 
 function emptyChannel(): ChannelState {
-  const lanes = { direct: emptyLane(), clicks: emptyLane() };
+  const lanes = { direct: emptyLane(), clicks: emptyLane(), events: emptyLane() };
   const counts = { dispatched: 0, skipped: 0, in_doubt: 0, dead: 0 };
   return { lanes, ...counts, letters: noDeadLetters(), circuit: null, suspended: null };
 }
 
 function emptyLane(): LaneState {
-  return { pending: 0, low_watermark: 0, above: new Map(), retries: new Map(), claims: new Map(), restored: null };
+  const maps = { above: new Map(), retries: new Map(), claims: new Map() };
+  return { pending: 0, low_watermark: 0, ...maps, restored: null, subscriptions: [] };
 }
 
 /** All channels in their fixed order, with their states. */

@@ -11,6 +11,7 @@ import { readOutreach, type OutreachConfig, type ReadFile } from "./outreach.ts"
 import type { Environment } from "./schema.ts";
 import { readSecretFiles } from "./secret-files.ts";
 import { readUrl } from "./urls.ts";
+import { readWebhook, type WebhookConfig } from "./webhook.ts";
 
 /** All that an operator can set, checked. A network without credentials is undefined: not configured. */
 export interface Config {
@@ -27,6 +28,7 @@ export interface Config {
   readonly meta: MetaConfig | undefined;
   readonly chat: ChatConfig | undefined;
   readonly messaging: MessagingConfig | undefined;
+  readonly webhook: WebhookConfig | undefined;
   /** Lag after which chat and messaging send clicks together. */
   readonly digestAfterSeconds: number;
   readonly bots: "dispatch" | "record";
@@ -57,6 +59,7 @@ export function loadConfig(given: RawEnvironment, readFile: ReadFile, paths?: Ro
     meta: readMeta(values, env, report),
     chat: readChat(values, env, report),
     messaging: readMessaging(values, env, report),
+    webhook: readWebhook(values, env, report),
     tracing: readTracing(values, report),
   };
   wantKey(parts.log, parts.key, report);

@@ -107,15 +107,20 @@ const OUR_PREFIX = /^(?:REACHLOG|LINE|WHATSAPP|TELEGRAM)_/;
 /** Warns only: a host's environment is full of names that belong to others. */
 export function warnOfMisspelt(env: RawEnvironment, report: Report): void {
   for (const name of Object.keys(env).filter((key) => !settings.has(key))) {
-    const meant = [...settings].find((known) => isClose(name, known));
+    const meant = closest(name, [...settings]);
     if (meant !== undefined) report.warn(`${name} is not read. Was ${meant} meant?`);
     else if (OUR_PREFIX.test(name)) report.warn(`${name} is not read: there is no such setting.`);
   }
 }
 
+/** What was meant, by a slip of the hand; undefined: none of these. */
+export function closest(name: string, known: readonly string[]): string | undefined {
+  return known.find((one) => isClose(name, one));
+}
+
 function isClose(name: string, known: string): boolean {
   if (known.length < NAME_CHARS_MIN || Math.abs(name.length - known.length) > EDITS_MAX) return false;
-  return editDistance(name.toUpperCase(), known) <= EDITS_MAX;
+  return editDistance(name.toUpperCase(), known.toUpperCase()) <= EDITS_MAX;
 }
 
 /** Levenshtein: insertions, deletions and replacements, a row at a time. */

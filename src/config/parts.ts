@@ -13,14 +13,17 @@ export interface ConfigPart {
 export type ConfigParts = Readonly<Record<PartName, ConfigPart>>;
 
 /** Everything that may be left out of the configuration, in the order in which it is set up. */
-export function partsOf(config: Pick<Config, "x" | "outreach" | "meta" | "chat" | "messaging">): ConfigParts {
-  const { x, outreach, meta, chat, messaging } = config;
+export function partsOf(
+  config: Pick<Config, "x" | "outreach" | "meta" | "chat" | "messaging" | "webhook">,
+): ConfigParts {
+  const { x, outreach, meta, chat, messaging, webhook } = config;
   return {
     x: part(x, "X_CLIENT_ID=", "X_CLIENT_SECRET="),
     template: part(outreach.template, "MESSAGE_TEMPLATE='Hi {{name|there}}, …'"),
     ads: part(meta, "META_PIXEL_ID=", "META_ACCESS_TOKEN="),
     chat: part(chat, "CHAT_PROVIDER=slack", "CHAT_WEBHOOK_URL="),
     messaging: part(messaging, "MESSAGING_PROVIDER=telegram", "TELEGRAM_BOT_TOKEN=", "TELEGRAM_CHAT_ID="),
+    webhook: part(webhook, "WEBHOOK_URL=", "WEBHOOK_SECRET=whsec_…", "WEBHOOK_EVENTS=LinkClicked"),
   };
 }
 

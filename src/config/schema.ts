@@ -172,6 +172,14 @@ export const environmentSchema = Type.Object({
     description: "a base URL",
   }),
 
+  WEBHOOK_URL: secretText("the URL of a receiver of Standard Webhooks"),
+  WEBHOOK_SECRET: secretText(
+    "whsec_ and 24 to 64 random bytes as base64; several are separated by a space",
+    "^whsec_[A-Za-z0-9+/]+={0,2}(?:\\s+whsec_[A-Za-z0-9+/]+={0,2})*$",
+  ),
+  WEBHOOK_EVENTS: text("types of events separated by commas"),
+  WEBHOOK_ORDER: choice(["none", "stream"], "none"),
+
   BOT_CLICKS: choice(["dispatch", "record"], "dispatch"),
   RETENTION_DAYS: optionalCount(1, 36_500, "days"),
   OTEL_EXPORTER_OTLP_ENDPOINT: text("an http(s) URL such as http://127.0.0.1:4318"),

@@ -32,6 +32,7 @@ export function setupSteps(view: View): readonly Step[] {
       "Messaging",
       "Clicks and messages are sent to a chat of Telegram, LINE or WhatsApp.",
     ),
+    channelStep(view, "webhook", "Webhook", "Events of chosen types are posted to a program, signed."),
     tokenStep(view),
     dayStep(view),
   ];

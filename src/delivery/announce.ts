@@ -1,4 +1,4 @@
-import { CHANNELS, type ChannelName } from "../../events/channel.ts";
+import type { ChannelName } from "../../events/channel.ts";
 import { SERVICE_METADATA, STREAMS, type NewEvent, type EventLog } from "../log/event-log.ts";
 import type { Logger } from "../platform/logger.ts";
 import type { Projector } from "../projector/projector.ts";
@@ -13,13 +13,15 @@ interface AnnounceDeps {
   readonly logger: Logger;
 }
 
+const READ_BY_PEOPLE = ["chat", "messaging"] as const;
+
 /** `key` names the occasion; each occasion is announced once, over restarts too. */
 export function createAnnounce({ eventLog, projector, configured, logger }: AnnounceDeps): Announce {
   const isWorking = (name: ChannelName): boolean =>
     configured.includes(name) && projector.state("deliveries")[name].suspended === null;
 
   return async (text, key, failed) => {
-    const channel = CHANNELS.find((name) => name !== "ads" && name !== failed && isWorking(name));
+    const channel = READ_BY_PEOPLE.find((name) => name !== failed && isWorking(name));
     if (channel === undefined) return logger.warn(text);
     const newEvent: NewEvent =
       channel === "chat"

@@ -49,8 +49,8 @@ export function decideOutcome(attempt: Attempt, result: DispatchResult): Outcome
       return { type: "DispatchInDoubt", request: { ...base, detail: result.detail } };
     case "refused": {
       const { detail } = result;
-      // It is not this click's fault: it waits until the channel works again.
-      if (result.channel && lane === "clicks") {
+      // It is not this click's or event's fault: it waits until the channel works again.
+      if (result.channel && lane !== "direct") {
         return { type: "DispatchFailed", request: { ...base, detail, retry_at: isoTime(now) } };
       }
       const request = { ...base, detail, refused: true, ...doubtOf(attempt.doubtfulSince) };

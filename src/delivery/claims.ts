@@ -1,4 +1,4 @@
-import type { Lane } from "../../events/channel.ts";
+import { backlogLaneOf, type Lane } from "../../events/channel.ts";
 import { sourcesOf } from "../../events/sources.ts";
 import { SERVICE_METADATA, STREAMS, type NewEvent } from "../log/event-log.ts";
 import { nextRound } from "./coalescing-scheduler.ts";
@@ -38,7 +38,8 @@ export function createClaims({ channel, lease, eventLog, isShared }: ClaimsDeps)
   };
 
   // A digest has an id of its own: it would double what was sent alone, or in another one.
-  const isRecognised = channel.recognisesMs !== undefined && channel.batch !== undefined;
+  const hasDigests = channel.batch === undefined && backlogLaneOf(channel.name) === "clicks";
+  const isRecognised = channel.recognisesMs !== undefined && !hasDigests;
   return async (lane, items) => {
     const unsent = items.filter(({ unrecorded }) => unrecorded === undefined);
     if (!isShared || isRecognised || unsent.length === 0) return;

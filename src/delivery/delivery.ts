@@ -1,5 +1,5 @@
 import type { Recorded } from "../../events/catalog.ts";
-import { CHANNELS, LANES, type ChannelName } from "../../events/channel.ts";
+import { CHANNELS, CLICK_CHANNELS, lanesOf, type ChannelName, type ClickChannel } from "../../events/channel.ts";
 import { positionsOf, type Sources } from "../../events/sources.ts";
 import { isSettled } from "../../projections/deliveries.ts";
 import { STREAMS, type EventLog } from "../log/event-log.ts";
@@ -19,6 +19,8 @@ export type Settlement =
 export interface Delivery {
   /** The channels that have credentials. */
   readonly configured: readonly ChannelName[];
+  /** Those of them to which clicks are dispatched, by what a click says; the webhook carries what it is subscribed to. */
+  readonly takeClicks: readonly ClickChannel[];
   /** Undefined for a channel that is not configured. */
   circuit(channel: ChannelName): Circuit | undefined;
   /** For how long its network takes a repeat for what it is, in ms; 0: it never does, or the channel is not configured. */
@@ -35,7 +37,12 @@ interface DeliveryDeps {
 
 export function createDelivery({ eventLog, projector, clock }: DeliveryDeps, channels: readonly Channel[]): Delivery {
   const byChannel = new Map(channels.map((channel) => [channel.name, channel]));
-  const waiters: Readonly<Record<ChannelName, Waiters>> = { ads: new Map(), chat: new Map(), messaging: new Map() };
+  const waiters: Readonly<Record<ChannelName, Waiters>> = {
+    ads: new Map(),
+    chat: new Map(),
+    messaging: new Map(),
+    webhook: new Map(),
+  };
 
   projector.listen((event) => {
     if (!("channel" in event.data)) return;
@@ -48,6 +55,7 @@ export function createDelivery({ eventLog, projector, clock }: DeliveryDeps, cha
 
   return {
     configured: CHANNELS.filter((channel) => byChannel.has(channel)),
+    takeClicks: CLICK_CHANNELS.filter((channel) => byChannel.has(channel)),
     circuit(channel) {
       if (!byChannel.has(channel)) return undefined;
       const now = clock();
@@ -62,7 +70,7 @@ export function createDelivery({ eventLog, projector, clock }: DeliveryDeps, cha
       try {
         const lanes = projector.state("deliveries")[channel].lanes;
         // Settled before anybody waited, as after a repeated request: the log knows how.
-        if (LANES.some((lane) => isSettled(lanes[lane], position))) {
+        if (lanesOf(channel).some((lane) => isSettled(lanes[lane], position))) {
           const found = await find(eventLog, channel, position);
           if (found !== undefined) return found;
         }

@@ -1,5 +1,6 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event, Recorded } from "../../events/catalog.ts";
+import type { ChannelName } from "../../events/channel.ts";
 import { eventAt } from "../log/events-at.ts";
 import type { Click, DigestLink, Dispatch } from "../networks/network.ts";
 
@@ -7,13 +8,19 @@ import type { Click, DigestLink, Dispatch } from "../networks/network.ts";
 const clicks = new WeakMap<Recorded, Click>();
 
 /**
- * The dispatch that an event requests; for a retry, that of the event whose dispatch is repeated. Undefined: its
- * personal data was erased, so there is nothing to send.
+ * What an event requests to be dispatched to the channel; for a retry, that of the event whose dispatch is repeated.
+ * Undefined: its personal data was erased, so there is nothing to send. The webhook carries events as they are, also tests
+ * and what is left of one that was erased.
  */
 export function dispatchOf(
   store: EventStore<Event>,
   event: Recorded,
+  channel: ChannelName,
 ): Dispatch | undefined | Promise<Dispatch | undefined> {
+  if (event.type === "DispatchRetryRequested" && event.data.channel === channel) {
+    return eventAt(store, event.data.source).then((source) => dispatchOf(store, source, channel));
+  }
+  if (channel === "webhook") return { kind: "event", id: event.id, time: event.time, event };
   if (event.meta.erased === true) return undefined;
   const { id, time } = event;
   switch (event.type) {
@@ -25,8 +32,6 @@ export function dispatchOf(
       return { kind: "message", id, time, text: event.data.text };
     case "ChannelTestRequested":
       return { kind: "test", id, time };
-    case "DispatchRetryRequested":
-      return eventAt(store, event.data.source).then((source) => dispatchOf(store, source));
     default:
       throw new Error(`${event.type} requests no dispatch`);
   }

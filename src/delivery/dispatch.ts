@@ -100,7 +100,7 @@ async function load(
   const items: PendingDispatch[] = [];
   const dispatches: Dispatch[] = [];
   for (const item of pending) {
-    const found = isExpired(item, now) ? undefined : dispatchOf(deps.eventLog.store, item.event);
+    const found = isExpired(item, now) ? undefined : dispatchOf(deps.eventLog.store, item.event, deps.channel.name);
     // Hardly ever a promise, and a batch has a thousand of them.
     const dispatch = found instanceof Promise ? await found : found;
     if (dispatch === undefined) {

@@ -1,11 +1,12 @@
 import type { Recorded } from "../../events/catalog.ts";
-import { LANES } from "../../events/channel.ts";
-import { laneOf, requestsDispatch } from "../../events/dispatches.ts";
+import { backlogLaneOf, lanesOf, type Lane } from "../../events/channel.ts";
+import { isSubscribed, laneOf, requestsDispatch } from "../../events/dispatches.ts";
+import { requestingTypes, type LaneState } from "../../projections/deliveries.ts";
 import type { HeldLease } from "../log/lease.ts";
 import { ROLES, type Roles } from "../log/role.ts";
 import type { Channel } from "../networks/network.ts";
 import { errorFields } from "../platform/logger.ts";
-import type { OutboxReader } from "./outbox-reader.ts";
+import { readChunk, type Chunk, type OutboxReader } from "./outbox-reader.ts";
 import { breakerIn } from "./circuit-breaker.ts";
 import { createIntakePriority } from "./intake-priority.ts";
 import type { DispatchDeps } from "./dispatch.ts";
@@ -25,7 +26,7 @@ const BUSY_TURN_MS = 50;
 
 /** Makes the dispatches that the log requests of one channel. */
 interface Dispatcher extends AsyncDisposable {
-  /** From now on clicks wait for the next start; direct sends go on, for those who wait for them. */
+  /** From now on clicks, and events of the webhook, wait for the next start; direct sends go on, for those who wait for them. */
   holdClicks(): void;
 }
 
@@ -46,6 +47,7 @@ interface DispatcherDeps extends Omit<DispatchDeps, "stopping">, SuspensionDeps 
 function startDispatcher(deps: DispatcherDeps): Dispatcher {
   const { channel, projector, clock, timer = systemTimer } = deps;
   const lanes = openLanes(deps);
+  const laneOfRequest = createLaneOfRequest(deps);
   const rateLimiter = createRateLimiter(breakerIn(projector.state("deliveries")[channel.name], clock()));
   const suspension = createSuspension(deps);
   const intakePriority = createIntakePriority(deps.requests ?? (() => 0));
@@ -89,8 +91,8 @@ function startDispatcher(deps: DispatcherDeps): Dispatcher {
   });
 
   const unlisten = projector.listen((event) => {
-    if (requestsDispatch(event, channel.name)) {
-      const lane = laneOf(event);
+    const lane = laneOfRequest(event);
+    if (lane !== undefined) {
       for (const { name, notice } of lanes) if (name === lane) notice();
       if (lane === "direct" || !intakePriority.isBusy(clock())) scheduler.ask();
       else askLater();
@@ -121,10 +123,34 @@ function startDispatcher(deps: DispatcherDeps): Dispatcher {
   };
 }
 
-function openLanes({ channel, projector, eventLog, outboxReader }: DispatcherDeps): readonly OutboxWindow[] {
-  const log = { store: eventLog.store, outboxReader };
-  const lanesOf = () => projector.state("deliveries")[channel.name].lanes;
-  return LANES.map((lane) => openOutboxWindow(log, channel.name, lane, () => lanesOf()[lane]));
+function openLanes({ channel, projector, eventLog: { store }, outboxReader }: DispatcherDeps): readonly OutboxWindow[] {
+  const { isInOrder = false } = channel;
+  return lanesOf(channel.name).map((name) => {
+    const state = (): LaneState => projector.state("deliveries")[channel.name].lanes[name];
+    const read = (from: number): Promise<Chunk> => {
+      if (name !== "events") return outboxReader.read(name, from);
+      // Not beyond what is folded: by which types the rest is chosen is not known yet.
+      return readChunk(store, { types: requestingTypes(name, state()), from, to: projector.position });
+    };
+    return openOutboxWindow({
+      store,
+      channel: channel.name,
+      name,
+      state,
+      read,
+      isInOrder: isInOrder && name === "events",
+    });
+  });
+}
+
+/** The lane of the channel in which an event requests a dispatch; undefined for most. Asked for every event. */
+function createLaneOfRequest({ channel: { name }, projector }: DispatcherDeps): (event: Recorded) => Lane | undefined {
+  const requested = (event: Recorded) => (requestsDispatch(event, name) ? laneOf(event) : undefined);
+  if (backlogLaneOf(name) !== "events") return requested;
+  return (event) => {
+    const { subscriptions } = projector.state("deliveries")[name].lanes.events;
+    return isSubscribed(subscriptions, event) ? "events" : requested(event);
+  };
 }
 
 /** What the lanes hold was read before this erasure, or by a record of what is settled that was corrected since. */

@@ -1,6 +1,6 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
-import type { ChannelName } from "../../events/channel.ts";
+import { backlogLaneOf, type ChannelName } from "../../events/channel.ts";
 import { pendingOf, type Deliveries, type Suspended } from "../../projections/deliveries.ts";
 import { readOldestPending, readRequested, readTail, type Tail } from "./tail.ts";
 
@@ -9,7 +9,7 @@ export interface ChannelLag {
   readonly channel: ChannelName;
   /** Pending dispatches. */
   readonly backlog: number;
-  /** Of the oldest click among it; null without one. */
+  /** Of the oldest click among it, of the webhook the oldest event; null without one. */
   readonly oldest_click_seconds: number | null;
   readonly settled_per_minute: number;
   readonly requested_per_minute: number;
@@ -26,7 +26,7 @@ export interface Measured {
   readonly backlog: number;
   readonly suspended: Suspended | null;
   readonly configured: boolean;
-  /** When the oldest pending click was recorded. */
+  /** When the oldest pending click, or event of the webhook, was recorded. */
   readonly oldest: string | undefined;
   readonly settledPerMinute: number;
   readonly requestedPerMinute: number;
@@ -77,11 +77,13 @@ export async function measureLags(
   channels: readonly ChannelName[],
   now: number,
 ): Promise<readonly ChannelLag[]> {
-  const requested = await readRequested(store, now, tail);
+  const { subscriptions } = deliveries().webhook.lanes.events;
+  const requested = await readRequested(store, now, { ...tail, subscriptions });
   const lags: ChannelLag[] = [];
   for (const channel of channels) {
     const rates = await readTail(store, channel, now, tail);
-    const oldest = await readOldestPending(store, channel, "clicks", deliveries()[channel].lanes.clicks, tail);
+    const lane = backlogLaneOf(channel);
+    const oldest = await readOldestPending(store, channel, lane, deliveries()[channel].lanes[lane], tail);
     const state = deliveries()[channel];
     const { suspended } = state;
     const requestedPerMinute = requested.get(channel) ?? 0;

@@ -1,6 +1,6 @@
-import type { EventStore } from "eventstore-lite";
+import type { EventStore, Query } from "eventstore-lite";
 import type { Event, Recorded } from "../../events/catalog.ts";
-import { LANES, type Lane } from "../../events/channel.ts";
+import type { Lane } from "../../events/channel.ts";
 import { REQUESTING } from "../../events/dispatches.ts";
 
 /** Events in one chunk: half a lane's window, since that is how much of it is refilled at once. */
@@ -18,10 +18,13 @@ export interface Chunk {
   readonly isLast: boolean;
 }
 
+/** The lanes of several channels. */
+type SharedLane = Exclude<Lane, "events">;
+
 /** Reads the log once for the lanes of all channels: they need the same events, one soon after the other. */
 export interface OutboxReader {
   /** The events that request dispatches, from position `from` on. */
-  read(lane: Lane, from: number): Promise<Chunk>;
+  read(lane: SharedLane, from: number): Promise<Chunk>;
   /** Drops what was read: some of it was erased. */
   forget(): void;
 }
@@ -34,10 +37,10 @@ interface KeptChunk {
 }
 
 export function createOutboxReader(store: EventStore<Event>): OutboxReader {
-  const kept: Record<Lane, KeptChunk[]> = { clicks: [], direct: [] };
+  const kept: Record<SharedLane, KeptChunk[]> = { clicks: [], direct: [] };
 
-  const readOn = (lane: Lane, from: number): Promise<Chunk> => {
-    const reading = readChunk(store, lane, from);
+  const readOn = (lane: SharedLane, from: number): Promise<Chunk> => {
+    const reading = readChunk(store, { types: REQUESTING[lane], from });
     const chunk: KeptChunk = { from, reading, next: Infinity };
     kept[lane].unshift(chunk);
     kept[lane].length = Math.min(kept[lane].length, KEPT_CHUNKS);
@@ -48,7 +51,8 @@ export function createOutboxReader(store: EventStore<Event>): OutboxReader {
 
   return {
     forget() {
-      for (const lane of LANES) kept[lane] = [];
+      kept.clicks = [];
+      kept.direct = [];
     },
     async read(lane, from) {
       const known = kept[lane].find((chunk) => holds(chunk, from));
@@ -66,9 +70,13 @@ function holds({ from, next }: KeptChunk, position: number): boolean {
   return next === Infinity ? position === from : from <= position && position < next;
 }
 
-async function readChunk(store: EventStore<Event>, lane: Lane, from: number): Promise<Chunk> {
+/** The next events of these types from position `from` on, and up to `to` where that is given. */
+export async function readChunk(
+  store: EventStore<Event>,
+  { from, ...query }: Pick<Query, "types" | "to"> & { readonly from: number },
+): Promise<Chunk> {
   const events: Recorded[] = [];
-  for await (const event of store.read({ types: REQUESTING[lane], from, limit: CHUNK_EVENTS })) events.push(event);
+  for await (const event of store.read({ ...query, from, limit: CHUNK_EVENTS })) events.push(event);
   const last = events.at(-1);
   return { events, next: last === undefined ? from : last.position + 1, isLast: events.length < CHUNK_EVENTS };
 }

@@ -1,10 +1,9 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event, Recorded } from "../../events/catalog.ts";
 import type { ChannelName, Lane } from "../../events/channel.ts";
-import { requestsDispatch } from "../../events/dispatches.ts";
-import { isSettled, type LaneState } from "../../projections/deliveries.ts";
+import { isRequested, isSettled, type LaneState } from "../../projections/deliveries.ts";
 import type { Outcome } from "./attempt.ts";
-import type { OutboxReader } from "./outbox-reader.ts";
+import type { Chunk } from "./outbox-reader.ts";
 
 /** Dispatches that a lane holds to be sent: what one request or digest can take, however long the backlog. */
 export const WINDOW_DISPATCHES_MAX = 1_000;
@@ -50,15 +49,22 @@ export interface OutboxWindow {
   lowWatermark(items: ReadonlySet<PendingDispatch>): number;
 }
 
+interface OutboxWindowDeps {
+  readonly store: EventStore<Event>;
+  readonly channel: ChannelName;
+  readonly name: Lane;
+  readonly state: () => LaneState;
+  /** Reads events that may request dispatches in the lane; none that `state` does not know of yet where that decides. */
+  readonly read: (from: number) => Promise<Chunk>;
+  /** An event waits while an earlier one of its stream is pending. */
+  readonly isInOrder: boolean;
+}
+
 /** Restores the window of a lane from what the log says is settled. */
-export function openOutboxWindow(
-  { store, outboxReader }: { readonly store: EventStore<Event>; readonly outboxReader: OutboxReader },
-  channel: ChannelName,
-  name: Lane,
-  state: () => LaneState,
-): OutboxWindow {
-  const items = createPending(state);
-  const unread = createUnread({ store, outboxReader }, channel, name, state);
+export function openOutboxWindow(deps: OutboxWindowDeps): OutboxWindow {
+  const { name } = deps;
+  const items = createPending(deps);
+  const unread = createUnread(deps);
   let isOutdated = false;
 
   return {
@@ -87,12 +93,7 @@ export function openOutboxWindow(
 }
 
 /** The part of the log that is not in the window yet. */
-function createUnread(
-  { store, outboxReader }: { readonly store: EventStore<Event>; readonly outboxReader: OutboxReader },
-  channel: ChannelName,
-  name: Lane,
-  state: () => LaneState,
-) {
+function createUnread({ store, channel, name, state, read }: OutboxWindowDeps) {
   let readFrom: number;
   /** The log may hold more than was read. */
   let more: boolean;
@@ -123,12 +124,12 @@ function createUnread(
     async readOn(admit: (event: Recorded) => void, room: () => number): Promise<void> {
       while (more && room() > 0) {
         more = false;
-        const { events, next, isLast } = await outboxReader.read(name, readFrom);
+        const { events, next, isLast } = await read(readFrom);
         const taken = events.slice(0, room());
         const isWhole = taken.length === events.length;
         readFrom = isWhole ? next : (taken.at(-1)?.position ?? readFrom - 1) + 1;
         for (const event of taken)
-          if (requestsDispatch(event, channel) && !isSettled(state(), event.position)) admit(event);
+          if (isRequested(channel, name, state(), event) && !isSettled(state(), event.position)) admit(event);
         more ||= !isLast || !isWhole;
       }
     },
@@ -136,7 +137,7 @@ function createUnread(
 }
 
 /** What is in the window, in the order of the log. */
-function createPending(state: () => LaneState) {
+function createPending({ state, isInOrder }: OutboxWindowDeps) {
   const items = new Map<number, PendingDispatch>();
   /**
    * Items from before the window was cleared of which the log alone does not say enough: they are in flight, or the log
@@ -145,6 +146,9 @@ function createPending(state: () => LaneState) {
   const carriedOver = new Map<number, PendingDispatch>();
   /** Of the items, those that wait for their time. */
   const waiting = new Set<PendingDispatch>();
+
+  /** Those that nothing before them holds back: all, or of each stream the oldest. */
+  const heads = (): Iterable<PendingDispatch> => (isInOrder ? oldestOfStreams(items.values()) : items.values());
 
   return {
     /** How many more may be held: those that wait count only for the memory that they take. */
@@ -180,7 +184,7 @@ function createPending(state: () => LaneState) {
       wanted: (item: PendingDispatch) => boolean = () => true,
     ): readonly PendingDispatch[] {
       const found: PendingDispatch[] = [];
-      for (const item of items.values()) {
+      for (const item of heads()) {
         if (found.length >= max) break;
         if (!item.inFlight && item.notBefore <= now && wanted(item)) found.push(item);
       }
@@ -188,7 +192,7 @@ function createPending(state: () => LaneState) {
     },
     nextDue(now: number): number | undefined {
       let due: number | undefined;
-      for (const { inFlight, notBefore } of items.values()) {
+      for (const { inFlight, notBefore } of heads()) {
         if (inFlight || (due !== undefined && notBefore >= due)) continue;
         due = notBefore;
         // It cannot be sooner than at once.
@@ -209,4 +213,14 @@ function createPending(state: () => LaneState) {
       return undefined;
     },
   };
+}
+
+function* oldestOfStreams(items: Iterable<PendingDispatch>): Generator<PendingDispatch, void, void> {
+  const streams = new Set<string>();
+  for (const item of items) {
+    const { stream } = item.event;
+    if (streams.has(stream)) continue;
+    streams.add(stream);
+    yield item;
+  }
 }

@@ -29,7 +29,7 @@ export function startDue(deps: StartDeps, lanes: readonly OutboxWindow[]): void 
     while (inFlight.hasRoom(clock())) {
       const request = nextRequest(deps, lane);
       if (request.items.length === 0) break;
-      if (lane.name === "clicks") intakePriority.took(request.items.length);
+      if (lane.name !== "direct") intakePriority.took(request.items.length);
       inFlight.start(lane, request);
     }
   }
@@ -43,7 +43,10 @@ function turnAway(deps: StartDeps, lane: OutboxWindow): void {
   }
 }
 
-/** What goes next from a lane: clicks together where the network takes them so, or where it cannot keep up with each. */
+/**
+ * What goes next from a lane: clicks together where the network takes them so, or where it cannot keep up with each.
+ * Events of the webhook go one by one.
+ */
 function nextRequest({ channel, clock, digestAfterMs, intakePriority }: StartDeps, lane: OutboxWindow): PlannedRequest {
   const now = clock();
   if (lane.name === "direct") return { items: lane.ready(now, 1), mode: "single" };
@@ -54,7 +57,8 @@ function nextRequest({ channel, clock, digestAfterMs, intakePriority }: StartDep
   }
   const single = lane.ready(now, 1);
   const [oldest] = single;
-  if (oldest === undefined || digestAfterMs === undefined || now - Date.parse(oldest.event.time) < digestAfterMs) {
+  const isAlone = oldest === undefined || lane.name === "events" || digestAfterMs === undefined;
+  if (isAlone || now - Date.parse(oldest.event.time) < digestAfterMs) {
     return { items: single, mode: "single" };
   }
   const items = lane.ready(now, Math.min(WINDOW_DISPATCHES_MAX, share));

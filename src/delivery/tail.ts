@@ -1,9 +1,16 @@
 import type { EventStore, Query } from "eventstore-lite";
 import type { Event, Folded } from "../../events/catalog.ts";
 import { CHANNELS, type ChannelName, type Lane } from "../../events/channel.ts";
-import { isFinal, isOutcome, REQUESTING, requestedChannels, requestsDispatch } from "../../events/dispatches.ts";
+import {
+  isFinal,
+  isOutcome,
+  isSubscribed,
+  REQUESTING,
+  requestedChannels,
+  type Subscription,
+} from "../../events/dispatches.ts";
 import { positionsOf } from "../../events/sources.ts";
-import { isSettled, type LaneState } from "../../projections/deliveries.ts";
+import { isRequested, isSettled, requestingTypes, type LaneState } from "../../projections/deliveries.ts";
 import { STREAMS } from "../log/event-log.ts";
 
 /** Over which a rate is measured: long enough for a pace of one a second, short enough to show what is changing now. */
@@ -63,12 +70,15 @@ export async function readTail(
 export async function readRequested(
   store: EventStore<Event>,
   now: number,
-  tail: Tail = {},
+  { subscriptions = [], ...tail }: Tail & { readonly subscriptions?: readonly Subscription[] } = {},
 ): Promise<ReadonlyMap<ChannelName, number>> {
   const requested = new Map<ChannelName, number>(CHANNELS.map((channel) => [channel, 0]));
-  const types = [...REQUESTING.clicks, ...REQUESTING.direct];
+  const subscribed = subscriptions.flatMap((subscription) => subscription.types);
+  const types = [...new Set([...REQUESTING.clicks, ...REQUESTING.direct, ...subscribed])];
+  const count = (channel: ChannelName): void => void requested.set(channel, (requested.get(channel) ?? 0) + 1);
   const minutes = await lookBack(store, { types, ...tail }, now, (event) => {
-    for (const channel of requestedChannels(event)) requested.set(channel, (requested.get(channel) ?? 0) + 1);
+    for (const channel of requestedChannels(event)) count(channel);
+    if (isSubscribed(subscriptions, event)) count("webhook");
   });
   return new Map([...requested].map(([channel, count]) => [channel, count / minutes]));
 }
@@ -107,9 +117,10 @@ export async function readOldestPending(
   if (state.pending === 0) return undefined;
   const from = Math.max(1, Math.min(state.low_watermark, ...state.retries.keys()));
   const bounds = { ...(to === undefined ? {} : { to }), ...(eventsMax === undefined ? {} : { limit: eventsMax }) };
-  for await (const batch of store.readFolded({ types: REQUESTING[lane], from, ...bounds })) {
+  const types = requestingTypes(lane, state);
+  for await (const batch of store.readFolded({ types, from, ...bounds })) {
     for (const event of batch)
-      if (requestsDispatch(event, channel) && !isSettled(state, event.position)) return event.time;
+      if (isRequested(channel, lane, state, event) && !isSettled(state, event.position)) return event.time;
   }
   return undefined;
 }

@@ -1,6 +1,14 @@
 import type { EventType, Folded, Recorded } from "../../events/catalog.ts";
 import type { ChannelName } from "../../events/channel.ts";
-import { isOutcome, narrowedTo, requestedChannels, type OutcomeType } from "../../events/dispatches.ts";
+import {
+  isOutcome,
+  isSubscribed,
+  narrowedTo,
+  requestedChannels,
+  SUBSCRIBING,
+  subscriptionBy,
+  type OutcomeType,
+} from "../../events/dispatches.ts";
 import { positionsOf } from "../../events/sources.ts";
 import { eventAt, eventsAt, inOrder } from "../log/events-at.ts";
 import { STREAMS } from "../log/event-log.ts";
@@ -20,10 +28,26 @@ export function isDecision<E extends Pick<Folded, "type">>(event: E): event is E
   return event.type === "DispatchRetryRequested" || event.type === "DispatchDiscarded";
 }
 
+/** The channels to which events request dispatches: by themselves, or by what the webhook was subscribed to. */
+export type ChannelsOf = (event: Folded) => readonly ChannelName[];
+
+export async function readChannelsOf({ store, to }: Reading): Promise<ChannelsOf> {
+  const batches = await Array.fromAsync(store.readFolded({ types: SUBSCRIBING, to }));
+  const subscriptions = batches.flat().flatMap((event) => subscriptionBy(event) ?? []);
+  return (event) => {
+    const channels = requestedChannels(event);
+    return isSubscribed(subscriptions, event) ? [...channels, "webhook"] : channels;
+  };
+}
+
 /** The events whose dispatches this one is about, beyond any retry: several of what went together, none of most. */
-export async function sourcesOfEvent({ store }: Reading, event: Recorded): Promise<readonly Recorded[]> {
+export async function sourcesOfEvent(
+  { store }: Reading,
+  channelsOf: ChannelsOf,
+  event: Recorded,
+): Promise<readonly Recorded[]> {
   if (isDecision(event)) return [await eventAt(store, event.data.source)];
-  if (!isOutcome(event)) return requestedChannels(event).length > 0 ? [event] : [];
+  if (!isOutcome(event)) return channelsOf(event).length > 0 ? [event] : [];
   const requested = inOrder(event.data.requests.flatMap(({ sources }) => positionsOf(sources)));
   const positions: number[] = [];
   for await (const one of eventsAt(store, requested)) positions.push(isDecision(one) ? one.data.source : one.position);

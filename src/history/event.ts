@@ -1,7 +1,6 @@
 import type { Recorded } from "../../events/catalog.ts";
-import { requestedChannels } from "../../events/dispatches.ts";
 import { inOrder } from "../log/events-at.ts";
-import { findDispatches, sourcesOfEvent } from "./dispatches.ts";
+import { findDispatches, readChannelsOf, sourcesOfEvent } from "./dispatches.ts";
 import { findEvent, positionBefore } from "./find-event.ts";
 import type { Dispatches, History, Reading } from "./history.ts";
 import { isOfOnePerson, positionsOfRuns } from "./runs.ts";
@@ -53,8 +52,9 @@ async function dispatchesOf(
   reading: Reading,
   roots: readonly Recorded[],
 ): Promise<{ readonly dispatches: Dispatches; readonly positions: readonly number[] }> {
-  const sources = (await Promise.all(roots.map((root) => sourcesOfEvent(reading, root)))).flat();
-  const requested = new Map(sources.map((source) => [source.position, requestedChannels(source)]));
+  const channelsOf = await readChannelsOf(reading);
+  const sources = (await Promise.all(roots.map((root) => sourcesOfEvent(reading, channelsOf, root)))).flat();
+  const requested = new Map(sources.map((source) => [source.position, channelsOf(source)]));
   const positions = [...requested.keys()];
   const dispatches = await findDispatches(reading, requested, ({ position }) => void positions.push(position));
   return { dispatches, positions };

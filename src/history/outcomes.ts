@@ -1,8 +1,8 @@
 import type { EventType, Recorded } from "../../events/catalog.ts";
 import type { ChannelName } from "../../events/channel.ts";
-import { isFinal, isOutcome, narrowedTo, requestedChannels } from "../../events/dispatches.ts";
+import { isFinal, isOutcome, narrowedTo } from "../../events/dispatches.ts";
 import { STREAMS } from "../log/event-log.ts";
-import { isDecision } from "./dispatches.ts";
+import { isDecision, readChannelsOf } from "./dispatches.ts";
 import type { Reading } from "./history.ts";
 
 /** What became of what an event requested of one channel. */
@@ -24,7 +24,7 @@ const DECISIONS: readonly EventType[] = ["DispatchRetryRequested", "DispatchDisc
 
 /** What became of what this event requests, on each channel; of one that requests nothing, nothing. */
 export async function outcomesOf(reading: Reading, event: Recorded): Promise<readonly ChannelOutcome[]> {
-  const channels = requestedChannels(event);
+  const channels = (await readChannelsOf(reading))(event);
   if (channels.length === 0) return [];
   const decisions = await decisionsOf(reading, event);
   return Promise.all(channels.map((channel) => outcomeOn(reading, event, channel, decisions)));

@@ -2,7 +2,7 @@ import type { EventType, Folded } from "../../events/catalog.ts";
 import { CHANNELS, type ChannelName } from "../../events/channel.ts";
 import { isOutcome } from "../../events/dispatches.ts";
 import { positionsOf } from "../../events/sources.ts";
-import type { Outcome } from "./dispatches.ts";
+import type { ChannelsOf, Outcome } from "./dispatches.ts";
 
 /** The clicks of a link, and what became of their dispatches on each channel to which any goes. */
 export interface Tally {
@@ -26,7 +26,7 @@ export interface ChannelTally {
 }
 
 /** Counts the clicks of a link, and what became of their dispatches on each channel. */
-export function createTally() {
+export function createTally(channelsOf: ChannelsOf) {
   const counts = new Map<string, number>();
   const settled = new Map(CHANNELS.map((channel) => [channel, new Set<number>()]));
   const countOf = (what: string): number => counts.get(what) ?? 0;
@@ -65,7 +65,7 @@ export function createTally() {
     take(event: Folded): void {
       if (event.type === "LinkClicked") {
         add(event.data.bot ? "bots" : "people");
-        for (const channel of event.data.channels) add(`${channel} requested`);
+        for (const channel of channelsOf(event)) add(`${channel} requested`);
       } else if (event.type === "DispatchRetryRequested") {
         add(`${event.data.channel} requested`);
         add(`${event.data.channel} ${event.type}`);

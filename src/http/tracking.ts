@@ -63,7 +63,7 @@ export const trackClick = post({
   handle({ delivery, requestLog, dispatchBots }: TrackingDeps, asked) {
     const { body } = asked;
     const bot = isBot(body.user_agent);
-    const channels = bot && !dispatchBots ? [] : delivery.configured;
+    const channels = bot && !dispatchBots ? [] : delivery.takeClicks;
     const normalized_url = normalizedUrl(body.original_url);
     const differs = normalized_url !== undefined && normalized_url !== body.original_url;
     const data = { ...body, ...(differs ? { normalized_url } : {}), bot, channels: [...channels] };

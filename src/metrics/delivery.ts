@@ -1,7 +1,7 @@
 import { Counter, Histogram, type Registry } from "prom-client";
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
-import { CHANNELS, LANES } from "../../events/channel.ts";
+import { CHANNELS, lanesOf } from "../../events/channel.ts";
 import type { OutcomeType } from "../../events/dispatches.ts";
 import { channelsOf } from "../../projections/deliveries.ts";
 import type { Circuit } from "../delivery/circuit-breaker.ts";
@@ -33,12 +33,12 @@ export function observeChannels(registry: Registry, { store, projector, delivery
   const pending = "Dispatches that were requested and have no final outcome.";
   lookUpEach(registry, { name: "reachlog_outbox_pending", help: pending, labelNames: OF_LANE }, (gauge) => {
     for (const [channel, { lanes }] of channels())
-      for (const lane of LANES) gauge.set({ channel, lane }, lanes[lane].pending);
+      for (const lane of lanesOf(channel)) gauge.set({ channel, lane }, lanes[lane].pending);
   });
   const oldest = "Age of the oldest pending dispatch; 0: none is pending.";
   lookUpEach(registry, { name: "reachlog_outbox_oldest_seconds", help: oldest, labelNames: OF_LANE }, async (gauge) => {
     for (const [channel, { lanes }] of channels()) {
-      for (const lane of LANES) {
+      for (const lane of lanesOf(channel)) {
         const time = await readOldestPending(store, channel, lane, lanes[lane], { eventsMax: OLDEST_EVENTS_MAX });
         gauge.set({ channel, lane }, time === undefined ? 0 : Math.max(0, clock() - Date.parse(time)) / 1_000);
       }

@@ -3,6 +3,7 @@
  * One file a network implements it; nothing else knows their URLs, bodies or error codes.
  */
 
+import type { Recorded } from "../../events/catalog.ts";
 import type { ChannelName } from "../../events/channel.ts";
 import type { Secret } from "../platform/secret.ts";
 import { ServiceError } from "../platform/service-error.ts";
@@ -39,6 +40,8 @@ export type Dispatch = {
       readonly links: readonly DigestLink[];
     }
   | { readonly kind: "test" }
+  /** For a program, whatever it is. */
+  | { readonly kind: "event"; readonly event: Recorded }
 );
 
 export interface DigestLink {
@@ -100,6 +103,8 @@ export interface Channel {
   readonly credential: Secret;
   /** For how long after the first request the network takes a repeat for what it is; absent: it never does. */
   readonly recognisesMs?: number;
+  /** Of the webhook: an event waits while an earlier one of its stream is pending. */
+  readonly isInOrder?: boolean;
   /** Several clicks in one request, for a network that takes them: a result for each, in their order. Never throws. */
   readonly batch?: {
     readonly max: number;

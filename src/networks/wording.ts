@@ -10,6 +10,7 @@ export function wordDispatch(dispatch: Dispatch): string {
   if (dispatch.kind === "digest") return wordDigest(dispatch);
   if (dispatch.kind === "message") return plainText(dispatch.text);
   if (dispatch.kind === "test") return `reachlog test message of ${dispatch.time}: this channel works.`;
+  if (dispatch.kind === "event") throw new TypeError("events of the log are for programs");
   return `[${oneLine(dispatch.level).toUpperCase()}] ${oneLine(dispatch.service)}: ${plainText(dispatch.message)}`;
 }
 

@@ -10,6 +10,7 @@ import type { Channel, SocialNetwork } from "../networks/network.ts";
 import { createSafeFetch, type SafeFetch } from "../networks/safe-fetch.ts";
 import { createSlackChannel } from "../networks/slack.ts";
 import { createTeamsChannel } from "../networks/teams.ts";
+import { createStandardWebhookChannel } from "../networks/standard-webhook.ts";
 import { createTelegramChannel } from "../networks/telegram.ts";
 import { createWhatsappChannel } from "../networks/whatsapp.ts";
 import { createX } from "../networks/x.ts";
@@ -30,12 +31,13 @@ export interface Social {
 
 /** The clients of all that is configured. Nothing is asked of a network yet. */
 export function connectNetworks(config: Config, safeFetch = outbound(config), clock: Clock = systemClock): Networks {
-  const { x, meta, chat, messaging } = config;
+  const { x, meta, chat, messaging, webhook } = config;
   const ads = meta === undefined ? undefined : createMetaChannel({ ...meta, baseUrl: meta.apiUrl, safeFetch });
   const others = [chat, messaging].map((one) => (one === undefined ? undefined : channelOf(one, safeFetch)));
+  const receiver = webhook && createStandardWebhookChannel({ ...webhook, safeFetch });
   const redirectUri = `${config.http.publicUrl}/social/callback`;
   return {
-    channels: [ads, ...others].filter((channel) => channel !== undefined),
+    channels: [ads, ...others, receiver].filter((channel) => channel !== undefined),
     social: x && {
       network: createX({ apiUrl: x.apiUrl, safeFetch, clock }),
       oauth: createOAuth({ ...x, redirectUri, safeFetch, clock }),
@@ -69,7 +71,7 @@ export function outbound(config: Config): SafeFetch {
 }
 
 /** URLs of the configured networks, of which some are secrets: only their origins are called. */
-export function outboundUrls({ x, meta, chat, messaging }: Config): readonly string[] {
-  const urls = [x?.apiUrl, meta?.apiUrl, chat?.webhookUrl.reveal(), messaging?.apiUrl];
+export function outboundUrls({ x, meta, chat, messaging, webhook }: Config): readonly string[] {
+  const urls = [x?.apiUrl, meta?.apiUrl, chat?.webhookUrl.reveal(), messaging?.apiUrl, webhook?.url.reveal()];
   return urls.filter((url) => url !== undefined);
 }

@@ -2,6 +2,7 @@ import { createAnnounce } from "../delivery/announce.ts";
 import { createDelivery } from "../delivery/delivery.ts";
 import { startDispatchers } from "../delivery/dispatcher.ts";
 import { createOutboxReader } from "../delivery/outbox-reader.ts";
+import { updateSubscription } from "../delivery/subscription.ts";
 import { createCredentialHash } from "../delivery/suspension.ts";
 import type { Config } from "../config/config.ts";
 import { createApp } from "../http/app.ts";
@@ -79,6 +80,8 @@ export async function startService(given: Config, logger: Logger, options: Servi
   const configured = channels.map(({ name }) => name);
   const announce = createAnnounce({ eventLog, projector, configured, logger });
   const load = createLoadShedding();
+  const mark = createCredentialHash(await vault.stableKey("credentials"));
+  await updateSubscription({ eventLog, projector, sleep, random: Math.random, mark }, config.webhook);
   const dispatchers = stack.use(
     await startDispatchers(channels, {
       roles,
@@ -91,7 +94,7 @@ export async function startService(given: Config, logger: Logger, options: Servi
       logger,
       announce,
       isShared: !leasing.isAlone,
-      mark: createCredentialHash(await vault.stableKey("credentials")),
+      mark,
       digestAfterMs: config.digestAfterSeconds * 1000,
       requests: () => load.came,
       metrics: metrics.dispatches,

@@ -1,7 +1,7 @@
 /** Appends clicks of which each is owed to all three channels, in a process of its own. Arguments: FILE, clicks. */
 import { openSqliteStore } from "eventstore-lite";
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";
-import { CHANNELS } from "../../events/channel.ts";
+import { CLICK_CHANNELS } from "../../events/channel.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 import { CLICK } from "./click.ts";
@@ -19,7 +19,7 @@ for (let done = 0; done < Number(clicks); done += BATCH_CLICKS) {
   const data = { ...posted, event: "click", original_url: "", short_code: `post-${(done / BATCH_CLICKS) % LINKS}` };
   const events = Array.from({ length: Math.min(BATCH_CLICKS, Number(clicks) - done) }, (_, index) => {
     const original_url = `https://shop.example/products/${done + index}?utm_source=x&utm_medium=social&fbclid=IwAR0abc`;
-    const click = { ...data, original_url, bot: false, channels: [...CHANNELS] };
+    const click = { ...data, original_url, bot: false, channels: [...CLICK_CHANNELS] };
     return makeEvent("LinkClicked", makeId(), click, { caller: "backlog" });
   });
   await store.append(STREAMS.link(data.domain, data.short_code), events);

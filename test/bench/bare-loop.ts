@@ -4,7 +4,7 @@
  */
 import { openSqliteStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
-import type { ChannelName } from "../../events/channel.ts";
+import type { ClickChannel } from "../../events/channel.ts";
 import { WINDOW_MAX } from "../../src/delivery/pacing.ts";
 import { dispatchOf } from "../../src/delivery/dispatch-content.ts";
 import { createMetaChannel } from "../../src/networks/meta.ts";
@@ -32,7 +32,7 @@ async function readClicks(): Promise<readonly Click[]> {
   await using store = await openSqliteStore<Event>({ file, codec });
   const found: Click[] = [];
   for await (const event of store.read({ types: ["LinkClicked"] })) {
-    const dispatch = await dispatchOf(store, event);
+    const dispatch = await dispatchOf(store, event, "chat");
     if (dispatch === undefined) throw new Error(`event ${event.position} was erased`);
     if (dispatch.kind === "click") found.push(dispatch);
   }
@@ -40,7 +40,7 @@ async function readClicks(): Promise<readonly Click[]> {
 }
 
 /** The channels' own bodies: their way out keeps what it is given. */
-async function prepareAll(): Promise<Readonly<Record<ChannelName, readonly Prepared[]>>> {
+async function prepareAll(): Promise<Readonly<Record<ClickChannel, readonly Prepared[]>>> {
   const kept: Prepared[] = [];
   const keep: SafeFetch = async (url, { body = "" }) => {
     kept.push({ url, body });

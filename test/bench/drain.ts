@@ -3,7 +3,7 @@ import { openSqliteStore } from "eventstore-lite";
 import { outputOf } from "eventstore-lite/bench/child";
 import { atLeast, atMost, compare, interleave, roundsOf, type Bar, type Bench } from "eventstore-lite/bench/measure";
 import { codec, type Event } from "../../events/catalog.ts";
-import { CHANNELS } from "../../events/channel.ts";
+import { CLICK_CHANNELS } from "../../events/channel.ts";
 import { foldLog } from "../harness/fold-log.ts";
 import { backlogLog } from "./backlog-logs.ts";
 import { onCopyOf } from "./copied.ts";
@@ -73,7 +73,7 @@ async function drainSeconds(log: string, sinks: Sinks, clicks: number): Promise<
 
 async function expectArrived(sinks: Sinks, clicks: number): Promise<void> {
   const counts = await sinks.reached(clicks);
-  const wrong = CHANNELS.filter((channel) => counts[channel] !== clicks);
+  const wrong = CLICK_CHANNELS.filter((channel) => counts[channel] !== clicks);
   if (wrong.length > 0) throw new Error(`${wrong.join(", ")}: got other than ${clicks} clicks`);
 }
 
@@ -81,7 +81,8 @@ async function expectArrived(sinks: Sinks, clicks: number): Promise<void> {
 async function expectDelivered(log: string, clicks: number): Promise<number> {
   await using store = await openSqliteStore<Event>({ file: log, codec });
   const states = (await foldLog(store, ["deliveries"])).states.deliveries;
-  const delivered = CHANNELS.reduce((sum, name) => sum + states[name].dispatched, 0);
-  if (delivered !== clicks * CHANNELS.length) throw new Error(`${delivered} dispatches of ${clicks} clicks delivered`);
+  const delivered = CLICK_CHANNELS.reduce((sum, name) => sum + states[name].dispatched, 0);
+  if (delivered !== clicks * CLICK_CHANNELS.length)
+    throw new Error(`${delivered} dispatches of ${clicks} clicks delivered`);
   return (await store.head()).position;
 }

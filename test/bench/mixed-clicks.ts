@@ -1,4 +1,4 @@
-import type { ChannelName } from "../../events/channel.ts";
+import type { ClickChannel } from "../../events/channel.ts";
 import type { OutcomeType } from "../../events/dispatches.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import type { Emit, Part, Random } from "./mixed-log.ts";
@@ -12,7 +12,7 @@ const RETRY_AT = "2026-11-20T00:05:00.000Z";
 
 /** What is pending of one channel's clicks, as its dispatcher would account for it. */
 interface Lane {
-  readonly channel: ChannelName;
+  readonly channel: ClickChannel;
   /** Sources without an outcome, in the order of the log. */
   readonly waiting: number[];
   readonly retries: number[];

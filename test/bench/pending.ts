@@ -1,4 +1,4 @@
-import type { ChannelName } from "../../events/channel.ts";
+import type { ClickChannel } from "../../events/channel.ts";
 import type { Server } from "./server.ts";
 
 /** Between two looks at what is pending. */
@@ -10,9 +10,9 @@ export async function settled(service: Server): Promise<void> {
 }
 
 /** Dispatches that the service owes. */
-export async function pendingOf({ url }: Server): Promise<Readonly<Record<ChannelName, number>>> {
+export async function pendingOf({ url }: Server): Promise<Readonly<Record<ClickChannel, number>>> {
   const answer = await fetch(`${url}/api/health`);
-  const { channels } = (await answer.json()) as { channels: Record<ChannelName, { pending: number }> };
+  const { channels } = (await answer.json()) as { channels: Record<ClickChannel, { pending: number }> };
   const { ads, chat, messaging } = channels;
   return { ads: ads.pending, chat: chat.pending, messaging: messaging.pending };
 }

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { ChannelName } from "../../events/channel.ts";
+import type { ClickChannel } from "../../events/channel.ts";
 import { startServer, type Server } from "./server.ts";
 
 /** The networks of the service, all of them at one address. */
@@ -18,7 +18,7 @@ export function networkSettings(url: string) {
 }
 
 /** Clicks that each channel was told of. */
-export type Counts = Readonly<Record<ChannelName, number>>;
+export type Counts = Readonly<Record<ClickChannel, number>>;
 
 /** What the sinks say of themselves. */
 interface Told {

@@ -70,6 +70,7 @@ describe("deliveries list", () => {
 ads        1        1          0        0         0
 chat       0        0          0        0         2
 messaging  0        0          0        0         0
+webhook    0        0          0        0         0
 
 event                                 channel  tries  given up                  why
 ${idAt(1)}  chat     1      ${timeAt(3)}  gone
@@ -105,6 +106,7 @@ chat is not configured here: what is pending waits until it is
         { channel: "ads", pending: 1, suspended: null },
         { channel: "chat", suspended: { since: timeAt(7), network: "slack", detail: "channel_is_archived" } },
         { channel: "messaging" },
+        { channel: "webhook" },
       ],
       dead_letters: [{ event_id: idAt(1) }, { event_id: idAt(2) }],
     });

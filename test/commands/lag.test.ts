@@ -48,11 +48,13 @@ describe("what the end of the log tells", () => {
       ads: 1 / 5,
       chat: 4 / 5,
       messaging: 0,
+      webhook: 0,
     });
     expect(Object.fromEntries(await readRequested(world.store, at(8)))).toEqual({
       ads: 1 / 5,
       chat: 2 / 5,
       messaging: 0,
+      webhook: 0,
     });
   });
 
@@ -163,7 +165,7 @@ describe("deliveries lag", () => {
       /^channel {4}backlog {2}oldest click {2}settled\/min {2}requested\/min {2}drained in {2}state\n/,
     );
     expect(out).toMatch(new RegExp(`\\nchat {7}1 {8}3 min 3\\d s +0.2 +0.4 +never +suspended since ${since}\\n`));
-    expect(out).toMatch(/\nmessaging {2}0 +0 +0 +0 s\n\(2\d{3}-.*Z\)\n$/);
+    expect(out).toMatch(/\nmessaging {2}0 +0 +0 +0 s\nwebhook {4}0 +0 +0 +0 s\n\(2\d{3}-.*Z\)\n$/);
     const json = JSON.parse((await world.run(deliveries, "lag", "--json", "--channel", "chat")).out) as object;
     expect(json).toMatchObject({
       channels: [

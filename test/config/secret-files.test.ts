@@ -11,6 +11,8 @@ const noFile = (): string => {
 };
 
 /** A value of each secret that its setting takes, and what else has to be set beside it. */
+const WEBHOOK_SECRET = `whsec_${Buffer.from("canary of the webhook, 32 bytes.").toString("base64")}`;
+
 const VALUES: Readonly<Record<string, readonly [string, Record<string, string>?]>> = {
   DATABASE_URL: ["sqlite:/var/lib/reachlog/canary.sqlite"],
   KEYS_DATABASE_URL: [
@@ -29,6 +31,8 @@ const VALUES: Readonly<Record<string, readonly [string, Record<string, string>?]
     "canary-whatsapp",
     { MESSAGING_PROVIDER: "whatsapp", WHATSAPP_PHONE_NUMBER_ID: "1", WHATSAPP_TO: "15550783881" },
   ],
+  WEBHOOK_URL: ["https://receiver.example/canary", { WEBHOOK_SECRET, WEBHOOK_EVENTS: "LinkClicked" }],
+  WEBHOOK_SECRET: [WEBHOOK_SECRET, { WEBHOOK_URL: "https://receiver.example/", WEBHOOK_EVENTS: "LinkClicked" }],
 };
 
 let folder: TemporaryFolder;
@@ -78,7 +82,7 @@ test("the documents name each of them", () => {
 });
 
 test("every setting that is a secret can be given in a file", () => {
-  const words = /SECRET|TOKENS?$|KEY(?:_NEXT)?$|WEBHOOK|DATABASE_URL/;
+  const words = /SECRET|TOKENS?$|KEY(?:_NEXT)?$|WEBHOOK_URL|DATABASE_URL/;
   const secrets = [...variables.keys()].filter((name) => words.test(name));
   for (const name of secrets) expect(settings).toContain(`${name}_FILE`);
   expect([...secretFiles.values()].toSorted()).toEqual(secrets.filter((name) => name !== "API_TOKENS").toSorted());

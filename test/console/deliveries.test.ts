@@ -1,6 +1,6 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
-import type { ChannelName } from "../../events/channel.ts";
+import type { ClickChannel } from "../../events/channel.ts";
 import { DISPATCHES_LISTED } from "../../src/delivery/listed.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { disposedAfterEach } from "../harness/dispose.ts";
@@ -15,12 +15,12 @@ const NOTIFICATION: NewEvent = {
   data: { message: "disk <full>", service: "web-1", level: "error" },
 };
 
-const click = (...channels: ChannelName[]): NewEvent => clickOf({ channels });
+const click = (...channels: ClickChannel[]): NewEvent => clickOf({ channels });
 
-const gaveUp = (source: number, channel: ChannelName, more: object = {}): NewEvent =>
+const gaveUp = (source: number, channel: ClickChannel, more: object = {}): NewEvent =>
   outcomeOf("DispatchAbandoned", { source, channel, lane: "clicks", detail: "gone", refused: true, ...more });
 
-const doubted = (source: number, channel: ChannelName): NewEvent =>
+const doubted = (source: number, channel: ClickChannel): NewEvent =>
   outcomeOf("DispatchInDoubt", { source, channel, lane: "clicks", detail: "timed out", status: 504 });
 
 const SUSPENDED: NewEvent = {
@@ -119,7 +119,7 @@ describe("the page of deliveries", () => {
     const { harness, pageAt } = await openBrowser();
     const count = DISPATCHES_LISTED * 2 + 3;
     await harness.append(STREAMS.requests, ...Array.from({ length: count }, () => click("chat", "ads")));
-    const both = (type: "DispatchAbandoned" | "DispatchInDoubt", channel: ChannelName): NewEvent => {
+    const both = (type: "DispatchAbandoned" | "DispatchInDoubt", channel: ClickChannel): NewEvent => {
       const { data } = outcomeOf(type, { source: 1, channel, lane: "clicks", detail: "d", refused: true });
       const requests = data.requests.map((request) => ({ ...request, sources: [[1, count]] }));
       if (type === "DispatchInDoubt") for (const request of requests) delete (request as { refused?: unknown }).refused;

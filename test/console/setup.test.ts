@@ -29,6 +29,7 @@ test("with nothing configured, each step says what to do, and which lines to put
     "Ads: left out",
     "Team chat: left out",
     "Messaging: left out",
+    "Webhook: left out",
     "Tokens of the API: left out",
     "The day: done",
   ]);
@@ -41,6 +42,7 @@ test("with nothing configured, each step says what to do, and which lines to put
     "META_PIXEL_ID=\nMETA_ACCESS_TOKEN=",
     "CHAT_PROVIDER=slack\nCHAT_WEBHOOK_URL=",
     "MESSAGING_PROVIDER=telegram\nTELEGRAM_BOT_TOKEN=\nTELEGRAM_CHAT_ID=",
+    "WEBHOOK_URL=\nWEBHOOK_SECRET=whsec_…\nWEBHOOK_EVENTS=LinkClicked",
     "reachlog token new NAME",
   ]);
   expect(page).toContain("http://127.0.0.1:3000/social/callback");
@@ -56,8 +58,11 @@ test("steps turn green as the log grows, and no credential is shown", async () =
   await harness.authorize();
   await harness.append("outreach", person("ada"), person("bob", "none"));
   const page = await pageAt(harness, "/setup");
-  expect((await stepsOf(harness)).filter((step) => !step.endsWith("done"))).toEqual(["Tokens of the API: left out"]);
-  expect(page).toContain("8 of 9 steps are done. A run can start");
+  expect((await stepsOf(harness)).filter((step) => !step.endsWith("done"))).toEqual([
+    "Webhook: left out",
+    "Tokens of the API: left out",
+  ]);
+  expect(page).toContain("8 of 10 steps are done. A run can start");
   expect(page).toContain("Messages are sent as <bdi>@we</bdi>.");
   expect(page).toContain("in 2 variants");
   expect(page).toContain('2 known</a>, <a href="/people?basis=none">1 without consent</a>: runs skip them.');
@@ -118,7 +123,7 @@ describe("testing the channels", () => {
   test("says how each went", async () => {
     const harness = await openConsole({ channels: ["ads", "chat"] });
     expect(await testing(harness)).toContain(
-      'role="status">ads: delivered in 12 ms; chat: delivered in 12 ms; messaging: not configured.',
+      'role="status">ads: delivered in 12 ms; chat: delivered in 12 ms; messaging: not configured; webhook: not configured.',
     );
     const [asked] = await Array.fromAsync(harness.store.read({ types: ["ChannelTestRequested"] }));
     expect(asked?.data).toEqual({ channels: ["ads", "chat"] });

@@ -1,6 +1,6 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
-import { CHANNELS } from "../../events/channel.ts";
+import { CLICK_CHANNELS } from "../../events/channel.ts";
 import { pendingOf } from "../../projections/deliveries.ts";
 import type { Click, DispatchResult } from "../../src/networks/network.ts";
 import { WINDOW_DISPATCHES_MAX } from "../../src/delivery/outbox-window.ts";
@@ -330,5 +330,5 @@ test("clicks that wait for their retry do not keep others from being sent", asyn
   expect(lanes.clicks.pending).toBeLessThan(FAILING);
   house.time.flow();
   await house.settled();
-  expect(CHANNELS.map((name) => pendingOf(house.projector.state("deliveries")[name]))).toEqual([0, 0, 0]);
+  expect(CLICK_CHANNELS.map((name) => pendingOf(house.projector.state("deliveries")[name]))).toEqual([0, 0, 0]);
 });

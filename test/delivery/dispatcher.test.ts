@@ -1,6 +1,6 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
-import { CHANNELS } from "../../events/channel.ts";
+import { CLICK_CHANNELS } from "../../events/channel.ts";
 import { WINDOW_DISPATCHES_MAX } from "../../src/delivery/outbox-window.ts";
 import { WINDOW_MAX } from "../../src/delivery/pacing.ts";
 import { DELIVERED, fakeChannel, gate, UNAVAILABLE } from "../harness/memory/fake-channel.ts";
@@ -9,7 +9,7 @@ import { clickOf } from "../harness/memory/new-events.ts";
 
 describe("every click", () => {
   test("is delivered once to each channel that it names, and each outcome is in the log", async () => {
-    const channels = CHANNELS.map((name) => fakeChannel(name));
+    const channels = CLICK_CHANNELS.map((name) => fakeChannel(name));
     await using house = await openDelivery({ channels });
     await house.clicks(20);
     await house.clicks(5, ["ads"]);

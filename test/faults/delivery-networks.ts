@@ -1,4 +1,4 @@
-import type { ChannelName } from "../../events/channel.ts";
+import type { ClickChannel } from "../../events/channel.ts";
 import type { Network } from "../../src/sandbox/network.ts";
 import type { Recorded } from "../../src/sandbox/recorded.ts";
 import type { Sandbox } from "../../src/sandbox/sandbox.ts";
@@ -7,7 +7,7 @@ import { credentialsOf, settingsOf, urlsOf, type Choice } from "../../src/sandbo
 /** A network as the fault matrix of delivery knows it. One more network is one more row. */
 export interface NetworkRow {
   readonly network: Network;
-  readonly channel: ChannelName;
+  readonly channel: ClickChannel;
   /** Makes it the one of its channel. */
   readonly choice: Choice;
   /** Known to the network by its id, a message counts once, however often it comes. */
@@ -99,14 +99,14 @@ export function rowOf(network: Network): NetworkRow {
 }
 
 /** Where a stop of that channel is told to the operator. */
-export function otherThan(channel: ChannelName): NetworkRow {
+export function otherThan(channel: ClickChannel): NetworkRow {
   const other = NETWORK_ROWS.find((row) => row.channel === (channel === "chat" ? "messaging" : "chat"));
   if (other === undefined) throw new Error("no other channel takes texts");
   return other;
 }
 
 /** The names of what configures each channel. */
-const SETTINGS: Readonly<Record<ChannelName, RegExp>> = {
+const SETTINGS: Readonly<Record<ClickChannel, RegExp>> = {
   ads: /^META_/,
   chat: /^CHAT_/,
   messaging: /^(?:MESSAGING|TELEGRAM|LINE|WHATSAPP)_/,

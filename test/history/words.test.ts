@@ -307,6 +307,13 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     ],
     [{ channel: "chat", why: "delivered" }, "the channel chat was resumed, since the network took a test"],
   ],
+  WebhookSubscribed: [
+    [
+      { types: ["LinkClicked", "RunFinished"], receiver: "x" },
+      "from here on the webhook carries LinkClicked, RunFinished",
+    ],
+  ],
+  WebhookUnsubscribed: [[{}, "from here on the webhook carries nothing"]],
   DispatchAbandoned: [
     [
       outcome({ status: 410, latency_ms: 9, detail: "gone", refused: true }),

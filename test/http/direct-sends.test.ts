@@ -44,14 +44,23 @@ test("a test message gives each channel's result, configured or not", async () =
     expect(response.status).toBe(200);
     return ((await response.json()) as { results: Record<string, unknown> }).results;
   };
-  const ads = { ok: false, status: "not_configured", latency_ms: null };
+  const off = { ok: false, status: "not_configured", latency_ms: null };
+  const others = { ads: off, webhook: off };
   const delivered = { ok: true, status: "delivered", latency_ms: 12 };
-  expect(await results({ status: "delivered", latencyMs: 12 })).toEqual({ ads, chat: delivered, messaging: delivered });
+  expect(await results({ status: "delivered", latencyMs: 12 })).toEqual({
+    ...others,
+    chat: delivered,
+    messaging: delivered,
+  });
   const failed = { ok: false, status: "failed", latency_ms: null, detail };
-  expect(await results({ status: "failed", detail })).toEqual({ ads, chat: failed, messaging: failed });
+  expect(await results({ status: "failed", detail })).toEqual({ ...others, chat: failed, messaging: failed });
   const refused = { ...failed, latency_ms: 7 };
-  expect(await results({ status: "failed", detail, latencyMs: 7 })).toEqual({ ads, chat: refused, messaging: refused });
+  expect(await results({ status: "failed", detail, latencyMs: 7 })).toEqual({
+    ...others,
+    chat: refused,
+    messaging: refused,
+  });
   const doubt = { ok: false, status: "in_doubt", latency_ms: null, detail };
-  expect(await results({ status: "in_doubt", detail })).toEqual({ ads, chat: doubt, messaging: doubt });
+  expect(await results({ status: "in_doubt", detail })).toEqual({ ...others, chat: doubt, messaging: doubt });
   expect(await results(undefined)).toMatchObject({ chat: { ok: false, status: "in_doubt" } });
 });

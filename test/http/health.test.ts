@@ -47,7 +47,12 @@ test("health shows version, position and channels; a log that takes nothing make
     log: { position: 0 },
     instances: [expect.objectContaining({ id: INSTANCE.id })],
     roles: {},
-    channels: { ads: off, chat: { configured: true, pending: 0, circuit: "closed", suspended: null }, messaging: off },
+    channels: {
+      ads: off,
+      chat: { configured: true, pending: 0, circuit: "closed", suspended: null },
+      messaging: off,
+      webhook: off,
+    },
   };
   const response = await ask(world.app, "/api/health");
   expect([response.status, await response.json()]).toEqual([200, body]);

@@ -1,6 +1,6 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { CHANNELS } from "../../events/channel.ts";
+import { CLICK_CHANNELS } from "../../events/channel.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { parseExposition, type Sample } from "../metrics/exposition.ts";
 import { ask, GOOD, openApp, post, TOKEN, type AppHarness } from "../harness/memory/app.ts";
@@ -26,7 +26,7 @@ function valueOf(samples: readonly Sample[], name: string, labels: Readonly<Reco
 }
 
 const LINK = "link-go.example/spring";
-const click: NewEvent = clickOf({ short_code: "spring", channels: [...CHANNELS] });
+const click: NewEvent = clickOf({ short_code: "spring", channels: [...CLICK_CHANNELS] });
 
 test("without a token nobody is shown a figure, once there is one", async () => {
   await using world = await openApp({ authPolicy: "spec" });

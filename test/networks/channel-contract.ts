@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { loadConfig } from "../../src/config/config.ts";
-import type { ChannelName } from "../../events/channel.ts";
+import type { ClickChannel } from "../../events/channel.ts";
 import type { Channel, Dispatch, DispatchResult } from "../../src/networks/network.ts";
 import { plainText } from "../../src/networks/plain-text.ts";
 import { connectNetworks } from "../../src/service/networks.ts";
@@ -13,7 +13,7 @@ import { settingsOf, type Choice } from "../../src/sandbox/settings.ts";
 /** One network, as the contract needs to know it. */
 export interface Subject {
   readonly network: Network;
-  readonly channel: ChannelName;
+  readonly channel: ClickChannel;
   readonly choice: Choice;
   /** Whether what was sent may be sent again under its id. */
   readonly deduplicates: boolean;
@@ -40,7 +40,7 @@ const TIMEOUT_MS = 60_000;
 const BRIEF_MS = 1_000;
 
 /** Settings of each channel. */
-const OWN: Readonly<Record<ChannelName, RegExp>> = {
+const OWN: Readonly<Record<ClickChannel, RegExp>> = {
   ads: /^META_/,
   chat: /^CHAT_/,
   messaging: /^(?:MESSAGING|TELEGRAM|LINE|WHATSAPP)_/,
@@ -94,7 +94,10 @@ function expectSecrecy(sandbox: Sandbox, subject: Subject, said: unknown): void 
   for (const secret of subject.secrets(sandbox)) expect(words).not.toContain(secret);
 }
 
-function dispatches(): Record<Dispatch["kind"], Dispatch> {
+/** What is sent to networks for people. */
+type Kind = Exclude<Dispatch["kind"], "event">;
+
+function dispatches(): Record<Kind, Dispatch> {
   const base = { id: Bun.randomUUIDv7(), time: new Date().toISOString() };
   const link = { domain: "go.example", shortCode: "a_b*c", clicks: 3, bots: 1, first: base.time, last: base.time };
   const links = Array.from({ length: 200 }, (_, at) => ({ ...link, shortCode: `${link.shortCode}${at}` }));
@@ -121,7 +124,7 @@ function dispatches(): Record<Dispatch["kind"], Dispatch> {
 const message = (text: string): Dispatch => ({ ...dispatches().message, text }) as Dispatch;
 
 function describeDelivery(subject: Subject): void {
-  const kinds: readonly Dispatch["kind"][] =
+  const kinds: readonly Kind[] =
     subject.texts === undefined ? ["click", "test"] : ["click", "notification", "message", "digest", "test"];
 
   test.each(kinds)("a %s is delivered", async (kind) => {

@@ -165,7 +165,9 @@ test("what was erased before it was dispatched is nothing to dispatch, also when
   const retry = { event_id: ids[0] ?? "", source: first, channel: "ads" } as const;
   await world.eventLog.append("a", [{ type: "DispatchRetryRequested", data: retry }], {});
   const dispatches = async () =>
-    Promise.all((await Array.fromAsync(world.log.read({ to: 2 }))).map(async (event) => dispatchOf(world.log, event)));
+    Promise.all(
+      (await Array.fromAsync(world.log.read({ to: 2 }))).map(async (event) => dispatchOf(world.log, event, "ads")),
+    );
   expect(await dispatches()).toEqual([
     expect.objectContaining({ kind: "click" }),
     expect.objectContaining({ kind: "click" }),

@@ -34,7 +34,7 @@ describe("channels that refuse, and channels that are not configured", () => {
     const health = (await (await service.get("/api/health")).json()) as {
       channels: Record<string, { pending: number }>;
     };
-    expect(Object.values(health.channels).map(({ pending }) => pending)).toEqual([0, 0, 0]);
+    expect(Object.values(health.channels).map(({ pending }) => pending)).toEqual([0, 0, 0, 0]);
     await stop(service);
   });
 

@@ -229,7 +229,12 @@ describe("the specification's table", () => {
       // Not in the specification, which lets fields be added.
       instances: [expect.objectContaining({ version: expect.any(String) })],
       roles: expect.any(Object),
-      channels: { ads: channel, chat: channel, messaging: channel },
+      channels: {
+        ads: channel,
+        chat: channel,
+        messaging: channel,
+        webhook: { configured: false, pending: 0, circuit: null, suspended: null },
+      },
     });
   });
 

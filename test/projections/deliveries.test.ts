@@ -1,7 +1,7 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { ChannelName, Lane } from "../../events/channel.ts";
+import { CHANNELS, type ClickChannel, type Lane } from "../../events/channel.ts";
 import { LETTERS_MAX } from "../../projections/dead-letters.ts";
 import { deliveries, isSettled, pendingOf, type Deliveries } from "../../projections/deliveries.ts";
 import { fold } from "../../projections/projection.ts";
@@ -12,7 +12,7 @@ import { testLog, type TestLog } from "../harness/memory/events.ts";
 
 const LINK = { event: "click", domain: "go.example", short_code: "a", original_url: "https://example.com", bot: false };
 
-function click(log: TestLog, channels: ChannelName[] = ["chat"]): number {
+function click(log: TestLog, channels: ClickChannel[] = ["chat"]): number {
   return log.add("LinkClicked", { ...LINK, channels });
 }
 
@@ -234,7 +234,7 @@ test("whatever happened, it knows of each dispatch whether it is settled, and ho
       for (const { channel, lane, position, end } of requested) {
         expect(isSettled(state[channel].lanes[lane], position)).toBe(end !== undefined);
       }
-      for (const channel of ["ads", "chat", "messaging"] as const) {
+      for (const channel of CHANNELS) {
         const mine = requested.filter((one) => one.channel === channel);
         const ended = (end: string | undefined) => mine.filter((one) => one.end === end).length;
         expect(pendingOf(state[channel])).toBe(ended(undefined));

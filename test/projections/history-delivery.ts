@@ -1,4 +1,5 @@
-import { CHANNELS, type ChannelName, type Lane } from "../../events/channel.ts";
+import { CHANNELS, CLICK_CHANNELS, type ChannelName, type ClickChannel, type Lane } from "../../events/channel.ts";
+import type { EventType } from "../../events/catalog.ts";
 import { sourcesOf } from "../../events/sources.ts";
 import type { Dice, Step } from "./history.ts";
 import type { TestLog } from "../harness/memory/events.ts";
@@ -16,12 +17,45 @@ export interface Requested {
   end: "dispatched" | "skipped" | "in_doubt" | "dead" | undefined;
 }
 
-const CHOICES: readonly (readonly ChannelName[])[] = [CHANNELS, ["ads"], ["chat", "messaging"], [], ["messaging"]];
+const CHOICES: readonly (readonly ClickChannel[])[] = [
+  CLICK_CHANNELS,
+  ["ads"],
+  ["chat", "messaging"],
+  [],
+  ["messaging"],
+];
+
+/** What a webhook may be subscribed to; what is about its own channel is not carried all the same. */
+const SUBSCRIPTIONS: readonly (readonly EventType[])[] = [
+  ["LinkClicked"],
+  ["DirectMessageSent", "RunFinished", "LogRestored"],
+  ["CircuitOpened", "ChannelSuspended", "NotificationRequested"],
+];
 
 /** The dispatches of all channels, as a dispatcher with a window over each lane would make them. */
-export function createDeliveryPart(log: TestLog): { readonly steps: readonly Step[]; readonly requested: Requested[] } {
+export function createDeliveryPart(log: TestLog): {
+  readonly steps: readonly Step[];
+  readonly requested: () => Requested[];
+} {
   const requested: Requested[] = [];
   const letters: Requested[] = [];
+
+  let subscribed: readonly string[] = [];
+  let carriedTo = 0;
+
+  /** What was appended since the last look, whoever did, and is to be carried. */
+  const carry = (): void => {
+    for (const { position, id, type, data } of log.events.slice(carriedTo)) {
+      carriedTo = position;
+      const isOwn = "channel" in data && data.channel === "webhook";
+      if (subscribed.includes(type) && !isOwn) {
+        const about = { channel: "webhook", lane: "events", position, event_id: id, source: position } as const;
+        requested.push({ ...about, attempts: 0, waits: false, end: undefined });
+      }
+      if (type === "WebhookSubscribed") subscribed = data.types;
+      if (type === "WebhookUnsubscribed") subscribed = [];
+    }
+  };
 
   const request = (channels: readonly ChannelName[], lane: Lane, position: number, of?: Requested): void => {
     const event_id = of?.event_id ?? log.events[position - 1]?.id ?? "";
@@ -77,7 +111,7 @@ export function createDeliveryPart(log: TestLog): { readonly steps: readonly Ste
     () => request(["chat"], "direct", log.add("NotificationRequested", { message: "m", service: "s", level: "info" })),
     () => request(["messaging"], "direct", log.add("MessageRequested", { text: "t" })),
     (dice) => {
-      const channels = dice.pick(CHOICES);
+      const channels = dice.pick<readonly ChannelName[]>([...CHOICES, CHANNELS, ["webhook"]]);
       request(channels, "direct", log.add("ChannelTestRequested", { channels: [...channels] }));
     },
     () => {
@@ -102,8 +136,18 @@ export function createDeliveryPart(log: TestLog): { readonly steps: readonly Ste
       log.add("ChannelSuspended", { ...refused, credential: dice.pick(["one", "other"]) });
     },
     (dice) => log.add("ChannelResumed", { channel: dice.pick(CHANNELS), why: dice.pick(["by_hand", "delivered"]) }),
+    (dice) => log.add("WebhookSubscribed", { types: [...dice.pick(SUBSCRIPTIONS)], receiver: dice.pick(["a", "b"]) }),
+    (dice) => dice.once(3) && log.add("WebhookUnsubscribed", {}),
   ];
-  return { steps, requested };
+  const carrying = steps.map((step): Step => (dice) => {
+    carry();
+    step(dice);
+  });
+  const all = (): Requested[] => {
+    carry();
+    return requested;
+  };
+  return { steps: carrying, requested: all };
 }
 
 interface Completed {

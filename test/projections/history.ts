@@ -33,7 +33,7 @@ export function histories(lengthMax = 150): fc.Arbitrary<History> {
         const dice = diceOf(numbers);
         dice.pick(dice.pick([...parts, ...parts, parts[1] ?? [], parts[0] ?? []]))(dice);
       }
-      return { events: log.events, requested: delivery.requested };
+      return { events: log.events, requested: delivery.requested() };
     });
 }
 

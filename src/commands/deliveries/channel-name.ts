@@ -11,6 +11,6 @@ export function channelsOf(name: ChannelName | undefined): readonly ChannelName[
 }
 
 /** Whether this command's own configuration has credentials for it; the service's may differ. */
-export function isConfigured({ meta, chat, messaging }: Config, channel: ChannelName): boolean {
-  return { ads: meta, chat, messaging }[channel] !== undefined;
+export function isConfigured({ meta, chat, messaging, webhook }: Config, channel: ChannelName): boolean {
+  return { ads: meta, chat, messaging, webhook }[channel] !== undefined;
 }

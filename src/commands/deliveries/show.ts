@@ -1,8 +1,8 @@
 import type { Recorded } from "../../../events/catalog.ts";
 import type { ChannelName } from "../../../events/channel.ts";
-import { isOutcome, narrowedTo, requestedChannels } from "../../../events/dispatches.ts";
+import { isOutcome, narrowedTo } from "../../../events/dispatches.ts";
 import { eventsAt, inOrder } from "../../log/events-at.ts";
-import { findDispatches, isDecision, sourcesOfEvent } from "../../history/dispatches.ts";
+import { findDispatches, isDecision, readChannelsOf, sourcesOfEvent } from "../../history/dispatches.ts";
 import { EVENT_ID, findEvent } from "../../history/find-event.ts";
 import type { Reading } from "../../history/history.ts";
 import { forPrograms, lineOf } from "../audit/show/lines.ts";
@@ -79,9 +79,10 @@ async function findByEvent(
 ): Promise<readonly Dispatch[] | undefined> {
   const asked = await findEvent(reading, id);
   if (asked === undefined) return undefined;
-  const sources = (await sourcesOfEvent(reading, asked)).slice(0, SHOWN_DISPATCHES_MAX);
+  const requestedBy = await readChannelsOf(reading);
+  const sources = (await sourcesOfEvent(reading, requestedBy, asked)).slice(0, SHOWN_DISPATCHES_MAX);
   if (sources.length === 0) return [{ source: asked, channels: new Map(), requested: new Set() }];
-  const channelsOfSource = (source: Recorded) => requestedChannels(source).filter((name) => wanted.includes(name));
+  const channelsOfSource = (source: Recorded) => requestedBy(source).filter((name) => wanted.includes(name));
   const positions: number[] = [];
   const dispatches = await findDispatches(
     reading,

@@ -55,6 +55,12 @@ export const DELIVERY_WORDS = {
     say`the channel ${channel} was suspended: ${other(network)} refuses it as a whole${answer({ status })}${because(detail)}`,
   ChannelResumed: ({ channel, why }: DataOf<"ChannelResumed">) =>
     say`the channel ${channel} was resumed, ${RESUMED[why]}`,
+  WebhookSubscribed: ({ types }: DataOf<"WebhookSubscribed">) =>
+    say`from here on the webhook carries ${join(
+      types.map((type) => [other(type)]),
+      ", ",
+    )}`,
+  WebhookUnsubscribed: () => say`from here on the webhook carries nothing`,
 };
 
 const RESUMED = {

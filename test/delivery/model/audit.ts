@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import type { Recorded } from "../../../events/catalog.ts";
-import type { ChannelName } from "../../../events/channel.ts";
+import type { ClickChannel } from "../../../events/channel.ts";
 import { laneOf, requestsDispatch } from "../../../events/dispatches.ts";
 import { pendingOf, type ChannelState } from "../../../projections/deliveries.ts";
 import { ATTEMPTS_MAX } from "../../../src/delivery/retry.ts";
@@ -10,7 +10,7 @@ import { isFinal, keysByPosition, outcomesOf } from "./watch.ts";
 /** What must hold of a channel once everything is settled. `ghosts`: appends that were made and reported as failed. */
 export function auditLog(
   log: readonly Recorded[],
-  channel: ChannelName,
+  channel: ClickChannel,
   { state, ghosts }: { readonly state: ChannelState; readonly ghosts: number },
 ): void {
   const requesting = log.filter((event) => requestsDispatch(event, channel));
@@ -66,7 +66,7 @@ function auditAttempts(outcomes: readonly OutcomeOfOne[], keys: ReadonlyMap<numb
 /** What the log says became of each must be what the channel's network knows. */
 export function auditTruth(
   log: readonly Recorded[],
-  channel: ChannelName,
+  channel: ClickChannel,
   taken: ReadonlyMap<string, number>,
   { exposed, recognises }: { readonly exposed: ReadonlyMap<string, number>; readonly recognises: boolean },
 ): void {

@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import { StoreFull } from "eventstore-lite";
 import type { Recorded } from "../../../events/catalog.ts";
-import { CHANNELS, type ChannelName } from "../../../events/channel.ts";
+import { CLICK_CHANNELS, type ClickChannel } from "../../../events/channel.ts";
 import { deliveries, pendingOf } from "../../../projections/deliveries.ts";
 import { encodeState } from "../../../projections/snapshot.ts";
 import { findDeadLetters } from "../../../src/delivery/dead-letters.ts";
@@ -27,7 +27,7 @@ export interface Lived {
 
 /** One channel of a history, from its network to whoever looks at what comes there. */
 interface Line {
-  readonly name: ChannelName;
+  readonly name: ClickChannel;
   readonly kind: Kind;
   readonly network: Network;
   readonly watch: Watch;
@@ -61,7 +61,7 @@ export async function live({ seed, kinds, digestAfterMs, faults, steps }: Histor
       ...eventLog,
       async append(...args) {
         const fault = random() * 100;
-        const channel = CHANNELS.find((name) => STREAMS.delivery(name) === args[0]);
+        const channel = CLICK_CHANNELS.find((name) => STREAMS.delivery(name) === args[0]);
         if (channel !== undefined && (isFull || fault < faults)) of.refused.add(channel);
         if (of.killed || isFull || fault < faults / 2) throw new StoreFull();
         const appended = await eventLog.append(...args);
@@ -165,13 +165,13 @@ function audit(
   if (watch.broken.length > 0) throw new Error(`${name}: ${watch.broken.join("\n")}`);
 }
 
-export function clickOf(short_code: string, channels: readonly ChannelName[]): NewEvent {
+export function clickOf(short_code: string, channels: readonly ClickChannel[]): NewEvent {
   const link = { event: "click", domain: "go.example", short_code, original_url: "https://example.com", bot: false };
   return { type: "LinkClicked", data: { ...link, channels: [...channels] } };
 }
 
 /** What is sent directly: to chat, and every other time to messaging where that is there. */
-export function textOf(text: string, channels: readonly ChannelName[]): NewEvent {
+export function textOf(text: string, channels: readonly ClickChannel[]): NewEvent {
   if (channels.includes("messaging") && Number(text.slice(1)) % 2 === 1) {
     return { type: "MessageRequested", data: { text } };
   }
@@ -207,7 +207,7 @@ async function retryOne(house: DeliveryHarness, lines: readonly Line[]): Promise
   await house.append({ type: "DispatchRetryRequested", data: { event_id, source, channel, ...doubt } });
 }
 
-export async function resumeAll(house: DeliveryHarness, names: readonly ChannelName[]): Promise<void> {
+export async function resumeAll(house: DeliveryHarness, names: readonly ClickChannel[]): Promise<void> {
   for (const channel of names) {
     if (house.projector.state("deliveries")[channel].suspended === null) continue;
     await house.append({ type: "ChannelResumed", data: { channel, why: "by_hand" } });
@@ -218,7 +218,7 @@ export async function resumeAll(house: DeliveryHarness, names: readonly ChannelN
 const HOURS_MAX = 60;
 
 /** An hour after another, until nothing is pending. */
-async function settle(house: DeliveryHarness, names: readonly ChannelName[], clock: () => number): Promise<void> {
+async function settle(house: DeliveryHarness, names: readonly ClickChannel[], clock: () => number): Promise<void> {
   const pending = (): number =>
     names.reduce((sum, name) => sum + pendingOf(house.projector.state("deliveries")[name]), 0);
   for (let hour = 0; pending() > 0; hour++) {

@@ -1,4 +1,4 @@
-import type { ChannelName } from "../../../events/channel.ts";
+import type { ClickChannel } from "../../../events/channel.ts";
 import { secret } from "../../../src/platform/secret.ts";
 import type { Channel, Click, Dispatch, DispatchResult } from "../../../src/networks/network.ts";
 import type { FakeTime } from "../../harness/memory/fake-time.ts";
@@ -8,7 +8,7 @@ import { drawFate, WELL, type Fate, type Kind } from "./fates.ts";
 export interface Life {
   killed: boolean;
   /** The channels of which the log refused an append, so that it may end with something of theirs unrecorded, too. */
-  readonly refused: Set<ChannelName>;
+  readonly refused: Set<ClickChannel>;
   /** It waits for what it asked, and so is answered at once. */
   ending: boolean;
   /** The log was read that it begins with; undefined: it was, and nobody waits for that. */
@@ -48,7 +48,7 @@ function keysOf(dispatch: Dispatch): readonly string[] {
 }
 
 export function createNetwork(
-  name: ChannelName,
+  name: ClickChannel,
   { recognisesMs, batch }: Kind,
   time: FakeTime,
   random: () => number,

@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import type { ChannelName } from "../../../events/channel.ts";
+import type { ClickChannel } from "../../../events/channel.ts";
 import type { Kind } from "./fates.ts";
 
 export type Step =
@@ -15,7 +15,7 @@ export type Step =
 export interface History {
   readonly seed: number;
   /** The channels that are configured; each click is dispatched to all of them. */
-  readonly kinds: ReadonlyMap<ChannelName, Kind>;
+  readonly kinds: ReadonlyMap<ClickChannel, Kind>;
   readonly digestAfterMs: number | undefined;
   /** Of a hundred appends of outcomes, how many the log refuses, or takes and says it did not. */
   readonly faults: number;
@@ -65,7 +65,7 @@ const kinds: fc.Arbitrary<History["kinds"]> = fc
     ads: fc.constantFrom(undefined, undefined, BATCHING),
   })
   .map(
-    (chosen) => new Map(Object.entries(chosen).flatMap(([name, kind]) => (kind ? [[name as ChannelName, kind]] : []))),
+    (chosen) => new Map(Object.entries(chosen).flatMap(([name, kind]) => (kind ? [[name as ClickChannel, kind]] : []))),
   );
 
 export const histories: fc.Arbitrary<History> = fc.record({

@@ -1,4 +1,4 @@
-import type { ChannelName } from "../../../events/channel.ts";
+import type { ClickChannel } from "../../../events/channel.ts";
 import type { Recorded } from "../../../events/catalog.ts";
 import type { DispatchResult } from "../../../src/networks/network.ts";
 import { outcomesIn, type OutcomeOfOne } from "../../harness/memory/outcomes.ts";
@@ -35,7 +35,7 @@ export function keysByPosition(log: readonly Recorded[]): ReadonlyMap<number, st
 }
 
 /** What became of each dispatch, in the order of the log. */
-export function outcomesOf(log: readonly Recorded[], channel: ChannelName): readonly OutcomeOfOne[] {
+export function outcomesOf(log: readonly Recorded[], channel: ClickChannel): readonly OutcomeOfOne[] {
   return outcomesIn(log).filter(({ data }) => data.channel === channel);
 }
 
@@ -44,7 +44,7 @@ export function isFinal({ type }: Pick<Recorded, "type">): boolean {
   return /^Dispatch(?:Succeeded|Skipped|InDoubt|Abandoned)$/.test(type);
 }
 
-export function createWatch(channel: ChannelName): Watch {
+export function createWatch(channel: ClickChannel): Watch {
   const exposed = new Map<string, number>();
   const broken: string[] = [];
   let made = new Map<string, Made>();

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { tmpdir } from "node:os";
 import { expect } from "bun:test";
 import type { EventStore } from "eventstore-lite";
-import type { ChannelName } from "../../../events/channel.ts";
+import { CLICK_CHANNELS, type ChannelName } from "../../../events/channel.ts";
 import type { Event } from "../../../events/catalog.ts";
 import type { Circuit } from "../../../src/delivery/circuit-breaker.ts";
 import type { Delivery, Settlement } from "../../../src/delivery/delivery.ts";
@@ -202,6 +202,7 @@ function wire({
   });
   const delivery: Delivery = {
     configured: channels,
+    takeClicks: CLICK_CHANNELS.filter((channel) => channels.includes(channel)),
     circuit: (channel) => (channels.includes(channel) ? (given.circuits?.[channel] ?? "closed") : undefined),
     recognisesMs: (channel) => (channel === "ads" ? 48 * 3_600_000 : 0),
     settled: async () => settlement(),

@@ -1,4 +1,4 @@
-import { CHANNELS, type ChannelName } from "../../../events/channel.ts";
+import { CHANNELS, CLICK_CHANNELS, type ChannelName, type ClickChannel } from "../../../events/channel.ts";
 import type { OutcomeType } from "../../../events/dispatches.ts";
 import { pendingOf } from "../../../projections/deliveries.ts";
 import { makeId, type Clock } from "../../../src/platform/clock.ts";
@@ -35,7 +35,7 @@ export interface DeliveryHarness extends MemoryLog {
   readonly faults: readonly string[];
   /** Appends events in one append and answers the position of the first. */
   append(...newEvents: NewEvent[]): Promise<number>;
-  clicks(count: number, channels?: ChannelName[]): Promise<number>;
+  clicks(count: number, channels?: ClickChannel[]): Promise<number>;
   /** Resolves once nothing is pending any more; of these channels only, when some are given. */
   settled(...channels: ChannelName[]): Promise<void>;
   /** Resolves once nothing is left to do before the next timer. */
@@ -136,7 +136,7 @@ export async function openDelivery(given: DeliveryOptions = {}): Promise<Deliver
     untilAnnounced: announced.until,
     faults,
     append,
-    clicks(count, to = channels.map(({ name }) => name)) {
+    clicks(count, to = CLICK_CHANNELS.filter((name) => channels.some((channel) => channel.name === name))) {
       const click: NewEvent = { type: "LinkClicked", data: { ...LINK, channels: to } };
       return append(...Array.from({ length: count }, () => click));
     },

@@ -1,0 +1,74 @@
+import { Webhook } from "standardwebhooks";
+import { secret, type Secret } from "../platform/secret.ts";
+import { checked, resultOf, type AnswerRules } from "./dispatch-result.ts";
+import type { Channel } from "./network.ts";
+import type { SafeFetch } from "./safe-fetch.ts";
+
+export interface StandardWebhookOptions {
+  /** May hold a credential. */
+  readonly url: Secret;
+  /** Each `whsec_` and base64, separated by spaces; a delivery is signed with all of them. */
+  readonly secrets: Secret;
+  /** An event waits while an earlier one of its stream is pending. */
+  readonly isInOrder: boolean;
+  readonly safeFetch: SafeFetch;
+}
+
+/**
+ * A program of the operator's as the webhook channel, by Standard Webhooks (https://www.standardwebhooks.com): its
+ * receivers know a repeat by `webhook-id`, the event's own id, for as long as they like. Asking it to send anything but
+ * events is a defect: it throws.
+ */
+export function createStandardWebhookChannel(options: StandardWebhookOptions): Channel {
+  const { url, secrets, isInOrder, safeFetch } = options;
+  const sign = createSign(secrets);
+  return {
+    name: "webhook",
+    network: "standard_webhooks",
+    credential: secret(`${url.reveal()}\n${secrets.reveal()}`),
+    recognisesMs: Infinity,
+    isInOrder,
+    async send(dispatch, { timeoutMs, now }) {
+      if (dispatch.kind !== "event") throw new TypeError(`the webhook channel delivers no ${dispatch.kind}`);
+      const { position, id, stream, version, type, time, data, meta, hash } = dispatch.event;
+      const event = { position, id, stream, version, type, time, data, meta, hash };
+      const body = JSON.stringify({ type, timestamp: time, data: event });
+      const headers = { "content-type": "application/json", ...sign(id, now, body) };
+      return resultOf(safeFetch(url.reveal(), { method: "POST", headers, body, timeoutMs }), ANSWERS, true);
+    },
+    check: (timeoutMs) =>
+      checked(async () => {
+        const answer = await safeFetch(url.reveal(), { method: "GET", timeoutMs });
+        if (answer.status === GONE) return { ok: false, detail: `${ANSWERS.describe(answer)}: check WEBHOOK_URL` };
+        return { ok: true, detail: `the receiver answers; whether it takes the signature, a test shows` };
+      }),
+  };
+}
+
+/** The receiver wants nothing any more. */
+const GONE = 410;
+
+/**
+ * Any 2xx took it. All else is tried again but a 410, which ends the webhook until somebody says otherwise; what a
+ * receiver did before it answered with an error, nobody knows. Its words are not repeated: they may be of any length, and
+ * about people.
+ */
+const ANSWERS: AnswerRules = {
+  accepted: ({ status }) => (status >= 200 && status < 300 ? {} : undefined),
+  describe: ({ status }) => `the receiver answered ${status}`,
+  isUncertain: ({ status }) => status !== GONE,
+  refusesChannel: () => true,
+};
+
+/** Makes the headers by which a receiver knows the sender, the event, and that it is not an old request once more. */
+function createSign(secrets: Secret) {
+  const signers = secrets
+    .reveal()
+    .split(/\s+/)
+    .map((one) => new Webhook(one));
+  return (id: string, now: number, body: string): Readonly<Record<string, string>> => ({
+    "webhook-id": id,
+    "webhook-timestamp": String(Math.floor(now / 1000)),
+    "webhook-signature": signers.map((signer) => signer.sign(id, new Date(now), body)).join(" "),
+  });
+}
