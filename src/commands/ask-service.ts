@@ -1,6 +1,12 @@
 import type { Config } from "../config/config.ts";
 import { NetworkFault } from "../networks/network-fault.ts";
-import { createSafeFetch, EXPECTED_BYTES_MAX, JSON_BODY } from "../networks/safe-fetch.ts";
+import {
+  createSafeFetch,
+  EXPECTED_BYTES_MAX,
+  JSON_BODY,
+  type NetworkAnswer,
+  type SafeRequest,
+} from "../networks/safe-fetch.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { configOf, usageError, type Terminal } from "./command.ts";
 import { printable } from "./table.ts";
@@ -20,22 +26,40 @@ const ASK_MS_MAX = 900_000;
  */
 export async function askService(terminal: Terminal, url: string | undefined, path: string, body: object) {
   const config = configOf(terminal);
-  const base = url ?? urlOf(config);
-  if (!URL.canParse(base)) throw usageError(`${printable(base)} is no URL`);
-  const ask = createSafeFetch({ allowedOrigins: [base] });
-  const request = {
+  const answer = await ask(url ?? urlOf(config), path, {
     method: "POST",
     headers: { ...JSON_BODY, ...(config.token && { authorization: `Bearer ${config.token.reveal()}` }) },
     body: JSON.stringify(body),
     timeoutMs: ASK_MS_MAX,
     signal: terminal.signal,
     answerBytesMax: EXPECTED_BYTES_MAX,
-  };
-  const answer = await ask(new URL(path, base).href, request).catch((fault: unknown) => {
-    throw fault instanceof NetworkFault ? nobodyAt(base, fault) : fault;
   });
   if (answer.status >= 300) throw new ServiceError("rejected", refusalIn(answer.status, answer.text));
   return JSON.parse(answer.text) as unknown;
+}
+
+/** What `GET /readyz` answers. */
+export interface Readiness {
+  readonly status: "ok" | "unavailable";
+  readonly checks: Readonly<Record<string, boolean>>;
+}
+
+/** A health check that takes longer is none. */
+const READY_MS_MAX = 4_000;
+
+/** Asks the running service whether it takes requests. Throws a ServiceError (unavailable) when nobody answers. */
+export async function askReadiness(terminal: Terminal, url: string | undefined): Promise<Readiness> {
+  const request = { method: "GET", timeoutMs: READY_MS_MAX, signal: terminal.signal };
+  const { status, text } = await ask(url ?? urlOf(configOf(terminal)), "/readyz", request);
+  if (status !== 200 && status !== 503) throw new ServiceError("rejected", refusalIn(status, text));
+  return JSON.parse(text) as Readiness;
+}
+
+async function ask(base: string, path: string, request: SafeRequest): Promise<NetworkAnswer> {
+  if (!URL.canParse(base)) throw usageError(`${printable(base)} is no URL`);
+  return createSafeFetch({ allowedOrigins: [base] })(new URL(path, base).href, request).catch((fault: unknown) => {
+    throw fault instanceof NetworkFault ? nobodyAt(base, fault) : fault;
+  });
 }
 
 function nobodyAt(base: string, { message }: NetworkFault): ServiceError {

@@ -17,6 +17,7 @@ import { mcp } from "./mcp.ts";
 import { migrate } from "./migrate.ts";
 import { outreach } from "./outreach.ts";
 import { quota } from "./quota.ts";
+import { ready } from "./ready.ts";
 import { recipients } from "./recipients.ts";
 import { replay } from "./replay.ts";
 import { restore } from "./restore.ts";
@@ -33,6 +34,7 @@ const COMMANDS: readonly MakeCommand[] = [
   demo,
   sandbox,
   doctor,
+  ready,
   recipients,
   outreach,
   contacts,

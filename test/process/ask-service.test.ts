@@ -1,5 +1,6 @@
 // On the process harness.
 import { expect, test } from "bun:test";
+import { freePort } from "../../src/platform/free-port.ts";
 import { authorize, openInstallation, stop, TOKEN, type Installation, type Running } from "../harness/process.ts";
 
 const TIMEOUT_MS = 600_000;
@@ -50,6 +51,30 @@ test(
     expect(nobody.code).toBe(75);
     expect(nobody.err).toStartWith(`no service answers at ${service.url} (`);
     expect(await world.command("outreach", "run", "--url", "here")).toMatchObject({ code: 2 });
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "ready asks whether the service takes requests, where this configuration has it listen",
+  async () => {
+    await using world = await openInstallation();
+    world.env["PORT"] = String(await freePort("127.0.0.1"));
+    const nobody = await world.command("ready");
+    expect(nobody).toMatchObject({ code: 75, out: "", err: expect.stringContaining("no service answers at") });
+    const service = await world.serve();
+    expect(await world.command("ready")).toEqual({ code: 0, out: "ready\n", err: "" });
+    const checks = { running: true, log_writable: true, projections_caught_up: true };
+    expect(JSON.parse((await world.command("ready", "--json")).out)).toEqual({ status: "ok", checks });
+    using unready = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: () =>
+        Response.json({ status: "unavailable", checks: { ...checks, log_writable: false } }, { status: 503 }),
+    });
+    const refused = await world.command("ready", "--url", unready.url.origin);
+    expect(refused).toEqual({ code: 75, out: "not ready: not log writable\n", err: "" });
+    expect(await stop(service)).toBe(0);
   },
   TIMEOUT_MS,
 );

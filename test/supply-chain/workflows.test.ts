@@ -132,6 +132,20 @@ test.each(["deploy/compose.yaml", "deploy/compose.postgresql.yaml"])(
   },
 );
 
+test("the image starts its program, and asks for its health, without a shell", () => {
+  const text = read("deploy/Dockerfile");
+  const asked = [...text.matchAll(/^(?:HEALTHCHECK .* CMD|ENTRYPOINT|CMD) (.*)$/gm)].map(([, form = ""]) => form);
+  const [health, program, start] = asked.map((form) => JSON.parse(form) as string[]);
+  expect([program, health?.slice(0, 1)]).toEqual([["/usr/local/bin/reachlog"], ["/usr/local/bin/reachlog"]]);
+  for (const command of [health?.slice(1), start]) {
+    const { exitCode, stdout } = Bun.spawnSync([process.execPath, join(ROOT, "src/main.ts"), ...command!, "--help"]);
+    expect([exitCode, stdout.toString()]).toEqual([
+      0,
+      expect.stringContaining(`Usage: reachlog ${command!.join(" ")}`),
+    ]);
+  }
+});
+
 test("a cluster asks its instances at the addresses of the probes, and keeps some of them", () => {
   interface Probe {
     readonly httpGet: { readonly path: string };

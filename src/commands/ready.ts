@@ -1,0 +1,29 @@
+import { askReadiness, URL_OPTION } from "./ask-service.ts";
+import { Command, EXIT, JSON_OPTION, type MakeCommand } from "./command.ts";
+
+export const ready: MakeCommand = (terminal, exit) =>
+  new Command("ready")
+    .summary("say whether the running service takes requests")
+    .description(
+      `Asks the running service, as GET /readyz does: for the health check of a container,
+whose image needs no other program then.`,
+    )
+    .option(...URL_OPTION)
+    .option(...JSON_OPTION)
+    .addHelpText(
+      "after",
+      `
+Example:
+  reachlog ready
+
+Exit codes: 0 it takes requests, 75 it does not, or nobody answers.`,
+    )
+    .action(
+      exit(async ({ url, json }) => {
+        const { status, checks } = await askReadiness(terminal, url);
+        const failed = Object.entries(checks).flatMap(([name, holds]) => (holds ? [] : [name.replaceAll("_", " ")]));
+        if (json === true) terminal.out(`${JSON.stringify({ status, checks })}\n`);
+        else terminal.out(status === "ok" ? "ready\n" : `not ready: not ${failed.join(", not ")}\n`);
+        return status === "ok" ? EXIT.ok : EXIT.temporary;
+      }),
+    );
