@@ -4,7 +4,7 @@ import { createLogger } from "../platform/logger.ts";
 import { openAccount } from "../service/account.ts";
 import { connectNetworks } from "../service/networks.ts";
 import { Command, configOf, EXIT, group, JSON_OPTION, usageError, type MakeCommand, type Terminal } from "./command.ts";
-import { COMMAND_METADATA, openExistingLog, openSession } from "./log-session.ts";
+import { COMMAND_METADATA, openSession } from "./log-session.ts";
 import { printable } from "./table.ts";
 
 const show: MakeCommand = (terminal, exit) =>
@@ -26,9 +26,8 @@ Exit code 1 when X did not confirm: revoke it in X's settings then.`,
 export const account = group("account", "show or unlink the authorized X account", [show, unlink]);
 
 async function showAccount(terminal: Terminal, json: boolean): Promise<number> {
-  await using stack = new AsyncDisposableStack();
-  const { projector } = await openSession(stack, await openExistingLog(configOf(terminal)));
-  const { user, scopes, authorized } = projector.state("account");
+  await using session = await openSession(configOf(terminal));
+  const { user, scopes, authorized } = session.projector.state("account");
   if (json) terminal.out(`${JSON.stringify({ user, scopes, authorized })}\n`);
   else if (user === null) terminal.out("no account is linked\n");
   else {
@@ -41,11 +40,10 @@ async function showAccount(terminal: Terminal, json: boolean): Promise<number> {
 async function unlinkX(terminal: Terminal, json: boolean): Promise<number> {
   const config = configOf(terminal);
   const logger = createLogger(config.logLevel, terminal.err, systemClock);
-  await using stack = new AsyncDisposableStack();
-  const session = await openSession(stack, await openExistingLog(config));
+  await using session = await openSession(config);
   const { social } = connectNetworks(config);
   if (social === undefined) throw usageError("X is not configured: X_CLIENT_ID is needed to revoke the grant");
-  const account = stack.use(openAccount({ ...session, social, logger, announce: async () => {} }));
+  await using account = openAccount({ ...session, social, logger, announce: async () => {} });
   const unlinked = await unlinkAccount({ ...session, ...account }, COMMAND_METADATA);
   const revoked = unlinked?.revoked ?? null;
   if (json) terminal.out(`${JSON.stringify({ unlinked: unlinked !== undefined, revoked })}\n`);

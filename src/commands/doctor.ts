@@ -13,7 +13,7 @@ import { startProjector } from "../projector/projector.ts";
 import { configuredParts } from "./configured-parts.ts";
 import { Command, servedConfigOf, type MakeCommand, type Terminal } from "./command.ts";
 import { finding, report, type Finding } from "./findings.ts";
-import { openExistingLog, openSession } from "./log-session.ts";
+import { openSession } from "./log-session.ts";
 
 /** How long a network may take to answer. */
 const CHECK_TIMEOUT_MS = 10_000;
@@ -96,14 +96,14 @@ async function checkNetworks(config: Config, terminal: Terminal): Promise<Findin
 /** Asks X who the authorized account is; a token that has run out is refreshed for that, as the service does. */
 async function checkAccount(config: Config, terminal: Terminal): Promise<string> {
   if (!(await logPlaceOf(config).store.isThere())) return "no account is authorized yet";
-  await using stack = new AsyncDisposableStack();
-  const session = await openSession(stack, await openExistingLog(config));
+  await using session = await openSession(config);
   if (session.projector.state("account").user === null) return "no account is authorized yet";
   const logger = createLogger("warn", terminal.err, systemClock);
   const { channels, social } = connectNetworks(config);
   if (social === undefined) throw new Error("X is not configured");
   const announce = createAnnounce({ ...session, configured: channels.map(({ name }) => name), logger });
-  const { tokens, network } = stack.use(openAccount({ ...session, social, logger, announce }));
+  await using account = openAccount({ ...session, social, logger, announce });
+  const { tokens, network } = account;
   const { username } = await tokens.use((token) => network.me(token));
   return `the grant of @${username} works`;
 }

@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { findNamed, recipientOf } from "../outreach/person.ts";
 import { forgetAddress, forgetPerson, type ForgetDeps, type Forgotten } from "../privacy/forget.ts";
 import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "./command.ts";
-import { COMMAND_METADATA, openExistingLog, openSession } from "./log-session.ts";
+import { COMMAND_METADATA, openSession } from "./log-session.ts";
 import { startProgress } from "./progress.ts";
 import { printable } from "./table.ts";
 
@@ -37,10 +37,7 @@ docs/personal-data.md.`,
 async function forgetSubject(terminal: Terminal, subject: string, json: boolean): Promise<number> {
   const isAddress = isIP(subject) !== 0;
   if (!isAddress) recipientOf(subject);
-  await using stack = new AsyncDisposableStack();
-  const encryptedLog = await openExistingLog(configOf(terminal));
-  const session = await openSession(stack, encryptedLog);
-  const deps = { ...session, encryptedLog };
+  await using deps = await openSession(configOf(terminal));
   const forgotten = await (isAddress ? ofAddress(terminal, deps, subject) : ofPerson(deps, subject));
   if (forgotten === undefined) {
     terminal.err(`nobody is known as ${printable(subject)}: they were erased already, or never here\n`);

@@ -36,7 +36,8 @@ export async function refuseNoLog(config: Config): Promise<void> {
 }
 
 /** What a command decides with: a log, what belongs to it, and its projections. */
-export interface Session {
+export interface Session extends AsyncDisposable {
+  readonly encryptedLog: OpenedLog;
   readonly eventLog: EventLog;
   readonly keyring: Keyring;
   readonly vault: Vault;
@@ -44,10 +45,26 @@ export interface Session {
   readonly projector: Projector;
 }
 
-/** `stack` closes the log too. */
-export async function openSession(stack: AsyncDisposableStack, store: OpenedLog): Promise<Session> {
-  const { keyring, vault } = stack.use(store);
+/** With the existing log, beside a running service. */
+export async function openSession(config: Config): Promise<Session> {
+  return sessionWith(await openExistingLog(config));
+}
+
+/** Its end closes the log too. */
+export async function sessionWith(encryptedLog: OpenedLog): Promise<Session> {
+  await using opening = new AsyncDisposableStack();
+  const { keyring, vault } = opening.use(encryptedLog);
   const hashesOf = createSuppressionHashes(await vault.stableKey("suppression"));
-  const projector = stack.use(await startProjector(store, { erase: erasing(keyring), saves: () => false }));
-  return { eventLog: createEventLog(store, makeId), keyring, vault, hashesOf, projector };
+  const projector = opening.use(await startProjector(encryptedLog, { erase: erasing(keyring), saves: () => false }));
+  const eventLog = createEventLog(encryptedLog, makeId);
+  const opened = opening.move();
+  return {
+    encryptedLog,
+    eventLog,
+    keyring,
+    vault,
+    hashesOf,
+    projector,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
 }

@@ -5,7 +5,7 @@ import { suppress } from "../outreach/suppress.ts";
 import { sleep } from "../platform/clock.ts";
 import { Command, Option, configOf, EXIT, group, JSON_OPTION, type MakeCommand, type Terminal } from "./command.ts";
 import { showContacts } from "./contacts.ts";
-import { COMMAND_METADATA, openExistingLog, openSession } from "./log-session.ts";
+import { COMMAND_METADATA, openSession } from "./log-session.ts";
 import { importFile } from "./recipients/import.ts";
 import { printable } from "./table.ts";
 
@@ -62,8 +62,7 @@ export const recipients = group(
 
 async function suppressPerson(terminal: Terminal, subject: string, json: boolean): Promise<number> {
   recipientOf(subject);
-  await using stack = new AsyncDisposableStack();
-  const session = await openSession(stack, await openExistingLog(configOf(terminal)));
+  await using session = await openSession(configOf(terminal));
   const { isKnown } = await suppress(session, subject, COMMAND_METADATA);
   const stranger = isKnown ? "" : "; nobody of that name is known yet";
   terminal.out(
@@ -82,8 +81,7 @@ const REFUSALS: Readonly<Record<RetryRefusal, string>> = {
 
 async function retryPerson(terminal: Terminal, subject: string, json: boolean): Promise<number> {
   recipientOf(subject);
-  await using stack = new AsyncDisposableStack();
-  const session = await openSession(stack, await openExistingLog(configOf(terminal)));
+  await using session = await openSession(configOf(terminal));
   const refusal = await allowRetry({ ...session, sleep, random: Math.random }, subject, COMMAND_METADATA);
   if (json) terminal.out(`${JSON.stringify({ subject, refusal: refusal ?? null })}\n`);
   else if (refusal === undefined) terminal.out(`${printable(subject)} is tried again in the next run\n`);

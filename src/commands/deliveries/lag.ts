@@ -3,7 +3,7 @@ import { sleep, systemClock } from "../../platform/clock.ts";
 import { measureLags, type ChannelLag } from "../../delivery/lag.ts";
 import type { Projector } from "../../projector/projector.ts";
 import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "../command.ts";
-import { openExistingLog, openSession } from "../log-session.ts";
+import { openSession } from "../log-session.ts";
 import { channelOption, channelsOf, isConfigured } from "./channel-name.ts";
 import { duration } from "../../platform/duration.ts";
 import { printable, table } from "../table.ts";
@@ -30,9 +30,9 @@ async function showLag(
   wanted: readonly ChannelName[],
   { json, again }: { readonly json: true | undefined; readonly again: true | undefined },
 ): Promise<number> {
-  await using stack = new AsyncDisposableStack();
   const config = configOf(terminal);
-  const { eventLog, projector } = await openSession(stack, await openExistingLog(config));
+  await using session = await openSession(config);
+  const { eventLog, projector } = session;
   const sources = {
     store: eventLog.store,
     deliveries: () => projector.state("deliveries"),

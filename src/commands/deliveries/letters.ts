@@ -1,7 +1,7 @@
 import type { ChannelName } from "../../../events/channel.ts";
 import type { Choice, DecideDeps, Decided, WhyLeft } from "../../delivery/decide-letters.ts";
 import { configOf, EXIT, usageError, type Terminal } from "../command.ts";
-import { openExistingLog, openSession } from "../log-session.ts";
+import { openSession } from "../log-session.ts";
 import { printable } from "../table.ts";
 
 /** Which dead letters the arguments mean. */
@@ -27,8 +27,8 @@ export async function decideByCommand(
   { done, json }: { readonly done: string; readonly json: boolean },
   decide: (deps: DecideDeps) => Promise<Decided>,
 ): Promise<number> {
-  await using stack = new AsyncDisposableStack();
-  const decided = await decide(await openSession(stack, await openExistingLog(configOf(terminal))));
+  await using session = await openSession(configOf(terminal));
+  const decided = await decide(session);
   if (json) terminal.out(`${JSON.stringify(decided)}\n`);
   else {
     terminal.out(`${decided.done} ${done}\n`);

@@ -3,7 +3,7 @@ import type { ChannelName } from "../../../events/channel.ts";
 import { findDeadLetters, type DeadLetter } from "../../delivery/dead-letters.ts";
 import type { Projector } from "../../projector/projector.ts";
 import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand } from "../command.ts";
-import { openExistingLog, openSession } from "../log-session.ts";
+import { openSession } from "../log-session.ts";
 import { printable, table } from "../table.ts";
 import { channelOption, channelsOf, isConfigured } from "./channel-name.ts";
 
@@ -17,9 +17,9 @@ export const list: MakeCommand = (terminal, exit) =>
     .action(
       exit(async ({ channel: name, json }) => {
         const wanted = channelsOf(name);
-        await using stack = new AsyncDisposableStack();
         const config = configOf(terminal);
-        const { eventLog, projector } = await openSession(stack, await openExistingLog(config));
+        await using session = await openSession(config);
+        const { eventLog, projector } = session;
         const letters = (await findDeadLetters(eventLog.store)).filter(({ channel }) => wanted.includes(channel));
         const channels = countsOf(projector, wanted).map((counts) => {
           return { ...counts, configured: isConfigured(config, counts.channel) };

@@ -1,6 +1,6 @@
 import { resumeChannel } from "../../delivery/resume.ts";
 import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand } from "../command.ts";
-import { COMMAND_METADATA, openExistingLog, openSession } from "../log-session.ts";
+import { COMMAND_METADATA, openSession } from "../log-session.ts";
 import { channelArgument } from "./channel-name.ts";
 
 export const resume: MakeCommand = (terminal, exit) =>
@@ -15,8 +15,7 @@ at once, and suspends it again if the network still refuses it.`,
     .addHelpText("after", "\nExample:\n  reachlog deliveries resume chat")
     .action(
       exit(async (channel, { json }) => {
-        await using stack = new AsyncDisposableStack();
-        const session = await openSession(stack, await openExistingLog(configOf(terminal)));
+        await using session = await openSession(configOf(terminal));
         const ended = await resumeChannel(session, channel, COMMAND_METADATA);
         if (ended.kind === "not_suspended") {
           terminal.err(`${channel} is not suspended\n`);

@@ -7,7 +7,7 @@ import { EVENT_ID, findEvent } from "../../history/find-event.ts";
 import type { Reading } from "../../history/history.ts";
 import { forPrograms, lineOf } from "../audit/show/lines.ts";
 import { Command, configOf, EXIT, usageError, type MakeCommand, type Terminal } from "../command.ts";
-import { openExistingLog, openSession } from "../log-session.ts";
+import { openSession } from "../log-session.ts";
 import { startProgress } from "../progress.ts";
 import { printable } from "../table.ts";
 import { channelOption, channelsOf, isConfigured } from "./channel-name.ts";
@@ -30,9 +30,9 @@ Of an event about many dispatches the first ${SHOWN_DISPATCHES_MAX} are shown.`,
     .addHelpText("after", "\nExample:\n  reachlog deliveries show 01a1fd59-3b3a-7515-964c-67ff53c10ed1")
     .action(
       exit(async (id, { channel: name, json }) => {
-        await using stack = new AsyncDisposableStack();
         const config = configOf(terminal);
-        const { eventLog, projector } = await openSession(stack, await openExistingLog(config));
+        await using session = await openSession(config);
+        const { eventLog, projector } = session;
         const to = projector.position;
         const progress = startProgress(terminal, "reading", to);
         const reading = { store: eventLog.store, to, onProgress: progress.update };

@@ -4,7 +4,7 @@ import { outreachState } from "../../outreach/context.ts";
 import type { OutreachRules } from "../../outreach/judge.ts";
 import type { Template } from "../../template/template.ts";
 import { Command, configOf, EXIT, JSON_OPTION, usageError, type MakeCommand, type Terminal } from "../command.ts";
-import { openExistingLog, openSession, type Session } from "../log-session.ts";
+import { openSession, type Session } from "../log-session.ts";
 import { asOf } from "../moment.ts";
 import { findNamed } from "../../outreach/person.ts";
 import { printable } from "../table.ts";
@@ -42,8 +42,7 @@ async function showPreview(
 ): Promise<number> {
   const config = configOf(terminal);
   const template = templateOf(config);
-  await using stack = new AsyncDisposableStack();
-  const session = await openSession(stack, await openExistingLog(config));
+  await using session = await openSession(config);
   const { projector } = session;
   const rules = rulesOf(config, template, session);
   const place = { position: projector.position, time: projector.time };

@@ -11,7 +11,7 @@ import { openAccount } from "../../service/account.ts";
 import { connectNetworks } from "../../service/networks.ts";
 import { outreachContext } from "../../service/outreach.ts";
 import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "../command.ts";
-import { openExistingLog, openSession, type Session } from "../log-session.ts";
+import { openSession, type Session } from "../log-session.ts";
 import { printable, table } from "../table.ts";
 import { nameOf } from "../../history/words/phrases.ts";
 import { startStatusLine } from "./status-line.ts";
@@ -31,8 +31,7 @@ while a run is in progress, which does it itself.`,
 
 async function reconcileAttempts(terminal: Terminal, show: (settlement: Settlement) => string): Promise<number> {
   const config = configOf(terminal);
-  await using stack = new AsyncDisposableStack();
-  const session = await openSession(stack, await openExistingLog(config));
+  await using session = await openSession(config);
   const runState = (): Run => session.projector.state("run");
   const { current, open } = runState();
   if (open.size === 0 && current === null) {
@@ -41,7 +40,7 @@ async function reconcileAttempts(terminal: Terminal, show: (settlement: Settleme
   }
   const before = new Map(open);
   const from = session.projector.position + 1;
-  const settled = await settle(terminal, config, session, stack);
+  const settled = await settle(terminal, config, session);
   if (settled.kind === "running") return showRunning(terminal, settled.run_id);
   await session.projector.until((await session.eventLog.store.head()).position);
   const outcomes = await settledSince(session.eventLog.store, from, before);
@@ -53,7 +52,8 @@ async function reconcileAttempts(terminal: Terminal, show: (settlement: Settleme
 }
 
 /** Lets the runner settle what is in doubt, and shows meanwhile that it takes its time. */
-async function settle(terminal: Terminal, config: Config, session: Session, stack: AsyncDisposableStack) {
+async function settle(terminal: Terminal, config: Config, session: Session) {
+  await using stack = new AsyncDisposableStack();
   const startedAt = performance.now();
   const seconds = config.outreach.inDoubtSettleSeconds;
   using status = startStatusLine(terminal, () => {

@@ -1,7 +1,7 @@
 import { requestStop } from "../../outreach/stop-run.ts";
 import { sleep } from "../../platform/clock.ts";
 import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand } from "../command.ts";
-import { COMMAND_METADATA, openExistingLog, openSession } from "../log-session.ts";
+import { COMMAND_METADATA, openSession } from "../log-session.ts";
 import { printable } from "../table.ts";
 
 export const stop: MakeCommand = (terminal, exit) =>
@@ -17,8 +17,7 @@ just being sent may still go out. Exit code 1 when no run is in progress.`,
     .addHelpText("after", "\nExample:\n  reachlog outreach stop")
     .action(
       exit(async ({ run, json }) => {
-        await using stack = new AsyncDisposableStack();
-        const session = await openSession(stack, await openExistingLog(configOf(terminal)));
+        await using session = await openSession(configOf(terminal));
         const asked = await requestStop({ ...session, sleep, random: Math.random }, run, COMMAND_METADATA);
         if (asked.kind === "not_in_progress") {
           terminal.err(run === undefined ? "no run is in progress\n" : `run ${printable(run)} is not in progress\n`);

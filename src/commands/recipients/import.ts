@@ -6,7 +6,7 @@ import { FILE_BYTES_MAX } from "../../outreach/recipients-file/limits.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { openLog } from "../../service/open.ts";
 import { configOf, EXIT, usageError, type Terminal } from "../command.ts";
-import { COMMAND_METADATA, openSession } from "../log-session.ts";
+import { COMMAND_METADATA, sessionWith } from "../log-session.ts";
 import { startProgress } from "../progress.ts";
 import { naming } from "../system-fault.ts";
 import { printable } from "../table.ts";
@@ -22,8 +22,7 @@ export async function importFile(
   const read: RecipientsFormat = formatOf(path, format);
   const { rows, refused, duplicates } = parseRecipients(await readInput(path), read);
   const config = configOf(terminal);
-  await using stack = new AsyncDisposableStack();
-  const session = await openSession(stack, await openLog(config));
+  await using session = await sessionWith(await openLog(config));
   const progress = startProgress(terminal, "importing", rows.length);
   const { signal } = terminal;
   const options = { chunkRows: CHUNK_ROWS, signal, onProgress: progress.update };
