@@ -18,21 +18,28 @@ export interface Divided {
   readonly hidden: Data;
 }
 
-/** Undefined: nothing in it is personal, and it is stored as it is. */
-export function divide(personal: Personal, data: unknown): Divided | undefined {
-  const shown: Record<string, unknown> = {};
+/** Undefined: nothing in it is personal, and it is stored as it is. What is not shown stays as undefined, which JSON leaves out. */
+export function divide({ members, shortened = NONE }: Personal, data: unknown): Divided | undefined {
+  let shown: Record<string, unknown> | undefined;
   const hidden: Record<string, unknown> = {};
-  let isEmpty = true;
-  for (const member in data as Data) {
-    const value = (data as Data)[member];
-    const part = shownOf(personal, member, value);
-    if (part !== undefined) shown[member] = part;
-    if (part === value) continue;
+  const hide = (member: string, value: unknown, part?: string): void => {
+    shown ??= { ...(data as Data) };
+    shown[member] = part;
     hidden[member] = value;
-    isEmpty = false;
+  };
+  for (const member of members) {
+    const value = (data as Data)[member];
+    if (value !== undefined) hide(member, value);
   }
-  return isEmpty ? undefined : { shown, hidden };
+  for (const member in shortened) {
+    const value = (data as Data)[member];
+    const part = value === undefined ? undefined : shortened[member]!(value as string);
+    if (part !== value) hide(member, value, part);
+  }
+  return shown && { shown, hidden };
 }
+
+const NONE = {};
 
 /** The event as the log holds it, but for the ciphertext, which the writer thread makes; that of the erased stays empty. */
 export function encryptDivided(
@@ -45,13 +52,6 @@ export function encryptDivided(
   const text = JSON.stringify(personal.inFolds ? { ...hidden, [OF_EVENT]: id } : hidden);
   const unfinished = writeOrder({ prefix, key, context: contextOf(personal, type, id), text });
   return { id, type, data: shown, meta, unfinished };
-}
-
-/** What of a member stays readable; undefined: nothing. */
-function shownOf({ members, shortened }: Personal, member: string, value: unknown): unknown {
-  if (members.includes(member)) return undefined;
-  const shorten = shortened?.[member];
-  return shorten === undefined ? value : shorten(value as string);
 }
 
 /** Puts the members of a ciphertext back in their places. */

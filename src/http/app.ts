@@ -4,7 +4,7 @@ import type { Metrics } from "../metrics/metrics.ts";
 import type { RequestSpan, Tracing } from "../tracing/tracing.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { createAdmission, type AdmissionDeps } from "./admission.ts";
-import type { Answer } from "./answer.ts";
+import { JSON_HEADERS, type Answer } from "./answer.ts";
 import type { ClientAddress } from "./client-address.ts";
 import type { Asked, Endpoint } from "./endpoint.ts";
 import { ENDPOINTS, type EndpointDeps } from "./endpoints.ts";
@@ -166,17 +166,25 @@ function showLimit(
   if (limit !== undefined) setRateLimitHeaders(headers, limit.name, limit.allowance(deps));
 }
 
-/** The headers that every answer has. */
+/** The headers that every answer has, and of each request alone. */
 function headersOf({ headers }: Request) {
   return {
     "x-request-id": requestId(headers.get("x-request-id"), randomUUID),
     traceparent: traceparent(headers.get("traceparent")),
-    "x-content-type-options": "nosniff",
   };
 }
 
-function responseOf({ status, headers, body, stream }: Answer, others: Record<string, string>): Response {
-  return new Response(stream ?? body, { status, headers: Object.assign(others, headers) });
+/** A browser takes what is sent for what its type says. */
+const UNSNIFFED = { "x-content-type-options": "nosniff" };
+
+/** Of nearly all answers. Copying it costs half of what making another one does. */
+const HEADERS_OF_JSON = new Headers({ ...UNSNIFFED, ...JSON_HEADERS });
+
+function responseOf({ status, headers, body, stream }: Answer, own: Readonly<Record<string, string>>): Response {
+  const shared = headers === JSON_HEADERS ? HEADERS_OF_JSON : { ...UNSNIFFED, ...headers };
+  const response = new Response(stream ?? body, { status, headers: shared });
+  for (const [name, value] of Object.entries(own)) response.headers.set(name, value);
+  return response;
 }
 
 /** The path of the endpoint: what was sent may name a person. */
