@@ -18,9 +18,7 @@ const LOSS: NewEvent = { type: "LogLossAccepted", data: { reason: "lost_tail", f
 test.each([RESTORED, LOSS])(
   "on the day of $type nobody is written to, and the operator is told why",
   async (newEvent) => {
-    await using world = await openOutreach();
-    world.network.people.set("10", person("10"));
-    await world.list("10");
+    await using world = await openOutreach("10");
     await world.append([newEvent]);
     const { run, announced } = await world.start();
     expect(await run()).toMatchObject({ reason: "log_restored", sent: 0 });
@@ -80,9 +78,7 @@ test("an answer of many messages does not hide ours, and who cannot be read is p
 });
 
 test("whom an operator allowed a retry gets no second message either, when the restored log has lost the first", async () => {
-  await using world = await openOutreach();
-  world.network.people.set("10", person("10"));
-  await world.list("10");
+  await using world = await openOutreach("10");
   const { run } = await world.start();
   world.network.answers.push({ doubt: "lost" });
   expect(await run()).toMatchObject({ sent: 0, failed: 1 });
@@ -116,9 +112,7 @@ test("who was found to have a message counts as written to for ever", async () =
 });
 
 test("what was found closes a person also where the skip was recorded of them before", async () => {
-  await using world = await openOutreach();
-  world.network.people.set("10", person("10"));
-  await world.list("10");
+  await using world = await openOutreach("10");
   const { run } = await world.start();
   world.network.answers.push({ doubt: "lost" });
   await run();
@@ -177,9 +171,7 @@ test("a dry run of a restored log lists nobody whom a run would pass over", asyn
 });
 
 test("a log that was never restored looks at no conversation before a message", async () => {
-  await using world = await openOutreach();
-  world.network.people.set("10", person("10"));
-  await world.list("10");
+  await using world = await openOutreach("10");
   const { run } = await world.start({ rules: RULES });
   await run();
   expect(world.network.reads.filter((read) => read.startsWith("conversation"))).toEqual([]);
@@ -205,9 +197,7 @@ test("what the network took right before a restore is given time to show, also o
 });
 
 test("a backup from before the first message names no time zone, so that its restore counts for 24 hours", async () => {
-  await using world = await openOutreach();
-  world.network.people.set("10", person("10"));
-  await world.list("10");
+  await using world = await openOutreach("10");
   world.time.jump(DAY_MS / 2);
   await world.append([RESTORED]);
   world.time.jump(DAY_MS / 2);

@@ -2,16 +2,8 @@
 import { expect, test } from "bun:test";
 import { setImmediate } from "node:timers/promises";
 import { StoreFull } from "eventstore-lite";
-import { person } from "../harness/memory/social-network.ts";
 import { openOutreach, type OutreachHarness } from "../harness/memory/outreach.ts";
 import { METADATA } from "../harness/memory/log.ts";
-
-async function worldOfThree() {
-  const world = await openOutreach();
-  for (const id of ["10", "11", "12"]) world.network.people.set(id, person(id));
-  await world.list("10", "11", "12");
-  return world;
-}
 
 /** A process dies while its second message is under way; `taken`: the network took that message all the same. */
 async function dieDuringSecond(world: OutreachHarness, taken: boolean): Promise<string | undefined> {
@@ -32,7 +24,7 @@ test.each([
   ["was taken by the network, counts as sent", true, { sent: 2, failed: 0, in_doubt: 0 }],
   ["was not taken, counts as failed", false, { sent: 1, failed: 1, in_doubt: 0 }],
 ] as const)("the message of a run that died %s; then the run is closed", async (_what, taken, counts) => {
-  await using world = await worldOfThree();
+  await using world = await openOutreach("10", "11", "12");
   const runId = await dieDuringSecond(world, taken);
   const { runner, projector, run } = await world.start();
   expect(projector.state("run").current?.run_id).toBe(runId);
@@ -51,7 +43,7 @@ test.each([
 });
 
 test("while the lease of a dead run lasts its id is answered; then the next trigger closes it", async () => {
-  await using world = await worldOfThree();
+  await using world = await openOutreach("10", "11", "12");
   const runId = await dieDuringSecond(world, true);
   const { runner, projector, run } = await world.start();
   const trigger = () => runner.trigger({ dryRun: false, metadata: METADATA });
@@ -66,7 +58,7 @@ test("while the lease of a dead run lasts its id is answered; then the next trig
 });
 
 test("a process that has not yet seen the dead run starts none on top of it", async () => {
-  await using world = await worldOfThree();
+  await using world = await openOutreach("10", "11", "12");
   const runId = await dieDuringSecond(world, true);
   world.time.jump(31_000);
   const { projector } = await world.start();
@@ -86,7 +78,7 @@ test("a process that has not yet seen the dead run starts none on top of it", as
 });
 
 test("a start whose first try failed leaves alone the run that a trigger has started since", async () => {
-  await using world = await worldOfThree();
+  await using world = await openOutreach("10", "11", "12");
   await world.append([{ type: "RunStarted", data: { run_id: "dead", dry_run: false } }]);
   const { context, runner, projector, run } = await world.start({ spacingMs: 20_000 });
   const { store } = context.eventLog;
@@ -108,7 +100,7 @@ test("a start whose first try failed leaves alone the run that a trigger has sta
 });
 
 test("without a dead run or a doubt there is nothing to recover", async () => {
-  await using world = await worldOfThree();
+  await using world = await openOutreach("10", "11", "12");
   const { runner } = await world.start();
   await runner.recover({ steal: true });
   expect(world.network.reads).toEqual([]);
@@ -127,7 +119,7 @@ function suspendIn(world: OutreachHarness, meanwhile: () => Promise<void>): void
 }
 
 test("a process that lost its lease to another ends its run at once, and the log says that it was abandoned", async () => {
-  await using world = await worldOfThree();
+  await using world = await openOutreach("10", "11", "12");
   const { leases } = world.store;
   suspendIn(world, async () => {
     const lease = await leases.acquire("run", { holder: "another", ttlMs: 30_000 });
@@ -143,7 +135,7 @@ test("a process that lost its lease to another ends its run at once, and the log
 });
 
 test("a process that stood still for longer than its lease goes on with its run where nobody took that over", async () => {
-  await using world = await worldOfThree();
+  await using world = await openOutreach("10", "11", "12");
   suspendIn(world, async () => {});
   const { run } = await world.start();
   expect(await run()).toMatchObject({ reason: "completed", sent: 3 });
@@ -151,7 +143,7 @@ test("a process that stood still for longer than its lease goes on with its run 
 });
 
 test("an outcome that a slow process learns after another settled is not recorded twice", async () => {
-  await using world = await worldOfThree();
+  await using world = await openOutreach("10", "11", "12");
   const { sendDm } = world.network;
   const answer = Promise.withResolvers<void>();
   const asked = Promise.withResolvers<void>();

@@ -2,18 +2,10 @@
 import { expect, test } from "bun:test";
 import { StoreFull, type EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
-import { person } from "../harness/memory/social-network.ts";
-import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";
+import { openOutreach, RULES } from "../harness/memory/outreach.ts";
 import { METADATA } from "../harness/memory/log.ts";
 
 const PEOPLE = ["10", "11", "12"];
-
-async function worldOfThree(): Promise<OutreachHarness> {
-  const world = await openOutreach();
-  for (const id of PEOPLE) world.network.people.set(id, person(id));
-  await world.list(...PEOPLE);
-  return world;
-}
 
 /** From now on the log refuses every write; the answer gives room again. */
 function fill(store: EventStore<Event>): () => void {
@@ -24,7 +16,7 @@ function fill(store: EventStore<Event>): () => void {
 }
 
 test("a run that a full log stopped is closed by itself once there is room, and nobody gets two messages", async () => {
-  await using world = await worldOfThree();
+  await using world = await openOutreach(...PEOPLE);
   const { context, runner, projector, run } = await world.start();
   let free = (): unknown => undefined;
   const { sendDm } = world.network;
@@ -50,7 +42,7 @@ test("a run that a full log stopped is closed by itself once there is room, and 
 });
 
 test("a trigger that waits for the lease while another run uses up the day is refused, and starts nothing", async () => {
-  await using world = await worldOfThree();
+  await using world = await openOutreach(...PEOPLE);
   const limited = { rules: { ...RULES, dailyLimit: 2 } };
   const [one, other] = [await world.start(limited), await world.start(limited)];
   const { leases } = other.context.eventLog.store;

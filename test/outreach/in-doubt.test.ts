@@ -7,13 +7,6 @@ import { openOutreach } from "../harness/memory/outreach.ts";
 
 const MINUTE_MS = 60_000;
 
-async function worldOfTwo() {
-  const world = await openOutreach();
-  for (const id of ["10", "11"]) world.network.people.set(id, person(id));
-  await world.list("10", "11");
-  return world;
-}
-
 /** When each conversation was read, in ms since the start of the test. */
 function readTimes(world: Awaited<ReturnType<typeof openOutreach>>) {
   const from = world.time.now();
@@ -27,7 +20,7 @@ function readTimes(world: Awaited<ReturnType<typeof openOutreach>>) {
 }
 
 test("a message without an answer that arrived is found in the conversation, and counts as sent", async () => {
-  await using world = await worldOfTwo();
+  await using world = await openOutreach("10", "11");
   world.network.answers.push({ doubt: "delivered" });
   const { run, projector } = await world.start();
   expect(await run()).toMatchObject({ reason: "completed", sent: 2, failed: 0, in_doubt: 0 });
@@ -41,7 +34,7 @@ test("a message without an answer that arrived is found in the conversation, and
 });
 
 test("a message that did not arrive fails after two reads a settle time apart, keeps its place, and is never repeated", async () => {
-  await using world = await worldOfTwo();
+  await using world = await openOutreach("10", "11");
   const reads = readTimes(world);
   world.network.answers.push({ doubt: "lost" });
   const { run, projector } = await world.start();
@@ -60,7 +53,7 @@ test("a message that did not arrive fails after two reads a settle time apart, k
 });
 
 test("nothing is read before the settle time has passed, so a message that is committed late is found", async () => {
-  await using world = await worldOfTwo();
+  await using world = await openOutreach("10", "11");
   const reads = readTimes(world);
   world.network.answers.push({ doubt: "delivered", lateMs: 55_000 });
   const { run } = await world.start();
@@ -69,7 +62,7 @@ test("nothing is read before the settle time has passed, so a message that is co
 });
 
 test("a message is found though our clock, and with it the log, is hours ahead of the network's", async () => {
-  await using world = await worldOfTwo();
+  await using world = await openOutreach("10", "11");
   const { conversation } = world.network;
   world.network.conversation = async (...asked) =>
     (await conversation(...asked)).map((dm) => ({ ...dm, createdAt: dm.createdAt - 600 * MINUTE_MS }));
@@ -79,7 +72,7 @@ test("a message is found though our clock, and with it the log, is hours ahead o
 });
 
 test("a clock that was set back does not put the settling off until the log's time comes again", async () => {
-  await using world = await worldOfTwo();
+  await using world = await openOutreach("10", "11");
   world.network.answers.push({ doubt: "lost" });
   let behind = 0;
   const { run } = await world.start({
@@ -100,7 +93,7 @@ test("a clock that was set back does not put the settling off until the log's ti
 
 describe("what reading cannot settle stays in doubt", () => {
   test("since X no longer shows it", async () => {
-    await using world = await worldOfTwo();
+    await using world = await openOutreach("10", "11");
     world.network.answers.push({ doubt: "delivered" });
     const first = await world.start({ settleMs: 90 * 24 * 60 * MINUTE_MS, runMaxMs: 10 * MINUTE_MS });
     expect(await first.run()).toMatchObject({ in_doubt: 1 });
@@ -129,7 +122,7 @@ describe("what reading cannot settle stays in doubt", () => {
   });
 
   test("since another account is linked, whose conversations are others", async () => {
-    await using world = await worldOfTwo();
+    await using world = await openOutreach("10", "11");
     world.network.answers.push({ doubt: "delivered" });
     const first = await world.start({ settleMs: 90 * 24 * 60 * MINUTE_MS, runMaxMs: 10 * MINUTE_MS });
     await first.run();
@@ -145,7 +138,7 @@ describe("what reading cannot settle stays in doubt", () => {
   });
 
   test("since a message of ours is there whose text the network changed", async () => {
-    await using world = await worldOfTwo();
+    await using world = await openOutreach("10", "11");
     const { conversation } = world.network;
     world.network.conversation = async (...asked) =>
       (await conversation(...asked)).map((dm) => ({ ...dm, text: `${dm.text} (shortened)` }));
@@ -155,14 +148,14 @@ describe("what reading cannot settle stays in doubt", () => {
 });
 
 test("a message whose request left long after its intent is given the same time to show up", async () => {
-  await using world = await worldOfTwo();
+  await using world = await openOutreach("10", "11");
   world.network.answers.push({ waitMs: 10 * MINUTE_MS }, { doubt: "delivered", lateMs: 55_000 });
   const { run } = await world.start();
   expect(await run()).toMatchObject({ sent: 2, failed: 0, in_doubt: 0 });
 });
 
 test("a 429 on the conversation is waited for, and then the message is settled", async () => {
-  await using world = await worldOfTwo();
+  await using world = await openOutreach("10", "11");
   world.network.answers.push({ doubt: "delivered" });
   const retryAt = world.time.now() + 30 * MINUTE_MS;
   world.network.faults.push(undefined, new SocialError("rate_limited", "wait", { retryAt }));
@@ -172,14 +165,14 @@ test("a 429 on the conversation is waited for, and then the message is settled",
 });
 
 test("a message that shows up between the two reads is sent", async () => {
-  await using world = await worldOfTwo();
+  await using world = await openOutreach("10", "11");
   world.network.answers.push({ doubt: "delivered", lateMs: 90_000 });
   const { run } = await world.start();
   expect(await run()).toMatchObject({ sent: 2, failed: 0 });
 });
 
 test("the two reads of each are a settle time apart, even where the first round took long", async () => {
-  await using world = await worldOfTwo();
+  await using world = await openOutreach("10", "11");
   const { conversation } = world.network;
   const reads: [string, number][] = [];
   world.network.conversation = (token, id, limit) => {
@@ -200,7 +193,7 @@ test("the two reads of each are a settle time apart, even where the first round 
 
 describe("what cannot be read", () => {
   test("stays in doubt, counts against the day, and is settled by the next run", async () => {
-    await using world = await worldOfTwo();
+    await using world = await openOutreach("10", "11");
     world.network.answers.push({ doubt: "delivered" });
     const down = new SocialError("unavailable", "told so");
     world.network.faults.push(undefined, ...Array.from({ length: QUICK_ATTEMPTS_MAX }, () => down));
@@ -220,7 +213,7 @@ describe("what cannot be read", () => {
   });
 
   test("on the second read stays in doubt too", async () => {
-    await using world = await worldOfTwo();
+    await using world = await openOutreach("10", "11");
     world.network.answers.push({ doubt: "lost" });
     world.network.faults.push(undefined, undefined, new SocialError("rate_limited", "wait"));
     const { run } = await world.start();
@@ -228,7 +221,7 @@ describe("what cannot be read", () => {
   });
 
   test("without a linked account", async () => {
-    await using world = await worldOfTwo();
+    await using world = await openOutreach("10", "11");
     world.network.answers.push({ doubt: "delivered" });
     const { run, projector } = await world.start({
       network: {
@@ -245,7 +238,7 @@ describe("what cannot be read", () => {
 });
 
 test("a message under many newer ones is still found", async () => {
-  await using world = await worldOfTwo();
+  await using world = await openOutreach("10", "11");
   world.network.answers.push({ doubt: "delivered" });
   const { conversation } = world.network;
   world.network.conversation = async (token, id, limit) => {
@@ -264,7 +257,7 @@ test("a message under many newer ones is still found", async () => {
 });
 
 test("a stop does not wait for the settle time: what is in doubt stays so until the next start", async () => {
-  await using world = await worldOfTwo();
+  await using world = await openOutreach("10", "11");
   world.network.answers.push({ doubt: "delivered" });
   const first = await world.start({
     network: {

@@ -1,14 +1,11 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
 import type { Projector } from "../../src/projector/projector.ts";
-import { person } from "../harness/memory/social-network.ts";
 import { openOutreach, type OutreachHarness } from "../harness/memory/outreach.ts";
 
 /** A process that sees of the log only what it catches up with; `act` happens once, in a call that follows an intent. */
 async function worldWith(call: "renewal" | "look", act: (world: OutreachHarness) => unknown) {
-  const world = await openOutreach();
-  for (const id of ["10", "11"]) world.network.people.set(id, person(id));
-  await world.list("10", "11");
+  const world = await openOutreach("10", "11");
   const { projector } = await world.start();
   const { run } = await world.start({ projector: lagging(projector) });
   const { head, leases } = world.store;

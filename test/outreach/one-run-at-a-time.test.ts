@@ -2,18 +2,10 @@
 import { expect, test } from "bun:test";
 import { StoreClosed, StoreFull } from "eventstore-lite";
 import type { Runner, Triggered } from "../../src/outreach/runner.ts";
-import { person } from "../harness/memory/social-network.ts";
 import { openOutreach } from "../harness/memory/outreach.ts";
 
 const trigger = (runner: Runner): Promise<Triggered> =>
   runner.trigger({ dryRun: false, metadata: { caller: "tests" } });
-
-async function worldOfThree() {
-  const world = await openOutreach();
-  for (const id of ["10", "11", "12"]) world.network.people.set(id, person(id));
-  await world.list("10", "11", "12");
-  return world;
-}
 
 /** Of triggers at the same moment one starts a run; the others name it. */
 async function expectOneRun(triggered: readonly Triggered[]): Promise<void> {
@@ -27,7 +19,7 @@ async function expectOneRun(triggered: readonly Triggered[]): Promise<void> {
 }
 
 test("a trigger during a run is answered with that run's id, and a later one starts another", async () => {
-  await using world = await worldOfThree();
+  await using world = await openOutreach("10", "11", "12");
   const { runner } = await world.start();
   const first = await trigger(runner);
   await expectOneRun([first, await trigger(runner)]);
@@ -35,21 +27,21 @@ test("a trigger during a run is answered with that run's id, and a later one sta
 });
 
 test("triggers at the same moment start one run", async () => {
-  await using world = await worldOfThree();
+  await using world = await openOutreach("10", "11", "12");
   const { runner } = await world.start();
   await expectOneRun(await Promise.all([trigger(runner), trigger(runner), trigger(runner)]));
   expect(world.network.accepted).toHaveLength(3);
 });
 
 test("triggers of two processes at the same moment start one run", async () => {
-  await using world = await worldOfThree();
+  await using world = await openOutreach("10", "11", "12");
   const [one, other] = [await world.start(), await world.start()];
   await expectOneRun(await Promise.all([trigger(one.runner), trigger(other.runner)]));
   expect(world.network.accepted).toHaveLength(3);
 });
 
 test("a trigger whose start the log refuses leaves the way free for the next one", async () => {
-  await using world = await worldOfThree();
+  await using world = await openOutreach("10", "11", "12");
   const { context, runner } = await world.start();
   const { store } = context.eventLog;
   const { append } = store;
@@ -60,7 +52,7 @@ test("a trigger whose start the log refuses leaves the way free for the next one
 });
 
 test("a stop ends the run between two messages, and the next run takes up the rest", async () => {
-  await using world = await worldOfThree();
+  await using world = await openOutreach("10", "11", "12");
   const { runner } = await world.start({
     network: {
       ...world.network,
@@ -82,7 +74,7 @@ test("a stop ends the run between two messages, and the next run takes up the re
 });
 
 test("a stop waits for a trigger that is under way", async () => {
-  await using world = await worldOfThree();
+  await using world = await openOutreach("10", "11", "12");
   const { runner } = await world.start();
   let isAnswered = false;
   const triggering = trigger(runner).finally(() => {
@@ -97,13 +89,13 @@ test("a stop waits for a trigger that is under way", async () => {
 });
 
 test("a run that takes too long ends, and says so", async () => {
-  await using world = await worldOfThree();
+  await using world = await openOutreach("10", "11", "12");
   const { run } = await world.start({ runMaxMs: 30 * 60_000, spacingMs: 20 * 60_000 });
   expect(await run()).toMatchObject({ reason: "time_limit", sent: 2 });
 });
 
 test("a renewal of the lease that fails once ends no run", async () => {
-  await using world = await worldOfThree();
+  await using world = await openOutreach("10", "11", "12");
   const { leases } = world.store;
   let asked = 0;
   const acquire: typeof leases.acquire = (...lease) => {

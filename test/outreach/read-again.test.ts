@@ -3,21 +3,13 @@ import { describe, expect, test } from "bun:test";
 import { SocialError } from "../../src/networks/network.ts";
 import { READ_ATTEMPTS_MAX } from "../../src/outreach/retry-after-rate-limit.ts";
 import { followersSource } from "../../src/outreach/sources/sources.ts";
-import { person } from "../harness/memory/social-network.ts";
-import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";
+import { openOutreach, RULES } from "../harness/memory/outreach.ts";
 
 const down = new SocialError("unavailable", "X answered 503");
 
-async function worldOfTwo(): Promise<OutreachHarness> {
-  const world = await openOutreach();
-  for (const id of ["10", "11"]) world.network.people.set(id, person(id));
-  await world.list("10", "11");
-  return world;
-}
-
 describe("a 5xx on a read", () => {
   test.each(["faults", "inboxFaults"] as const)("of the %s is waited for, and the run goes on", async (which) => {
-    await using world = await worldOfTwo();
+    await using world = await openOutreach("10", "11");
     world.network[which].push(down, down);
     const { run } = await world.start();
     expect(await run()).toMatchObject({ reason: "completed", sent: 2 });
@@ -26,7 +18,7 @@ describe("a 5xx on a read", () => {
   });
 
   test("of a source is waited for too", async () => {
-    await using world = await worldOfTwo();
+    await using world = await openOutreach("10", "11");
     world.network.faults.push(undefined, down);
     world.network.pageMax = 1;
     const sources = [followersSource()];
@@ -36,7 +28,7 @@ describe("a 5xx on a read", () => {
   });
 
   test("that lasts ends the run after a bounded number of requests, each wait up to chance", async () => {
-    await using world = await worldOfTwo();
+    await using world = await openOutreach("10", "11");
     for (let fault = 0; fault < 100; fault++) world.network.faults.push(down);
     const asked: number[] = [];
     const { usersById } = world.network;
@@ -53,7 +45,7 @@ describe("a 5xx on a read", () => {
   });
 
   test("does not outlast the run's limit", async () => {
-    await using world = await worldOfTwo();
+    await using world = await openOutreach("10", "11");
     for (let fault = 0; fault < 100; fault++) world.network.faults.push(down);
     const { run } = await world.start({ runMaxMs: 60_000 });
     const from = world.time.now();
@@ -62,7 +54,7 @@ describe("a 5xx on a read", () => {
   });
 
   test("is asked again by a dry run too, but not for minutes: its caller waits", async () => {
-    await using world = await worldOfTwo();
+    await using world = await openOutreach("10", "11");
     world.network.faults.push(down);
     world.network.inboxFaults.push(down);
     const { run } = await world.start({ random: () => 1 });
@@ -77,7 +69,7 @@ describe("a 5xx on a read", () => {
   });
 
   test("on the conversation does not leave a message in doubt", async () => {
-    await using world = await worldOfTwo();
+    await using world = await openOutreach("10", "11");
     world.network.answers.push({ doubt: "delivered" });
     world.network.faults.push(undefined, down);
     const { run } = await world.start();

@@ -7,20 +7,13 @@ import { openOutreach, type OutreachHarness } from "../harness/memory/outreach.t
 const ids = Array.from({ length: REFUSED_IN_A_ROW_MAX + 2 }, (_, number) => String(10 + number));
 const row = ids.slice(0, REFUSED_IN_A_ROW_MAX);
 
-async function worldOf(...listed: readonly string[]): Promise<OutreachHarness> {
-  const world = await openOutreach();
-  for (const id of listed) world.network.people.set(id, person(id));
-  if (listed.length > 0) await world.list(...listed);
-  return world;
-}
-
 const reached = ({ network }: OutreachHarness): string[] => network.accepted.map(({ recipientId }) => recipientId);
 const retry = (id: string) => ({ type: "RecipientRetryAllowed", data: { recipient: { id } } }) as const;
 
 test.each(["not_permitted", "recipient_closed"] as const)(
   "one person's %s ends neither the run nor the next ones",
   async (answer) => {
-    await using world = await worldOf("10", "11", "12");
+    await using world = await openOutreach("10", "11", "12");
     world.network.answers.push(answer);
     const { run, announced } = await world.start();
     expect(await run()).toMatchObject({ reason: "completed", sent: 2, failed: 1 });
@@ -35,7 +28,7 @@ test.each(["not_permitted", "recipient_closed"] as const)(
 
 describe("several different people in a row", () => {
   test("are the account's: the run ends, it is announced, and nobody of them is lost", async () => {
-    await using world = await worldOf(...ids);
+    await using world = await openOutreach(...ids);
     for (const _ of row) world.network.answers.push("not_permitted");
     const { run, announced } = await world.start();
     expect(await run()).toMatchObject({ reason: "sender_restricted", sent: 0, failed: row.length });
@@ -56,7 +49,7 @@ describe("several different people in a row", () => {
   });
 
   test("are counted over runs: a person a day is lost to a restricted account otherwise", async () => {
-    await using world = await worldOf();
+    await using world = await openOutreach();
     const { run } = await world.start();
     for (const id of row) {
       world.network.people.set(id, person(id));
@@ -68,14 +61,14 @@ describe("several different people in a row", () => {
   });
 
   test("are no row where a message between them was taken", async () => {
-    await using world = await worldOf(...ids);
+    await using world = await openOutreach(...ids);
     for (const [at] of ids.entries()) world.network.answers.push(at === 2 ? undefined : "not_permitted");
     const { run } = await world.start();
     expect(await run()).toMatchObject({ reason: "completed", sent: 1, failed: ids.length - 1 });
   });
 
   test("are no row where it is one person, tried again and again", async () => {
-    await using world = await worldOf("10");
+    await using world = await openOutreach("10");
     const { run } = await world.start();
     for (const _ of ids) {
       world.network.answers.push("not_permitted");
@@ -85,7 +78,7 @@ describe("several different people in a row", () => {
   });
 
   test("who are refused again after others were taken are refused for themselves", async () => {
-    await using world = await worldOf(...row);
+    await using world = await openOutreach(...row);
     for (const _ of row) world.network.answers.push("not_permitted");
     const { run, announced } = await world.start();
     expect(await run()).toMatchObject({ reason: "sender_restricted" });
@@ -100,7 +93,7 @@ describe("several different people in a row", () => {
 
 describe("who was refused once", () => {
   test("is tried last when an operator allows it", async () => {
-    await using world = await worldOf("10", "11");
+    await using world = await openOutreach("10", "11");
     world.network.answers.push("not_permitted", { stop: "credits_depleted" });
     const { run } = await world.start();
     await run();
@@ -110,7 +103,7 @@ describe("who was refused once", () => {
   });
 
   test("is shown last by a dry run too", async () => {
-    await using world = await worldOf("10", "11");
+    await using world = await openOutreach("10", "11");
     world.network.answers.push({ stop: "sender_restricted" });
     const { run } = await world.start();
     await run();

@@ -5,18 +5,11 @@ import { READ_ATTEMPTS_MAX } from "../../src/outreach/retry-after-rate-limit.ts"
 import { person } from "../harness/memory/social-network.ts";
 import { openOutreach, RULES } from "../harness/memory/outreach.ts";
 
-async function worldOfThree() {
-  const world = await openOutreach();
-  for (const id of ["10", "11", "12"]) world.network.people.set(id, person(id));
-  await world.list("10", "11", "12");
-  return world;
-}
-
 describe("a message that the network does not take", () => {
   const stops = ["credits_depleted", "usage_capped", "sender_restricted", "missing_scope"] as const;
 
   test.each(stops)("%s ends the run, it is announced, and the person is open to a later run", async (stop) => {
-    await using world = await worldOfThree();
+    await using world = await openOutreach("10", "11", "12");
     world.network.answers.push({ stop });
     const { run, announced, projector } = await world.start();
     expect(await run()).toMatchObject({ reason: stop, sent: 0, failed: 1 });
@@ -31,7 +24,7 @@ describe("a message that the network does not take", () => {
     ["unauthorized", "not_authorized", ["outreach stopped: not_authorized"]],
     ["unreachable", "network_unavailable", []],
   ] as const)("%s ends the run as %s, and the person is open to a later run", async (answer, reason, told) => {
-    await using world = await worldOfThree();
+    await using world = await openOutreach("10", "11", "12");
     world.network.answers.push(answer);
     const { run, announced } = await world.start();
     expect(await run()).toMatchObject({ reason, sent: 0, failed: 1 });
@@ -40,7 +33,7 @@ describe("a message that the network does not take", () => {
   });
 
   test.each(["recipient_closed", "rejected"] as const)("%s is that person's end, not the run's", async (answer) => {
-    await using world = await worldOfThree();
+    await using world = await openOutreach("10", "11", "12");
     world.network.answers.push(answer);
     const { run, projector } = await world.start();
     expect(await run()).toMatchObject({ reason: "completed", sent: 2, failed: 1 });
@@ -53,7 +46,7 @@ describe("a message that the network does not take", () => {
 
 describe("a 429", () => {
   test("pauses the run, and then the same person gets the same message", async () => {
-    await using world = await worldOfThree();
+    await using world = await openOutreach("10", "11", "12");
     world.network.answers.push({ waitMs: 15 * 60_000 }, { waitMs: 60_000 });
     const { run } = await world.start();
     const from = world.time.now();
@@ -64,7 +57,7 @@ describe("a 429", () => {
   });
 
   test("whose wait is over already does not make a busy loop", async () => {
-    await using world = await worldOfThree();
+    await using world = await openOutreach("10", "11", "12");
     world.network.answers.push({ waitMs: -5_000 }, { waitMs: 0 });
     const from = world.time.now();
     const { run } = await world.start();
@@ -73,7 +66,7 @@ describe("a 429", () => {
   });
 
   test("over midnight moves the message to the new day's quota", async () => {
-    await using world = await worldOfThree();
+    await using world = await openOutreach("10", "11", "12");
     world.time.jump(Date.parse("2026-03-01T23:50:00Z") - world.time.now());
     world.network.answers.push({ waitMs: 900_000 });
     const { run } = await world.start({ rules: { ...RULES, dailyLimit: 2 } });
@@ -87,7 +80,7 @@ describe("a 429", () => {
   });
 
   test("at the time limit: the message is given up, and the person is open to a later run", async () => {
-    await using world = await worldOfThree();
+    await using world = await openOutreach("10", "11", "12");
     world.network.answers.push({ waitMs: 900_000 });
     const { run, projector } = await world.start({ runMaxMs: 600_000 });
     expect(await run()).toMatchObject({ reason: "time_limit", sent: 0, failed: 1 });
@@ -113,7 +106,7 @@ describe("a question that the network does not answer", () => {
       ["outreach stopped: credits_depleted"],
     ],
   ] as const)("%s ends the run", async (_kind, fault, reason, told) => {
-    await using world = await worldOfThree();
+    await using world = await openOutreach("10", "11", "12");
     const times = fault.kind === "unavailable" ? READ_ATTEMPTS_MAX : 1;
     world.network.faults.push(...Array.from({ length: times }, () => fault));
     const { run, announced } = await world.start();
@@ -123,7 +116,7 @@ describe("a question that the network does not answer", () => {
   });
 
   test("a 429 is waited for", async () => {
-    await using world = await worldOfThree();
+    await using world = await openOutreach("10", "11", "12");
     const from = world.time.now();
     world.network.faults.push(new SocialError("rate_limited", "wait", { retryAt: from + 900_000 }));
     const { run } = await world.start();
@@ -132,7 +125,7 @@ describe("a question that the network does not answer", () => {
   });
 
   test("a 429 longer than the run may take ends it by its time limit", async () => {
-    await using world = await worldOfThree();
+    await using world = await openOutreach("10", "11", "12");
     world.network.faults.push(new SocialError("rate_limited", "wait", { retryAt: world.time.now() + 900_000 }));
     const { run } = await world.start({ runMaxMs: 600_000 });
     expect(await run()).toMatchObject({ reason: "time_limit", sent: 0 });
@@ -140,7 +133,7 @@ describe("a question that the network does not answer", () => {
   });
 
   test("a dry run does not wait for a 429, since its caller waits for it", async () => {
-    await using world = await worldOfThree();
+    await using world = await openOutreach("10", "11", "12");
     world.network.faults.push(new SocialError("rate_limited", "wait", { retryAt: world.time.now() + 900_000 }));
     const { run } = await world.start();
     expect((await run({ dryRun: true })).preview).toMatchObject({ reason: "network_unavailable", would_send: [] });
@@ -159,7 +152,7 @@ test("a text that the network refuses of everybody ends the run before it has us
 });
 
 test("after the last message nothing is waited for", async () => {
-  await using world = await worldOfThree();
+  await using world = await openOutreach("10", "11", "12");
   const { run } = await world.start({ spacingMs: 60 * 60_000 });
   const from = world.time.now();
   expect(await run()).toMatchObject({ reason: "completed", sent: 3 });
@@ -167,7 +160,7 @@ test("after the last message nothing is waited for", async () => {
 });
 
 test("who is closed to us is asked about once, and again after a new import", async () => {
-  await using world = await worldOfThree();
+  await using world = await openOutreach("10", "11", "12");
   world.network.people.set("11", person("11", { receivesOurDm: false }));
   const { run } = await world.start();
   expect(await run()).toMatchObject({ sent: 2, skipped: 1 });
@@ -181,7 +174,7 @@ test("who is closed to us is asked about once, and again after a new import", as
 });
 
 test("another account that is linked meanwhile gets nothing of the run", async () => {
-  await using world = await worldOfThree();
+  await using world = await openOutreach("10", "11", "12");
   const { run } = await world.start({
     network: {
       ...world.network,
@@ -201,7 +194,7 @@ test("another account that is linked meanwhile gets nothing of the run", async (
 });
 
 test("a fault of ours ends the run as one, and the next trigger starts another", async () => {
-  await using world = await worldOfThree();
+  await using world = await openOutreach("10", "11", "12");
   let broken = true;
   const { run } = await world.start({
     network: {

@@ -9,9 +9,7 @@ const numbers = (from: number, to: number): string[] =>
   Array.from({ length: to - from + 1 }, (_, index) => String(from + index));
 
 test("everybody who consented gets one message, and each is recorded as intent and outcome", async () => {
-  await using world = await openOutreach();
-  for (const id of ["10", "11", "12"]) world.network.people.set(id, person(id));
-  await world.list("10", "11", "12");
+  await using world = await openOutreach("10", "11", "12");
   const { run } = await world.start();
 
   expect(await run()).toMatchObject({ reason: "completed", sent: 3, skipped: 0, failed: 0, in_doubt: 0 });
@@ -51,9 +49,7 @@ test("a second run sends nothing, and records each skip once", async () => {
 });
 
 test("of 130 people exactly 100 get a message today, 30 tomorrow", async () => {
-  await using world = await openOutreach();
-  for (const id of numbers(101, 230)) world.network.people.set(id, person(id));
-  await world.list(...numbers(101, 230));
+  await using world = await openOutreach(...numbers(101, 230));
   const { run, runner } = await world.start();
 
   expect(await run()).toMatchObject({ reason: "daily_limit_reached", sent: 100, skipped: 0, failed: 0 });
@@ -72,9 +68,7 @@ test("of 130 people exactly 100 get a message today, 30 tomorrow", async () => {
 });
 
 test("a clock set back to yesterday brings back no quota", async () => {
-  await using world = await openOutreach();
-  for (const id of ["10", "11", "12"]) world.network.people.set(id, person(id));
-  await world.list("10", "11", "12");
+  await using world = await openOutreach("10", "11", "12");
   const { run, runner } = await world.start({ rules: { ...RULES, dailyLimit: 2 } });
   expect(await run()).toMatchObject({ reason: "daily_limit_reached", sent: 2 });
   world.time.jump(-24 * 3_600_000);
@@ -82,9 +76,7 @@ test("a clock set back to yesterday brings back no quota", async () => {
 });
 
 test("the day is the calendar day of the quota's time zone", async () => {
-  await using world = await openOutreach();
-  for (const id of ["10", "11"]) world.network.people.set(id, person(id));
-  await world.list("10", "11");
+  await using world = await openOutreach("10", "11");
   const { run } = await world.start({ rules: { ...RULES, dailyLimit: 1 }, timezone: "Pacific/Kiritimati" });
   await run();
   // At 08:00 UTC it is 22:00 there; three hours later it is tomorrow.
@@ -122,9 +114,7 @@ test("a dry run says what a run would do, sends nothing, records no skip, and co
 });
 
 test("a dry run stops at the day's quota, and runs when that is used up", async () => {
-  await using world = await openOutreach();
-  for (const id of ["10", "11", "12"]) world.network.people.set(id, person(id));
-  await world.list("10", "11", "12");
+  await using world = await openOutreach("10", "11", "12");
   const { run } = await world.start({ rules: { ...RULES, dailyLimit: 2 } });
   const before = await run({ dryRun: true });
   expect(before.preview).toMatchObject({ reason: "daily_limit_reached", would_send: [{}, {}] });
@@ -135,9 +125,7 @@ test("a dry run stops at the day's quota, and runs when that is used up", async 
 });
 
 test("a person in the list by handle and again by id gets one message, and no skip in the run that wrote to them", async () => {
-  await using world = await openOutreach();
-  world.network.people.set("10", person("10"));
-  await world.list("10");
+  await using world = await openOutreach("10");
   const row = { recipient: { username: "USER_10" }, basis: "opt_in", fields: {}, source: "list" } as const;
   await world.append([{ type: "RecipientAdded", data: row }]);
   const { run } = await world.start();
@@ -161,9 +149,7 @@ test("a trigger repeated with its key answers with the first run and sends nothi
 });
 
 test("a trigger repeated with its key after a run that an outage ended starts another one, and no third", async () => {
-  await using world = await openOutreach();
-  for (const id of ["10", "11"]) world.network.people.set(id, person(id));
-  await world.list("10", "11");
+  await using world = await openOutreach("10", "11");
   world.network.answers.push("unreachable");
   const { runner } = await world.start();
   const trigger = async () => {
@@ -191,9 +177,7 @@ test("a dry run repeated with its key is made anew: it has nothing to repeat", a
 });
 
 test("a key of a dry run starts no run, also when its answer was lost, nor the other way round", async () => {
-  await using world = await openOutreach();
-  world.network.people.set("10", person("10"));
-  await world.list("10");
+  await using world = await openOutreach("10");
   const { runner } = await world.start();
   const trigger = async (dryRun: boolean, key: string) => {
     const triggered = await runner.trigger({ dryRun, metadata: METADATA, key: { key, digest: String(dryRun) } });
@@ -207,9 +191,7 @@ test("a key of a dry run starts no run, also when its answer was lost, nor the o
 });
 
 test("a suppression that comes between the look-up and the intent is obeyed", async () => {
-  await using world = await openOutreach();
-  for (const id of ["10", "11"]) world.network.people.set(id, person(id));
-  await world.list("10", "11");
+  await using world = await openOutreach("10", "11");
   const { network } = world;
   const suppressing = {
     ...network,
@@ -227,9 +209,7 @@ test("a suppression that comes between the look-up and the intent is obeyed", as
 });
 
 test("a suppression that comes between the last look and the intent is obeyed too", async () => {
-  await using world = await openOutreach();
-  for (const id of ["10", "11"]) world.network.people.set(id, person(id));
-  await world.list("10", "11");
+  await using world = await openOutreach("10", "11");
   const { context, run } = await world.start();
   const { store } = context.eventLog;
   const { append } = store;

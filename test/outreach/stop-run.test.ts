@@ -3,17 +3,9 @@ import { describe, expect, test } from "bun:test";
 import type { EventType } from "../../events/catalog.ts";
 import { requestStop, type StopRequested } from "../../src/outreach/stop-run.ts";
 import { endedTransiently } from "../../src/outreach/run-end.ts";
-import { person } from "../harness/memory/social-network.ts";
 import { openOutreach, type OutreachHarness } from "../harness/memory/outreach.ts";
 
 const METADATA = { caller: "ann" };
-
-async function worldOfThree() {
-  const world = await openOutreach();
-  for (const id of ["10", "11", "12"]) world.network.people.set(id, person(id));
-  await world.list("10", "11", "12");
-  return world;
-}
 
 type Instance = Awaited<ReturnType<OutreachHarness["start"]>>;
 
@@ -30,7 +22,7 @@ function stopAt(type: EventType, seenBy: Instance, asked: Instance): Promise<Sto
 
 describe("a run that is asked to stop", () => {
   test("ends in the middle of a wait of 15 minutes, also when another instance is asked", async () => {
-    await using world = await worldOfThree();
+    await using world = await openOutreach("10", "11", "12");
     world.network.answers.push({ waitMs: 15 * 60_000 });
     const [one, other] = [await world.start(), await world.start()];
     const from = world.time.now();
@@ -49,7 +41,7 @@ describe("a run that is asked to stop", () => {
   });
 
   test("lets the message in flight go, records that it was sent, and sends no other", async () => {
-    await using world = await worldOfThree();
+    await using world = await openOutreach("10", "11", "12");
     const instance: Instance = await world.start({
       network: {
         ...world.network,
@@ -64,7 +56,7 @@ describe("a run that is asked to stop", () => {
   });
 
   test("sends nothing where the request came before the last look", async () => {
-    await using world = await worldOfThree();
+    await using world = await openOutreach("10", "11", "12");
     const [one, other] = [await world.start(), await world.start()];
     const stopping = stopAt("DirectMessageAttempted", one, other);
     expect(await one.run()).toMatchObject({ reason: "stopped", sent: 0, failed: 1 });
@@ -73,7 +65,7 @@ describe("a run that is asked to stop", () => {
   });
 
   test("leaves the rest to the next run, which the request does not stop, and frees its idempotency key", async () => {
-    await using world = await worldOfThree();
+    await using world = await openOutreach("10", "11", "12");
     world.network.answers.push({ waitMs: 15 * 60_000 });
     const instance = await world.start();
     void stopAt("RunPaused", instance, instance);
@@ -84,7 +76,7 @@ describe("a run that is asked to stop", () => {
   });
 
   test("may be a dry run, which then says what it had found", async () => {
-    await using world = await worldOfThree();
+    await using world = await openOutreach("10", "11", "12");
     const [one, other] = [await world.start(), await world.start()];
     void stopAt("RunStarted", one, other);
     const { reason, preview } = await one.run({ dryRun: true });
@@ -93,7 +85,7 @@ describe("a run that is asked to stop", () => {
 });
 
 test("without a run in progress there is nothing to stop, and nothing is recorded", async () => {
-  await using world = await worldOfThree();
+  await using world = await openOutreach("10", "11", "12");
   const { context } = await world.start();
   expect(await requestStop(context, undefined, METADATA)).toEqual({ kind: "not_in_progress" });
   expect(await world.events("RunStopRequested")).toEqual([]);

@@ -12,9 +12,10 @@ import { createRunner, type Runner } from "../../../src/outreach/runner.ts";
 import { lastSource, listSource } from "../../../src/outreach/sources/sources.ts";
 import { createStopWords } from "../../../src/outreach/stop-words.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
-import { createSimulatedNetwork, OWN, type SimulatedNetwork } from "./social-network.ts";
+import { createSimulatedNetwork, OWN, person, type SimulatedNetwork } from "./social-network.ts";
 import { createVirtualTime, type VirtualTime } from "./virtual-time.ts";
 import { METADATA, openMemoryLog, SILENT, type MemoryLog } from "./log.ts";
+import { addedOf } from "./new-events.ts";
 
 const START = "2026-03-01T08:00:00.000Z";
 
@@ -57,7 +58,8 @@ export interface OutreachHarness extends MemoryLog {
 }
 
 /** The outreach agent, any number of times on one log, with a simulated network and a clock that jumps. */
-export async function openOutreach(): Promise<OutreachHarness> {
+/** `listed`: ids of people at the network who are imported with their consent. */
+export async function openOutreach(...listed: readonly string[]): Promise<OutreachHarness> {
   const busy: (() => boolean)[] = [];
   const time = createVirtualTime(START, () => busy.some((isBusy) => isBusy()));
   const clock = (): number => time.now();
@@ -80,16 +82,12 @@ export async function openOutreach(): Promise<OutreachHarness> {
       const stream = newEvents[0]?.type.startsWith("Account") === true ? STREAMS.account : STREAMS.outreach;
       await log.eventLog.append(stream, newEvents, METADATA);
     },
-    list: (...listed) =>
-      world.append(
-        listed.map((id): NewEvent => {
-          const data = { recipient: { id }, basis: "opt_in", fields: {}, source: "list" } as const;
-          return { type: "RecipientAdded", data };
-        }),
-      ),
+    list: (...ids) => world.append(ids.map((id) => addedOf({ id }))),
   };
   const authorized = { user: OWN, scopes: ["dm.write"], expires_at: "2027-01-01T00:00:00.000Z" };
   await world.append([{ type: "AccountAuthorized", data: authorized }]);
+  for (const id of listed) network.people.set(id, person(id));
+  if (listed.length > 0) await world.list(...listed);
   return world;
 }
 
