@@ -1,13 +1,9 @@
 // On the browser harness.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
 import type { BrowserContext, Page } from "playwright-core";
+import { violationsOf } from "../harness/accessibility.ts";
 import { hasBrowser, openBrowser } from "../harness/browser.ts";
 import { openInstallation, TOKEN, type Running, type Installation } from "../harness/process.ts";
-
-const AXE = readFileSync(new URL(import.meta.resolve("axe-core/axe.min.js")), "utf8");
-
-declare const axe: { run(): Promise<{ violations: { id: string }[] }> };
 
 describe.skipIf(!hasBrowser)("a person with a browser", () => {
   let world: Installation;
@@ -31,8 +27,7 @@ describe.skipIf(!hasBrowser)("a person with a browser", () => {
     expect(await page.textContent("h1")).toContain("wants to access your X account");
     await page.click("text=Cancel");
     expect(await page.textContent("main")).toContain("You cancelled at X. Nothing was stored.");
-    await page.evaluate(AXE);
-    expect((await page.evaluate(() => axe.run())).violations.map(({ id }) => id)).toEqual([]);
+    expect(await violationsOf(page)).toEqual([]);
     await page.click("text=Authorize again");
     expect(await page.textContent("h1")).toContain("wants to access your X account");
     expect(await (await service.get("/social/health")).json()).toMatchObject({ authorized: false });

@@ -19,12 +19,16 @@ yuki_dev,Yuki,opt_in,the analytics plan
 ben_noconsent,Ben,none,the sales guide
 `;
 
+/** Of all three: each has a context of their own there. */
+let browser: Browser | undefined;
+const openedBrowser = async (): Promise<Browser> => (browser ??= await launchBrowser());
+afterAll(() => browser?.close());
+
 // Each test goes on where the one before it ended: one day of a newcomer who becomes an operator.
 for (const way of WAYS) {
   describe.skipIf(!hasBrowser)(`from the first sign-in to the proof, ${way}`, () => {
     let installation: Installation;
     let service: Running;
-    let browser: Browser;
     let operator: Operator;
     /** Where the log ended once people were known and nobody had been written to. */
     let afterImport: number;
@@ -32,12 +36,11 @@ for (const way of WAYS) {
     beforeAll(async () => {
       installation = await openInstallation();
       service = await installation.serve({ MESSAGE_TEMPLATE: TEMPLATE });
-      browser = await launchBrowser();
-      operator = await operatorOf(browser, way);
+      operator = await operatorOf(await openedBrowser(), way);
     });
     afterEach(() => expect(operator.wrong).toEqual([]));
     afterAll(async () => {
-      await browser?.close();
+      await operator?.page.context().close();
       await installation?.[Symbol.asyncDispose]();
     });
 

@@ -1,15 +1,12 @@
 // On the browser harness.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
 import { deliver } from "../../src/sandbox/x/messages.ts";
+import { violationsOf } from "../harness/accessibility.ts";
 import { hasBrowser, launchBrowser } from "../harness/browser.ts";
 import { consentRequest, personId, postJson } from "../sandbox/client.ts";
 
-const AXE = readFileSync(new URL(import.meta.resolve("axe-core/axe.min.js")), "utf8");
-
-declare const axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
 declare const refusedByPolicy: string[];
 
 const NETWORKS = ["x", "meta", "slack", "discord", "google_chat", "teams", "telegram", "line", "whatsapp"] as const;
@@ -100,13 +97,6 @@ describe.skipIf(!hasBrowser)("the sandbox's pages in a browser", () => {
     return [...document.querySelectorAll("body *")]
       .filter((part) => /auto|scroll/.test(getComputedStyle(part).overflowX) && part.scrollWidth > part.clientWidth)
       .map(({ className, tagName }) => `${tagName} ${className}`);
-  }
-
-  async function violationsOf(page: Page): Promise<unknown[]> {
-    // Run as the browser's own tools are: the page's policy lets nothing but its own scripts in.
-    await page.evaluate(AXE);
-    const { violations } = await page.evaluate(() => axe.run());
-    return violations.map(({ id, nodes }) => [id, nodes[0]?.html]);
   }
 
   test.each(SCHEMES)(
