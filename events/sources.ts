@@ -19,12 +19,17 @@ export function sourcesOf(positions: readonly number[]): Sources {
   return ranges;
 }
 
+/** Without an array, which a fold of millions would make for nothing. */
+export function forEachPosition(ranges: Sources, visit: (position: number) => void): void {
+  for (const range of ranges) {
+    if (typeof range === "number") visit(range);
+    else for (let position = range[0]; position <= range[1]; position++) visit(position);
+  }
+}
+
 /** An array: a generator takes a fold half as long again for each position. */
 export function positionsOf(ranges: Sources): readonly number[] {
   const positions: number[] = [];
-  for (const range of ranges) {
-    if (typeof range === "number") positions.push(range);
-    else for (let position = range[0]; position <= range[1]; position++) positions.push(position);
-  }
+  forEachPosition(ranges, (position) => void positions.push(position));
   return positions;
 }

@@ -1,5 +1,6 @@
 import type { Projection } from "./projection.ts";
 import { dropOldest, type Recent } from "./recent-links.ts";
+import { linkName } from "./sent-links.ts";
 
 export interface LinkClicks extends Recent {
   clicks: number;
@@ -26,7 +27,7 @@ export const clicks: Projection<Clicks> = {
   evolve(state, event) {
     if (event.type !== "LinkClicked") return state;
     const { bot, domain, short_code } = event.data;
-    const key = `${domain}/${short_code}`;
+    const key = linkName(domain, short_code);
     const known = state.links.get(key);
     const link = known ?? { clicks: 0, bots: 0, first: event.time, last: "", last_position: 0 };
     if (bot) {

@@ -12,7 +12,7 @@ import {
   type OutcomeType,
   type Subscription,
 } from "../events/dispatches.ts";
-import { positionsOf } from "../events/sources.ts";
+import { forEachPosition, positionsOf } from "../events/sources.ts";
 import { giveUp, noDeadLetters, takeUp, type DeadLetters } from "./dead-letters.ts";
 import type { Projection } from "./projection.ts";
 import { msOf } from "./time.ts";
@@ -234,17 +234,19 @@ function settle(state: Deliveries, { data, position }: Folded<Exclude<OutcomeTyp
   const { channel, low_watermark, requests } = data;
   const lane = state[channel].lanes[data.lane];
   const { taken_up } = state[channel].letters;
+  // What is below is settled by the watermark of this event, which names each dispatch once.
+  const below = Math.max(lane.low_watermark, low_watermark);
   let settled = 0;
   for (const { sources } of requests) {
-    for (const source of positionsOf(sources)) {
-      if (isSettled(lane, source)) continue;
+    forEachPosition(sources, (source) => {
+      if (isSettled(lane, source)) return;
       settled++;
       if (lane.restored !== null && source < lane.restored.below && --lane.restored.left === 0) lane.restored = null;
       if (lane.retries.size > 0) lane.retries.delete(source);
       if (lane.claims.size > 0) lane.claims.delete(source);
       if (taken_up.size > 0) taken_up.delete(source);
-      if (source >= lane.low_watermark) lane.above.set(source, true);
-    }
+      if (source >= below) lane.above.set(source, true);
+    });
   }
   lane.pending -= settled;
   if (lane.pending === 0) forgetFormer(lane);

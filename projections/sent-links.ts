@@ -21,9 +21,26 @@ export function linksIn(text: string): readonly string[] {
   return [...links];
 }
 
+/** How a link is named where its clicks are counted: as they told of it. */
+export function linkName(domain: string, shortCode: string): string {
+  return namesOf(domain, shortCode).name;
+}
+
 /** A domain is the same in either case of its letters; a short code is not. */
 export function linkKey(domain: string, shortCode: string): string {
-  return `${domain.toLowerCase()}/${shortCode}`;
+  return namesOf(domain, shortCode).key;
+}
+
+/** Clicks on a link come together, and several projections name each: to make a name costs as much as to count the click. */
+const last = { domain: "", shortCode: "", name: "/", key: "/" };
+
+function namesOf(domain: string, shortCode: string): { readonly name: string; readonly key: string } {
+  if (shortCode === last.shortCode && domain === last.domain) return last;
+  last.domain = domain;
+  last.shortCode = shortCode;
+  last.name = `${domain}/${shortCode}`;
+  last.key = `${domain.toLowerCase()}/${shortCode}`;
+  return last;
 }
 
 function linkOf(word: string): string | undefined {

@@ -2,7 +2,7 @@ import type { DataOf, Folded } from "../events/catalog.ts";
 import type { Projection } from "./projection.ts";
 import { quarterAt, type Quarters } from "./quarters.ts";
 import { dropOldest, type Recent } from "./recent-links.ts";
-import { linkKey, linksIn } from "./sent-links.ts";
+import { linkKey, linkName, linksIn } from "./sent-links.ts";
 import { msOf } from "./time.ts";
 
 /** `clicks`: not of bots; `suspected` are among them. */
@@ -143,7 +143,7 @@ function click(
   { bot, domain, short_code }: DataOf<"LinkClicked">,
   { position, time }: Pick<Folded, "position" | "time">,
 ): void {
-  const name = `${domain}/${short_code}`;
+  const name = linkName(domain, short_code);
   const known = state.links.get(name);
   const counts = known ?? { ...noClicks(), last_position: 0 };
   const kind = bot ? "bots" : "clicks";

@@ -2,18 +2,22 @@
 const USUAL_CHARACTERS = 24;
 
 /** Neighbours in the log are of the same day, and reading a date costs ten times as much as reading a time of day. */
-const last = { day: "", ms: 0 };
+const last = { day: "", dayMs: 0, time: "", ms: 0 };
 
 /** ms since 1970 of a time as the log has it. No clock is asked. */
 export function msOf(time: string): number {
+  // Events of one batch have one time, and several projections read it.
+  if (time === last.time) return last.ms;
   if (time.length !== USUAL_CHARACTERS || !time.endsWith("Z")) return Temporal.Instant.from(time).epochMilliseconds;
   if (last.day === "" || !time.startsWith(last.day)) {
     const day = time.slice(0, 10);
-    last.ms = Temporal.Instant.from(`${day}T00:00Z`).epochMilliseconds;
+    last.dayMs = Temporal.Instant.from(`${day}T00:00Z`).epochMilliseconds;
     last.day = day;
   }
   const minutes = digits(time, 11, 13) * 60 + digits(time, 14, 16);
-  return last.ms + (minutes * 60 + digits(time, 17, 19)) * 1_000 + digits(time, 20, 23);
+  last.ms = last.dayMs + (minutes * 60 + digits(time, 17, 19)) * 1_000 + digits(time, 20, 23);
+  last.time = time;
+  return last.ms;
 }
 
 function digits(text: string, from: number, to: number): number {

@@ -238,6 +238,9 @@ test("whatever happened, it knows of each dispatch whether it is settled, and ho
         const mine = requested.filter((one) => one.channel === channel);
         const ended = (end: string | undefined) => mine.filter((one) => one.end === end).length;
         expect(pendingOf(state[channel])).toBe(ended(undefined));
+        for (const { above, low_watermark } of Object.values(state[channel].lanes)) {
+          expect([...above.keys()].filter((source) => source < low_watermark)).toEqual([]);
+        }
         expect(state[channel].letters.listed.size).toBe(state[channel].dead);
         expect(state[channel].letters.taken_up.size).toBeLessThanOrEqual(state[channel].lanes.direct.pending);
         expect(state[channel]).toMatchObject({
