@@ -1,5 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
-import { CANONICAL_SQL, createLink, GENESIS_HASH } from "../src/chain.ts";
+import { GENESIS_HASH, LINK_SQL, linkInPlace } from "../src/chain.ts";
 
 /** What somebody does who can write the file: drops the triggers, and changes what he likes. */
 export function tamper(file: string, sql: string): void {
@@ -14,16 +14,15 @@ export function tamper(file: string, sql: string): void {
 /** What somebody does who knows the format: gives every event the hash that its present content wants. */
 export function chainAnew(file: string): void {
   const raw = new DatabaseSync(file);
-  const link = createLink();
   const rows = raw.prepare(
-    `SELECT e.position, ${CANONICAL_SQL} AS canonical FROM events e JOIN streams s ON s.id = e.stream
+    `SELECT e.position, ${LINK_SQL} AS bytes FROM events e JOIN streams s ON s.id = e.stream
      JOIN types t ON t.id = e.type ORDER BY e.position`,
   );
   const update = raw.prepare("UPDATE events SET hash = ? WHERE position = ?");
   raw.exec("BEGIN");
   let hash = GENESIS_HASH;
   for (const row of rows.all()) {
-    hash = link(hash, String(row["canonical"]));
+    hash = linkInPlace(hash, row["bytes"] as Uint8Array);
     update.run(hash, Number(row["position"]));
   }
   raw.exec("COMMIT");

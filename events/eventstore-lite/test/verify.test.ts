@@ -44,6 +44,19 @@ async function openAfter(change: (file: string) => void): Promise<EventStore> {
   return openSqliteStore({ file });
 }
 
+test("bytes that read as the same text are other bytes", async () => {
+  const file = newLogPath();
+  {
+    await using store = await openSqliteStore({ file });
+    await store.append("s", [{ ...newEvent("T", 1), data: "\ufffd" }]);
+  }
+  // No UTF-8: whoever reads it as text gets the character that stood there.
+  tamper(file, `UPDATE events SET data = CAST(x'22ff22' AS TEXT)`);
+  await using store = await openSqliteStore({ file });
+  expect((await Array.fromAsync(store.readStored())).map(({ data }) => data)).toEqual(["\ufffd"]);
+  expect(await store.verify()).toMatchObject({ ok: false, checked: 0, fault: { position: 1 } });
+});
+
 describe("a log that is checked in several threads", () => {
   test(
     "is found whole; every event is counted once, and counts only grow",

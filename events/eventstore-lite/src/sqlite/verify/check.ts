@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { createBoundedCache } from "../../bounded-cache.ts";
-import { CANONICAL_SQL, createLink, GENESIS_HASH, HASH_BYTES } from "../../chain.ts";
+import { GENESIS_HASH, HASH_BYTES, LINK_SQL, linkInPlace } from "../../chain.ts";
 import { isDamage } from "../faults.ts";
 import type { Checked, Range } from "./range.ts";
 import { addTo, newSums, type Sums } from "./sums.ts";
@@ -12,13 +12,13 @@ const CHUNK_EVENTS = 128;
 const STREAMS_REMEMBERED_MAX = 16_384;
 
 const SELECT_LINKS = `
-  SELECT ${CANONICAL_SQL}, e.hash, e.position, e.stream, e.version, e.time, e.type
+  SELECT ${LINK_SQL}, e.hash, e.position, e.stream, e.version, e.time, e.type
   FROM events e CROSS JOIN streams s ON s.id = e.stream CROSS JOIN types t ON t.id = e.type
   WHERE e.position BETWEEN ? AND ? ORDER BY e.position`;
 
 /** A row of {@link SELECT_LINKS}. Somebody who can write the file can put NULL where the tables forbid it. */
 type LinkRow = readonly [
-  canonical: string | null,
+  bytes: Uint8Array,
   hash: Uint8Array | null,
   position: number,
   stream: number,
@@ -77,7 +77,6 @@ interface EventCheck {
 }
 
 function createEventCheck(db: DatabaseSync): EventCheck {
-  const link = createLink();
   const versions = createVersionCheck(db);
   const readBefore = createReadRows(db, "SELECT hash, time FROM events WHERE position BETWEEN ? AND ?");
   let [previousHash, previousTimeMs] = BEFORE_FIRST;
@@ -96,8 +95,8 @@ function createEventCheck(db: DatabaseSync): EventCheck {
     },
     check(expected, row) {
       if (row === undefined || row[2] !== expected) return "the event is missing";
-      const [canonical, stored, position, stream, version, timeMs, type] = row;
-      const hash = link(previousHash, canonical ?? "");
+      const [bytes, stored, position, stream, version, timeMs, type] = row;
+      const hash = linkInPlace(previousHash, bytes);
       if (!isSame(hash, stored)) return "the hash does not follow from the event and its predecessor";
       if (timeMs < previousTimeMs) return "the time is before that of its predecessor";
       const reason = versions.faultOf(stream, version, position);
