@@ -1,13 +1,18 @@
+import { inTurns } from "../platform/in-turns.ts";
+
 /** Differences listed; more say nothing new. */
 const LISTED_MAX = 20;
 
+/** Entries of a Map that are compared until others may have a turn. */
+const STEP_ENTRIES = 100;
+
 /**
  * Where two states (JSON values and Maps) differ, as paths with both values; the order of a Map's entries counts, for
- * folds may go by it. Empty: they are equal.
+ * folds may go by it. Empty: they are equal. Neither may change meanwhile, while others have their turns.
  */
-export function differences(stored: unknown, rebuilt: unknown): string[] {
+export async function differences(stored: unknown, rebuilt: unknown): Promise<readonly string[]> {
   const found: string[] = [];
-  compare([], stored, rebuilt, found);
+  await inTurns(compare([], stored, rebuilt, found));
   return found;
 }
 
@@ -17,31 +22,37 @@ export function membersOf(found: readonly string[]): readonly string[] {
 }
 
 // A state holds ten thousands of entries, nearly all of them equal: paths and lists are made only where it differs.
-function compare(path: readonly string[], stored: unknown, rebuilt: unknown, found: string[]): void {
+function* compare(path: readonly string[], stored: unknown, rebuilt: unknown, found: string[]): Steps {
   if (Object.is(stored, rebuilt) || found.length >= LISTED_MAX) return;
-  if (stored instanceof Map && rebuilt instanceof Map) return compareMaps(path, stored, rebuilt, found);
+  if (stored instanceof Map && rebuilt instanceof Map) return yield* compareMaps(path, stored, rebuilt, found);
   if (!isObject(stored) || !isObject(rebuilt) || stored instanceof Map || rebuilt instanceof Map) {
     found.push(`${nameOf(path)}: stored ${show(stored)}, rebuilt ${show(rebuilt)}`);
     return;
   }
   for (const key in stored) {
-    if (!same(stored[key], rebuilt[key])) compare([...path, key], stored[key], rebuilt[key], found);
+    if (!same(stored[key], rebuilt[key])) yield* compare([...path, key], stored[key], rebuilt[key], found);
   }
-  for (const key in rebuilt) if (!Object.hasOwn(stored, key)) compare([...path, key], undefined, rebuilt[key], found);
+  for (const key in rebuilt) {
+    if (!Object.hasOwn(stored, key)) yield* compare([...path, key], undefined, rebuilt[key], found);
+  }
 }
 
-function compareMaps(path: readonly string[], stored: Entries, rebuilt: Entries, found: string[]): void {
+function* compareMaps(path: readonly string[], stored: Entries, rebuilt: Entries, found: string[]): Steps {
   const before = found.length;
+  let compared = 0;
   for (const [key, value] of stored) {
     const other = rebuilt.get(key);
-    if (!same(value, other)) compare([...path, String(key)], value, other, found);
+    if (!same(value, other)) yield* compare([...path, String(key)], value, other, found);
+    if (++compared % STEP_ENTRIES === 0) yield;
   }
   for (const [key, value] of rebuilt) {
-    if (!stored.has(key)) compare([...path, String(key)], undefined, value, found);
+    if (!stored.has(key)) yield* compare([...path, String(key)], undefined, value, found);
+    if (++compared % STEP_ENTRIES === 0) yield;
   }
   if (found.length === before && !sameOrder(stored, rebuilt)) found.push(`${nameOf(path)}: stored in another order`);
 }
 
+type Steps = Generator<void, void, void>;
 type Entries = ReadonlyMap<unknown, unknown>;
 
 function sameOrder(stored: Entries, rebuilt: Entries): boolean {

@@ -44,7 +44,7 @@ async function replace(
   if (name === undefined || rebuilt === undefined) return undefined;
   const shadow = createStates([name], new Map([[name, rebuilt.state]]));
   await foldRange(store, shadow, { from: rebuilt.position + 1, to: event.position - 1 });
-  const found = differences(states.get(name), shadow.get(name));
+  const found = await differences(states.get(name), shadow.get(name));
   states.replace(name, shadow.get(name));
   return found;
 }

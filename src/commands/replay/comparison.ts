@@ -31,7 +31,7 @@ export async function createComparison(
   return {
     at: stored?.position,
     async compare(state) {
-      if (stored !== undefined) found = differences(await unpackState(stored.state), state);
+      if (stored !== undefined) found = await differences(await unpackState(stored.state), state);
     },
     found: () => found,
   };
