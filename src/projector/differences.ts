@@ -1,4 +1,4 @@
-import { inTurns } from "../platform/in-turns.ts";
+import { inTimeSlices } from "../platform/time-slices.ts";
 
 /** Differences listed; more say nothing new. */
 const LISTED_MAX = 20;
@@ -12,7 +12,7 @@ const STEP_ENTRIES = 100;
  */
 export async function differences(stored: unknown, rebuilt: unknown): Promise<readonly string[]> {
   const found: string[] = [];
-  await inTurns(compare([], stored, rebuilt, found));
+  await inTimeSlices(compare([], stored, rebuilt, found));
   return found;
 }
 

@@ -53,10 +53,10 @@ export interface KeeperOptions {
   readonly positions: Positions;
   readonly past: PastKept;
   /** How long a state is encoded at a time. */
-  readonly turnMs: number | undefined;
+  readonly sliceMs: number | undefined;
 }
 
-export function createKeeper({ store, states, positions, past, turnMs }: KeeperOptions): Keeper {
+export function createKeeper({ store, states, positions, past, sliceMs }: KeeperOptions): Keeper {
   const { last: lastPast, every } = past;
   const saved = new Map([...positions].map(([name, position]) => [name, { position, folded: 0 }]));
   const savedOf = (name: ProjectionName) => saved.get(name) ?? { position: 0, folded: 0 };
@@ -67,7 +67,7 @@ export function createKeeper({ store, states, positions, past, turnMs }: KeeperO
 
   const write = async (name: ProjectionName, position: number, onEncoded: () => void): Promise<void> => {
     saved.set(name, { position, folded: states.foldedBy(name) });
-    const state = await packState(states.get(name), { turnMs, onEncoded });
+    const state = await packState(states.get(name), { sliceMs, onEncoded });
     const snapshot = { version: projectionOf(name).version, position, state };
     if (!isDue(position, lastPast.get(name) ?? 0, every)) return store.snapshots.save(name, snapshot);
     lastPast.set(name, position);

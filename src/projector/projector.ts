@@ -46,7 +46,7 @@ export interface ProjectorOptions {
   /** Positions between two snapshots of the past while a log is short; default 20,000. */
   readonly pastEvery?: number;
   /** How long a snapshot is encoded until others have their turn; default 2. */
-  readonly turnMs?: number;
+  readonly sliceMs?: number;
 }
 
 /**

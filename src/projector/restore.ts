@@ -33,13 +33,13 @@ export interface RestoreOptions {
   /** Positions between two snapshots of the past while a log is short. */
   readonly pastEvery?: number | undefined;
   /** How long a state is encoded at a time. */
-  readonly turnMs?: number | undefined;
+  readonly sliceMs?: number | undefined;
 }
 
 /** Loads the snapshots and folds what came after each. Throws a ServiceError (damaged). */
 export async function restore(
   store: EventStore<Event>,
-  { erase, names = PROJECTION_NAMES, pastEvery = PAST_EVERY_POSITIONS, turnMs }: RestoreOptions = {},
+  { erase, names = PROJECTION_NAMES, pastEvery = PAST_EVERY_POSITIONS, sliceMs }: RestoreOptions = {},
 ): Promise<Restored> {
   const from = new Map<ProjectionName, unknown>();
   const positions: Positions = new Map(names.map((name) => [name, 0]));
@@ -55,7 +55,7 @@ export async function restore(
   await applyForgotten(store, from, positions, { to: head.position, erase });
   const states = createStates(names, from);
   const past = { last: await lastPastOf(store, names), every: pastEvery };
-  const keeper = createKeeper({ store, states, positions, past, turnMs });
+  const keeper = createKeeper({ store, states, positions, past, sliceMs });
   const stops = stretches(Math.min(...positions.values()), head.position);
   const onStop = (): Promise<void> => keeper.saveLong(positions);
   await catchUp(store, states, positions, { to: head.position, stops, onStop });

@@ -6,19 +6,19 @@ import { constants, createDeflateRaw, createInflateRaw } from "node:zlib";
 import { createStateDecoder, encodePieces } from "../../projections/snapshot.ts";
 
 /** How long a state is encoded or decoded at a time: a list of 50,000 people takes a tenth of a second. */
-const TURN_MS = 2;
+const SLICE_MS = 2;
 
 export interface PackOptions {
   /** Called once the state may change again. */
   readonly onEncoded?: () => void;
   /** How long it is encoded until others have their turn. */
-  readonly turnMs?: number | undefined;
+  readonly sliceMs?: number | undefined;
 }
 
 /** What a snapshot stores of a state: its text, compressed beside this thread to a tenth. */
 export async function packState(state: unknown, options: PackOptions = {}): Promise<string> {
   const deflate = createDeflateRaw({ level: constants.Z_BEST_SPEED });
-  const [packed] = await Promise.all([buffer(deflate), pipeline(encodeInTurns(state, options), deflate)]);
+  const [packed] = await Promise.all([buffer(deflate), pipeline(encodeInTimeSlices(state, options), deflate)]);
   return packed.toString("base64");
 }
 
@@ -27,7 +27,7 @@ export async function unpackState(stored: string): Promise<unknown> {
   const texts = stored.startsWith("{") ? [stored] : inflate(stored);
   const decoder = createStateDecoder();
   let begun = "";
-  let endsAt = performance.now() + TURN_MS;
+  let endsAt = performance.now() + SLICE_MS;
   for await (const text of texts) {
     const lines = (begun + text).split("\n");
     begun = lines.pop() ?? "";
@@ -35,26 +35,26 @@ export async function unpackState(stored: string): Promise<unknown> {
       decoder.add(line);
       if (performance.now() < endsAt) continue;
       await nextTurn();
-      endsAt = performance.now() + TURN_MS;
+      endsAt = performance.now() + SLICE_MS;
     }
   }
   decoder.add(begun);
   return decoder.state();
 }
 
-async function* encodeInTurns(
+async function* encodeInTimeSlices(
   state: unknown,
-  { onEncoded, turnMs = TURN_MS }: PackOptions,
+  { onEncoded, sliceMs = SLICE_MS }: PackOptions,
 ): AsyncGenerator<string, void, void> {
   let text = "";
-  let endsAt = performance.now() + turnMs;
+  let endsAt = performance.now() + sliceMs;
   for (const piece of encodePieces(state)) {
     text += piece;
     if (performance.now() < endsAt) continue;
     yield text;
     text = "";
     await nextTurn();
-    endsAt = performance.now() + turnMs;
+    endsAt = performance.now() + sliceMs;
   }
   onEncoded?.();
   yield text;

@@ -48,7 +48,7 @@ test("a snapshot that is made while events arrive holds the state of its positio
     saved.push({ ...snapshot, name: name as ProjectionName, passed: projector.position - snapshot.position });
     return store.snapshots.save(name, snapshot, alsoAs);
   };
-  await using projector = await startProjector({ ...store, snapshots: { ...store.snapshots, save } }, { turnMs: 0 });
+  await using projector = await startProjector({ ...store, snapshots: { ...store.snapshots, save } }, { sliceMs: 0 });
   const last = await appendAll(store);
   await projector.until(last);
   expect(textsOf(projector.state)).toEqual(await truth(store));
@@ -61,7 +61,7 @@ test("a snapshot that is made while events arrive holds the state of its positio
 
 test("a service that is killed between two pieces of a snapshot has left nothing of it", async () => {
   await using store = await open(newLogFile());
-  await using projector = await startProjector(store, { turnMs: 0 });
+  await using projector = await startProjector(store, { sliceMs: 0 });
   const begun = Promise.withResolvers<void>();
   projector.listen(({ position }) => {
     if (position > CONTACTS_DUE_AT) begun.resolve();

@@ -25,7 +25,7 @@ test("others have their turn while it is encoded, and it may change once that is
     isEncoded = true;
     state.people.clear();
   };
-  const stored = await packState(state, { turnMs: 0, onEncoded });
+  const stored = await packState(state, { sliceMs: 0, onEncoded });
   expect(isEncoded).toBe(true);
   expect(turns).toBeGreaterThan(10);
   expect(await unpackState(stored)).toEqual({ people: people(3_000) });

@@ -1,6 +1,6 @@
 // On no harness.
 import { expect, test } from "bun:test";
-import { inTurns } from "../../src/platform/in-turns.ts";
+import { inTimeSlices } from "../../src/platform/time-slices.ts";
 
 function* counted(steps: number): Generator<number, string, void> {
   for (let step = 0; step < steps; step++) yield step;
@@ -16,7 +16,7 @@ test("others have a turn after each step that takes too long, and the result com
     setImmediate(takeTurn);
   };
   takeTurn();
-  expect(await inTurns(counted(100), 0)).toBe("done");
+  expect(await inTimeSlices(counted(100), 0)).toBe("done");
   isOver = true;
   expect(turns).toBeGreaterThan(50);
 });
@@ -24,6 +24,6 @@ test("others have a turn after each step that takes too long, and the result com
 test("short work is done at once", async () => {
   let hadTurn = false;
   setImmediate(() => (hadTurn = true));
-  expect(await inTurns(counted(3), Infinity)).toBe("done");
+  expect(await inTimeSlices(counted(3), Infinity)).toBe("done");
   expect(hadTurn).toBe(false);
 });
