@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
-import { violationsOf } from "../harness/accessibility.ts";
+import { overhangOf, violationsOf } from "../harness/accessibility.ts";
 import { hasBrowser, launchBrowser } from "../harness/browser.ts";
 import {
   authorize,
@@ -107,9 +107,7 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
       await page.goto(service.url + path);
       for (const width of WIDTHS) {
         await page.setViewportSize({ width, height: 800 });
-        const widths = () => [document.documentElement.scrollWidth, document.documentElement.clientWidth] as const;
-        const [scrollWidth, clientWidth] = await page.evaluate(widths);
-        expect([path, width, scrollWidth]).toEqual([path, width, clientWidth]);
+        expect([path, width, await overhangOf(page)]).toEqual([path, width, 0]);
       }
       expect([path, ...(await violationsOf(page))]).toEqual([path]);
     }
@@ -180,9 +178,7 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
     const { page, wrong } = await signedIn({ viewport: { width: 360, height: 800 } });
     await page.click("text=Dry run");
     await page.waitForSelector("h1:has-text('Dry run')");
-    const widths = () => [document.documentElement.scrollWidth, document.documentElement.clientWidth] as const;
-    const [scrollWidth, clientWidth] = await page.evaluate(widths);
-    expect(scrollWidth).toBe(clientWidth);
+    expect(await overhangOf(page)).toBe(0);
     expect(await violationsOf(page)).toEqual([]);
     await page.click("summary:has-text('Run')");
     await page.click("button:has-text('Send messages')");
@@ -204,9 +200,7 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
       await page.click("button:has-text('Import')");
       await page.waitForSelector("text=1 added, 0 updated, 1 refused.");
       if (hasScript) {
-        const widths = () => [document.documentElement.scrollWidth, document.documentElement.clientWidth] as const;
-        const [scrollWidth, clientWidth] = await page.evaluate(widths);
-        expect(scrollWidth).toBe(clientWidth);
+        expect(await overhangOf(page)).toBe(0);
         expect(await violationsOf(page)).toEqual([]);
       }
       await page.goto(`${service.url}/people?search=${name}`);

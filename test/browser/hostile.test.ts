@@ -1,7 +1,7 @@
 // On the browser harness.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright-core";
-import { violationsOf } from "../harness/accessibility.ts";
+import { overhangOf, violationsOf } from "../harness/accessibility.ts";
 import { hasBrowser, launchBrowser } from "../harness/browser.ts";
 import { operatorOf, type Operator } from "../harness/operator.ts";
 import {
@@ -83,9 +83,7 @@ describe.skipIf(!hasBrowser)("texts that others wrote to do harm", () => {
   async function expectHarmless(at: string): Promise<void> {
     const { page, wrong } = operator;
     expect([at, (await page.content()).includes(TRACE)]).toEqual([at, true]);
-    const widths = () => [document.documentElement.scrollWidth, document.documentElement.clientWidth] as const;
-    const [scrollWidth, clientWidth] = await page.evaluate(widths);
-    expect([at, scrollWidth]).toEqual([at, clientWidth]);
+    expect([at, await overhangOf(page)]).toEqual([at, 0]);
     const foreign = "iframe, img, main script, main style, svg[onload], [onerror], [onfocus]";
     expect([at, await page.locator(foreign).count()]).toEqual([at, 0]);
     for (const [colorScheme, ...rules] of [["light"], ["dark", "color-contrast"]] as const) {

@@ -1,4 +1,4 @@
-/** What axe finds wrong with a page for those who cannot see it well, or use it by mouse. */
+/** Whether those who cannot see a page well, or use it by mouse, or have a phone, can use it. */
 import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
 
@@ -26,4 +26,9 @@ export async function violationsOf(
     },
     rules.length === 0 ? {} : { runOnly: rules },
   );
+}
+
+/** By how many pixels a page is wider than its window. */
+export function overhangOf(page: Page): Promise<number> {
+  return page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 }
