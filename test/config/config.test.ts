@@ -737,6 +737,57 @@ describe("misspelt variables", () => {
   });
 });
 
+describe("a webhook", () => {
+  const key = (bytes: number) => `whsec_${Buffer.alloc(bytes, "s3cret").toString("base64")}`;
+  const webhook = {
+    WEBHOOK_URL: "https://receiver.example/hook?key=s3cret",
+    WEBHOOK_SECRET: key(32),
+    WEBHOOK_EVENTS: "RunFinished, LinkClicked,LinkClicked",
+  };
+
+  test("is what its settings say, its types each once and in the order of the catalog", () => {
+    const config = load(webhook).webhook;
+    expect(config).toMatchObject({ types: ["RunFinished", "LinkClicked"], isInOrder: false });
+    expect([config?.url.reveal(), config?.secrets.reveal()]).toEqual([webhook.WEBHOOK_URL, webhook.WEBHOOK_SECRET]);
+    expect(load({ ...webhook, WEBHOOK_ORDER: "stream" }).webhook?.isInOrder).toBe(true);
+    expect(inspect(load(webhook), { depth: 9 })).not.toContain("s3cret");
+  });
+
+  test("takes several secrets, and none that the standard does not allow", () => {
+    const WEBHOOK_SECRET = `${key(24)} ${key(64)}`;
+    expect(load({ ...webhook, WEBHOOK_SECRET }).webhook?.secrets.reveal()).toBe(WEBHOOK_SECRET);
+    for (const wrong of [key(23), key(65), `${key(32)} ${key(8)}`, key(32).slice(6), key(32).slice(0, -1), "s3cret"]) {
+      const [fault, ...more] = faultsOf({ ...webhook, WEBHOOK_SECRET: wrong });
+      expect([fault?.split(":")[0], more]).toEqual(["WEBHOOK_SECRET", []]);
+      expect(fault).not.toContain(wrong);
+    }
+  });
+
+  test.each(["WEBHOOK_URL", "WEBHOOK_SECRET", "WEBHOOK_EVENTS"])("without %s is half a webhook", (name) => {
+    expect(faultsOf({ ...webhook, [name]: "" })).toEqual([expect.stringContaining(`${name}: missing`)]);
+  });
+
+  test.each([
+    ["LinkCliked", 'WEBHOOK_EVENTS: no webhook carries "LinkCliked"; wanted: LinkClicked'],
+    ["linkclicked", 'WEBHOOK_EVENTS: no webhook carries "linkclicked"; wanted: LinkClicked'],
+    ["DispatchSucceeded", 'WEBHOOK_EVENTS: no webhook carries "DispatchSucceeded"; wanted: types of events such as'],
+    ["WebhookSubscribed", 'WEBHOOK_EVENTS: no webhook carries "WebhookSubscribed"; wanted: types of events such as'],
+    [" , ", "WEBHOOK_EVENTS: it names no type of event"],
+  ])("carries no %j, and says what may be meant", (WEBHOOK_EVENTS, fault) => {
+    expect(faultsOf({ ...webhook, WEBHOOK_EVENTS })).toEqual([expect.stringContaining(fault)]);
+  });
+
+  test("is not called in the clear but on this machine, and its order means nothing without it", () => {
+    const WEBHOOK_URL = "http://receiver.example/s3cret";
+    const [fault] = faultsOf({ ...webhook, WEBHOOK_URL });
+    expect(fault).toStartWith("WEBHOOK_URL: plain http");
+    expect(fault).not.toContain("s3cret");
+    expect(load({ WEBHOOK_ORDER: "stream" }).warnings).toContain(
+      "WEBHOOK_ORDER has no effect: WEBHOOK_URL is not set.",
+    );
+  });
+});
+
 describe(".env.example", () => {
   const lines = readFileSync(new URL("../../.env.example", import.meta.url), "utf8").split("\n");
   const settings = lines.flatMap((line) => /^# ([A-Z_]+)=(.*)$/.exec(line)?.slice(1, 3) ?? []);

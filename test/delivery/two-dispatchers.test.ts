@@ -1,7 +1,7 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { ClickChannel } from "../../events/channel.ts";
+import type { ChannelName } from "../../events/channel.ts";
 import { pendingOf } from "../../projections/deliveries.ts";
 import { fakeTime } from "../harness/memory/fake-time.ts";
 import { newLogFile } from "../harness/memory/log.ts";
@@ -73,7 +73,7 @@ interface Instance {
   readonly reach: Reach;
 }
 
-const CHAT: ClickChannel = "chat";
+const CHAT: ChannelName = "chat";
 
 test("two dispatchers of a channel, of which any stands still or dies at any time: nothing is lost, and nothing arrives twice", async () => {
   const met = { claimed: 0, doubted: 0, takenOver: 0 };

@@ -81,6 +81,29 @@ test("another subscription counts from where it stands: what was requested befor
   expect(house.projector.state("deliveries").webhook.lanes.events.subscriptions).toEqual([{ from: 7, types: [] }]);
 });
 
+test("what a former subscription requested is known over a restart, also when some of it was delivered since", async () => {
+  const file = newLogFile();
+  const time = fakeTime();
+  {
+    await using house = await openDelivery({ file, time });
+    await house.append(subscribed("LinkClicked"));
+    await house.clicks(2, []);
+    await house.append(subscribed("NotificationRequested"));
+  }
+  {
+    // After the first it wants to be left alone for an hour.
+    const webhook = fakeWebhook(() => ({ outcome: "delivered", status: 200, pauseMs: 3_600_000 }));
+    await using house = await openDelivery({ file, time, channels: [webhook] });
+    await webhook.until(1);
+    await house.calm();
+    expect(positions(webhook)).toEqual([2]);
+  }
+  const webhook = fakeWebhook();
+  await using house = await openDelivery({ file, time, channels: [webhook] });
+  await house.until(time.clock() + 60_000);
+  expect(positions(webhook)).toEqual([3]);
+});
+
 test("its own outcomes are not carried, also where the types of such events are", async () => {
   let fails = true;
   const webhook = fakeWebhook(() => (fails ? UNAVAILABLE : DELIVERED));

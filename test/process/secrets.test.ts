@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { logFiles } from "../../src/log/log-files.ts";
+import { serve, type TestServer } from "../harness/memory/servers.ts";
 import { until, type Running } from "../harness/process.ts";
 import { askInAllWays, authorizeInAllWays, runInAllWays, type Callers } from "./secrets/callers.ts";
 import {
@@ -40,6 +41,20 @@ async function openSecretWorld(more: Record<string, string> = {}) {
   const tokens = { API_TOKENS: `tester:${token},other:sha256:${sha256}`, LOG_LEVEL: "debug" };
   Object.assign(world.env, settingsFor(world.sandbox), tokens, more);
   return { world, canaries, token };
+}
+
+/** A receiver of the webhook that says again all that it was sent, and takes every other event only. */
+function openReceiver({ world, canaries }: Pick<Callers, "world" | "canaries">): TestServer {
+  const [path, key] = [canary(), randomBytes(32)];
+  const encoded = key.toString("base64");
+  canaries.push(hunted("the webhook's address", path), hunted("the webhook's key", key), hunted("its base64", encoded));
+  const receiver = serve(({ body, headers }, nth) => {
+    return new Response(JSON.stringify([body, ...headers]), { status: nth % 2 === 0 ? 200 : 500 });
+  });
+  const types = "LinkClicked,NotificationRequested,MessageRequested,DirectMessageSent,RunFinished";
+  const webhook = { WEBHOOK_URL: `${receiver.url}/${path}`, WEBHOOK_SECRET: `whsec_${encoded}`, WEBHOOK_EVENTS: types };
+  Object.assign(world.env, webhook);
+  return receiver;
 }
 
 /** So much must have been looked at, or the test looks in the wrong place. */
@@ -85,6 +100,7 @@ test(
     const { canaries } = secret;
     canaries.push(...huntedKeys("the master key", masterKey));
     const callers: Callers = { ...secret, masterKey };
+    await using receiver = openReceiver(secret);
 
     await world.command("recipients", "import", world.file("people.csv", PEOPLE));
     const first = await world.serve();
@@ -94,6 +110,7 @@ test(
     // Last: whoever comes with wrong tokens is soon not listened to.
     await askInAllWays(callers, first);
     expectEverythingUsed(world);
+    expect(receiver.requests.length).toBeGreaterThan(1);
     await world.end(first, "SIGKILL");
     world.keepFiles("after a kill");
 

@@ -201,6 +201,17 @@ test("the receiver of the documents takes events, and a test of the channels", a
     Object.assign(world.env, settings);
     const checked = await world.command("doctor", "--online");
     expect(checked.out).toMatch(/webhook.*the receiver answers/);
+
+    // Without it the log says once that nothing is carried any more.
+    Object.assign(world.env, { WEBHOOK_URL: "", WEBHOOK_SECRET: "", WEBHOOK_EVENTS: "" });
+    for (let start = 0; start < 2; start++) {
+      const without = await world.serve();
+      await clicks(without, 1);
+      expect(await healthOf(without)).toMatchObject({ channels: { webhook: { configured: false, pending: 0 } } });
+      expect(await stop(without)).toBe(0);
+    }
+    const about = (await exported(world)).filter(({ type }) => type.startsWith("Webhook"));
+    expect(about.map(({ type }) => type)).toEqual(["WebhookSubscribed", "WebhookUnsubscribed"]);
   } finally {
     receiver.kill();
     await receiver.exited;

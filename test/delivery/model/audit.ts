@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import type { Recorded } from "../../../events/catalog.ts";
-import type { ClickChannel } from "../../../events/channel.ts";
+import { lanesOf, type ChannelName, type Lane } from "../../../events/channel.ts";
 import { laneOf, requestsDispatch } from "../../../events/dispatches.ts";
 import { pendingOf, type ChannelState } from "../../../projections/deliveries.ts";
 import { ATTEMPTS_MAX } from "../../../src/delivery/retry.ts";
@@ -10,10 +10,11 @@ import { isFinal, keysByPosition, outcomesOf } from "./watch.ts";
 /** What must hold of a channel once everything is settled. `ghosts`: appends that were made and reported as failed. */
 export function auditLog(
   log: readonly Recorded[],
-  channel: ClickChannel,
+  channel: ChannelName,
   { state, ghosts }: { readonly state: ChannelState; readonly ghosts: number },
 ): void {
-  const requesting = log.filter((event) => requestsDispatch(event, channel));
+  const carried = channel === "webhook" ? carriedIn(log) : [];
+  const requesting = log.filter((event) => carried.includes(event) || requestsDispatch(event, channel));
   const outcomes = outcomesOf(log, channel);
   const finals = outcomes.filter(isFinal).map(({ data }) => data.source);
   const distinct = new Set(finals);
@@ -21,23 +22,36 @@ export function auditLog(
   expect([...distinct].toSorted((a, b) => a - b)).toEqual(requesting.map(({ position }) => position));
   if (ghosts === 0) expect(finals).toHaveLength(distinct.size);
   expect(pendingOf(state)).toBe(0);
-  for (const lane of ["clicks", "direct"] as const) {
+  for (const lane of lanesOf(channel)) {
     expect(state.lanes[lane]).toMatchObject({ above: new Map(), retries: new Map() });
     auditAccounts(
       outcomes,
-      requesting.filter((event) => laneOf(event) === lane).map(({ position }) => position),
+      requesting
+        .filter((event) => (carried.includes(event) ? "events" : laneOf(event)) === lane)
+        .map(({ position }) => position),
       lane,
     );
   }
   auditAttempts(outcomes, keysByPosition(log));
 }
 
+/** What the webhook was subscribed to when it was recorded. */
+function carriedIn(log: readonly Recorded[]): readonly Recorded[] {
+  let types: readonly string[] = [];
+  return log.filter(({ type, data }) => {
+    if (type === "WebhookSubscribed") ({ types } = data);
+    return types.includes(type);
+  });
+}
+
+/** All is of one stream here: nothing became of an event before something final became of those before it. */
+export function auditOrder(log: readonly Recorded[], channel: ChannelName): void {
+  const sources = outcomesOf(log, channel).flatMap(({ data }) => (data.lane === "events" ? [data.source] : []));
+  expect(sources).toEqual(sources.toSorted((one, other) => one - other));
+}
+
 /** Every dispatch requested below `low_watermark` had its end by then, or a failure with the time of its next attempt. */
-function auditAccounts(
-  outcomes: readonly OutcomeOfOne[],
-  requesting: readonly number[],
-  lane: "clicks" | "direct",
-): void {
+function auditAccounts(outcomes: readonly OutcomeOfOne[], requesting: readonly number[], lane: Lane): void {
   const known = new Set<number>();
   let at = 0;
   const ofLane = outcomes.filter(({ data }) => data.lane === lane);
@@ -66,7 +80,7 @@ function auditAttempts(outcomes: readonly OutcomeOfOne[], keys: ReadonlyMap<numb
 /** What the log says became of each must be what the channel's network knows. */
 export function auditTruth(
   log: readonly Recorded[],
-  channel: ClickChannel,
+  channel: ChannelName,
   taken: ReadonlyMap<string, number>,
   { exposed, recognises }: { readonly exposed: ReadonlyMap<string, number>; readonly recognises: boolean },
 ): void {

@@ -14,6 +14,8 @@ export interface Fate {
 export interface Kind {
   readonly recognisesMs: number | undefined;
   readonly batch: number | undefined;
+  /** Of the webhook: each event waits for those before it. */
+  readonly isInOrder?: boolean;
 }
 
 /** Between 0 and 1, the same for the same seed (mulberry32). */

@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import { StoreFull } from "eventstore-lite";
-import type { Recorded } from "../../../events/catalog.ts";
-import { CLICK_CHANNELS, type ClickChannel } from "../../../events/channel.ts";
+import type { EventType, Recorded } from "../../../events/catalog.ts";
+import { CHANNELS, CLICK_CHANNELS, type ChannelName } from "../../../events/channel.ts";
 import { deliveries, pendingOf } from "../../../projections/deliveries.ts";
 import { encodeState } from "../../../projections/snapshot.ts";
 import { findDeadLetters } from "../../../src/delivery/dead-letters.ts";
@@ -10,11 +10,11 @@ import { STREAMS, type NewEvent, type EventLog } from "../../../src/log/event-lo
 import { newLogFile } from "../../harness/memory/log.ts";
 import { fakeTime } from "../../harness/memory/fake-time.ts";
 import { openDelivery, type DeliveryHarness } from "../../harness/memory/delivery.ts";
-import { auditLog, auditTruth } from "./audit.ts";
+import { auditLog, auditOrder, auditTruth } from "./audit.ts";
 import { outcomesIn } from "../../harness/memory/outcomes.ts";
 import { createRandom, type Kind } from "./fates.ts";
 import { createNetwork, type Life, type Network } from "./network.ts";
-import { HOUR_MS, type History, type Step } from "./steps.ts";
+import { HOUR_MS, SUBSCRIPTIONS, type History, type Step } from "./steps.ts";
 import { createWatch, isFinal, keysByPosition, type Watch } from "./watch.ts";
 
 export interface Lived {
@@ -27,7 +27,7 @@ export interface Lived {
 
 /** One channel of a history, from its network to whoever looks at what comes there. */
 interface Line {
-  readonly name: ClickChannel;
+  readonly name: ChannelName;
   readonly kind: Kind;
   readonly network: Network;
   readonly watch: Watch;
@@ -61,7 +61,7 @@ export async function live({ seed, kinds, digestAfterMs, faults, steps }: Histor
       ...eventLog,
       async append(...args) {
         const fault = random() * 100;
-        const channel = CLICK_CHANNELS.find((name) => STREAMS.delivery(name) === args[0]);
+        const channel = CHANNELS.find((name) => STREAMS.delivery(name) === args[0]);
         if (channel !== undefined && (isFull || fault < faults)) of.refused.add(channel);
         if (of.killed || isFull || fault < faults / 2) throw new StoreFull();
         const appended = await eventLog.append(...args);
@@ -130,6 +130,9 @@ export async function live({ seed, kinds, digestAfterMs, faults, steps }: Histor
       case "resume":
         await resumeAll(current, names);
         return current;
+      case "subscribe":
+        if (kinds.has("webhook")) await current.append(subscribed(one.types));
+        return current;
       case "retry":
         await retryOne(current, lines);
         return current;
@@ -137,6 +140,7 @@ export async function live({ seed, kinds, digestAfterMs, faults, steps }: Histor
   };
 
   let current = await begin();
+  if (kinds.has("webhook")) await current.append(subscribed(SUBSCRIPTIONS[0]));
   try {
     for (const one of steps) current = await take(current, one);
     faults = 0;
@@ -160,18 +164,24 @@ function audit(
   expect(network.inFlightMax).toBeLessThanOrEqual(WINDOW_MAX);
   watch.begin(log);
   auditLog(log, name, { state: house.projector.state("deliveries")[name], ghosts });
+  if (kind.isInOrder === true) auditOrder(log, name);
   const recognises = kind.recognisesMs !== undefined;
   auditTruth(log, name, network.taken, { exposed: watch.exposed, recognises });
   if (watch.broken.length > 0) throw new Error(`${name}: ${watch.broken.join("\n")}`);
 }
 
-export function clickOf(short_code: string, channels: readonly ClickChannel[]): NewEvent {
+const subscribed = (types: readonly EventType[]): NewEvent => {
+  return { type: "WebhookSubscribed", data: { types: [...types], receiver: "mark" } };
+};
+
+export function clickOf(short_code: string, names: readonly ChannelName[]): NewEvent {
+  const channels = CLICK_CHANNELS.filter((name) => names.includes(name));
   const link = { event: "click", domain: "go.example", short_code, original_url: "https://example.com", bot: false };
-  return { type: "LinkClicked", data: { ...link, channels: [...channels] } };
+  return { type: "LinkClicked", data: { ...link, channels } };
 }
 
 /** What is sent directly: to chat, and every other time to messaging where that is there. */
-export function textOf(text: string, channels: readonly ClickChannel[]): NewEvent {
+export function textOf(text: string, channels: readonly ChannelName[]): NewEvent {
   if (channels.includes("messaging") && Number(text.slice(1)) % 2 === 1) {
     return { type: "MessageRequested", data: { text } };
   }
@@ -207,7 +217,7 @@ async function retryOne(house: DeliveryHarness, lines: readonly Line[]): Promise
   await house.append({ type: "DispatchRetryRequested", data: { event_id, source, channel, ...doubt } });
 }
 
-export async function resumeAll(house: DeliveryHarness, names: readonly ClickChannel[]): Promise<void> {
+export async function resumeAll(house: DeliveryHarness, names: readonly ChannelName[]): Promise<void> {
   for (const channel of names) {
     if (house.projector.state("deliveries")[channel].suspended === null) continue;
     await house.append({ type: "ChannelResumed", data: { channel, why: "by_hand" } });
@@ -218,7 +228,7 @@ export async function resumeAll(house: DeliveryHarness, names: readonly ClickCha
 const HOURS_MAX = 60;
 
 /** An hour after another, until nothing is pending. */
-async function settle(house: DeliveryHarness, names: readonly ClickChannel[], clock: () => number): Promise<void> {
+async function settle(house: DeliveryHarness, names: readonly ChannelName[], clock: () => number): Promise<void> {
   const pending = (): number =>
     names.reduce((sum, name) => sum + pendingOf(house.projector.state("deliveries")[name]), 0);
   for (let hour = 0; pending() > 0; hour++) {

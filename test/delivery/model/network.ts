@@ -1,14 +1,15 @@
-import type { ClickChannel } from "../../../events/channel.ts";
+import type { ChannelName } from "../../../events/channel.ts";
 import { secret } from "../../../src/platform/secret.ts";
 import type { Channel, Click, Dispatch, DispatchResult } from "../../../src/networks/network.ts";
 import type { FakeTime } from "../../harness/memory/fake-time.ts";
+import { keyOf } from "./watch.ts";
 import { drawFate, WELL, type Fate, type Kind } from "./fates.ts";
 
 /** One life of the service. Once it is killed, nothing of it reaches the network or the log. */
 export interface Life {
   killed: boolean;
   /** The channels of which the log refused an append, so that it may end with something of theirs unrecorded, too. */
-  readonly refused: Set<ClickChannel>;
+  readonly refused: Set<ChannelName>;
   /** It waits for what it asked, and so is answered at once. */
   ending: boolean;
   /** The log was read that it begins with; undefined: it was, and nobody waits for that. */
@@ -44,12 +45,16 @@ function keysOf(dispatch: Dispatch): readonly string[] {
   if (dispatch.kind === "click") return [dispatch.shortCode];
   if (dispatch.kind === "digest") return dispatch.links.map(({ shortCode }) => shortCode);
   if (dispatch.kind === "message") return [dispatch.text];
+  if (dispatch.kind === "event") return [keyOf(dispatch.event) ?? dispatch.id];
   return dispatch.kind === "notification" ? [dispatch.message] : [dispatch.id];
 }
 
+/** What waits while the channel is suspended is no text. */
+const MODES: Partial<Record<Dispatch["kind"], Request["mode"]>> = { click: "click", event: "click", digest: "digest" };
+
 export function createNetwork(
-  name: ClickChannel,
-  { recognisesMs, batch }: Kind,
+  name: ChannelName,
+  { recognisesMs, batch, isInOrder = false }: Kind,
   time: FakeTime,
   random: () => number,
   onRequest: (request: Request) => void,
@@ -92,7 +97,7 @@ export function createNetwork(
     const keys = keysOf(dispatch);
     const fate = fateOf(recognisesMs !== undefined && dispatch.kind !== "digest");
     if (fate.arrives) arrive(dispatch.id, keys);
-    const mode = dispatch.kind === "click" || dispatch.kind === "digest" ? dispatch.kind : "text";
+    const mode = MODES[dispatch.kind] ?? "text";
     await answer({ life, mode, results: new Map(keys.map((key) => [key, fate.result])) }, fate.takesMs);
     if (fate.throws === true) throw new Error("a defect");
     return fate.result;
@@ -129,6 +134,7 @@ export function createNetwork(
       name,
       network: "model",
       credential: secret(credential),
+      isInOrder,
       ...(recognisesMs === undefined ? {} : { recognisesMs }),
       ...(batch === undefined
         ? {}

@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
-import type { ClickChannel } from "../../../events/channel.ts";
+import type { EventType } from "../../../events/catalog.ts";
+import type { ChannelName } from "../../../events/channel.ts";
 import type { Kind } from "./fates.ts";
 
 export type Step =
@@ -7,6 +8,8 @@ export type Step =
   | { readonly do: "pass" | "leap"; readonly ms: number }
   | { readonly do: "kill" | "stop"; readonly otherCredential: boolean }
   | { readonly do: "resume" | "retry" }
+  /** The webhook carries these types from now on. */
+  | { readonly do: "subscribe"; readonly types: readonly EventType[] }
   /** The disk has no room for outcomes any more, or has some again. */
   | { readonly do: "fill" | "free" }
   /** Something after which the lanes are filled anew. */
@@ -14,8 +17,8 @@ export type Step =
 
 export interface History {
   readonly seed: number;
-  /** The channels that are configured; each click is dispatched to all of them. */
-  readonly kinds: ReadonlyMap<ClickChannel, Kind>;
+  /** The channels that are configured; each click is dispatched to all of them that take clicks. */
+  readonly kinds: ReadonlyMap<ChannelName, Kind>;
   readonly digestAfterMs: number | undefined;
   /** Of a hundred appends of outcomes, how many the log refuses, or takes and says it did not. */
   readonly faults: number;
@@ -24,6 +27,13 @@ export interface History {
 
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
+
+/** The first of them is the webhook's at the start. */
+export const SUBSCRIPTIONS: readonly [readonly EventType[], ...(readonly EventType[])[]] = [
+  ["LinkClicked", "NotificationRequested", "MessageRequested"],
+  ["LinkClicked"],
+  ["NotificationRequested"],
+];
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 5, arbitrary: fc.record({ do: fc.constant("click" as const), count: fc.integer({ min: 1, max: 30 }) }) },
@@ -42,6 +52,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({ do: fc.constantFrom("kill" as const, "stop" as const), otherCredential: fc.boolean() }),
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constantFrom("resume" as const, "retry" as const) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant("subscribe" as const), types: fc.constantFrom(...SUBSCRIPTIONS) }),
+  },
   { weight: 4, arbitrary: fc.record({ do: fc.constantFrom("fill" as const, "fill" as const, "free" as const) }) },
   {
     weight: 4,
@@ -57,15 +71,20 @@ const DOUBLING: Kind = { recognisesMs: undefined, batch: undefined };
 const KNOWING: Kind = { recognisesMs: 30 * MINUTE_MS, batch: undefined };
 const BATCHING: Kind = { recognisesMs: 30 * MINUTE_MS, batch: 8 };
 
+/** A receiver of the webhook. */
+const RECEIVING: Kind = { recognisesMs: Infinity, batch: undefined };
+const IN_ORDER: Kind = { ...RECEIVING, isInOrder: true };
+
 /** One channel or several at once. A chat may be of any kind, so that each kind has direct sends too. */
 const kinds: fc.Arbitrary<History["kinds"]> = fc
   .record({
     chat: fc.constantFrom(DOUBLING, DOUBLING, KNOWING, BATCHING),
     messaging: fc.constantFrom(undefined, undefined, DOUBLING, KNOWING),
     ads: fc.constantFrom(undefined, undefined, BATCHING),
+    webhook: fc.constantFrom(undefined, undefined, RECEIVING, IN_ORDER),
   })
   .map(
-    (chosen) => new Map(Object.entries(chosen).flatMap(([name, kind]) => (kind ? [[name as ClickChannel, kind]] : []))),
+    (chosen) => new Map(Object.entries(chosen).flatMap(([name, kind]) => (kind ? [[name as ChannelName, kind]] : []))),
   );
 
 export const histories: fc.Arbitrary<History> = fc.record({

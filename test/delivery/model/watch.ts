@@ -1,4 +1,4 @@
-import type { ClickChannel } from "../../../events/channel.ts";
+import type { ChannelName } from "../../../events/channel.ts";
 import type { Recorded } from "../../../events/catalog.ts";
 import type { DispatchResult } from "../../../src/networks/network.ts";
 import { outcomesIn, type OutcomeOfOne } from "../../harness/memory/outcomes.ts";
@@ -22,20 +22,26 @@ interface Made {
   readonly position: number;
 }
 
+/** What an event is known by, whoever gets it. */
+export function keyOf({ type, data }: Recorded): string | undefined {
+  if (type === "LinkClicked") return data.short_code;
+  if (type === "NotificationRequested") return data.message;
+  return type === "MessageRequested" ? data.text : undefined;
+}
+
 /** Outcomes name the positions of the events that requested the dispatches; these are the keys of those. */
 export function keysByPosition(log: readonly Recorded[]): ReadonlyMap<number, string> {
   const keys = new Map<number, string>();
   for (const event of log) {
-    if (event.type === "LinkClicked") keys.set(event.position, event.data.short_code);
-    if (event.type === "NotificationRequested") keys.set(event.position, event.data.message);
-    if (event.type === "MessageRequested") keys.set(event.position, event.data.text);
+    const key = keyOf(event);
+    if (key !== undefined) keys.set(event.position, key);
     if (event.type === "DispatchRetryRequested") keys.set(event.position, keys.get(event.data.source) ?? "");
   }
   return keys;
 }
 
 /** What became of each dispatch, in the order of the log. */
-export function outcomesOf(log: readonly Recorded[], channel: ClickChannel): readonly OutcomeOfOne[] {
+export function outcomesOf(log: readonly Recorded[], channel: ChannelName): readonly OutcomeOfOne[] {
   return outcomesIn(log).filter(({ data }) => data.channel === channel);
 }
 
@@ -44,7 +50,7 @@ export function isFinal({ type }: Pick<Recorded, "type">): boolean {
   return /^Dispatch(?:Succeeded|Skipped|InDoubt|Abandoned)$/.test(type);
 }
 
-export function createWatch(channel: ClickChannel): Watch {
+export function createWatch(channel: ChannelName): Watch {
   const exposed = new Map<string, number>();
   const broken: string[] = [];
   let made = new Map<string, Made>();
