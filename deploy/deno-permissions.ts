@@ -4,6 +4,7 @@
  * log lies. `deno task serve` starts it with these, and with no others.
  */
 import { dirname, join, resolve } from "node:path";
+import { urlsOf } from "eventstore-lite/postgres";
 import { configOf } from "../src/commands/command.ts";
 import type { Config } from "../src/config/config.ts";
 import type { LogConfig } from "../src/config/log.ts";
@@ -35,7 +36,7 @@ function flags(): readonly string[] {
   const folders = foldersOf(config.log);
   const net = [
     `${host.includes(":") ? `[${host}]` : host}${port === 0 ? "" : `:${port}`}`,
-    ...[...outboundUrls(config), ...databasesOf(config.log), ...collectorOf(config)].flatMap(hostsOf),
+    ...[...outboundUrls(config), ...databasesOf(config.log), ...collectorOf(config)].map(addressOf),
   ];
   return [
     "--allow-env",
@@ -60,22 +61,23 @@ function foldersOf(log: LogConfig): readonly string[] {
   return [log.file, log.keysFile ?? log.file].map((file) => dirname(file));
 }
 
-function databasesOf(log: LogConfig): readonly string[] {
-  return log.kind === "sqlite" ? [] : [...new Set([log, log.keys].map(({ url }) => url.reveal()))];
+/** A URL may name several servers. */
+function databasesOf(log: LogConfig): readonly URL[] {
+  if (log.kind === "sqlite") return [];
+  return [...new Set([log, log.keys].map(({ url }) => url.reveal()))].flatMap((url) => urlsOf(url) ?? []);
 }
 
 /** The files of certificates that vouch for databases; `system` is none. */
 function authoritiesOf(log: LogConfig): readonly string[] {
-  const named = databasesOf(log).flatMap((url) => new URL(url).searchParams.get("sslrootcert") ?? []);
-  return named.filter((name) => name !== "system");
+  const named = databasesOf(log).flatMap(({ searchParams }) => searchParams.get("sslrootcert") ?? []);
+  return [...new Set(named)].filter((name) => name !== "system");
 }
 
 function collectorOf({ tracing }: Config): readonly string[] {
   return tracing === undefined ? [] : [tracing.endpoint];
 }
 
-/** A database's URL may name several hosts, of one port. */
-function hostsOf(url: string): readonly string[] {
+function addressOf(url: string | URL): string {
   const { hostname, port, protocol } = new URL(url);
-  return hostname.split(",").map((host) => `${host}:${port === "" ? PORTS[protocol] : port}`);
+  return `${hostname}:${port === "" ? PORTS[protocol] : port}`;
 }

@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { urlsOf } from "eventstore-lite/postgres";
 import { logFiles } from "../log/log-files.ts";
 import { secret, type Secret } from "../platform/secret.ts";
 import type { Report } from "./error.ts";
@@ -84,12 +85,13 @@ const WANTED_OF_POSTGRES = "postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=
 
 function readPostgres(variable: "DATABASE_URL" | "KEYS_DATABASE_URL", raw: string, report: Report): PostgresDatabase {
   const fault = (problem: string): void => report.fault(variable, problem, WANTED_OF_POSTGRES);
-  const url = /^postgres(?:ql)?:\/\/[^/]/i.test(raw) ? URL.parse(raw) : null;
-  if (url === null) {
+  const servers = /^postgres(?:ql)?:\/\/[^/]/i.test(raw) ? urlsOf(raw) : undefined;
+  const [url] = servers ?? [];
+  if (servers === undefined || url === undefined) {
     fault("not the URL of a database");
     return { url: secret(raw), shown: "" };
   }
-  const { hostname, host, pathname, searchParams, hash } = url;
+  const { pathname, searchParams, hash } = url;
   if (pathname.length < 2) fault("names no database");
   // What follows a slash in a password is not taken for the database, which messages name.
   if (/[/@]/.test(pathname.slice(1)))
@@ -98,8 +100,8 @@ function readPostgres(variable: "DATABASE_URL" | "KEYS_DATABASE_URL", raw: strin
     fault(`holds a parameter other than ${PARAMETERS.join(" and ")}`);
   }
   // Anything less takes whatever server answers, and gives it the password.
-  if (!isLoopback(hostname) && searchParams.get("sslmode") !== "verify-full") {
+  if (!servers.every(({ hostname }) => isLoopback(hostname)) && searchParams.get("sslmode") !== "verify-full") {
     fault("a server that is not this machine wants sslmode=verify-full");
   }
-  return { url: secret(raw), shown: `postgres://${host}${pathname}` };
+  return { url: secret(raw), shown: `postgres://${servers.map(({ host }) => host).join()}${pathname}` };
 }

@@ -459,6 +459,7 @@ describe("DATABASE_URL of PostgreSQL", () => {
     ["postgres://ann:hunter2@127.0.0.1:5433/x", "postgres://127.0.0.1:5433/x"],
     ["postgres://localhost/x?sslmode=disable", "postgres://localhost/x"],
     ["postgres://db.example/x?sslmode=verify-full&sslrootcert=/etc/ca.pem", "postgres://db.example/x"],
+    ["postgres://ann:hunter2@a.example,b.example:5433/x?sslmode=verify-full", "postgres://a.example,b.example:5433/x"],
   ])("%s is called %s, and shows no password", (DATABASE_URL, shown) => {
     const { log } = load({ DATABASE_URL, REACHLOG_KEY });
     expect(log).toMatchObject({ kind: "postgres", shown });
@@ -469,6 +470,8 @@ describe("DATABASE_URL of PostgreSQL", () => {
     ["postgres://ann:hunter2@db.example/x", "sslmode=verify-full"],
     ["postgres://ann:hunter2@db.example/x?sslmode=require", "sslmode=verify-full"],
     ["postgres://ann:hunter2@192.0.2.1/x?sslmode=verify-ca", "sslmode=verify-full"],
+    ["postgres://ann:hunter2@localhost,db.example/x", "sslmode=verify-full"],
+    ["postgres://ann:hunter2@localhost,/x", "not the URL of a database"],
     ["postgres://ann:hunter2@localhost", "names no database"],
     ["postgres://ann:hunter2@localhost/", "names no database"],
     ["postgres:ann:hunter2@localhost/x", "not the URL of a database"],

@@ -240,6 +240,12 @@ test("a server that has to prove who it is gets connections with TLS, or none wh
   expect(connections.every(({ ssl }) => ssl)).toBe(true);
   const refused: [string, RegExp, number][] = [
     [`${url}&sslrootcert=${certificate}`.replace("127.0.0.1", "localhost"), /does not match certificate/, 75],
+    // Not even where the certificate is that of another server of the URL.
+    [
+      `${url}&sslrootcert=${certificate}`.replace("127.0.0.1", "127.0.0.1:1,localhost"),
+      /does not match certificate/,
+      75,
+    ],
     [url, /self.signed certificate/, 75],
     [`${url}&sslrootcert=${world.directory}/none.crt`, /sslrootcert=\S+none\.crt cannot be read/, 78],
   ];

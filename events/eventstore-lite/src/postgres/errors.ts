@@ -51,7 +51,17 @@ const NEVER_CONNECTED = [
   "ENETUNREACH",
   "CONNECT_TIMEOUT",
   "57P03",
+  "STANDBY_SERVER",
 ];
+
+/** The server follows another one, and takes no writes. */
+export class StandbyServer extends Error {
+  override readonly name = "StandbyServer";
+  readonly code = "STANDBY_SERVER";
+  constructor() {
+    super("the server is a standby");
+  }
+}
 
 /** There was no connection to send it over. */
 export function isUnsent(error: unknown): boolean {

@@ -27,7 +27,8 @@ import { watchHead } from "./watch.ts";
 
 export interface PostgresStoreOptions<E extends NewEvent> {
   /**
-   * `postgres://user:password@host:port/database`. Over a network `sslmode=verify-full` is asked for, with `sslrootcert`
+   * `postgres://user:password@host:port/database`, or several `host:port` with commas between them, of which the one is
+   * used that takes writes. Over a network `sslmode=verify-full` is asked for, with `sslrootcert`
    * where the authority is not a public one.
    */
   readonly url: string;

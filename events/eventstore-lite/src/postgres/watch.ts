@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { openDatabase } from "./database.ts";
+import { type Database, openDatabase } from "./database.ts";
 import { channelOf } from "./notifications.ts";
 
 /** How late an append by another process may be seen. */
@@ -24,43 +24,54 @@ export function watchHead(
   const ended = new AbortController();
   const { signal } = ended;
   let pause = new AbortController();
+  let pauseMs = pollMs;
+  let listener: Database | undefined;
 
   async function poll(): Promise<void> {
     while (!signal.aborted) {
       // A hint that comes during the look is not of what it saw.
       pause = new AbortController();
       // While the database is away nothing is appended either.
-      const position = await lastPosition().catch(() => 0);
-      if (!signal.aborted) onHead(position);
-      await delay(pollMs, undefined, { signal: pause.signal }).catch(() => undefined);
+      const position = await lastPosition().catch(() => undefined);
+      // The server that is found again may be another one.
+      if (position !== undefined && listener?.hasLost()) void listen();
+      if (!signal.aborted) onHead(position ?? 0);
+      await delay(pauseMs, undefined, { signal: pause.signal }).catch(() => undefined);
     }
   }
 
   async function listen(): Promise<void> {
-    const listener = openDatabase({ url, connections: 1, name: "eventstore-lite listener" });
-    signal.addEventListener("abort", () => void listener.close(), { once: true });
-    const heard = Promise.withResolvers<void>();
+    void listener?.close();
+    if (signal.aborted) return;
+    listener = openDatabase({ url, connections: 1, name: "eventstore-lite listener" });
+    pauseMs = (await hears(listener)) ? pollMs : POLL_ALONE_MS;
+  }
+
+  /** Has the listener interrupt pauses. Answers whether notifications arrive. */
+  async function hears(database: Database): Promise<boolean> {
+    const heard = Promise.withResolvers<boolean>();
     const channel = channelOf(storeId);
-    await listener.run((sql) =>
+    const timeout = AbortSignal.any([signal, AbortSignal.timeout(HEARING_MS_MAX)]);
+    timeout.addEventListener("abort", () => heard.resolve(false), { once: true });
+    const listening = database.run((sql) =>
       sql.listen(
         channel,
         (payload) => {
-          if (payload === TEST) heard.resolve();
+          if (payload === TEST) heard.resolve(true);
           else pause.abort();
         },
         () => void sql`SELECT pg_notify(${channel}, ${TEST})`.catch(() => undefined),
       ),
     );
-    const timeout = AbortSignal.any([signal, AbortSignal.timeout(HEARING_MS_MAX)]);
-    await Promise.race([heard.promise, new Promise((_, reject) => timeout.addEventListener("abort", reject))]);
+    listening.catch(() => heard.resolve(false));
+    return heard.promise;
   }
 
   void poll();
-  listen().catch(() => {
-    pollMs = POLL_ALONE_MS;
-  });
+  void listen();
   return () => {
     ended.abort();
     pause.abort();
+    void listener?.close();
   };
 }

@@ -1,0 +1,120 @@
+import { expect, test } from "bun:test";
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { createServer, type AddressInfo } from "node:net";
+import { join } from "node:path";
+import { openPostgresStore, StoreUnavailable, StoreUnusable } from "eventstore-lite";
+import { openDatabase, type Database } from "eventstore-lite/postgres";
+import { newEvent, refusalOf } from "../../src/contract/events.ts";
+import { watchHead } from "../../src/postgres/watch.ts";
+import { newDatabase, type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+
+/** The URL of one database on several servers, of which each is named by its port. */
+function urlOf(ports: readonly number[], database = "postgres"): string {
+  return `postgres://postgres@${ports.map((port) => `127.0.0.1:${port}`).join()}/${database}`;
+}
+
+/** Resolves once somebody listens for notifications there. */
+async function hasListener(server: PostgresServer): Promise<void> {
+  while (true) {
+    const listeners = await server.ask(
+      "SELECT FROM pg_stat_activity WHERE application_name = 'eventstore-lite listener' AND query ILIKE 'LISTEN%'",
+    );
+    if (listeners.length > 0) return;
+  }
+}
+
+/** A port of this machine that nobody listens on. */
+async function closedPort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
+}
+
+/** One that takes no writes until it is promoted. */
+async function startStandby(): Promise<PostgresServer> {
+  const server = await startPostgres({ settings: { wal_level: "replica" } });
+  const [setting] = await server.ask("SHOW data_directory");
+  await server.stop("fast");
+  writeFileSync(join(String(setting?.["data_directory"]), "standby.signal"), "");
+  await server.start();
+  return server;
+}
+
+async function portOf(database: Database): Promise<number> {
+  const [row] = await database.run((sql) => sql<{ port: number }[]>`SELECT inet_server_port() AS port`);
+  return row!.port;
+}
+
+test("of several servers the one that answers is used, in whichever place", async () => {
+  const { port, pathname } = new URL(await newDatabase());
+  const closed = await closedPort();
+  for (const ports of [
+    [closed, Number(port)],
+    [Number(port), closed],
+  ]) {
+    await using store = await openPostgresStore({ url: urlOf(ports, pathname.slice(1)) });
+    await store.append("a", [newEvent()]);
+  }
+  const none = openPostgresStore({ url: urlOf([closed, closed]) });
+  expect(await refusalOf(none)).toBeInstanceOf(StoreUnavailable);
+});
+
+test("of a primary and its standby the primary is used, and the standby once it was promoted", async () => {
+  await using standby = await startStandby();
+  await using primary = await startPostgres();
+  const database = openDatabase({ url: urlOf([standby.port, primary.port]), connections: 2, name: "test" });
+  expect(await Promise.all([portOf(database), portOf(database)])).toEqual([primary.port, primary.port]);
+  await primary.stop("immediate");
+  // One attempt at most fails: that on a connection which nobody knew to be lost.
+  await portOf(database).catch(() => undefined);
+  expect(await refusalOf(portOf(database))).toBeInstanceOf(Error);
+  await standby.ask("SELECT pg_promote()");
+  expect(await portOf(database)).toBe(standby.port);
+  await database.close();
+});
+
+test("whoever follows a log listens to the server that was promoted", async () => {
+  await using standby = await startStandby();
+  await using primary = await startPostgres();
+  const url = urlOf([primary.port, standby.port]);
+  const database = openDatabase({ url, connections: 1, name: "test" });
+  const stop = watchHead(
+    url,
+    "log",
+    () => portOf(database),
+    () => {},
+  );
+  await hasListener(primary);
+  await primary.stop("immediate");
+  await standby.ask("SELECT pg_promote()");
+  await hasListener(standby);
+  stop();
+  await database.close();
+});
+
+test("a server that never answers keeps nobody from the next one for longer than it takes to give it up", async () => {
+  const silent = createServer().listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  const { port } = silent.address() as AddressInfo;
+  const { port: answering } = new URL(await newDatabase());
+  const database = openDatabase({ url: urlOf([port, Number(answering)]), connections: 1, name: "test" });
+  const givenUp = database.run((sql) => sql`SELECT 1`, 200);
+  expect(await refusalOf(givenUp)).toBeInstanceOf(Error);
+  expect(await portOf(database)).toBe(Number(answering));
+  await database.close();
+  silent.close();
+});
+
+test.each([
+  ["one is not verified", "postgres://ann:geheim@localhost,db.example/log", /sslmode=verify-full/],
+  ["one is not named", "postgres://ann:geheim@localhost,/log", /cannot be read/],
+  ["one has no port", "postgres://ann:geheim@localhost:5432,localhost:no-port/log", /cannot be read/],
+])("several servers are refused where %s", async (_, url, reason) => {
+  const refusal = (await refusalOf(openPostgresStore({ url }))) as Error;
+  expect(refusal).toBeInstanceOf(StoreUnusable);
+  expect(refusal.message).toMatch(reason);
+  expect(Bun.inspect(refusal)).not.toContain("geheim");
+});
