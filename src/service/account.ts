@@ -13,9 +13,8 @@ export interface Account extends Social, AsyncDisposable {
   readonly tokens: Tokens;
 }
 
-export interface AccountDeps {
-  readonly social: Social;
-  readonly vault: Vault;
+/** What the account and the outreach agent work with. */
+export interface WorkDeps {
   readonly eventLog: EventLog;
   readonly projector: Projector;
   readonly logger: Logger;
@@ -26,6 +25,11 @@ export interface AccountDeps {
   /** Time as the machine has it, where nothing else is given. */
   readonly clock?: Clock | undefined;
   readonly sleep?: Sleep | undefined;
+}
+
+export interface AccountDeps extends WorkDeps {
+  readonly social: Social;
+  readonly vault: Vault;
 }
 
 /** Disposing it waits for a refresh of the tokens under way. */

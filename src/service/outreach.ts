@@ -1,33 +1,19 @@
 import type { Config } from "../config/config.ts";
-import type { Announce } from "../delivery/announce.ts";
-import type { EventLog } from "../log/event-log.ts";
 import { xPrices } from "../networks/x.ts";
-import type { OutreachContext, Sleep } from "../outreach/context.ts";
+import type { OutreachContext } from "../outreach/context.ts";
 import { openSources } from "../outreach/sources/sources.ts";
 import { createStopWords } from "../outreach/stop-words.ts";
 import type { HashesOf } from "../outreach/suppression-hashes.ts";
-import { makeId, sleep, systemClock, type Clock } from "../platform/clock.ts";
-import type { Logger } from "../platform/logger.ts";
+import { makeId, sleep, systemClock } from "../platform/clock.ts";
 import type { Keyring } from "../privacy/keyring.ts";
-import type { Projector } from "../projector/projector.ts";
 import { parseTemplate } from "../template/template.ts";
-import type { Account } from "./account.ts";
+import type { Account, WorkDeps } from "./account.ts";
 
-export interface OutreachDeps {
+export interface OutreachDeps extends WorkDeps {
   readonly config: Config;
   readonly account: Pick<Account, "network" | "tokens">;
   readonly hashesOf: HashesOf;
   readonly keyring: Pick<Keyring, "isForgotten">;
-  readonly eventLog: EventLog;
-  readonly projector: Projector;
-  readonly logger: Logger;
-  readonly announce: Announce;
-  /** Names this instance in leases; default: a name of its own. */
-  readonly holder?: string;
-  readonly leaseScale?: number | undefined;
-  /** Time as the machine has it, where nothing else is given. */
-  readonly clock?: Clock | undefined;
-  readonly sleep?: Sleep | undefined;
 }
 
 /** What the outreach agent works with, in the service and in commands. */

@@ -93,18 +93,8 @@ function toEvent(cells: readonly string[], columns: number): StoredEvent | undef
   if (cells.length !== columns) {
     throw new Error(`it has ${cells.length} columns instead of ${columns}: damaged, or the file was cut off here`);
   }
-  const [position, id, stream, version, type, time, data, meta, hash, stored = ""] = cells.map(unguarded) as [
-    string,
-    string,
-    string,
-    string,
-    string,
-    string,
-    string,
-    string,
-    string,
-    string?,
-  ];
+  const [position, id = "", stream = "", version, type = "", time = "", data = "", meta = "", hash = "", stored = ""] =
+    cells.map(unguarded);
   return {
     position: Number(position),
     id: unescaped(id),
