@@ -49,8 +49,7 @@ function flags(): readonly string[] {
 
 function configured() {
   try {
-    const signal = new AbortController().signal;
-    return configOf({ env: process.env, out() {}, err() {}, interactive: false, signal });
+    return configOf({ env: process.env });
   } catch {
     return undefined;
   }

@@ -134,7 +134,7 @@ export function usageError(message: string): ServiceError {
 }
 
 /** The configuration of the environment, with `OPEN_ROUTES` as it is written. Throws a ServiceError (configuration). */
-export function configOf({ env }: Terminal): Config {
+export function configOf({ env }: Pick<Terminal, "env">): Config {
   return loadConfig(env, readText);
 }
 

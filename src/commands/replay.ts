@@ -1,8 +1,10 @@
+import { availableParallelism } from "node:os";
 import { PROJECTION_NAMES, type ProjectionName } from "../../projections/all.ts";
 import { Command, Option, configOf, EXIT, type MakeCommand, type Terminal } from "./command.ts";
 import { openExistingLog } from "./log-session.ts";
 import { startProgress, type Progress } from "./progress.ts";
-import { rebuild, type Rebuilt } from "./replay/rebuild.ts";
+import { foldApart } from "./replay/fold-apart.ts";
+import { rebuild, type Rebuilt, type RebuildOptions } from "./replay/rebuild.ts";
 import { printable } from "./table.ts";
 
 export const replay: MakeCommand = (terminal, exit) =>
@@ -27,7 +29,8 @@ where the work was last kept.`,
         await using store = await openExistingLog(configOf(terminal));
         const shown = show(terminal, names);
         const { signal } = terminal;
-        const rebuilt = await rebuild(store, names, { restart: restart === true, signal, ...shown });
+        const apart = availableParallelism() > 1 ? foldsBySettings(terminal) : {};
+        const rebuilt = await rebuild(store, names, { restart: restart === true, signal, ...apart, ...shown });
         shown.end();
         if (rebuilt === undefined) {
           terminal.err("interrupted; the next replay goes on from here\n");
@@ -37,6 +40,10 @@ where the work was last kept.`,
         return rebuilt.every(({ differences }) => (differences ?? []).length === 0) ? EXIT.ok : EXIT.fault;
       }),
     );
+
+function foldsBySettings({ env }: Terminal): Pick<RebuildOptions, "foldApart"> {
+  return { foldApart: (order, ended) => foldApart({ env: { ...env }, ...order }, ended) };
+}
 
 /** Shows on stderr where the work is. */
 function show(terminal: Terminal, names: readonly ProjectionName[]) {

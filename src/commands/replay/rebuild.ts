@@ -18,9 +18,20 @@ const SAVE_EVERY_POSITIONS = 1_000_000;
 /** What a running service has to fold by itself when it takes a rebuilt state over: some milliseconds' work. */
 const GAP_POSITIONS_MAX = 5_000;
 
-export interface RebuildOptions {
-  /** Begins at the start of the log, whatever an interrupted rebuild has kept. */
+/** Those that a second thread folds: near half of the work, as measured, and small enough to be handed over. */
+const APART: readonly ProjectionName[] = ["clicks", "suspected"];
+
+/** From so many positions on, a second thread is worth its start: about half a second. */
+const APART_POSITIONS_MIN = 500_000;
+
+/** What is folded beside the rest, and how far. */
+export interface PartOrder {
+  readonly names: readonly ProjectionName[];
   readonly restart: boolean;
+  readonly to: number;
+}
+
+interface FoldOptions {
   /** Interrupts the work; it is kept. */
   readonly signal: AbortSignal;
   /** Where the work begins, if not at the start, and where it ends for now. */
@@ -28,6 +39,15 @@ export interface RebuildOptions {
   readonly onProgress: (position: number) => void;
   /** Default: a million. */
   readonly saveEveryPositions?: number;
+}
+
+export interface RebuildOptions extends FoldOptions {
+  /** Begins at the start of the log, whatever an interrupted rebuild has kept. */
+  readonly restart: boolean;
+  /** Does {@link foldPart} in another thread; absent: there is none. */
+  readonly foldApart?: ((order: PartOrder, signal: AbortSignal) => Promise<void>) | undefined;
+  /** Positions from which on that is worth it; default half a million. */
+  readonly apartPositionsMin?: number;
 }
 
 export interface Rebuilt {
@@ -48,6 +68,9 @@ export async function rebuild(
   names: readonly ProjectionName[],
   options: RebuildOptions,
 ): Promise<readonly Rebuilt[] | undefined> {
+  if (await foldOnTwoThreads(store, names, options)) {
+    return rebuild(store, names, { ...options, foldApart: undefined, restart: false, onBegin() {} });
+  }
   const work = await begin(store, names, options.restart);
   let to = work.head;
   options.onBegin(Math.min(...work.positions.values()), to);
@@ -67,6 +90,36 @@ export async function rebuild(
   const rebuilt = names.map((name) => reportOf(work, name, to));
   await publish(work, rebuilt);
   return rebuilt;
+}
+
+/** Two rebuilds of a part each, which stop where the log ends now: what follows goes on with both. Answers whether it did. */
+async function foldOnTwoThreads(
+  store: EventStore<Event>,
+  names: readonly ProjectionName[],
+  options: RebuildOptions,
+): Promise<boolean> {
+  const { foldApart, restart, signal, apartPositionsMin = APART_POSITIONS_MIN } = options;
+  const { position: to } = await store.head();
+  const [apart, own] = [names.filter((name) => APART.includes(name)), names.filter((name) => !APART.includes(name))];
+  if (foldApart === undefined || to < apartPositionsMin || apart.length === 0 || own.length === 0) return false;
+  await Promise.all([
+    foldPart(store, { names: own, restart, to }, options),
+    // What a thread that fails has not kept is folded here after all, and whatever is wrong with it is told then.
+    foldApart({ names: apart, restart, to }, signal).catch(() => {}),
+  ]);
+  return true;
+}
+
+/** Folds some projections up to a position, and keeps the work for a rebuild that goes on with it. */
+export async function foldPart(
+  store: EventStore<Event>,
+  { names, restart, to }: PartOrder,
+  options: FoldOptions,
+): Promise<void> {
+  const work = await begin(store, names, restart);
+  options.onBegin(Math.min(...work.positions.values()), to);
+  await advance(work, to, options);
+  await keep(work);
 }
 
 interface Work {
@@ -99,7 +152,7 @@ async function begin(store: EventStore<Event>, names: readonly ProjectionName[],
   return { store, names, states: createStates(names, from), positions, foldedBefore, comparisons, head };
 }
 
-async function advance(work: Work, to: number, options: RebuildOptions): Promise<void> {
+async function advance(work: Work, to: number, options: FoldOptions): Promise<void> {
   const { signal, onProgress, saveEveryPositions = SAVE_EVERY_POSITIONS } = options;
   let savedAt = Math.min(...work.positions.values());
   const stops = new Set([...work.comparisons.values()].flatMap(({ at }) => at ?? []));

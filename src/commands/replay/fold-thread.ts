@@ -1,0 +1,13 @@
+// Folds a part of a rebuild, and keeps the work; started by fold-apart.ts.
+import { parentPort, workerData } from "node:worker_threads";
+import { configOf } from "../command.ts";
+import { openExistingLog } from "../log-session.ts";
+import type { ThreadOrder } from "./fold-apart.ts";
+import { foldPart } from "./rebuild.ts";
+
+const { env, ...order } = workerData as ThreadOrder;
+const interrupt = new AbortController();
+parentPort?.once("message", () => interrupt.abort());
+await using store = await openExistingLog(configOf({ env }));
+await foldPart(store, order, { signal: interrupt.signal, onBegin() {}, onProgress() {} });
+parentPort?.close();

@@ -1,0 +1,93 @@
+// On the memory harness.
+import { expect, test } from "bun:test";
+import * as fc from "fast-check";
+import type { EventStore } from "eventstore-lite";
+import type { Event } from "../../events/catalog.ts";
+import { PROJECTION_NAMES } from "../../projections/all.ts";
+import { configOf } from "../../src/commands/command.ts";
+import { openExistingLog } from "../../src/commands/log-session.ts";
+import { foldApart } from "../../src/commands/replay/fold-apart.ts";
+import { loadPartial } from "../../src/commands/replay/partial.ts";
+import { foldPart, type RebuildOptions } from "../../src/commands/replay/rebuild.ts";
+import { unpackState } from "../../src/projector/stored-states.ts";
+import { encodeState } from "../../projections/snapshot.ts";
+import { writeMixedLog } from "../bench/mixed-log.ts";
+import { newLogFile } from "../harness/memory/log.ts";
+import { open, rebuildAll, servedLog, spoil, truth } from "../projector/rebuilding.ts";
+
+async function storedTexts(store: EventStore<Event>): Promise<Record<string, string>> {
+  const texts: Record<string, string> = {};
+  for (const name of PROJECTION_NAMES) {
+    const snapshot = await store.snapshots.load(name);
+    texts[name] = snapshot === undefined ? "" : encodeState(await unpackState(snapshot.state));
+  }
+  return texts;
+}
+
+/** The part is folded on a connection of its own, as the thread does. */
+function besideOn(file: string): Pick<RebuildOptions, "foldApart" | "apartPositionsMin"> {
+  return {
+    apartPositionsMin: 0,
+    async foldApart(order, signal) {
+      await using store = await open(file);
+      await foldPart(store, order, { signal, onBegin() {}, onProgress() {} });
+    },
+  };
+}
+
+test("on two threads a rebuild comes to the states of one, also interrupted anywhere", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.record({
+        seed: fc.nat(1_000),
+        events: fc.integer({ min: 1, max: 1_000 }),
+        stops: fc.array(fc.nat(1_000), { maxLength: 2 }),
+      }),
+      async ({ seed, events, stops }) => {
+        const file = newLogFile();
+        await writeMixedLog(file, events, { seed });
+        await using store = await open(file);
+        for (const stop of stops) {
+          const interrupt = new AbortController();
+          const onProgress = (position: number): void => void (position >= stop && interrupt.abort());
+          await rebuildAll(store, { ...besideOn(file), signal: interrupt.signal, onProgress });
+        }
+        const rebuilt = await rebuildAll(store, besideOn(file));
+        const texts = await storedTexts(store);
+        expect(texts).toEqual(await truth(store, events));
+        const onOne = await rebuildAll(store, { restart: true });
+        expect(rebuilt?.map((one) => one.events)).toEqual(onOne?.map((one) => one.events));
+      },
+    ),
+    { numRuns: 8 },
+  );
+}, 60_000);
+
+test("what the other thread found to differ is told", async () => {
+  const file = await servedLog();
+  await using store = await open(file);
+  await spoil(store, "clicks", (state) => (state.total += 1));
+  await spoil(store, "quota", ({ days }) => days.set("2001-01-01", 3));
+  const rebuilt = (await rebuildAll(store, besideOn(file))) ?? [];
+  const found = rebuilt.filter(({ differences }) => differences?.length !== 0).map(({ projection }) => projection);
+  expect(found).toEqual(["quota", "clicks"]);
+});
+
+test("the thread opens the log by the same settings, and keeps what it folded", async () => {
+  const file = await servedLog();
+  const env = { DATABASE_URL: `sqlite:${file}` };
+  await using store = await openExistingLog(configOf({ env }));
+  const { position: to } = await store.head();
+  await foldApart({ env, names: ["clicks", "suspected"], restart: false, to }, new AbortController().signal);
+  for (const name of ["clicks", "suspected"] as const) {
+    const partial = await loadPartial(store, name);
+    expect([partial?.position, encodeState(partial?.state)]).toEqual([to, (await truth(store))[name] ?? ""]);
+  }
+}, 20_000);
+
+test("what a thread that fails has not folded is folded here", async () => {
+  await using store = await open(await servedLog());
+  const failing = () => Promise.reject(new Error("the thread ended"));
+  expect(await rebuildAll(store, { foldApart: failing, apartPositionsMin: 0 })).toHaveLength(PROJECTION_NAMES.length);
+  expect(await storedTexts(store)).toEqual(await truth(store, 2_000));
+});
