@@ -23,6 +23,7 @@ import { replay } from "./replay.ts";
 import { restore } from "./restore.ts";
 import { sandbox } from "./sandbox.ts";
 import { serve } from "./serve.ts";
+import { settings } from "./settings.ts";
 import { stats } from "./stats.ts";
 import { lineOf } from "./system-fault.ts";
 import { token } from "./token.ts";
@@ -35,6 +36,7 @@ const COMMANDS: readonly MakeCommand[] = [
   sandbox,
   doctor,
   ready,
+  settings,
   recipients,
   outreach,
   contacts,
@@ -64,7 +66,7 @@ export const reachlog: MakeCommand = (terminal, exit) => {
     .helpCommand("help [command]", "show the help of a command")
     .addHelpText(
       "after",
-      "\nSettings come from the environment and .env; .env.example lists them all.\nreachlog COMMAND --help says more.",
+      "\nSettings come from the environment and .env; reachlog settings lists them all.\nreachlog COMMAND --help says more.",
     );
   for (const make of COMMANDS) program.addCommand(make(terminal, exit));
   return program;

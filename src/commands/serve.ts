@@ -11,8 +11,8 @@ export const serve: MakeCommand = (terminal, exit) =>
   new Command("serve")
     .summary("run the service")
     .description(
-      `Runs the service with the configuration of the environment (and .env). Every
-setting is listed in .env.example; all faults are reported at once.
+      `Runs the service with the configuration of the environment (and .env); all of
+its faults are reported at once. reachlog settings lists every setting.
 
 Ends on SIGTERM or SIGINT: no new requests, those in flight are answered, a run
 ends between two messages, dispatches in flight complete; at the latest after

@@ -80,6 +80,7 @@ const WITHOUT_JSON: Readonly<Record<string, string>> = {
   serve: "runs until it is stopped; its log is JSON lines",
   demo: "runs until it is stopped",
   sandbox: "runs until it is stopped",
+  settings: "prints a file of settings",
   "audit head": "writes a signed note, whose form is a standard",
   "audit export": "writes events, in the form that --format says",
   mcp: "speaks a protocol",

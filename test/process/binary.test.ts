@@ -29,6 +29,7 @@ test(
       out: expect.stringMatching(/^reachlog \d/),
       err: "",
     });
+    expect(await ended(run("settings"))).toMatchObject({ code: 0, out: expect.stringContaining("\n# PORT=3000\n") });
 
     const first = await untilListening(run("serve"));
     expect((await first.post("/api/tracking/event", CLICK)).status).toBe(202);

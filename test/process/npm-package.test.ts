@@ -51,6 +51,7 @@ test(
       out: expect.stringMatching(/^reachlog \d/),
       err: "",
     });
+    expect(await ended(run("settings"))).toMatchObject({ code: 0, out: expect.stringContaining("\n# PORT=3000\n") });
     expect(await ended(run("nonsense"))).toMatchObject({ code: 2, out: "" });
 
     const service = await untilListening(run("serve"));

@@ -9,6 +9,7 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
   sandbox: ["sandbox --chat icq"],
   doctor: ["doctor", "doctor --json", "doctor --online", "doctor --online --json"],
   ready: ["ready", "ready --json"],
+  settings: ["settings"],
   recipients: ["recipients list", "recipients suppress ada_builds", "recipients retry grace_codes"],
   outreach: ["outreach preview", "outreach preview --json", "outreach reconcile"],
   contacts: ["contacts", "contacts --json", "contacts grace_codes"],
