@@ -34,7 +34,7 @@ export type App = ReturnType<typeof createApp>;
  */
 export function createApp(deps: AppDeps) {
   const { authentication, version, sessions } = deps;
-  const documents = documentDeps(createDocument(ENDPOINTS, version, authentication, sessions.cookie));
+  const documents = documentDeps(() => createDocument(ENDPOINTS, version, authentication, sessions.cookie));
   const app = new Elysia({ strictPath: true, handler: { standardHostname: false } });
   const { respond, refuse } = createResponder({ ...deps, ...documents }, () => app.server);
   // Elysia's own refusal is that of a path that is not there: all others are answers of `respond`.

@@ -11,16 +11,16 @@ import { text } from "../schema.ts";
 import { documented, LIMIT_HEADERS, problemSchema } from "./problems.ts";
 
 export interface DocumentDeps {
-  readonly document: Answer;
+  readonly document: () => Answer;
   readonly reference: () => Answer;
 }
 
-/** The document as programs and as people get it. The page is made when somebody first asks for it. */
-export function documentDeps(document: ReturnType<typeof createDocument>): DocumentDeps {
-  let reference: Answer | undefined;
+/** The document as programs and as people get it, each made when somebody first asks for it: few do, and a start is quicker. */
+export function documentDeps(make: () => ReturnType<typeof createDocument>): DocumentDeps {
+  let [document, reference]: (Answer | undefined)[] = [];
   return {
-    document: json(200, document),
-    reference: () => (reference ??= html(200, renderPage(apiReference(document)))),
+    document: () => (document ??= json(200, make())),
+    reference: () => (reference ??= html(200, renderPage(apiReference(make())))),
   };
 }
 
@@ -33,7 +33,7 @@ export const showDocument: Operation<DocumentDeps> = {
     200: { says: "OpenAPI 3.1.", schema: Type.Object({ openapi: text("3.1.0") }, { additionalProperties: true }) },
   },
   problems: [],
-  handle: ({ document }) => document,
+  handle: ({ document }) => document(),
 };
 
 export const showReference: Operation<DocumentDeps> = {
