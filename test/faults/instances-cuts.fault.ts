@@ -10,7 +10,7 @@ import { click } from "./load.ts";
 import { isWhole } from "./tools.ts";
 import { expectWhole } from "./whole.ts";
 
-const CUTS = isWhole ? 500 : 100;
+const CUTS = isWhole ? 500 : 60;
 const CLICKS = { callers: 6, pauseMs: 5 };
 const ROWS = [rowOf("meta")];
 

@@ -1,5 +1,4 @@
 import { expect, test } from "bun:test";
-import { join } from "node:path";
 import { contacts, findContact } from "../../projections/contacts.ts";
 import { loadKeyFile } from "../../src/vault/key-file.ts";
 import { parseKey } from "../../src/vault/key.ts";
@@ -9,9 +8,8 @@ import { loadConfig } from "../../src/config/config.ts";
 import { logPlaceOf } from "../../src/service/log-place.ts";
 import { openLog } from "../../src/service/open.ts";
 import { openInstallation, type Installation } from "../harness/process.ts";
+import { onRuntime } from "../harness/runtime.ts";
 import { has } from "./tools.ts";
-
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
 
 /** Everything that a rotation leaves on the disk goes through these. */
 const CALLS = "fsync,fdatasync,rename,unlink,link,pwrite64";
@@ -123,7 +121,7 @@ async function isKilled(world: Installation, nth: number, more: Record<string, s
     "-e",
     `inject=${CALLS}:signal=KILL:when=${nth}`,
   ];
-  const child = Bun.spawn(["strace", ...injection, process.execPath, MAIN, "key", "rotate"], {
+  const child = Bun.spawn(["strace", ...injection, ...onRuntime(["key", "rotate"])], {
     cwd: world.directory,
     env: { ...world.env, ...more },
     stdio: ["ignore", "ignore", "pipe"],

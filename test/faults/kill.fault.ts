@@ -4,7 +4,7 @@ import { startLoad } from "./load.ts";
 import { isWhole } from "./tools.ts";
 import { expectWhole, lossesOf } from "./whole.ts";
 
-const KILLS = isWhole ? 100 : 50;
+const KILLS = isWhole ? 100 : 30;
 const CONNECTIONS = 8;
 
 /** A kill comes this long after the service listens, at random: most within the first batches, some into the thick. */

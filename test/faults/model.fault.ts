@@ -5,13 +5,13 @@ import { createLogs } from "../outreach/model/logs.ts";
 import { createTally } from "../outreach/model/tally.ts";
 import { isWhole } from "./tools.ts";
 
-/** Some minutes: as many as find what one history in a thousand shows. */
-const HISTORIES = isWhole ? 5_000 : 1_200;
+/** As many as find what one history in a thousand shows, or one in two hundred. */
+const HISTORIES = isWhole ? 5_000 : 600;
 
 test(`${HISTORIES} histories of the outreach protocol hold all of its rules`, async () => {
   await using logs = createLogs();
   const tally = createTally();
   await fc.assert(histories(logs, tally), { numRuns: HISTORIES });
   console.log(`random commands against the model: ${tally.line()}`);
-  expect(tally.counts().crashPoints).toBeGreaterThan(100);
+  expect(tally.counts().crashPoints).toBeGreaterThan(HISTORIES / 10);
 }, 1_200_000);

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { slackHours } from "../delivery/slack-hours.ts";
 import { isWhole } from "./tools.ts";
 
-const HOURS = isWhole ? 24 : 4;
+const HOURS = isWhole ? 24 : 2;
 const TIMEOUT_MS = 480_000;
 
 test(

@@ -4,7 +4,7 @@ import { startProxy } from "../test/postgres/proxy.ts";
 import { startPostgres } from "../testing/postgres-server.ts";
 import { isWhole } from "./tools.ts";
 
-const ROUNDS = isWhole ? 2_000 : 360;
+const ROUNDS = isWhole ? 2_000 : 240;
 
 test(`${ROUNDS} times a connection is cut at some message of the protocol: nothing is lost or doubled, what is refused is not there`, async () => {
   await using server = await startPostgres({ durable: true });

@@ -23,8 +23,8 @@ interface Tally {
 
 const isUnable = lacks("strace");
 
-/** Each write, or each seventh: there are some two hundred. */
-const WRITES_STEP = isWhole ? 1 : 7;
+/** Each write, or each thirteenth: there are some two hundred. */
+const WRITES_STEP = isWhole ? 1 : 13;
 
 test.skipIf(isUnable)(
   "each fsync fails in turn, once: what is acknowledged is there, what is in doubt is whole or absent",

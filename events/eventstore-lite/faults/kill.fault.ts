@@ -3,10 +3,11 @@ import { temporaryLogs } from "../test/temporary-logs.ts";
 import { examine, FAULTLESS, retry } from "./examine.ts";
 import { createLedger } from "./ledger.ts";
 import { startProgram } from "./program.ts";
+import { isWhole } from "./tools.ts";
 
 const newLogPath = temporaryLogs();
 
-const KILLS = 200;
+const KILLS = isWhole ? 200 : 80;
 const CHARS = "100";
 /** A kill comes this long after the first acknowledgement, at random. */
 const LIFE_MS_MAX = 120;

@@ -13,7 +13,7 @@ import { isWhole, lacks, run } from "./tools.ts";
 const MIB = 1024 * 1024;
 const DISK_BYTES = 512 * MIB;
 
-const CUTS = isWhole ? 100 : 30;
+const CUTS = isWhole ? 100 : 20;
 /** A log goes through several cuts, so that recovered ones are cut again; then a new one begins. */
 const CUTS_PER_LOG = 10;
 /** Of each event: enough for a checkpoint every 100 ms or so, so that some cuts come in the middle of one. */

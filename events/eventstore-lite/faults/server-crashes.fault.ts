@@ -3,7 +3,7 @@ import { startPostgres } from "../testing/postgres-server.ts";
 import { isWhole } from "./tools.ts";
 import { crashUnderLoad, UNHARMED } from "./server-crashes.ts";
 
-const ROUNDS = isWhole ? 120 : 24;
+const ROUNDS = isWhole ? 120 : 16;
 
 test(`${ROUNDS} crashes of writers and of PostgreSQL under load: acknowledged is found, refused is not, nothing is twice`, async () => {
   await using server = await startPostgres({ durable: true });
