@@ -4,7 +4,8 @@ import type { Report } from "./error.ts";
  * A URL to which credentials will be sent. Plain http is taken only for this machine, because a token must
  * not travel in the clear; user names, fragments and, but for some webhooks, queries have no business in a configured
  * address.
- * Returns it without a trailing slash. The value is never repeated: a webhook's address is itself a secret.
+ * Returns what paths are added to without a trailing slash, and an address that takes a query as it is. The value is
+ * never repeated: a webhook's address is itself a secret.
  */
 export function readUrl(variable: string, raw: string, report: Report, takes = { query: false }): string {
   const without = takes.query ? "user name or fragment" : "user name, query or fragment";
@@ -20,7 +21,7 @@ export function readUrl(variable: string, raw: string, report: Report, takes = {
   if (url.protocol === "http:" && !isLoopback(url.hostname)) {
     report.fault(variable, "plain http to another machine would show the credentials", wanted);
   }
-  return url.search === "" ? url.href.replace(/\/+$/, "") : url.href;
+  return takes.query ? url.href : url.href.replace(/\/+$/, "");
 }
 
 /** Only http and https, with a host, written with `//` (the URL parser forgives its absence, a typo should not pass). */

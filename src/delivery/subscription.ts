@@ -26,7 +26,8 @@ export async function updateSubscription(deps: SubscriptionDeps, wanted: Wanted 
   // Without a webhook, now and before, the log is not even asked.
   if (decideSubscription(current(), data).length === 0) return;
   const decide = () => ({ events: decideSubscription(current(), data) });
-  await handle(deps, STREAMS.delivery("webhook"), decide, { metadata: SERVICE_METADATA });
+  // A stream of its own: that of the channel moves on with each delivery that another instance makes.
+  await handle(deps, STREAMS.webhook, decide, { metadata: SERVICE_METADATA });
 }
 
 /** What is to be appended for the log to say what is wanted; `undefined`: nothing is carried (pure). */

@@ -32,6 +32,7 @@ export const STREAMS = {
   projections: "projections",
   access: "access",
   log: "log",
+  webhook: "webhook",
   delivery: (channel: string) => `delivery-${channel}`,
   link: (domain: string, shortCode: string) => `link-${domain}/${shortCode}`,
   answer: (scope: string) => `answer-${scope}`,

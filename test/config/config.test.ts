@@ -756,6 +756,12 @@ describe("a webhook", () => {
     expect(inspect(load(webhook), { depth: 9 })).not.toContain("s3cret");
   });
 
+  test("is called at its address as it was given: with a slash at its end it is another one", () => {
+    for (const WEBHOOK_URL of ["https://receiver.example/hook/", "https://receiver.example/hook"]) {
+      expect(load({ ...webhook, WEBHOOK_URL }).webhook?.url.reveal()).toBe(WEBHOOK_URL);
+    }
+  });
+
   test("takes several secrets, and none that the standard does not allow", () => {
     const WEBHOOK_SECRET = `${key(24)} ${key(64)}`;
     expect(load({ ...webhook, WEBHOOK_SECRET }).webhook?.secrets.reveal()).toBe(WEBHOOK_SECRET);

@@ -3,8 +3,9 @@ import { expect, test } from "bun:test";
 import type { EventType } from "../../events/catalog.ts";
 import type { Dispatch } from "../../src/networks/network.ts";
 import { WINDOW_DISPATCHES_MAX } from "../../src/delivery/outbox-window.ts";
-import { decideSubscription } from "../../src/delivery/subscription.ts";
-import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
+import { decideSubscription, updateSubscription } from "../../src/delivery/subscription.ts";
+import { STREAMS, type EventLog, type NewEvent } from "../../src/log/event-log.ts";
+import { secret } from "../../src/platform/secret.ts";
 import {
   DELIVERED,
   fakeChannel,
@@ -292,4 +293,19 @@ test.each([
   ["nothing any more", { from: 9, types: [] }, WANTED, [{ type: "WebhookSubscribed", data: WANTED }]],
 ] as const)("the log says that it carries %s", (_, current, wanted, events) => {
   expect(decideSubscription(current, wanted && { ...wanted, types: [...wanted.types] })).toEqual(events as never);
+});
+
+test("what it carries is said also while its deliveries are recorded without a pause", async () => {
+  await using house = await openDelivery();
+  const outcome: NewEvent = { type: "ChannelResumed", data: { channel: "webhook", why: "by_hand" } };
+  const eventLog: EventLog = {
+    ...house.eventLog,
+    async append(...args) {
+      await house.eventLog.append(STREAMS.delivery("webhook"), [outcome], { caller: "another instance" });
+      return house.eventLog.append(...args);
+    },
+  };
+  const deps = { eventLog, projector: house.projector, sleep: async () => {}, random: () => 0.5, mark: () => "mark" };
+  await updateSubscription(deps, { url: secret("https://receiver.example"), types: ["LinkClicked"] });
+  expect(house.projector.state("deliveries").webhook.lanes.events.subscriptions).toMatchObject([WANTED]);
 });
