@@ -5,6 +5,7 @@ import type { RequestSpan, Tracing } from "../tracing/tracing.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { createAdmission, type AdmissionDeps } from "./admission.ts";
 import { JSON_HEADERS, type Answer } from "./answer.ts";
+import { ANONYMOUS } from "./authentication.ts";
 import type { ClientAddress } from "./client-address.ts";
 import type { Asked, Endpoint } from "./endpoint.ts";
 import { ENDPOINTS, type EndpointDeps } from "./endpoints.ts";
@@ -57,6 +58,14 @@ function createResponder(deps: ResponderDeps, serverOf: ServerOf) {
   const { load, clientAddress, logger, metrics, tracing } = deps;
   const admission = createAdmission(deps);
 
+  /** From here on what the request causes stands below its own span. */
+  const follow = (answering: Answering, request: Request, caller: string): void => {
+    const span = tracing === undefined ? undefined : spanOf(tracing, answering.endpoint, request, caller);
+    if (span === undefined) return;
+    answering.span = span;
+    answering.headers.traceparent = span.traceparent;
+  };
+
   const finish = (answer: Answer, { endpoint, headers, span }: Answering): Response => {
     metrics.countAnswer(endpoint, answer.status);
     span?.end(answer.status);
@@ -66,8 +75,11 @@ function createResponder(deps: ResponderDeps, serverOf: ServerOf) {
   const refuse = (
     fault: unknown,
     request: Request,
-    { endpoint, headers, span }: Answering = { endpoint: undefined, headers: headersOf(request) },
+    answering: Answering = { endpoint: undefined, headers: headersOf(request) },
   ): Response => {
+    const { headers } = answering;
+    // Turned away before it was known who asks.
+    if (answering.span === undefined) follow(answering, request, ANONYMOUS);
     const instance = headers["x-request-id"];
     const problem = problemOf(fault);
     if (problem === undefined) {
@@ -77,16 +89,13 @@ function createResponder(deps: ResponderDeps, serverOf: ServerOf) {
     }
     const answerOf = wantsPage(request) ? problemPage : problemAnswer;
     const answer = answerOf(problem ?? problems.internal(), instance);
-    return finish(answer, { endpoint, headers, span });
+    return finish(answer, answering);
   };
 
   /** The caller comes before the body, so that a stranger learns nothing of its schema. */
   const respond = async (endpoint: Endpoint<EndpointDeps> | undefined, request: Request): Promise<Response> => {
     const headers = headersOf(request);
-    const span = tracing === undefined ? undefined : spanOf(tracing, endpoint, request);
-    // What the request causes stands below its own span.
-    if (span !== undefined) headers.traceparent = span.traceparent;
-    const answering = { endpoint, headers, span };
+    const answering: Answering = { endpoint, headers };
     try {
       admission.checkHost(request);
       if (endpoint === undefined) throw notServed(request);
@@ -95,6 +104,7 @@ function createResponder(deps: ResponderDeps, serverOf: ServerOf) {
       const admitted = admission.admit(endpoint, request, addressOf, server?.pendingRequests ?? 0, headers);
       // Nearly all are known at once: an await would cost each of them a turn of the event loop.
       const caller = typeof admitted === "string" ? admitted : await admitted;
+      follow(answering, request, caller);
       const metadata = { caller, request_id: headers["x-request-id"], traceparent: headers.traceparent };
       const { operation } = endpoint;
       const reading = operation.body?.read(request);
@@ -118,7 +128,8 @@ function createResponder(deps: ResponderDeps, serverOf: ServerOf) {
 interface Answering {
   readonly endpoint: Endpoint<EndpointDeps> | undefined;
   readonly headers: ReturnType<typeof headersOf>;
-  readonly span?: RequestSpan | undefined;
+  /** From the time on when it is known who asks. */
+  span?: RequestSpan | undefined;
 }
 
 /** A span for each request of our endpoints, but for what supervisors ask every few seconds. */
@@ -126,9 +137,11 @@ function spanOf(
   tracing: Pick<Tracing, "request">,
   endpoint: Endpoint<EndpointDeps> | undefined,
   { headers }: Request,
+  caller: string,
 ): RequestSpan | undefined {
   if (endpoint === undefined || endpoint.always === true) return undefined;
-  return tracing.request(`${endpoint.method} ${endpoint.path}`, headers.get("traceparent"));
+  const isKnown = caller !== ANONYMOUS;
+  return tracing.request(`${endpoint.method} ${endpoint.path}`, headers.get("traceparent"), isKnown);
 }
 
 const NO_PARAMETERS = {};

@@ -30,8 +30,11 @@ const LINKS_MAX = 128;
 
 /** What the service does, as spans. It is there only where somebody collects them. */
 export interface Tracing extends AsyncDisposable {
-  /** A request; `given` is the `traceparent` that it came with, if any. */
-  request(endpoint: string, given: string | null): RequestSpan;
+  /**
+   * A request; `given` is the `traceparent` that it came with, if any. Its flag decides whether the trace is collected
+   * where the caller is known. A stranger's is followed as often as one that begins here, whatever trace id they chose.
+   */
+  request(endpoint: string, given: string | null, isKnown: boolean): RequestSpan;
   /** The same event log, with a span for each append that a sampled request causes. */
   traced(eventLog: EventLog): EventLog;
   /** One request to a network; `traceparents`: of what requested each dispatch that it carries. */
@@ -60,9 +63,11 @@ export interface TracingOptions {
   readonly endpoint: string;
   /** Of the traces that begin here, in [0, 1]. */
   readonly ratio: number;
+  /** In [0, 1); default: the runtime's. */
+  readonly random?: () => number;
 }
 
-export function openTracing({ endpoint, ratio }: TracingOptions): Tracing {
+export function openTracing({ endpoint, ratio, random = Math.random }: TracingOptions): Tracing {
   const exporter = new OTLPTraceExporter({ url: `${endpoint}/v1/traces`, timeoutMillis: EXPORT_TIMEOUT_MS });
   const provider = new TracerProvider({
     resource: resourceFromAttributes({ "service.name": "reachlog", "service.version": VERSION }),
@@ -90,13 +95,18 @@ export function openTracing({ endpoint, ratio }: TracingOptions): Tracing {
       );
     };
 
+  const parentOf = (given: string | null, isKnown: boolean): Context => {
+    const isFollowed = isKnown || random() < ratio;
+    return below(isFollowed ? given : (given?.replace(FLAGS, "00") ?? null));
+  };
+
   return {
-    request(endpointName, given) {
+    request(endpointName, given, isKnown) {
       const attributes = {
         "http.route": endpointName.replace(/^\S+ /, ""),
         "http.request.method": endpointName.split(" ", 1)[0] ?? "",
       };
-      const span = tracer.startSpan(endpointName, { kind: SpanKind.SERVER, attributes }, below(given));
+      const span = tracer.startSpan(endpointName, { kind: SpanKind.SERVER, attributes }, parentOf(given, isKnown));
       return {
         traceparent: traceparentOf(span.spanContext()),
         end(status) {
@@ -154,6 +164,9 @@ function linkTo(traceparent: string): Link[] {
 }
 
 const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
+
+/** The last part of a `traceparent`. */
+const FLAGS = /[^-]*$/;
 
 function contextOf(traceparent: string | null | undefined): SpanContext | undefined {
   const [, traceId, spanId, flags] = TRACEPARENT.exec(traceparent ?? "") ?? [];

@@ -1,6 +1,6 @@
 // On the process harness.
 import { expect, test } from "bun:test";
-import { exported, openInstallation, stop, until } from "../harness/process.ts";
+import { BEARER, exported, openInstallation, stop, until } from "../harness/process.ts";
 import { attributesOf, startCollector } from "../tracing/collector.ts";
 
 const CLICK = {
@@ -47,6 +47,27 @@ test("one click is one trace: from its request to the log, and from there to eac
   // What supervisors ask for makes no spans, and no span holds what somebody sent.
   expect(collector.spans.some(({ name }) => name.includes("health"))).toBe(false);
   expect(collector.posted.join().match(/192\.0\.2\.77|somebody|Firefox|go\.example/)).toBeNull();
+});
+
+test("with a share of none, only callers who are known have their traces collected; who is turned away has not", async () => {
+  await using collector = startCollector();
+  await using world = await openInstallation();
+  const service = await world.serve({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_TRACES_SAMPLER_ARG: "0" });
+  const traced = (traceId: string) => ({ traceparent: `00-${traceId}-00f067aa0ba902b7-01` });
+  const [known, stranger, wrong] = ["1", "2", "3"].map((digit) => digit.repeat(32)) as [string, string, string];
+  const path = "/api/tracking/event";
+  const answers = await Promise.all([
+    service.post(path, CLICK, { ...traced(known), ...BEARER }),
+    service.post(path, CLICK, traced(stranger)),
+    service.post(path, CLICK, { ...traced(wrong), authorization: "Bearer of-nobody-at-all" }),
+  ]);
+  expect(answers.map(({ status }) => status)).toEqual([202, 202, 401]);
+  // Of each the trace goes on, and its flag says whether anybody follows it.
+  const [one, ...others] = answers.map(({ headers }) => headers.get("traceparent") ?? "");
+  expect(one).toMatch(/^00-1{32}-.*-01$/);
+  expect(others).toEqual([expect.stringMatching(/^00-2{32}-.*-00$/), expect.stringMatching(/^00-3{32}-.*-00$/)]);
+  expect(await stop(service)).toBe(0);
+  expect(new Set(collector.spans.map(({ traceId }) => traceId))).toEqual(new Set([known]));
 });
 
 test("without a collector a trace goes on as it came", async () => {

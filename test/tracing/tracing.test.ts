@@ -23,7 +23,7 @@ async function collected(work: (tracing: ReturnType<typeof openTracing>) => void
 test("a request stands below its caller, and what it causes below it", async () => {
   let traceparent = "";
   const spans = await collected((tracing) => {
-    const span = tracing.request("POST /api/notify", CALLER);
+    const span = tracing.request("POST /api/notify", CALLER, true);
     ({ traceparent } = span);
     span.end(202);
   });
@@ -45,18 +45,38 @@ test("a request stands below its caller, and what it causes below it", async () 
 
 test("only a fault of ours marks a request as failed", async () => {
   const spans = await collected((tracing) => {
-    for (const status of [200, 404, 500]) tracing.request("GET /social/me", CALLER).end(status);
+    for (const status of [200, 404, 500]) tracing.request("GET /social/me", CALLER, true).end(status);
   });
   expect(spans.map(({ status }) => status.code)).toEqual([0, 0, 2]);
 });
 
 test("a caller decides whether their trace is collected, and the ratio for the others", async () => {
   const requests = (given: string | null) => (tracing: ReturnType<typeof openTracing>) =>
-    tracing.request("POST /api/notify", given).end(200);
+    tracing.request("POST /api/notify", given, true).end(200);
   expect(await collected(requests(UNSAMPLED), 1)).toEqual([]);
   expect(await collected(requests(CALLER), 0)).toHaveLength(1);
   expect(await collected(requests(null), 0)).toEqual([]);
   expect(await collected(requests("no trace"), 1)).toHaveLength(1);
+});
+
+test("a stranger's flag is followed as often as a trace that begins here, whatever trace id they chose", async () => {
+  const collectedOf = async (given: string | null, ratio: number, drawn = 0.5): Promise<number> => {
+    await using collector = startCollector();
+    await using tracing = openTracing({ endpoint: collector.url, ratio, random: () => drawn });
+    const { traceparent, end } = tracing.request("POST /api/notify", given, false);
+    if (given !== null) expect(traceparent).toStartWith(`00-${TRACE}-`);
+    end(200);
+    await tracing[Symbol.asyncDispose]();
+    // What it causes goes the same way, at whatever time.
+    expect(traceparent.endsWith("-01")).toBe(collector.spans.length === 1);
+    return collector.spans.length;
+  };
+  expect(await collectedOf(CALLER, 0)).toBe(0);
+  expect(await collectedOf(CALLER, 1)).toBe(1);
+  expect(await collectedOf(UNSAMPLED, 1)).toBe(0);
+  expect(await collectedOf(CALLER, 0.3, 0.29)).toBe(1);
+  expect(await collectedOf(CALLER, 0.3, 0.3)).toBe(0);
+  expect(await collectedOf(null, 1)).toBe(1);
 });
 
 test("an append stands below what causes it, and one that nobody follows makes no span", async () => {
@@ -113,5 +133,5 @@ test("a collector that is not there holds up nobody, and is no fault", async () 
   const { url } = collector;
   await collector[Symbol.asyncDispose]();
   await using tracing = openTracing({ endpoint: url, ratio: 1 });
-  tracing.request("POST /api/notify", null).end(200);
+  tracing.request("POST /api/notify", null, false).end(200);
 });
