@@ -143,11 +143,11 @@ export function createCodec<E extends NewEvent>(
     return spec;
   };
   return {
-    encode(events) {
+    encode(events, isChecked) {
       for (const { type, data, meta } of events) {
         const spec = specOf(type);
         if (schemaOf(type, meta) !== spec.version) throw new InvalidEvent(`${type} is not of version ${spec.version}`);
-        ensure(spec, spec.check(), data);
+        if (isChecked !== true) ensure(spec, spec.check(), data);
       }
       return ciphertexts.close(events);
     },

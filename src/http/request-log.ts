@@ -11,7 +11,7 @@ export interface RequestLog {
    * Appends the event of a request. A repeated key gives the first one's id and position. Throws Problem, or as the
    * store does.
    */
-  append(newEvent: NewEvent, by: AppendedBy, stream?: string): Promise<Recorded>;
+  append(newEvent: NewEvent, by: AppendedBy, how?: HowAppended): Promise<Recorded>;
   /** False while the log takes nothing. After a refusal it is asked anew, so that an idle service recovers too. */
   isWritable(): Promise<boolean>;
 }
@@ -20,6 +20,12 @@ export interface RequestLog {
 export interface AppendedBy {
   readonly metadata: EventMetadata;
   readonly key: IdempotencyKey | undefined;
+}
+
+/** `stream`: default that of requests. `isChecked`: the event fits its schema, since the request's body fitted its own. */
+interface HowAppended {
+  readonly stream?: string;
+  readonly isChecked?: boolean;
 }
 
 /** Where an event is, and which one. */
@@ -49,8 +55,9 @@ export function createRequestLog(eventLog: EventLog, isAlive: () => boolean): Re
   };
 
   return {
-    append(newEvent, { metadata, key }, stream = STREAMS.requests) {
-      const appended = eventLog.append(stream, [newEvent], metadata, key).then(accepted, refused);
+    append(newEvent, { metadata, key }, { stream = STREAMS.requests, isChecked = false } = {}) {
+      const options = { ...key, isChecked };
+      const appended = eventLog.append(stream, [newEvent], metadata, options).then(accepted, refused);
       return key === undefined ? appended : appended.then((one) => firstOf(eventLog, one));
     },
     async isWritable() {

@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
-import { FormatRegistry, Type } from "@sinclair/typebox";
+import { FormatRegistry, Type, type Static } from "@sinclair/typebox";
+import type { ClickChannel } from "../../events/channel.ts";
 import { isBot } from "../delivery/bots.ts";
 import type { Delivery } from "../delivery/delivery.ts";
 import { STREAMS, type NewEvent } from "../log/event-log.ts";
@@ -61,17 +62,22 @@ export const trackClick = post({
   answers: { 202: { says: "The click is on disk.", schema: Type.Object({ id }) } },
   problems: [],
   handle({ delivery, requestLog, dispatchBots }: TrackingDeps, asked) {
-    const { body } = asked;
-    const bot = isBot(body.user_agent);
+    const { domain, short_code, user_agent } = asked.body;
+    const bot = isBot(user_agent);
     const channels = bot && !dispatchBots ? [] : delivery.takeClicks;
-    const normalized_url = normalizedUrl(body.original_url);
-    const differs = normalized_url !== undefined && normalized_url !== body.original_url;
-    const data = { ...body, ...(differs ? { normalized_url } : {}), bot, channels: [...channels] };
-    const newEvent: NewEvent = { type: "LinkClicked", data };
-    const appended = requestLog.append(newEvent, asked, STREAMS.link(body.domain, body.short_code));
+    const newEvent: NewEvent = { type: "LinkClicked", data: clickOf(asked.body, bot, channels) };
+    const how = { stream: STREAMS.link(domain, short_code), isChecked: true };
+    const appended = requestLog.append(newEvent, asked, how);
     return appended.then(({ ids }) => json(202, { id: ids[0] }));
   },
 });
+
+/** What the log holds of a click. Nobody checks it again: whatever fits the body's schema makes data that fits the event's. */
+export function clickOf(body: Static<typeof trackingBody>, bot: boolean, channels: readonly ClickChannel[]) {
+  const normalized_url = normalizedUrl(body.original_url);
+  const differs = normalized_url !== undefined && normalized_url !== body.original_url;
+  return { ...body, ...(differs ? { normalized_url } : {}), bot, channels: [...channels] };
+}
 
 /** No browser gets one into an address: they come from what was cut or glued wrongly. */
 const CONTROL_CHARACTER = /\p{Cc}/u;

@@ -51,9 +51,13 @@ export interface IdempotencyKey {
   readonly digest: string;
 }
 
-/** `key`: a repeat with the same one appends nothing and gives the first result, also after a restart. */
+/**
+ * `key`: a repeat with the same one appends nothing and gives the first result, also after a restart. `isChecked`: whoever
+ * made the events knows that they fit their schemas, and the codec need not look again.
+ */
 export interface AppendOptions extends Partial<IdempotencyKey> {
   readonly expected?: ExpectedVersion;
+  readonly isChecked?: boolean;
   readonly fence?: Fence;
 }
 
@@ -277,8 +281,8 @@ export interface StoredData {
  * and the number of what was given. An answer is a promise only where something has to be waited for.
  */
 export interface Codec<E extends NewEvent> {
-  /** All events of one append. Throws on an event that breaks its schema. */
-  encode(events: readonly E[]): Awaitable<readonly Encoded[]>;
+  /** All events of one append. Throws on an event that breaks its schema; where `isChecked`, none does. */
+  encode(events: readonly E[], isChecked?: boolean): Awaitable<readonly Encoded[]>;
   /**
    * Upcasts and checks some of what was stored, in its order; throws on an unknown type or a broken schema. Where it
    * throws, the events are given again one by one, so that those before the fault are read.

@@ -32,7 +32,7 @@ export function prepareAppend<E extends NewEvent>(
   if (events.length > limits.appendEvents) {
     throw new InvalidAppend(`an append holds at most ${limits.appendEvents} events, this one ${events.length}`);
   }
-  const { expected = "any", key, digest, fence } = options;
+  const { expected = "any", key, digest, fence, isChecked = false } = options;
   checkExpected(expected);
   if (key !== undefined) checkName("the idempotency key", key);
   if (digest !== undefined) checkName("the digest of what was asked", digest);
@@ -42,7 +42,7 @@ export function prepareAppend<E extends NewEvent>(
   const lease = fence?.lease ?? "";
   const count = events.length;
   const token = fence?.token ?? 0;
-  return andThen(codec.encode(events), (encoded) => {
+  return andThen(codec.encode(events, isChecked), (encoded) => {
     let text = encodeAppendHead({ stream, expected, key: key ?? "", digest: digest ?? "", lease, token, count });
     for (const event of encoded) text += prepareEvent(event, limits.eventBytes, fields);
     return { stream, expected, lease, fields, count, events, text };
