@@ -1,5 +1,6 @@
 import type { RoutePaths } from "../config/http.ts";
 import { finishAuthorization, showAccount, startAuthorization, type AccountDeps } from "./account.ts";
+import type { FormDeps } from "./console-form.ts";
 import {
   idiomorph,
   script,
@@ -18,23 +19,25 @@ import {
   stylesheet,
   type ConsoleDeps,
 } from "./console.ts";
-import { resumeDeliveries, resumeDeliveriesByForm, type DeliveriesDeps } from "./deliveries.ts";
 import {
   discardDeliveries,
   discardDeliveriesByForm,
+  resumeDeliveries,
+  resumeDeliveriesByForm,
   retryDeliveries,
   retryDeliveriesByForm,
-  type DeadLettersDeps,
-} from "./dead-letters.ts";
-import type { FormDeps } from "./console-form.ts";
+  type DeliveriesDeps,
+} from "./deliveries.ts";
 import { notify, sendMessage, testChannels, testChannelsByForm, type DirectSendDeps } from "./direct-sends.ts";
 import type { Endpoint, Protection } from "./endpoint.ts";
 import { followEvents, type EventsDeps } from "./events.ts";
-import { forgetByForm, forgetClicks, forgetClicksByForm, forgetRecipient, type ForgetDeps } from "./forget.ts";
 import { exportEvents, type ExportDeps } from "./export.ts";
+import { forgetByForm, forgetClicks, forgetClicksByForm, forgetRecipient, type ForgetDeps } from "./forget.ts";
 import { outreachHealth, serviceHealth, type OutreachHealthDeps, type ServiceHealthDeps } from "./health.ts";
 import { importByForm } from "./import-form.ts";
+import { showMetrics, type MetricsDeps } from "./metrics.ts";
 import { showDocument, showReference, type DocumentDeps } from "./openapi/document.ts";
+import { livez, readyz, type ReadinessDeps } from "./probes.ts";
 import {
   importList,
   retryByForm,
@@ -43,12 +46,11 @@ import {
   suppressRecipient,
   type RecipientsDeps,
 } from "./recipients.ts";
-import { showMetrics, type MetricsDeps } from "./metrics.ts";
-import { livez, readyz, type ReadinessDeps } from "./probes.ts";
 import { dryRunByForm, startRun, startRunByForm, type RunDeps } from "./run.ts";
-import { stopRun, stopRunByForm, type StopRunDeps } from "./stop-run.ts";
 import { signIn, signOut, type SignInDeps } from "./sign-in.ts";
 import { showStats, type StatsDeps } from "./stats.ts";
+import { stopRun, stopRunByForm, type StopRunDeps } from "./stop-run.ts";
+import { trackClick, type TrackingDeps } from "./tracking.ts";
 import {
   downloadHead,
   showVerification,
@@ -56,12 +58,10 @@ import {
   startVerificationByForm,
   type VerificationDeps,
 } from "./verification.ts";
-import { trackClick, type TrackingDeps } from "./tracking.ts";
 
 /** What the handlers need, all together. */
 export type EndpointDeps = AccountDeps &
   ConsoleDeps &
-  DeadLettersDeps &
   DeliveriesDeps &
   DirectSendDeps &
   DocumentDeps &

@@ -32,7 +32,7 @@ export function createStreamPace(
     },
     sent(events) {
       const now = clock();
-      // Nothing is owed for what was sent while there was time for it.
+      // What was sent while there was time for it is not counted.
       if (intake.isBusy(now)) freeAt = Math.max(freeAt, now) + (events / EVENTS_PER_SECOND) * 1_000;
     },
   };

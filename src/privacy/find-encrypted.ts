@@ -1,10 +1,11 @@
+import type { NewEvent, Query, Recorded } from "eventstore-lite";
 import type { EventType } from "../../events/catalog.ts";
 import { ciphertextOf } from "../../events/encrypted-data.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import { contacts } from "../../projections/contacts.ts";
 import { canonicalAddress, networkOf } from "../platform/address.ts";
+import { inChunks } from "../platform/in-chunks.ts";
 import type { EncryptedLog } from "./encrypted-log.ts";
-import { openedEvents, type OpenableLog } from "./opened-events.ts";
 import { baseOf } from "./person-keys.ts";
 
 /** What there is to delete of somebody. */
@@ -135,4 +136,21 @@ export async function findClicks(log: Log, address: string, { signal, onProgress
     if (ciphertext !== undefined) keys.add(log.keyring.refOf(ciphertext));
   }
   return { keys, events };
+}
+
+/** Where what is stored is read and opened. */
+export type OpenableLog = Pick<EncryptedLog, "readStored" | "open">;
+
+/** Events whose keys are fetched together. */
+const CHUNK_EVENTS = 512;
+
+/** Events as they are stored, and their data as it was written, or as erased. */
+export async function* openedEvents(
+  log: OpenableLog,
+  query: Query,
+): AsyncGenerator<{ readonly stored: Recorded<NewEvent>; readonly data: unknown }, void, void> {
+  for await (const chunk of inChunks(log.readStored(query), CHUNK_EVENTS)) {
+    const opened = await log.open(chunk);
+    for (const [at, stored] of chunk.entries()) yield { stored, data: opened[at]?.data };
+  }
 }

@@ -38,7 +38,7 @@ import { connectNetworks } from "./networks.ts";
 import { logPlaceOf } from "./log-place.ts";
 import { openLog, openStoredLog, type StoredLog } from "./open.ts";
 import { outreachContext } from "./outreach.ts";
-import { ownInstance } from "./own-instance.ts";
+import { ownInstance } from "./shown-config.ts";
 
 /** A running service. Disposing it stops everything in the reverse order of its start. */
 export interface Service extends AsyncDisposable {

@@ -2,11 +2,11 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { outputOf } from "eventstore-lite/bench/child";
 
-/** A log of so many clicks that are owed to all channels, made once a run, in a process of its own. */
+/** A log of so many clicks that are pending on all channels, made once a run, in a process of its own. */
 export async function backlogLog(directory: string, clicks: number): Promise<string> {
   const file = join(directory, `backlog-${clicks}.sqlite`);
   if (existsSync(file)) return file;
-  process.stderr.write(`  writing ${clicks.toLocaleString("en")} owed clicks …\n`);
+  process.stderr.write(`  writing ${clicks.toLocaleString("en")} pending clicks …\n`);
   const program = join(import.meta.dirname, "backlog.ts");
   await outputOf([process.execPath, program, file, String(clicks)]);
   return file;

@@ -1,4 +1,4 @@
-/** Appends clicks of which each is owed to all three channels, in a process of its own. Arguments: FILE, clicks. */
+/** Appends clicks of which each is pending on all three channels, in a process of its own. Arguments: FILE, clicks. */
 import { openSqliteStore } from "eventstore-lite";
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";
 import { CLICK_CHANNELS } from "../../events/channel.ts";

@@ -41,7 +41,7 @@ export const drainIntake: Bench = async (options) => {
   ];
 };
 
-/** Without networks the backlog rests, and what comes in is owed to nobody. */
+/** Without networks the backlog rests, and what comes in requests no dispatch. */
 async function loadIdle(log: string, seconds: number): Promise<LoadResult> {
   await using service = await startService(log);
   return await postClicks(service.url, seconds);

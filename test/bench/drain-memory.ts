@@ -12,7 +12,7 @@ const SLOW_MS = 2_000;
 /** A port that browsers and servers alike stay away from: nobody listens there. */
 const DEAD = "http://127.0.0.1:9";
 
-/** How large the service becomes when it owes much to networks that are slow or dead, against one that owes nothing. */
+/** How large the service becomes when much is pending for networks that are slow or dead, against one where nothing is. */
 export const drainMemory: Bench = async (options) => {
   const clicks = options.quick ? 50_000 : 1_000_000;
   const watchMs = options.quick ? 2_000 : 10_000;
@@ -26,7 +26,7 @@ export const drainMemory: Bench = async (options) => {
     dead: () => onCopyOf(backlog, (log) => grow(log, DEAD)),
   });
   const row = (networks: string, ours: readonly number[]) => {
-    const what = `drain-memory, ${clicks.toLocaleString("en")} clicks owed to networks that are ${networks}; none`;
+    const what = `drain-memory, ${clicks.toLocaleString("en")} clicks pending for networks that are ${networks}; none`;
     return compare(what, "MiB", ours, sizes.idle, atMostMore(150, "MiB"));
   };
   return [row("slow", sizes.slow), row("dead", sizes.dead)];

@@ -4,12 +4,12 @@ import type { Server } from "./server.ts";
 /** Between two looks at what is pending. */
 const LOOK_MS = 5;
 
-/** Resolves when the service owes nothing any more: all outcomes are durable and folded in. */
+/** Resolves when nothing is pending any more: all outcomes are durable and folded in. */
 export async function settled(service: Server): Promise<void> {
   while (Object.values(await pendingOf(service)).some((pending) => pending > 0)) await Bun.sleep(LOOK_MS);
 }
 
-/** Dispatches that the service owes. */
+/** Dispatches that are pending. */
 export async function pendingOf({ url }: Server): Promise<Readonly<Record<ClickChannel, number>>> {
   const answer = await fetch(`${url}/api/health`);
   const { channels } = (await answer.json()) as { channels: Record<ClickChannel, { pending: number }> };

@@ -80,7 +80,7 @@ ${idAt(2)}  chat     1      ${timeAt(4)}  gone
     expect((await run("list", "--channel", "ads")).out).not.toContain("chat");
   });
 
-  test("a channel that is owed something and has no credentials any more", async () => {
+  test("a channel on which something is pending and that has no credentials any more", async () => {
     await using gone = await openCommands();
     await gone.append(LINK, [CLICK]);
     expect((await gone.run(deliveries, "list")).out).toEndWith(`

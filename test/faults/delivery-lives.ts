@@ -105,7 +105,7 @@ interface HealthBody {
 /** Longer than any back-off that a case can come to, in the fast time of the service. */
 const SETTLED_MS_MAX = 90_000;
 
-/** Waits until the channel owes nothing. */
+/** Waits until nothing is pending on the channel. */
 export async function untilSettled(lives: Lives): Promise<void> {
   await until(
     () => lives.health(),

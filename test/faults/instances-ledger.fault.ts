@@ -199,7 +199,7 @@ async function handedOver(instances: Instances, former: string, holders: Readonl
   return Object.values(await untilHandedOver(witness!.service, former, roles));
 }
 
-/** Ends the run, waits until nothing is owed or in doubt and all know the same; answers what each then says. */
+/** Ends the run, waits until nothing is pending or in doubt and all know the same; answers what each then says. */
 async function settled({ world, places, at }: Instances) {
   const services = await Promise.all(places.map(async (place) => (await at(place)).service));
   expect((await services[0]!.post("/social/run/stop", undefined, BEARER)).status).toBeOneOf([202, 409]);

@@ -20,7 +20,7 @@ export interface Load extends Disposable {
   stop(): Promise<void>;
 }
 
-/** A body that the service accepts: it owes a dispatch to each configured channel. */
+/** A body that the service accepts: it requests a dispatch to each configured channel. */
 export function click(number: number, urlChars = 40): Record<string, string> {
   return {
     event: "click",

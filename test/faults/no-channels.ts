@@ -1,4 +1,4 @@
-/** Settings of a service that is owed nothing: what it appends is what it is asked to, and no outcome. */
+/** Settings of a service without channels: what it appends is what it is asked to, and no outcome. */
 export const NO_CHANNELS = {
   META_PIXEL_ID: "",
   META_ACCESS_TOKEN: "",

@@ -32,7 +32,7 @@ function openPace(perMs: number) {
   return { state, pass, pace, send };
 }
 
-test("while few requests come, a stream goes on at its reader's pace, and owes nothing when more come", async () => {
+test("while few requests come, a stream goes on at its reader's pace, and nothing is held against it when more come", async () => {
   const { state, pass, pace, send } = openPace(0.5);
   expect(await send(10_000)).toBe(100);
   state.perMs = 5;

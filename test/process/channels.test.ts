@@ -9,7 +9,7 @@ describe("channels that refuse, and channels that are not configured", () => {
   });
   afterAll(() => world[Symbol.asyncDispose]());
 
-  test("without credentials: 503 for direct sends, not_configured in the test, and clicks owe nothing", async () => {
+  test("without credentials: 503 for direct sends, not_configured in the test, and clicks request nothing", async () => {
     const service = await world.serve({
       META_PIXEL_ID: "",
       META_ACCESS_TOKEN: "",

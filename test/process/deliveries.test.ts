@@ -12,7 +12,7 @@ async function stop(service: Running): Promise<void> {
 }
 
 interface Listed {
-  readonly channels: readonly { readonly channel: string; readonly dead: number; readonly stopped: object | null }[];
+  readonly channels: readonly { readonly channel: string; readonly dead: number; readonly suspended: object | null }[];
   readonly dead_letters: readonly { readonly event_id: string; readonly channel: string }[];
 }
 
@@ -29,11 +29,11 @@ describe("an operator beside a running service", () => {
   const list = async (): Promise<Listed> => JSON.parse((await command("list", "--json")).out) as Listed;
   const chatOf = ({ channels }: Listed) => channels.find(({ channel }) => channel === "chat");
 
-  /** Slack refuses the channel once, which makes a dead letter and stops the channel. */
+  /** Slack refuses the channel once, which makes a dead letter and suspends the channel. */
   async function refuse(message: string): Promise<string> {
     world.sandbox.faults.add({ network: "slack", kind: "channel_archived", count: 1 });
     expect((await service.post("/api/notify", { message })).status).toBe(502);
-    const listed = await until(list, (now) => chatOf(now)?.stopped !== null && now.dead_letters.length > 0);
+    const listed = await until(list, (now) => chatOf(now)?.suspended !== null && now.dead_letters.length > 0);
     return listed.dead_letters.at(-1)?.event_id ?? "";
   }
 

@@ -86,9 +86,9 @@ test(
   TIMEOUT_MS,
 );
 
-/** What the operator was told up to a notification of ours, which comes after everything that was owed before it. */
+/** What the operator was told up to a notification of ours, which comes after everything that was pending before it. */
 async function toldUntilNow({ sandbox }: Installation, service: Running): Promise<string[]> {
-  const body = { message: "nothing is owed any more", service: "tests", level: "info" };
+  const body = { message: "nothing is pending any more", service: "tests", level: "info" };
   expect((await service.post("/api/notify", body, BEARER)).status).toBe(200);
   const told = await until(
     () => Promise.resolve(sandbox.slack.messages.kept.map(({ text }) => text)),

@@ -35,7 +35,7 @@ import { createPastStates, type PastStates } from "../../../src/projector/past-s
 import { createSuppressionHashes } from "../../../src/outreach/suppression-hashes.ts";
 import { erasing } from "../../../src/privacy/apply-erasures.ts";
 import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
-import { consoleSettings } from "../../../src/service/console-settings.ts";
+import { consoleSettings } from "../../../src/service/shown-config.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
 import { openEncryptedMemoryLog, randomId, type MemoryLog } from "./log.ts";
 
@@ -51,7 +51,7 @@ export interface AppHarness extends MemoryLog {
   now: number;
   /** Messages of today. */
   used: number;
-  /** How owed dispatches end; undefined: not in time. */
+  /** How pending dispatches end; undefined: not in time. */
   settlement: Settlement | undefined;
   /** What a trigger answers. */
   triggered: Triggered;

@@ -1,6 +1,7 @@
 // Checks a range of a log in a PostgreSQL database; started by verify.ts.
 import { answerTask } from "../thread-task.ts";
-import { checkRange, type Range } from "./check.ts";
+import type { Range } from "../sqlite/verify/range.ts";
+import { checkRange } from "./check.ts";
 import { openReader } from "./reader.ts";
 
 export interface CheckOrder extends Range {

@@ -1,4 +1,5 @@
 import { createLink, GENESIS_HASH } from "../chain.ts";
+import type { Fault, Range } from "../sqlite/verify/range.ts";
 import { readHashAt } from "./heads.ts";
 import type { Reader } from "./reader.ts";
 
@@ -24,17 +25,6 @@ interface LinkRow {
 }
 
 type Check = (position: number, row: LinkRow | undefined) => string | undefined;
-
-/** Positions `first` to `last`, both inclusive. */
-export interface Range {
-  readonly first: number;
-  readonly last: number;
-}
-
-export interface Fault {
-  readonly position: number;
-  readonly reason: string;
-}
 
 /**
  * Recomputes the chain in chunks, and checks that positions and versions have no gaps and times never fall. Answers the

@@ -1,7 +1,8 @@
 import { StoreClosed, StoreOverloaded, StoreUnavailable } from "../errors.ts";
 import type { EventStore, Verification } from "../store.ts";
+import type { Fault, Range } from "../sqlite/verify/range.ts";
 import { runTask, TaskFailed } from "../thread-task.ts";
-import { checkRange, type Fault, type Range } from "./check.ts";
+import { checkRange } from "./check.ts";
 import type { CheckOrder } from "./check-thread.ts";
 import { readHead } from "./heads.ts";
 import type { Reader } from "./reader.ts";

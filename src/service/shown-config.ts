@@ -1,9 +1,20 @@
 import { createHash } from "node:crypto";
 import type { Config } from "../config/config.ts";
 import { partsOf } from "../config/parts.ts";
+import type { ConsoleSettings } from "../console/view.ts";
 import type { Instance } from "../log/instances.ts";
 import { isoTime, makeId, systemClock } from "../platform/clock.ts";
 import { VERSION } from "../platform/version.ts";
+
+/** What does not come from the configuration alone. */
+type Given = Pick<ConsoleSettings, "configured" | "hashesOf" | "wantsToken">;
+
+/** What the console's pages know of the configuration: no secret. */
+export function consoleSettings(config: Config, given: Given): ConsoleSettings {
+  const { dailyLimit, timezone, template, requireConsent, sources } = config.outreach;
+  const callback = `${config.http.publicUrl}/social/callback`;
+  return { ...given, dailyLimit, timezone, parts: partsOf(config), template, requireConsent, sources, callback };
+}
 
 /** How this instance shows itself to all others of its log. No secret is in it, nor in its digest. */
 export function ownInstance(config: Config): Instance {
