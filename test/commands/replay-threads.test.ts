@@ -4,10 +4,11 @@ import * as fc from "fast-check";
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
+import { clicks } from "../../projections/clicks.ts";
 import { configOf } from "../../src/commands/command.ts";
 import { openExistingLog } from "../../src/commands/log-session.ts";
 import { foldApart } from "../../src/commands/replay/fold-apart.ts";
-import { loadPartial } from "../../src/commands/replay/partial.ts";
+import { loadPartial, savePartial } from "../../src/commands/replay/partial.ts";
 import { foldPart, type RebuildOptions } from "../../src/commands/replay/rebuild.ts";
 import { unpackState } from "../../src/projector/stored-states.ts";
 import { encodeState } from "../../projections/snapshot.ts";
@@ -78,7 +79,7 @@ test("the thread opens the log by the same settings, and keeps what it folded", 
   const env = { DATABASE_URL: `sqlite:${file}` };
   await using store = await openExistingLog(configOf({ env }));
   const { position: to } = await store.head();
-  await foldApart({ env, names: ["clicks", "suspected"], restart: false, to }, new AbortController().signal);
+  await foldApart({ env, names: ["clicks", "suspected"], to }, new AbortController().signal);
   for (const name of ["clicks", "suspected"] as const) {
     const partial = await loadPartial(store, name);
     expect([partial?.position, encodeState(partial?.state)]).toEqual([to, (await truth(store))[name] ?? ""]);
@@ -89,5 +90,18 @@ test("what a thread that fails has not folded is folded here", async () => {
   await using store = await open(await servedLog());
   const failing = () => Promise.reject(new Error("the thread ended"));
   expect(await rebuildAll(store, { foldApart: failing, apartPositionsMin: 0 })).toHaveLength(PROJECTION_NAMES.length);
+  expect(await storedTexts(store)).toEqual(await truth(store, 2_000));
+});
+
+test("told to begin anew, it goes on with nothing that was kept, also where the thread fails", async () => {
+  await using store = await open(await servedLog());
+  const interrupt = new AbortController();
+  const onProgress = (): void => interrupt.abort();
+  expect(await rebuildAll(store, { signal: interrupt.signal, onProgress })).toBeUndefined();
+  const partial = await loadPartial(store, "clicks");
+  if (partial === undefined) throw new Error("nothing was kept");
+  await savePartial(store, "clicks", { ...partial, state: clicks.initial() });
+  const failing = () => Promise.reject(new Error("the thread ended"));
+  await rebuildAll(store, { foldApart: failing, apartPositionsMin: 0, restart: true });
   expect(await storedTexts(store)).toEqual(await truth(store, 2_000));
 });

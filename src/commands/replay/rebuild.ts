@@ -27,7 +27,6 @@ const APART_POSITIONS_MIN = 500_000;
 /** What is folded beside the rest, and how far. */
 export interface PartOrder {
   readonly names: readonly ProjectionName[];
-  readonly restart: boolean;
   readonly to: number;
 }
 
@@ -102,10 +101,11 @@ async function foldOnTwoThreads(
   const { position: to } = await store.head();
   const [apart, own] = [names.filter((name) => APART.includes(name)), names.filter((name) => !APART.includes(name))];
   if (foldApart === undefined || to < apartPositionsMin || apart.length === 0 || own.length === 0) return false;
+  if (restart) for (const name of names) await dropPartial(store, name);
   await Promise.all([
-    foldPart(store, { names: own, restart, to }, options),
+    foldPart(store, { names: own, to }, options),
     // What a thread that fails has not kept is folded here after all, and whatever is wrong with it is told then.
-    foldApart({ names: apart, restart, to }, signal).catch(() => {}),
+    foldApart({ names: apart, to }, signal).catch(() => {}),
   ]);
   return true;
 }
@@ -113,10 +113,10 @@ async function foldOnTwoThreads(
 /** Folds some projections up to a position, and keeps the work for a rebuild that goes on with it. */
 export async function foldPart(
   store: EventStore<Event>,
-  { names, restart, to }: PartOrder,
+  { names, to }: PartOrder,
   options: FoldOptions,
 ): Promise<void> {
-  const work = await begin(store, names, restart);
+  const work = await begin(store, names, false);
   options.onBegin(Math.min(...work.positions.values()), to);
   await advance(work, to, options);
   await keep(work);
