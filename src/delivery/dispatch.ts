@@ -9,6 +9,7 @@ import type { DispatchMode } from "../../events/delivery.ts";
 import type { OutcomeType } from "../../events/dispatches.ts";
 import { decideOutcome } from "./attempt.ts";
 import { doubtSince } from "./deduplication-window.ts";
+import { causesOf } from "./causes.ts";
 import { digestOf, dispatchOf } from "./dispatch-content.ts";
 import { isTest, type PendingDispatch, type OutboxWindow } from "./outbox-window.ts";
 import type { Tracing } from "../tracing/tracing.ts";
@@ -73,7 +74,7 @@ export async function ask(
     { channel: name, network, mode },
     items.map(({ event }) => event.meta.traceparent),
   );
-  const results = await send(deps, dispatches, { startedAt, mode, digest });
+  const results = await send(deps, dispatches, { items, startedAt, mode, digest });
   span?.end(results.map(({ outcome }) => outcome));
   const now = deps.clock();
   deps.metrics?.asked(name, now - startedAt);
@@ -129,6 +130,7 @@ export function weightiestResult(results: readonly DispatchResult[]): DispatchRe
 }
 
 interface Sending {
+  readonly items: readonly PendingDispatch[];
   readonly startedAt: number;
   readonly mode: DispatchMode;
   readonly digest: string | undefined;
@@ -137,7 +139,7 @@ interface Sending {
 async function send(
   { channel, lease, logger, stopping }: DispatchDeps,
   dispatches: readonly Dispatch[],
-  { startedAt, mode, digest }: Sending,
+  { items, startedAt, mode, digest }: Sending,
 ): Promise<readonly DispatchResult[]> {
   // The network cannot be fenced: whatever is asked of it is answered before another may ask the same.
   const isOurs = (): boolean => lease.lasts(ATTEMPT_TIMEOUT_MS);
@@ -152,7 +154,11 @@ async function send(
     return dispatches.map(() => result);
   } catch (fault) {
     // A defect of the channel's code: nobody knows how far it came, and a repeat would meet it again.
-    logger.error("a channel failed by a fault of its own", { channel: channel.name, ...errorFields(fault) });
+    logger.error("a channel failed by a fault of its own", {
+      channel: channel.name,
+      ...causesOf(items),
+      ...errorFields(fault),
+    });
     return dispatches.map(() => ({ outcome: "in_doubt", detail: "a fault inside reachlog; its log has more" }));
   }
 }

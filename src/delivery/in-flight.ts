@@ -1,4 +1,5 @@
 import { errorFields } from "../platform/logger.ts";
+import { causesOf } from "./causes.ts";
 import { createClaims } from "./claims.ts";
 import { createDeduplicationWindow, type PlannedRequest } from "./deduplication-window.ts";
 import { ask, type DispatchDeps } from "./dispatch.ts";
@@ -58,7 +59,11 @@ export function createInFlight(deps: InFlightDeps): InFlight {
       });
       await recorder.record(lane, items, learnt).finally(() => recorded(learnt));
     } catch (fault) {
-      logger.error("a dispatch could not be recorded", { channel: channel.name, ...errorFields(fault) });
+      logger.error("a dispatch could not be recorded", {
+        channel: channel.name,
+        ...causesOf(items),
+        ...errorFields(fault),
+      });
       for (const item of items) lane.wait(item, clock() + AFTER_FAULT_MS);
     }
     await suspension.announce();

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { Elysia } from "elysia";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { RequestSpan, Tracing } from "../tracing/tracing.ts";
-import { errorFields, type Logger } from "../platform/logger.ts";
+import { errorFields, requestFields, type Logger } from "../platform/logger.ts";
 import { createAdmission, type AdmissionDeps } from "./admission.ts";
 import { JSON_HEADERS, type Answer } from "./answer.ts";
 import { ANONYMOUS } from "./authentication.ts";
@@ -16,7 +16,7 @@ import { problemAnswer, problemOf, problems } from "./problem.ts";
 import { problemPage, wantsPage } from "./problem-page.ts";
 import { setRateLimitHeaders } from "./rate-limit.ts";
 import type { Server } from "./server.ts";
-import { requestId, traceIdOf, traceparent } from "./trace.ts";
+import { requestId, traceparent } from "./trace.ts";
 
 export interface AppDeps extends AdmissionDeps, Omit<EndpointDeps, keyof DocumentDeps> {
   readonly clientAddress: ClientAddress;
@@ -83,9 +83,8 @@ function createResponder(deps: ResponderDeps, serverOf: ServerOf) {
     const instance = headers["x-request-id"];
     const problem = problemOf(fault);
     if (problem === undefined) {
-      const trace_id = traceIdOf(headers.traceparent);
-      const about = { request_id: instance, trace_id, path: templateOf(request) };
-      logger.error("a request failed", { ...about, ...errorFields(fault) });
+      const about = requestFields({ request_id: instance, traceparent: headers.traceparent });
+      logger.error("a request failed", { ...about, path: templateOf(request), ...errorFields(fault) });
     }
     const answerOf = wantsPage(request) ? problemPage : problemAnswer;
     const answer = answerOf(problem ?? problems.internal(), instance);

@@ -2,7 +2,7 @@ import { filterIn, FILTER_WORDS, selectionOf, type FilterSources } from "../hist
 import { storedEvents, type Selection } from "../history/selection.ts";
 import { FORMAT_NAMES, FORMATS, type Format } from "../log/export-formats.ts";
 import { exportText, shownBy, type ExportChunk } from "../log/export-text.ts";
-import { errorFields, type Logger } from "../platform/logger.ts";
+import { errorFields, requestFields, withFields, type Logger } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import type { EncryptedLog } from "../privacy/encrypted-log.ts";
 import type { Projector } from "../projector/projector.ts";
@@ -64,7 +64,8 @@ export const exportEvents: Operation<ExportDeps> = {
       "content-disposition": `attachment; filename="${name}"`,
     };
     if (request.method === "HEAD") return { status: 200, headers, body: "" };
-    return { status: 200, headers, body: "", stream: streamOf(deps, reader, selection, format) };
+    const logger = withFields(deps.logger, requestFields(asked.metadata));
+    return { status: 200, headers, body: "", stream: streamOf({ ...deps, logger }, reader, selection, format) };
   },
 };
 

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { StoreClosed, type IdempotencyKey } from "eventstore-lite";
 import type { MakeId } from "../platform/clock.ts";
-import { errorFields } from "../platform/logger.ts";
+import { errorFields, requestFields } from "../platform/logger.ts";
 import { STREAMS, type EventMetadata } from "../log/event-log.ts";
 import { eventAt } from "../log/events-at.ts";
 import { takeLease, type HeldLease, type LeaseDeps } from "../log/lease.ts";
@@ -135,7 +135,7 @@ async function answerNow(
     if (kept.type === "RequestAnswered") return kept.data;
   } catch (fault) {
     // What was asked for is done, whatever becomes of the answer: a repeat makes it again from what the log holds.
-    logger.warn("an answer was not kept", { request_id: metadata.request_id, ...errorFields(fault) });
+    logger.warn("an answer was not kept", { ...requestFields(metadata), ...errorFields(fault) });
   }
   return answer;
 }

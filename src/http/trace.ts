@@ -17,11 +17,6 @@ export function traceparent(given: string | null): string {
   return `00-${random.slice(0, 32)}-${random.slice(32)}-00`;
 }
 
-/** By which the logs of several services are put together. */
-export function traceIdOf(parent: string): string {
-  return parent.split("-")[1] ?? "";
-}
-
 /** A trace id and a parent id. */
 const ID_BYTES = 16 + 8;
 

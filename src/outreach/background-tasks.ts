@@ -1,11 +1,15 @@
 import type { HeldLease } from "../log/lease.ts";
-import { errorFields } from "../platform/logger.ts";
-import type { OutreachContext } from "./context.ts";
+import { errorFields, type Logger } from "../platform/logger.ts";
+
+interface TaskDeps {
+  readonly lease: HeldLease;
+  readonly logger: Logger;
+}
 
 export type BackgroundTasks = ReturnType<typeof createBackgroundTasks>;
 
 /** What goes on in the background under a lease of its own, so that a stop can end it and wait for it. */
-export function createBackgroundTasks({ logger }: OutreachContext) {
+export function createBackgroundTasks() {
   const pending = new Set<Promise<unknown>>();
   const stopping = new AbortController();
 
@@ -22,7 +26,7 @@ export function createBackgroundTasks({ logger }: OutreachContext) {
     /** Lets a stop wait for work that holds no lease yet. */
     track,
     /** Does the work and gives the lease back; a fault is logged and answered as undefined. */
-    start<T>(what: string, lease: HeldLease, work: () => Promise<T>): Promise<T | undefined> {
+    start<T>(what: string, { lease, logger }: TaskDeps, work: () => Promise<T>): Promise<T | undefined> {
       const done = async (): Promise<T | undefined> => {
         await using _held = lease;
         try {

@@ -27,7 +27,7 @@ export interface Recovery {
 export function createRecovery(context: OutreachContext, backgroundTasks: BackgroundTasks): Recovery {
   const { sleep, clock } = context;
   const under: Recovery["under"] = async (lease) => {
-    await backgroundTasks.start("the recovery of a run", lease, async () => {
+    await backgroundTasks.start("the recovery of a run", { lease, logger: context.logger }, async () => {
       const signal = AbortSignal.any([lease.lost, backgroundTasks.stopping]);
       await settleOpen(context, { signal, wait: (_reason, until) => sleep(until - clock(), signal) });
       if (!signal.aborted) await abandon(context, lease);

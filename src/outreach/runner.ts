@@ -5,6 +5,7 @@ import { record } from "../log/handle.ts";
 import type { HeldLease } from "../log/lease.ts";
 import { catchUp, outreachState, quotaNow, type OutreachContext, type RunContext } from "./context.ts";
 import { decideStart } from "./decide.ts";
+import { requestFields, withFields } from "../platform/logger.ts";
 import { takeRunLease } from "./run-lease.ts";
 import { createMeter } from "./meter.ts";
 import { endedTransiently } from "./run-end.ts";
@@ -50,15 +51,18 @@ const START_POLL_MS = 50;
 const START_POLLS = 40;
 
 export function createRunner(context: OutreachContext): Runner {
-  const tasks = createBackgroundTasks(context);
+  const tasks = createBackgroundTasks();
   const recovery = createRecovery(context, tasks);
 
   /** Makes a run whose start is in the log. */
   const start = (lease: HeldLease, runId: string, { dryRun, metadata }: TriggerRequest): Triggered => {
     const meter = createMeter(context.network, context.prices);
     const stop = watchForStop(context.projector, runId);
+    // Whatever it leaves for the operator, it is of whoever asked for it.
+    const logger = withFields(context.logger, requestFields(metadata));
     const run: RunContext = {
       ...context,
+      logger,
       network: meter.network,
       runId,
       accountId: context.projector.state("account").user?.id,
@@ -66,7 +70,7 @@ export function createRunner(context: OutreachContext): Runner {
       lease,
       signal: AbortSignal.any([lease.lost, tasks.stopping, stop.requested]),
     };
-    const done = tasks.start("a run", lease, async () => {
+    const done = tasks.start("a run", { lease, logger }, async () => {
       using _watching = stop;
       return await perform(run, meter, dryRun);
     });

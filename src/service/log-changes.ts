@@ -1,5 +1,5 @@
 import type { Recorded } from "../../events/catalog.ts";
-import type { Logger } from "../platform/logger.ts";
+import { requestFields, type Logger } from "../platform/logger.ts";
 import type { Projector } from "../projector/projector.ts";
 
 /**
@@ -10,26 +10,50 @@ export function logChanges(projector: Pick<Projector, "listen">, logger: Logger)
   return { [Symbol.dispose]: projector.listen((event) => logChange(event, logger)) };
 }
 
-function logChange({ type, position, data }: Recorded, logger: Logger): void {
+function logChange({ type, position, data, meta }: Recorded, logger: Logger): void {
   switch (type) {
     case "ChannelSuspended": {
       const { channel, network, detail } = data;
-      return logger.warn("a channel is suspended", { position, channel, network, detail });
+      return logger.warn("a channel is suspended", { position, channel, network, detail, ...requestFields(meta) });
     }
     case "ChannelResumed":
-      return logger.info("a channel is resumed", { position, channel: data.channel, why: data.why });
+      return logger.info("a channel is resumed", {
+        position,
+        channel: data.channel,
+        why: data.why,
+        ...requestFields(meta),
+      });
     case "RunStarted":
-      return logger.info("a run has started", { position, run_id: data.run_id, dry_run: data.dry_run });
+      return logger.info("a run has started", {
+        position,
+        run_id: data.run_id,
+        dry_run: data.dry_run,
+        ...requestFields(meta),
+      });
     case "RunFinished": {
       const { run_id, reason, sent, skipped, failed, in_doubt } = data;
-      return logger.info("a run has ended", { position, run_id, reason, sent, skipped, failed, in_doubt });
+      return logger.info("a run has ended", {
+        position,
+        run_id,
+        reason,
+        sent,
+        skipped,
+        failed,
+        in_doubt,
+        ...requestFields(meta),
+      });
     }
     case "DryRunFinished":
-      return logger.info("a dry run has ended", { position, run_id: data.run_id, reason: data.reason });
+      return logger.info("a dry run has ended", {
+        position,
+        run_id: data.run_id,
+        reason: data.reason,
+        ...requestFields(meta),
+      });
     case "RunAbandoned": {
       const { run_id, sent, skipped, failed, in_doubt } = data;
       const counts = { sent, skipped, failed, in_doubt };
-      return logger.warn("a run has ended with its process", { position, run_id, ...counts });
+      return logger.warn("a run has ended with its process", { position, run_id, ...counts, ...requestFields(meta) });
     }
     default:
   }

@@ -5,6 +5,7 @@ import { WINDOW_DISPATCHES_MAX } from "../../src/delivery/outbox-window.ts";
 import { WINDOW_MAX } from "../../src/delivery/pacing.ts";
 import { DELIVERED, fakeChannel, gate, UNAVAILABLE } from "../harness/memory/fake-channel.ts";
 import { eventually, NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
+import { newLogFile } from "../harness/memory/log.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
 
 describe("every click", () => {
@@ -121,6 +122,31 @@ test("a fault of the channel's own code is in doubt, logged, and stops nothing",
   const [doubt] = await house.outcomes("DispatchInDoubt");
   expect(doubt?.data.detail).not.toContain("ann@example.com");
   expect(house.faults).toEqual(["a channel failed by a fault of its own"]);
+});
+
+test("a fault of ours names the dispatches that it is about, and the requests that caused them", async () => {
+  const trace = (digit: string): string => digit.repeat(32);
+  const file = newLogFile();
+  {
+    await using house = await openDelivery({ file });
+    for (let at = 0; at < 12; at++) {
+      const traceparent = `00-${trace(String(1 + (at % 2)))}-00f067aa0ba902b7-01`;
+      const asked = at === 0 ? {} : { request_id: `request-${at % 2}`, traceparent };
+      await house.eventLog.append("link", [clickOf({ channels: ["ads"] })], { caller: "test", ...asked });
+    }
+  }
+  const send = () => Promise.reject(new TypeError("a defect"));
+  await using again = await openDelivery({ file, channels: [{ ...fakeChannel("ads"), batch: { max: 100, send } }] });
+  await again.settled("ads");
+  expect(again.faultFields).toMatchObject([
+    {
+      channel: "ads",
+      dispatches: 12,
+      positions: "1 2 3 4 5 6 7 8 9 10",
+      request_id: "request-1 request-0",
+      trace_id: `${trace("2")} ${trace("1")}`,
+    },
+  ]);
 });
 
 test("an orderly stop waits for what is in flight, records it, and starts nothing more", async () => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { SocialError } from "../../src/networks/network.ts";
 import { READ_ATTEMPTS_MAX } from "../../src/outreach/retry-after-rate-limit.ts";
 import { person } from "../harness/memory/social-network.ts";
+import { SILENT } from "../harness/memory/log.ts";
 import { openOutreach, RULES } from "../harness/memory/outreach.ts";
 
 describe("a message that the network does not take", () => {
@@ -205,4 +206,25 @@ test("a fault of ours ends the run as one, and the next trigger starts another",
   expect(await run()).toMatchObject({ reason: "fault", sent: 0 });
   broken = false;
   expect(await run()).toMatchObject({ reason: "completed", sent: 3 });
+});
+
+test("what a run leaves for the operator names the request that asked for it, and its trace", async () => {
+  await using world = await openOutreach("10");
+  const lines: object[] = [];
+  const warn = (message: string, fields: object = {}): void => void lines.push({ message, ...fields });
+  const credentials = {
+    use: () => Promise.reject(new SocialError("rejected", "no such list")),
+    send: () => Promise.reject(new SocialError("rejected", "no such list")),
+  };
+  const { runner } = await world.start({ credentials, logger: { ...SILENT, warn } });
+  const trace_id = "4bf92f3577b34da6a3ce929d0e0e4736";
+  const traceparent = `00-${trace_id}-00f067aa0ba902b7-01`;
+  const triggered = await runner.trigger({
+    dryRun: false,
+    metadata: { caller: "ops", request_id: "r-1", traceparent },
+  });
+  if (triggered.kind !== "started") throw new Error(triggered.kind);
+  await triggered.done;
+  const [line] = lines;
+  expect(line).toMatchObject({ message: "the network did not answer the run", request_id: "r-1", trace_id });
 });

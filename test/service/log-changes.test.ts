@@ -1,6 +1,7 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import type { NewEvent } from "../../src/log/event-log.ts";
+import { createEventLog, type NewEvent } from "../../src/log/event-log.ts";
+import { makeId } from "../../src/platform/clock.ts";
 import { createLogger } from "../../src/platform/logger.ts";
 import { logChanges } from "../../src/service/log-changes.ts";
 import { openApp } from "../harness/memory/app.ts";
@@ -12,6 +13,26 @@ const suspended = {
   detail: "channel_is_archived",
   credential: "a keyed hash",
 } as const;
+
+test("a line of what a request brought about names that request and its trace", async () => {
+  await using world = await openApp();
+  const lines: string[] = [];
+  const write = (line: string): void => void lines.push(line);
+  using _logging = logChanges(
+    world.projector,
+    createLogger("info", write, () => 0),
+  );
+  const trace_id = "4bf92f3577b34da6a3ce929d0e0e4736";
+  const { last } = await createEventLog(world.store, makeId).append(
+    "outreach",
+    [{ type: "RunStarted", data: { run_id: "run-1", dry_run: false } }],
+    { caller: "ops", request_id: "r-1", traceparent: `00-${trace_id}-00f067aa0ba902b7-01` },
+  );
+  await world.projector.until(last);
+  expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+    { run_id: "run-1", request_id: "r-1", trace_id },
+  ]);
+});
 
 test.each<[NewEvent, object]>([
   [

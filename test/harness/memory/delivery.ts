@@ -10,7 +10,7 @@ import { startDispatchers, type Dispatchers } from "../../../src/delivery/dispat
 import { STREAMS, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
 import { createRoles } from "../../../src/log/role.ts";
 import type { Sleep } from "../../../src/outreach/context.ts";
-import type { Logger } from "../../../src/platform/logger.ts";
+import type { Logger, LogFields } from "../../../src/platform/logger.ts";
 import type { Channel } from "../../../src/networks/network.ts";
 import type { Secret } from "../../../src/platform/secret.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
@@ -33,6 +33,8 @@ export interface DeliveryHarness extends MemoryLog {
   /** Resolves once so many announcements were made: they follow the event that they are about. */
   untilAnnounced(count: number): Promise<void>;
   readonly faults: readonly string[];
+  /** What each of the faults' lines says beside its message. */
+  readonly faultFields: readonly LogFields[];
   /** Appends events in one append and answers the position of the first. */
   append(...newEvents: NewEvent[]): Promise<number>;
   clicks(count: number, channels?: ClickChannel[]): Promise<number>;
@@ -74,7 +76,14 @@ export async function openDelivery(given: DeliveryOptions = {}): Promise<Deliver
   const projector = log.use(await startProjector(store));
   const announced = growingList<Parameters<Announce>>();
   const faults: string[] = [];
-  const logger: Logger = { ...SILENT, error: (message) => faults.push(message) };
+  const faultFields: LogFields[] = [];
+  const logger: Logger = {
+    ...SILENT,
+    error(message, fields = {}) {
+      faults.push(message);
+      faultFields.push(fields);
+    },
+  };
   const announce: Announce = (...args) => Promise.resolve(announced.add(args));
   let atLog = 0;
   /** Also one that began and ended since the last look: a fast one fits between two turns. */
@@ -135,6 +144,7 @@ export async function openDelivery(given: DeliveryOptions = {}): Promise<Deliver
     announced: announced.all,
     untilAnnounced: announced.until,
     faults,
+    faultFields,
     append,
     clicks(count, to = CLICK_CHANNELS.filter((name) => channels.some((channel) => channel.name === name))) {
       const click: NewEvent = { type: "LinkClicked", data: { ...LINK, channels: to } };
