@@ -1,6 +1,6 @@
 // On the process harness.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { BEARER, exported, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
+import { BEARER, exported, openInstallation, stop, until, type Installation } from "../harness/process.ts";
 
 describe("channels that refuse, and channels that are not configured", () => {
   let world: Installation;
@@ -35,7 +35,7 @@ describe("channels that refuse, and channels that are not configured", () => {
       channels: Record<string, { pending: number }>;
     };
     expect(Object.values(health.channels).map(({ pending }) => pending)).toEqual([0, 0, 0, 0]);
-    await stop(service);
+    expect(await stop(service)).toBe(0);
   });
 
   test("a channel refused for good: 502, and the operator is told once on the other channel", async () => {
@@ -69,7 +69,7 @@ describe("channels that refuse, and channels that are not configured", () => {
       () => Promise.resolve(world.sandbox.slack.messages.total),
       (total) => total === 2,
     );
-    await stop(service);
+    expect(await stop(service)).toBe(0);
   });
 
   test("in doubt: 504, never repeated", async () => {
@@ -83,11 +83,6 @@ describe("channels that refuse, and channels that are not configured", () => {
     ]);
     expect((await service.post("/api/notify", { message: "next" })).status).toBe(200);
     expect(world.sandbox.slack.messages.total).toBe(before + 2);
-    await stop(service);
+    expect(await stop(service)).toBe(0);
   });
-
-  async function stop(service: Running): Promise<void> {
-    service.process.kill("SIGTERM");
-    expect(await service.process.exited).toBe(0);
-  }
 });

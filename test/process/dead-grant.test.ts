@@ -11,11 +11,9 @@ import {
   type Installation,
   stop,
 } from "../harness/process.ts";
+import { PAST_LIFE_MS } from "./way-to-x.ts";
 
 const PEOPLE = 12;
-
-/** X's access tokens live two hours. */
-const PAST_LIFE_MS = 2 * 3_600_000 + 60_000;
 
 /** What the operator was told on the chat channel. */
 const told = ({ sandbox }: Installation): string[] => sandbox.slack.messages.kept.map(({ text }) => text);

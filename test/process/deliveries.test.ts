@@ -1,15 +1,10 @@
 // On the process harness.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { CLICK } from "../harness/click.ts";
-import { exported, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
+import { exported, openInstallation, stop, until, type Installation, type Running } from "../harness/process.ts";
 
 const count = async (world: Installation, type: string): Promise<number> =>
   (await exported(world)).filter((event) => event.type === type).length;
-
-async function stop(service: Running): Promise<void> {
-  service.process.kill("SIGTERM");
-  expect(await service.process.exited).toBe(0);
-}
 
 interface Listed {
   readonly channels: readonly { readonly channel: string; readonly dead: number; readonly suspended: object | null }[];
@@ -109,6 +104,6 @@ describe("an operator beside a running service", () => {
     expect(JSON.parse(value)).toMatchObject({ channels: [{ channel: "ads" }, { channel: "chat" }, {}, {}] });
     watching.kill("SIGINT");
     expect(await watching.exited).toBe(130);
-    await stop(service);
+    expect(await stop(service)).toBe(0);
   });
 });

@@ -7,11 +7,12 @@ import {
   BEARER,
   exported,
   openInstallation,
+  stop,
   TOKEN,
   until,
   untilListening,
-  type Running,
   type Installation,
+  type Running,
 } from "../harness/process.ts";
 
 const TIMEOUT_MS = 1_200_000;
@@ -63,11 +64,6 @@ async function settled(service: Running): Promise<void> {
     return Object.values(channels).map((channel) => channel.pending);
   };
   await until(pending, (counts) => counts.every((count) => count === 0));
-}
-
-async function stop({ process }: Running): Promise<void> {
-  process.kill("SIGTERM");
-  await process.exited;
 }
 
 /** Each trace that any of these texts holds, and where. */

@@ -3,14 +3,7 @@ import { expect, test } from "bun:test";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { chainAnew, tamper } from "../../events/eventstore-lite/test/tampering.ts";
-import {
-  exported,
-  openInstallation,
-  untilListening,
-  type Running,
-  type Installation,
-  kill,
-} from "../harness/process.ts";
+import { exported, kill, openInstallation, stop, untilListening, type Installation } from "../harness/process.ts";
 
 /** Each test starts a dozen processes: on a busy machine that takes longer than the runner's five seconds. */
 const TIMEOUT_MS = 1_200_000;
@@ -24,11 +17,6 @@ async function openStopped(people: number): Promise<Installation> {
   await world.command("recipients", "import", world.file("people.csv", ["username,basis", ...rows].join("\n")));
   await stop(await world.serve());
   return world;
-}
-
-async function stop({ process }: Running): Promise<void> {
-  process.kill("SIGTERM");
-  await process.exited;
 }
 
 /** The lines of a command that found faults. */

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { revokeAll } from "../../src/sandbox/x/tokens.ts";
 import { addPeople, arrivals } from "../faults/people.ts";
-import { holdTokens, type HeldTokens } from "./way-to-x.ts";
+import { PAST_LIFE_MS, holdTokens, type HeldTokens } from "./way-to-x.ts";
 import {
   authorize,
   BEARER,
@@ -15,8 +15,6 @@ import {
   stop,
 } from "../harness/process.ts";
 
-/** X's access tokens live two hours; the service thinks so too, by a clock of its own that stays where it is. */
-const PAST_LIFE_MS = 2 * 3_600_000 + 60_000;
 const TIMEOUT_MS = 1_200_000;
 
 const many = <T>(count: number, one: () => Promise<T>): Promise<T[]> => Promise.all(Array.from({ length: count }, one));

@@ -10,10 +10,7 @@ import {
   stop,
   kill,
 } from "../harness/process.ts";
-import { slowTokens } from "./way-to-x.ts";
-
-/** X's access tokens live two hours. */
-const PAST_LIFE_MS = 2 * 3_600_000 + 60_000;
+import { PAST_LIFE_MS, slowTokens } from "./way-to-x.ts";
 
 /** What became of the refresh that the kill cut off, and of the refresh token. */
 const TOKEN_REQUEST = { network: "x", path: "/oauth2/token", count: 1 } as const;

@@ -10,10 +10,8 @@ import {
   type Installation,
   stop,
 } from "../harness/process.ts";
-import { slowTokens } from "./way-to-x.ts";
+import { PAST_LIFE_MS, slowTokens } from "./way-to-x.ts";
 
-/** X's access tokens live two hours; the service thinks so too, by a clock of its own that stays where it is. */
-const PAST_LIFE_MS = 2 * 3_600_000 + 60_000;
 const TIMEOUT_MS = 1_200_000;
 
 /** As often as somebody who waits for the tokens asks for them. */

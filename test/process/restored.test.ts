@@ -2,12 +2,7 @@
 import { copyFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import { authorize, BEARER, exported, openInstallation, type Running, type Installation } from "../harness/process.ts";
-
-async function stop({ process }: Running): Promise<void> {
-  process.kill("SIGTERM");
-  await process.exited;
-}
+import { authorize, BEARER, exported, openInstallation, stop, type Installation } from "../harness/process.ts";
 
 /** The end of a run that is made now, and what the log tells of restores. */
 async function outcomeOf(world: Installation): Promise<unknown> {

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { holdTokens } from "./way-to-x.ts";
+import { PAST_LIFE_MS, holdTokens } from "./way-to-x.ts";
 import {
   authorize,
   openInstallation,
@@ -12,8 +12,6 @@ import {
   type Installation,
 } from "../harness/process.ts";
 
-/** X's access tokens live two hours. */
-const PAST_LIFE_MS = 2 * 3_600_000 + 60_000;
 const ROOT = join(import.meta.dirname, "../..");
 
 /** `bun run reachlog serve` by the script of package.json, in a process group of its own, as a shell starts it. */

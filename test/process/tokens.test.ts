@@ -6,11 +6,12 @@ import {
   authorize,
   exported,
   openInstallation,
+  stop,
   TOKEN,
   until,
   untilListening,
-  type Running,
   type Installation,
+  type Running,
 } from "../harness/process.ts";
 
 /** Many processes, one after the other. */
@@ -23,11 +24,6 @@ beforeEach(async () => {
 afterEach(() => world[Symbol.asyncDispose]());
 
 const GUARDED = "/api/messaging";
-
-async function stopped({ process: child }: Running): Promise<void> {
-  child.kill("SIGTERM");
-  await child.exited;
-}
 
 async function statusWith(service: Running, token: string): Promise<number> {
   const response = await service.post(GUARDED, { text: "hello" }, { authorization: `Bearer ${token}` });
@@ -69,7 +65,7 @@ test(
     await load;
     expect([statuses.length > 10, statuses.filter((status) => status !== 200)]).toEqual([true, []]);
     expect([await statusWith(service, old.token), await statusWith(service, next.token)]).toEqual([401, 200]);
-    await stopped(service);
+    await stop(service);
     for (const { token } of [old, next]) expect(service.log()).not.toContain(token);
   },
   TIMEOUT_MS,
@@ -85,7 +81,7 @@ test(
     expect(statuses).toEqual([...Array.from({ length: 10 }, () => 401), 429, 429, 429, 429]);
     // From the same address, of which all on this machine are.
     expect(await statusWith(service, TOKEN)).toBe(200);
-    await stopped(service);
+    await stop(service);
     const failures = (await exported(world)).filter(({ type }) => type === "AuthenticationsFailed");
     expect(failures.map(({ data }) => data)).toEqual([
       expect.objectContaining({ address: "127.0.0.1", addresses: 1, failed: 10, turned_away: 4 }),
@@ -133,7 +129,7 @@ test(
   async () => {
     const first = await world.serve();
     await authorize(first, world.sandbox);
-    await stopped(first);
+    await stop(first);
     const place = (name: string) => join(world.directory, `reachlog${name}`);
     const key = readFileSync(place(".key"), "utf8");
     const kept = [".vault.sqlite", ".keys.sqlite"].map((name) => readFileSync(place(name)));
@@ -163,11 +159,11 @@ test(
     await authorize(first, world.sandbox);
     const running = await world.command("key", "rotate");
     expect([running.code, running.err]).toEqual([75, expect.stringContaining("another service owns this log")]);
-    await stopped(first);
+    await stop(first);
     expect((await world.command("key", "rotate")).code).toBe(0);
     const again = await world.serve();
     expect((await again.get("/social/me")).status).toBe(200);
-    await stopped(again);
+    await stop(again);
     rmSync(join(world.directory, "reachlog.vault.sqlite"));
     const lost = await untilListening(world.start(["serve"])).catch(String);
     expect(lost).toContain("people who were suppressed and erased would not be known again");

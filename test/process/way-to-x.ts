@@ -1,5 +1,8 @@
 import type { Installation } from "../harness/process.ts";
 
+/** X's access tokens live two hours; the service thinks so too, by a clock of its own that stays where it is. */
+export const PAST_LIFE_MS = 2 * 3_600_000 + 60_000;
+
 /** Long enough that those who want a token meet with a refresh under way. */
 const TOKEN_ANSWER_MS = 150;
 
