@@ -21,14 +21,14 @@ export interface AdmissionDeps {
 }
 
 /** What of an endpoint decides who is served. */
-type Entry = Pick<Endpoint<never>, "path" | "protection" | "always">;
+type Entry = Pick<Endpoint<never>, "path" | "protection" | "always" | "anyHost">;
 
 type Headers = Record<string, string>;
 
 /** Who is served. Its functions throw the problem of whoever is not. */
 export interface Admission {
-  /** Refuses a host that is not ours. */
-  checkHost(request: Request): void;
+  /** Refuses a host that is not ours; `entry`: undefined where nothing is. */
+  checkHost(entry: Entry | undefined, request: Request): void;
   /**
    * Refuses what is too much, then whoever may not ask; answers the caller's name, at once unless the token is wrong.
    * `headers` are those of the answer, `pending` the requests under way, this one too.
@@ -45,12 +45,12 @@ export interface Admission {
 export function createAdmission(deps: AdmissionDeps): Admission {
   let goodHost: string | undefined;
   return {
-    checkHost({ headers }) {
+    checkHost(entry, { headers }) {
       const host = headers.get("host") ?? "";
       // Nearly all requests name the same host: the last good one needs no second look.
       if (host === goodHost) return;
-      if (!deps.hosts.has(host.toLowerCase().replace(/:\d+$/, ""))) throw problems.misdirected();
-      goodHost = host;
+      if (deps.hosts.has(host.toLowerCase().replace(/:\d+$/, ""))) goodHost = host;
+      else if (entry?.anyHost !== true) throw problems.misdirected();
     },
     admit(entry, request, addressOf, pending, headers) {
       if (entry.always !== true) deps.load.admit(pending);

@@ -96,7 +96,7 @@ function createResponder(deps: ResponderDeps, serverOf: ServerOf) {
     const headers = headersOf(request);
     const answering: Answering = { endpoint, headers };
     try {
-      admission.checkHost(request);
+      admission.checkHost(endpoint, request);
       if (endpoint === undefined) throw notServed(request);
       const server = serverOf();
       const addressOf = (): string => clientAddress(request, server);

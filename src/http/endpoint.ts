@@ -22,6 +22,8 @@ export type Endpoint<Deps> = {
   readonly protection: Protection;
   /** Answered however busy the service is: a supervisor asks it whether to start the service anew. */
   readonly always?: true;
+  /** Whatever the request calls this host: a cluster and a load balancer know an instance by its address alone. */
+  readonly anyHost?: true;
 } & (
   | { readonly method: "GET"; readonly operation: Operation<Deps> & { readonly body?: never } }
   | { readonly method: "POST"; readonly operation: PostOperation<Deps> }

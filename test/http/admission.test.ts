@@ -69,6 +69,15 @@ describe("the host", () => {
     if (status === 421) expect(await problemIn(response)).toBe("421 misdirected-request");
   });
 
+  test("is not asked for by probes, which know an instance by its address alone", async () => {
+    await using world = await openApp({ hosts: ["reach.example"] });
+    const headers = { host: "10.1.2.3:3000" };
+    for (const path of ["/livez", "/readyz"]) {
+      expect([path, (await ask(world.app, path, { headers })).status]).toEqual([path, 200]);
+    }
+    expect((await ask(world.app, "/api/health", { headers })).status).toBe(421);
+  });
+
   const publicUrl = "https://Reach.example";
   test.each([
     ["127.0.0.1", [], ["127.0.0.1", "localhost", "[::1]", "reach.example"]],

@@ -83,7 +83,7 @@ const NAMES = {
   "docs/deploy.md": /^([A-Z][A-Z_]+)=/gm,
   "deploy/compose.yaml": /^ {6}([A-Z][A-Z_]+): /gm,
   "deploy/compose.postgresql.yaml": /^ {6}((?!POSTGRES_)[A-Z][A-Z_]+): /gm,
-  "deploy/kubernetes.yaml": /(?<=^ {2}|name: )([A-Z][A-Z_]+)(?=: |, value)/gm,
+  "deploy/kubernetes.yaml": /(?<=^ {2}|name: )([A-Z][A-Z_]+)(?=: |, value:)/gm,
   "deploy/credentials.conf": /^Environment=([A-Z][A-Z_]+)=/gm,
   "deploy/Dockerfile": /(?<=^ENV .*)\b([A-Z][A-Z_]+)=/gm,
 };
