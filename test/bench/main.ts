@@ -19,6 +19,7 @@ import { stalls } from "./stalls.ts";
 import { start } from "./start.ts";
 import { statsRead } from "./stats-read.ts";
 import { tokenTiming } from "./token-timing.ts";
+import { traces } from "./traces.ts";
 
 const benches = {
   intake,
@@ -27,6 +28,7 @@ const benches = {
   "event-streams": eventStreams,
   encrypt,
   metrics,
+  traces,
   ...storeBenches,
   replay,
   "replay-stats": replayStats,
