@@ -1,4 +1,4 @@
-import type { EventStore } from "eventstore-lite";
+import type { EventStore, Query } from "eventstore-lite";
 import type { Event, EventType } from "../../events/catalog.ts";
 import { projectionOf, type ProjectionName } from "../../projections/all.ts";
 import type { Folding } from "../../projections/states.ts";
@@ -18,25 +18,26 @@ export async function foldRange(
   folding: Folding,
   { from, to, onProgress, signal }: FoldRange,
 ): Promise<{ readonly events: number; readonly position: number }> {
-  const types = typesToRead(folding.names);
   let events = 0;
-  for await (const batch of store.readFolded({ from, to, ...(types === undefined ? {} : { types }) })) {
+  for await (const batch of store.readFolded({ from, to, ...queryFor(folding.names) })) {
     for (const event of batch) folding.evolve(event);
     events += batch.length;
     const position = batch.at(-1)?.position ?? from;
     onProgress?.(position);
     if (signal?.aborted === true) return { events, position };
   }
+  onProgress?.(to);
   return { events, position: to };
 }
 
 /** Most of a log are clicks and their dispatches: whoever wants those reads faster along the log than along the index. */
 const BULK: readonly EventType[] = ["LinkClicked", "DispatchSucceeded"];
 
-/** The types to ask the index for; undefined: the whole log is read. */
-function typesToRead(names: readonly ProjectionName[]): readonly EventType[] | undefined {
-  if (names.some(isReadAlongLog)) return undefined;
-  return [...new Set(names.flatMap((name) => projectionOf(name).types))];
+/** Where it is most of the log in any case, nothing is left out: to test each type would cost more than it saves. */
+function queryFor(names: readonly ProjectionName[]): Pick<Query, "types" | "alongLog"> {
+  const types = [...new Set(names.flatMap((name) => projectionOf(name).types))];
+  if (BULK.every((type) => types.includes(type))) return {};
+  return BULK.some((type) => types.includes(type)) ? { types, alongLog: true } : { types };
 }
 
 /** Whether the way from one state to the next is as long as the log between them, however little of it counts. */

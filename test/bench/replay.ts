@@ -22,7 +22,7 @@ export const replay: Bench = async (options) => {
     both: () => perSecond(events, () => expectEvents(both.run(), events)),
   });
   return [
-    compare("replay, all projections; limit: scan + JSON.parse of data", "/s", rates.ours, rates.data, atLeast(0.8)),
+    compare("replay, all projections; limit: scan + JSON.parse of data", "/s", rates.ours, rates.data, atLeast(0.6)),
     compare("replay, all projections; limit: scan + JSON.parse of data and meta", "/s", rates.ours, rates.both),
   ];
 };

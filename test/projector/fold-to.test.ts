@@ -156,7 +156,8 @@ describe("snapshots of the past", () => {
     const { position: before } = kept[Math.floor(kept.length / 2)]!;
     const second = watched(world.store);
     await foldTo(second.store, ["clicks"], { to: before + 1 });
-    expect(second.folded).toEqual([{ from: before + 1, to: before + 1 }]);
+    const along = { types: ["LinkClicked"], alongLog: true };
+    expect(second.folded).toEqual([{ from: before + 1, to: before + 1, ...along }]);
     await rebuildAll(world.store, {}, ["clicks"]);
     const third = watched(world.store);
     await foldTo(third.store, ["clicks"], { to: before + 1 });

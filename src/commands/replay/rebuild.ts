@@ -21,8 +21,8 @@ const GAP_POSITIONS_MAX = 5_000;
 /** Those that a second thread folds: near half of the work, as measured, and small enough to be handed over. */
 const APART: readonly ProjectionName[] = ["clicks", "suspected"];
 
-/** From so many positions on, a second thread is worth its start: about half a second. */
-const APART_POSITIONS_MIN = 500_000;
+/** From so many positions on, a second thread is worth its start: most of a second. */
+const APART_POSITIONS_MIN = 1_000_000;
 
 /** What is folded beside the rest, and how far. */
 export interface PartOrder {
@@ -45,7 +45,7 @@ export interface RebuildOptions extends FoldOptions {
   readonly restart: boolean;
   /** Does {@link foldPart} in another thread; absent: there is none. */
   readonly foldApart?: ((order: PartOrder, signal: AbortSignal) => Promise<void>) | undefined;
-  /** Positions from which on that is worth it; default half a million. */
+  /** Positions from which on that is worth it; default a million. */
   readonly apartPositionsMin?: number;
 }
 

@@ -11,6 +11,7 @@ const query: fc.Arbitrary<Query> = fc.record(
   {
     stream: fc.constantFrom("a", "b", "never"),
     types: fc.subarray(["T0", "T1", "T2", "Unknown"]),
+    alongLog: fc.boolean(),
     from: fc.integer({ min: 0, max: LONG_LOG_EVENTS + 5 }),
     to: fc.integer({ min: 0, max: LONG_LOG_EVENTS + 5 }),
     until: fc.integer({ min: -1, max: 20 }).map((tick) => new Date(tick * TICK_MS)),
@@ -89,6 +90,7 @@ export function readContract({ afterAll, beforeAll, describe, expect, open, test
           for (const query of [
             { from, backwards },
             { types: ["T1", "T2"], from, backwards },
+            { types: ["T1", "T2"], alongLog: true, from, backwards },
             { stream: "b", from, backwards },
           ]) {
             expect(await take(store.read(query))).toEqual(select(log, query));

@@ -29,6 +29,7 @@ export const FOLDED: Shape<FoldedRow> = { columns: "e.position, e.version, e.typ
 export interface Range {
   readonly stream?: string | undefined;
   readonly types?: readonly string[] | undefined;
+  readonly alongLog?: boolean | undefined;
   /** Both inclusive. */
   readonly from: number;
   readonly to: number;
@@ -45,7 +46,9 @@ export function readChunks<Row extends Placed>(reader: DatabaseReader, shape: Sh
   const types = range.types && typeIds(reader, range.types);
   if (types?.length === 0) return nothing();
   if (range.stream !== undefined) return byStream(reader, shape, range.stream, types, range);
-  return types ? byTypes(reader, shape, types, range) : byPosition(reader, shape, range);
+  return types && range.alongLog !== true
+    ? byTypes(reader, shape, types, range)
+    : byPosition(reader, shape, types, range);
 }
 
 function* nothing(): Chunks<never> {}
@@ -53,12 +56,15 @@ function* nothing(): Chunks<never> {}
 function* byPosition<Row extends Placed>(
   reader: DatabaseReader,
   { columns, joins }: Shape<Row>,
+  types: readonly number[] | undefined,
   { from, to, backwards, limit }: Range,
 ): Chunks<Row> {
+  // With the plus the index of types is not considered: it would sort each chunk.
+  const filter = types ? `AND +e.type IN (${types.map(() => "?").join()})` : "";
   const sql = `SELECT ${columns} FROM events e ${joins}
-    WHERE e.position BETWEEN ? AND ? ORDER BY e.position ${order(backwards)}`;
-  for (const [low, high] of windows(from, to, backwards, limit)) {
-    yield reader.all(sql, low, high) as unknown as Row[];
+    WHERE e.position BETWEEN ? AND ? ${filter} ORDER BY e.position ${order(backwards)}`;
+  for (const [low, high] of windows(from, to, backwards, types ? Infinity : limit)) {
+    yield reader.all(sql, low, high, ...(types ?? [])) as unknown as Row[];
   }
 }
 

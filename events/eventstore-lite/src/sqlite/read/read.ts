@@ -34,13 +34,13 @@ export async function* readFolded<E extends NewEvent>(
 async function* inTurns<Row>(
   chunksOf: (range: Range) => Chunks<Row>,
   reader: DatabaseReader,
-  { stream, types, from = 1, to = Infinity, until, backwards = false, limit = Infinity }: OpenQuery,
+  { from = 1, to = Infinity, until, backwards = false, limit = Infinity, ...query }: OpenQuery,
 ): AsyncGenerator<Row[], void, void> {
   if (limit <= 0) return;
   let left = limit;
   let isFirst = true;
   const end = Math.min(to, until ? lastPositionUntil(reader, until.getTime()) : lastPosition(reader));
-  for (const chunk of chunksOf({ stream, types, from: Math.max(1, from), to: end, backwards, limit })) {
+  for (const chunk of chunksOf({ ...query, from: Math.max(1, from), to: end, backwards, limit })) {
     // A read of one chunk answers in the same turn.
     if (!isFirst) await nextTurn();
     isFirst = false;
