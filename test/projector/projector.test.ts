@@ -272,7 +272,9 @@ describe("snapshots", () => {
       // Each of their turns is rounded up to whole positions.
       expect(position - (positions[index - 1] ?? 0)).toBeLessThan(20_000 + PROJECTION_NAMES.length);
     }
-    expect(new Set(saved.map(([name]) => name))).toEqual(new Set(["stats", "timeline", "run", "contacts"]));
+    expect(new Set(saved.map(([name]) => name))).toEqual(
+      new Set(["stats", "timeline", "run", "contacts", "deliveries"]),
+    );
   });
 
   test("are left to another instance until that one is gone", async () => {
