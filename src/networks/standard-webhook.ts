@@ -1,4 +1,3 @@
-import { Webhook } from "standardwebhooks";
 import { secret, type Secret } from "../platform/secret.ts";
 import { checked, resultOf, type AnswerRules } from "./dispatch-result.ts";
 import type { Channel } from "./network.ts";
@@ -21,7 +20,7 @@ export interface StandardWebhookOptions {
  */
 export function createStandardWebhookChannel(options: StandardWebhookOptions): Channel {
   const { url, secrets, isInOrder, safeFetch } = options;
-  const sign = createSign(secrets);
+  let signing: Promise<Sign> | undefined;
   return {
     name: "webhook",
     network: "standard_webhooks",
@@ -33,6 +32,7 @@ export function createStandardWebhookChannel(options: StandardWebhookOptions): C
       const { position, id, stream, version, type, time, data, meta, hash } = dispatch.event;
       const event = { position, id, stream, version, type, time, data, meta, hash };
       const body = JSON.stringify({ type, timestamp: time, data: event });
+      const sign = await (signing ??= createSign(secrets));
       const headers = { "content-type": "application/json", ...sign(id, now, body) };
       return resultOf(safeFetch(url.reveal(), { method: "POST", headers, body, timeoutMs }), ANSWERS, true);
     },
@@ -61,12 +61,16 @@ const ANSWERS: AnswerRules = {
 };
 
 /** Makes the headers by which a receiver knows the sender, the event, and that it is not an old request once more. */
-function createSign(secrets: Secret) {
+type Sign = (id: string, now: number, body: string) => Readonly<Record<string, string>>;
+
+/** Loads the library at the first event: most services have no webhook. */
+async function createSign(secrets: Secret): Promise<Sign> {
+  const { Webhook } = await import("standardwebhooks");
   const signers = secrets
     .reveal()
     .split(/\s+/)
     .map((one) => new Webhook(one));
-  return (id: string, now: number, body: string): Readonly<Record<string, string>> => ({
+  return (id, now, body) => ({
     "webhook-id": id,
     "webhook-timestamp": String(Math.floor(now / 1000)),
     "webhook-signature": signers.map((signer) => signer.sign(id, new Date(now), body)).join(" "),
