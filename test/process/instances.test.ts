@@ -282,10 +282,16 @@ test("a server that lost events ends whoever has read them, and no start goes on
 async function lose(url: string, from: number): Promise<void> {
   const database = openDatabase({ url, connections: 1, name: "test" });
   try {
-    await database.run((sql) => sql`ALTER TABLE eventstore.events DISABLE TRIGGER USER`);
-    await database.run((sql) => sql`DELETE FROM eventstore.events WHERE position >= ${from}`);
-    await database.run((sql) => sql`DELETE FROM eventstore.snapshots WHERE position >= ${from}`);
-    await database.run((sql) => sql`ALTER TABLE eventstore.events ENABLE TRIGGER USER`);
+    await database.run((sql) =>
+      sql.begin(async (transaction) => {
+        // Else an outcome that is appended meanwhile stays, and with it the end that the instance knows.
+        await transaction`SELECT FROM eventstore.turn FOR UPDATE`;
+        await transaction`ALTER TABLE eventstore.events DISABLE TRIGGER USER`;
+        await transaction`DELETE FROM eventstore.events WHERE position >= ${from}`;
+        await transaction`DELETE FROM eventstore.snapshots WHERE position >= ${from}`;
+        await transaction`ALTER TABLE eventstore.events ENABLE TRIGGER USER`;
+      }),
+    );
   } finally {
     await database.close();
   }
