@@ -123,7 +123,7 @@ interface StoreDeps {
   readonly store: EventStore<Event>;
   readonly head: () => number;
   readonly call: Process["call"];
-  readonly turn: (work: () => void, wait: { at: number; isDue: () => boolean }) => Promise<void>;
+  readonly turn: (work: () => Promise<void>, wait: { at: number; isDue: () => boolean }) => Promise<void>;
 }
 
 function wrapStore({ store, head, call, turn }: StoreDeps): EventStore<Event> {
@@ -140,15 +140,25 @@ function wrapStore({ store, head, call, turn }: StoreDeps): EventStore<Event> {
     async *read(query) {
       yield* await call("read", () => Array.fromAsync(store.read(query)));
     },
-    /** The real one delivers new events when it comes to it, this one when it is its turn. */
+    /** The real one delivers new events when it comes to it, this one when it is its turn, which ends when they are folded. */
     async *subscribeBatches({ from }) {
       let next = from;
       for (;;) {
         const first = next;
-        await turn(() => {}, { at: Infinity, isDue: () => head() >= first });
-        const batch: Recorded[] = await Array.fromAsync(store.read({ from: first }));
-        next += batch.length;
-        yield batch;
+        const [begun, folded] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+        const work = (): Promise<void> => {
+          begun.resolve();
+          return folded.promise;
+        };
+        void turn(work, { at: Infinity, isDue: () => head() >= first });
+        await begun.promise;
+        try {
+          const batch: Recorded[] = await Array.fromAsync(store.read({ from: first }));
+          next += batch.length;
+          yield batch;
+        } finally {
+          folded.resolve();
+        }
       }
     },
   };
