@@ -1,7 +1,7 @@
-import { randomUUID } from "node:crypto";
 import { Elysia } from "elysia";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { RequestSpan, Tracing } from "../tracing/tracing.ts";
+import { makeId } from "../platform/clock.ts";
 import { errorFields, requestFields, type Logger } from "../platform/logger.ts";
 import { createAdmission, type AdmissionDeps } from "./admission.ts";
 import { JSON_HEADERS, type Answer } from "./answer.ts";
@@ -181,7 +181,7 @@ function showLimit(
 /** The headers that every answer has, and of each request alone. */
 function headersOf({ headers }: Request) {
   return {
-    "x-request-id": requestId(headers.get("x-request-id"), randomUUID),
+    "x-request-id": requestId(headers.get("x-request-id"), makeId),
     traceparent: traceparent(headers.get("traceparent")),
   };
 }

@@ -4,7 +4,7 @@ import { v7 } from "uuid";
 /** Milliseconds since the epoch. */
 export type Clock = () => number;
 
-/** Makes event and run ids: UUIDv7, so that they sort by time. */
+/** Makes event, run and request ids: UUIDv7, so that they sort by time. */
 export type MakeId = () => string;
 
 export const systemClock: Clock = () => Date.now();
