@@ -14,6 +14,7 @@ import {
   type Installation,
   type Running,
 } from "../harness/process.ts";
+import { readStoredStates } from "../harness/stored-states.ts";
 
 const TIMEOUT_MS = 1_200_000;
 
@@ -73,10 +74,11 @@ function found(traces: readonly string[], texts: Readonly<Record<string, string>
   );
 }
 
-/** Every byte of every file in the service's folder. */
-function bytesOf({ directory }: Installation): Record<string, string> {
+/** Every byte of every file in the service's folder, and what is packed in them. */
+async function bytesOf({ directory }: Installation): Promise<Record<string, string>> {
   const files = readdirSync(directory).filter((name) => statSync(join(directory, name)).isFile());
-  return Object.fromEntries(files.map((name) => [name, readFileSync(join(directory, name), "latin1")]));
+  const bytes = files.map((name) => [name, readFileSync(join(directory, name), "latin1")] as const);
+  return { ...Object.fromEntries(bytes), ...(await readStoredStates(join(directory, "reachlog.sqlite"))) };
 }
 
 /** The cookie of a browser that may see the console. */
@@ -130,14 +132,16 @@ test(
     expect(found(traces, { export: before["audit export"] ?? "" })).toHaveLength(traces.length);
     const then = [`/people?as_of=${BEFORE}`, `contacts --json --as-of ${BEFORE}`, `/audit?as_of=${BEFORE}`];
     for (const where of then) expect(before[where]).toContain("ada_builds");
-    expect(found(traces, { encrypted: before["audit export --encrypted"] ?? "", ...bytesOf(world) })).toEqual([]);
+    expect(found(traces, { encrypted: before["audit export --encrypted"] ?? "", ...(await bytesOf(world)) })).toEqual(
+      [],
+    );
 
     expect(await world.command("forget", "@Ada_Builds")).toMatchObject({ code: 0, err: "" });
     expect(await world.command("forget", IP)).toMatchObject({ code: 0, err: "" });
     const gone = async (): Promise<string[]> => found(traces, { contacts: (await world.command("contacts")).out });
     await until(gone, (left) => left.length === 0);
 
-    const after = { ...(await answersOf(world, service)), ...bytesOf(world) };
+    const after = { ...(await answersOf(world, service)), ...(await bytesOf(world)) };
     expect(found(traces, after)).toEqual([]);
     expect(after["audit export"]).toContain("grace_codes");
     expect(after["audit export"]).toContain('"ip":"erased"');
@@ -150,7 +154,7 @@ test(
     await stop(service);
 
     const again = await world.serve();
-    expect(found(traces, { ...(await answersOf(world, again)), ...bytesOf(world) })).toEqual([]);
+    expect(found(traces, { ...(await answersOf(world, again)), ...(await bytesOf(world)) })).toEqual([]);
     // The suppression outlasts everything else: a new import of the same person is never written to.
     await world.command(
       "recipients",
@@ -160,7 +164,7 @@ test(
     rmSync(join(world.directory, "p.csv"));
     const run = await again.post("/social/run", {}, { prefer: "wait=60", ...BEARER });
     expect(await run.json()).toMatchObject({ status: "finished", sent: 0 });
-    expect(found(traces, { ...(await answersOf(world, again)), ...bytesOf(world) })).toEqual([]);
+    expect(found(traces, { ...(await answersOf(world, again)), ...(await bytesOf(world)) })).toEqual([]);
     await stop(again);
   },
   TIMEOUT_MS,
@@ -188,7 +192,7 @@ test(
     const restored = await untilListening(world.start(["serve", "--accept-loss"]));
     const events = await exported(world);
     expect(events.some(({ type }) => type === "PersonForgotten")).toBe(false);
-    expect(found(traces, { ...(await answersOf(world, restored)), ...bytesOf(world) })).toEqual([]);
+    expect(found(traces, { ...(await answersOf(world, restored)), ...(await bytesOf(world)) })).toEqual([]);
     expect(JSON.stringify(events)).toContain("grace_codes");
     await stop(restored);
   },

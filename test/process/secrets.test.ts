@@ -81,7 +81,7 @@ async function exchangeKeyAndTokens(callers: Callers): Promise<void> {
   await askInAllWays({ ...callers, masterKey, token }, service);
   await world.command("token", "list");
   await world.end(service, "SIGTERM");
-  world.keepFiles("after the exchange");
+  await world.keepFiles("after the exchange");
 }
 
 /** What was never used cannot be found. */
@@ -106,19 +106,19 @@ test(
     const first = await world.serve();
     await authorizeInAllWays(callers, first);
     await runInAllWays(callers, first);
-    world.keepFiles("in use");
+    await world.keepFiles("in use");
     // Last: whoever comes with wrong tokens is soon not listened to.
     await askInAllWays(callers, first);
     expectEverythingUsed(world);
     expect(receiver.requests.length).toBeGreaterThan(1);
     await world.end(first, "SIGKILL");
-    world.keepFiles("after a kill");
+    await world.keepFiles("after a kill");
 
     const second = await world.serve();
     await authorizeInAllWays(callers, second);
     expect(await runEveryCommand(world)).toBeGreaterThan(30);
     await world.end(second, "SIGTERM");
-    world.keepFiles("after the end");
+    await world.keepFiles("after the end");
     canaries.push(...(await huntedFileKeys(logFiles(join(world.directory, "reachlog.sqlite")), masterKey)));
     await exchangeKeyAndTokens(callers);
     expectNothingFound(world, canaries);
@@ -155,7 +155,7 @@ test.each([
     Object.assign(world.env, right, { REACHLOG_KEY: randomBytes(32).toString("hex") });
     await world.command("serve");
     await world.command("doctor");
-    world.keepFiles("after the end");
+    await world.keepFiles("after the end");
     expectNothingFound(world, canaries);
   },
   TIMEOUT_MS,
@@ -195,7 +195,7 @@ test(
     const service = await world.serve();
     await useBriefly({ ...secret, masterKey }, service);
     await world.command("backup", join(world.directory, "copy"));
-    world.keepFiles("after the end");
+    await world.keepFiles("after the end");
     const elsewhere = world.written.filter(({ where }) => !where.startsWith("reachlog.key "));
     expect(elsewhere.length).toBe(world.written.length - 1);
     expect(findSecrets([...secret.canaries, ...huntedKeys("the master key", masterKey)], elsewhere)).toEqual([]);

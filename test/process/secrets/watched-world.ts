@@ -2,14 +2,15 @@ import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { SandboxOptions } from "../../../src/sandbox/sandbox.ts";
 import { ended, openInstallation, type Running, type Installation } from "../../harness/process.ts";
+import { readStoredStates } from "../../harness/stored-states.ts";
 import type { Written } from "./hunt.ts";
 
 /** A world that keeps all that anybody in it wrote, showed or was answered. */
 export interface WatchedWorld extends Installation {
   readonly written: Written[];
   keep(where: string, text: string | Buffer): void;
-  /** Keeps all files as they are now. */
-  keepFiles(moment: string): void;
+  /** Keeps all files as they are now, and what is packed in the log's. */
+  keepFiles(moment: string): Promise<void>;
   /** Keeps an answer but for `meant`: the headers that exist to carry a secret to this very caller. */
   keepAnswer(where: string, answer: Response, meant?: readonly string[]): Promise<string>;
   /** Ends a service in some way and keeps what it wrote. */
@@ -41,8 +42,10 @@ export async function openWatchedWorld(options: Partial<SandboxOptions> = {}): P
       keep(`the output of ${args.join(" ")}`, all.out + all.err);
       return all;
     },
-    keepFiles(moment) {
+    async keepFiles(moment) {
       for (const path of filesIn(world.directory)) keep(`${path} ${moment}`, readFileSync(join(world.directory, path)));
+      const states = await readStoredStates(join(world.directory, "reachlog.sqlite"));
+      for (const [name, text] of Object.entries(states)) keep(`${name} ${moment}`, text);
     },
     async keepAnswer(where, answer, meant = []) {
       const headers = [...answer.headers].filter(([name]) => !meant.includes(name));

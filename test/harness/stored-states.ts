@@ -1,0 +1,16 @@
+import { DatabaseSync } from "node:sqlite";
+import { encodeState } from "../../projections/snapshot.ts";
+import { unpackState } from "../../src/projector/stored-states.ts";
+
+/** What the snapshots in a log's file tell whoever unpacks them, by their names; an encrypted one as it is stored. */
+export async function readStoredStates(file: string): Promise<Record<string, string>> {
+  using db = new DatabaseSync(file, { readOnly: true, timeout: 10_000 });
+  const texts: Record<string, string> = {};
+  for (const { name, state } of db.prepare("SELECT name, state FROM snapshots").all() as {
+    name: string;
+    state: string;
+  }[]) {
+    texts[`the snapshot ${name}`] = await unpackState(state).then(encodeState, () => state);
+  }
+  return texts;
+}
