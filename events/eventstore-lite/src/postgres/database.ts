@@ -153,6 +153,8 @@ async function connectTo(
       statement_timeout: STATEMENT_MS_MAX,
       // Whoever else may make functions in this database could have ours call them.
       search_path: "pg_catalog",
+      // Whoever waited for its turn is to see what the one before did, whatever the database has by default.
+      default_transaction_isolation: "read committed",
       ...(readOnly && { default_transaction_read_only: true }),
     },
   });

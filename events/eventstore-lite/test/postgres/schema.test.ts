@@ -55,6 +55,25 @@ test("nobody changes or removes an event with SQL, the owner of the tables neith
   expect(await store.verify()).toMatchObject({ ok: true, checked: 2 });
 });
 
+test("an append that waited sees what happened meanwhile, also where transactions are to see none of it by default", async () => {
+  const url = await newDatabase();
+  const sql = owner(url);
+  await sql.unsafe(
+    `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_isolation = 'repeatable read'`,
+  );
+  await using store = await openPostgresStore({ url });
+  const lease = (await store.leases.acquire("role", { holder: "one", ttlMs: 60_000 }))!;
+  let appending: Promise<unknown> | undefined;
+  await sql.begin(async (other) => {
+    await other`SELECT FROM eventstore.turn FOR UPDATE`;
+    appending = refusalOf(store.append("a", [newEvent()], { fence: { lease: "role", token: lease.token } }));
+    while ((await other`SELECT FROM pg_locks WHERE NOT granted`).length === 0);
+    await other`UPDATE eventstore.leases SET holder = 'two', token = token + 1`;
+  });
+  await sql.end();
+  expect(await appending).toMatchObject({ name: "LeaseLost" });
+});
+
 test("functions that plan without scans are not compiled, which before PostgreSQL 18 takes longer than they do", async () => {
   const url = await newDatabase();
   await (await openPostgresStore({ url }))[Symbol.asyncDispose]();
