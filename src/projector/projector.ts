@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { StoreOverloaded, StoreUnavailable, type EventStore } from "eventstore-lite";
 import type { Event, Recorded } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, type ProjectionName, type StateOf } from "../../projections/all.ts";
@@ -37,6 +38,9 @@ function isPassing(fault: unknown): boolean {
 }
 
 const RETRY_MS = 500;
+
+/** Folded until others have their turn: what waits in memory after a stand-still comes without a pause. */
+const SLICE_EVENTS = 256;
 
 export interface ProjectorOptions {
   readonly logger?: Logger;
@@ -86,7 +90,14 @@ function follow(
     foldBatch({ store, logger, erase, states, keeper, fold }, batch);
 
   const followOn = async (): Promise<void> => {
-    for await (const batch of store.subscribeBatches({ from: position + 1, signal: stop.signal })) await foldAll(batch);
+    let folded = 0;
+    for await (const batch of store.subscribeBatches({ from: position + 1, signal: stop.signal })) {
+      await foldAll(batch);
+      folded += batch.length;
+      if (folded < SLICE_EVENTS) continue;
+      folded = 0;
+      await nextTurn();
+    }
   };
 
   const running = untilStopped(followOn, stop.signal, logger);

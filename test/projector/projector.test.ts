@@ -96,6 +96,32 @@ describe("started", () => {
   });
 });
 
+test("others have their turn while it catches up with what waits in memory", async () => {
+  await using store = await open();
+  const last = await skip(store, 3_000);
+  const events = await Array.fromAsync(store.read());
+  const waiting: EventStore<Event> = {
+    ...store,
+    head: async () => ({ ...(await store.head()), position: 0 }),
+    async *subscribeBatches(query) {
+      for (let at = 0; at < events.length; at += 100) yield events.slice(at, at + 100);
+      yield* store.subscribeBatches({ ...query, from: events.length + 1 });
+    },
+  };
+  let turns = 0;
+  const takeTurn = (): void => {
+    turns++;
+    if (turns < 1_000) setImmediate(takeTurn);
+  };
+  await using projector = await startProjector(waiting, { saves: () => false });
+  const turnsOf: number[] = [];
+  projector.listen(() => turnsOf.push(turns));
+  takeTurn();
+  await projector.until(last);
+  turns = 1_000;
+  expect(new Set(turnsOf).size).toBeGreaterThanOrEqual(10);
+});
+
 describe("until", () => {
   test("resolves at once for what is folded in, and otherwise with the event, in the order of the log", async () => {
     await using store = await open();
