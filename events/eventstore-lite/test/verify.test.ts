@@ -57,6 +57,18 @@ test("bytes that read as the same text are other bytes", async () => {
   expect(await store.verify()).toMatchObject({ ok: false, checked: 0, fault: { position: 1 } });
 });
 
+test("an event after something that is no hash, and longer than itself, cannot be proved", async () => {
+  const file = newLogPath();
+  {
+    await using store = await openSqliteStore({ file });
+    await store.append("s", [newEvent("T", 1), newEvent("T", 2)]);
+  }
+  tamper(file, "PRAGMA ignore_check_constraints = 1; UPDATE events SET hash = zeroblob(1000) WHERE position = 1");
+  await using store = await openSqliteStore({ file });
+  expect(await store.verify({ from: 2 })).toMatchObject({ ok: false, checked: 0, fault: { position: 2 } });
+  expect(await store.verify()).toMatchObject({ ok: false, checked: 0, fault: { position: 1 } });
+});
+
 describe("a log that is checked in several threads", () => {
   test(
     "is found whole; every event is counted once, and counts only grow",

@@ -86,11 +86,9 @@ function createEventCheck(db: DatabaseSync): EventCheck {
     begin(first, sumsOfRange) {
       sums = sumsOfRange;
       const rows = readBefore(first - 1, first - 1);
-      // Where it is missing or cannot be read, the event at `first` cannot be proved: the range before names the fault.
-      const [hash, timeMs] =
-        (rows instanceof Unreadable ? undefined : (rows[0] as BeforeRow | undefined)) ?? BEFORE_FIRST;
-      previousHash = hash;
-      previousTimeMs = timeMs;
+      const before = rows instanceof Unreadable ? undefined : (rows[0] as BeforeRow | undefined);
+      // Where there is none, or no hash, the event at `first` cannot be proved: the range before names the fault.
+      [previousHash, previousTimeMs] = before?.[0].length === HASH_BYTES ? before : BEFORE_FIRST;
       versions.begin();
     },
     check(expected, row) {
