@@ -10,8 +10,13 @@ const ROOT = join(import.meta.dirname, "../..");
 const SECRET = `whsec_${Buffer.from("a secret of exactly 32 bytes: 42").toString("base64")}`;
 const FORMER_SECRET = `whsec_${Buffer.from("the one that it takes the place!").toString("base64")}`;
 
-/** What a receiver does with what comes. `slow`: it takes it, and answers after whoever sent it has gone. */
+/**
+ * What a receiver does with what comes. `failing`: it answers 500 to the clicks of one link. `slow`: it takes it, and
+ * answers after whoever sent it has gone.
+ */
 type Mode = "up" | "failing" | "slow";
+
+const FAILING_STREAM = "link-go.example/a";
 
 interface Arrival {
   readonly id: string;
@@ -30,6 +35,7 @@ function createReceiver() {
   const state: { mode: Mode } = { mode: "up" };
   const answer = async (request: Request): Promise<Response> => {
     const { mode } = state;
+    let isFailing = false;
     try {
       const event = webhook.verify(await request.text(), Object.fromEntries(request.headers)) as {
         readonly type: string;
@@ -39,13 +45,14 @@ function createReceiver() {
       const { id, stream, position, type, time } = event.data;
       if (request.headers.get("webhook-id") !== id) throw new Error("webhook-id is another");
       if (event.type !== type || event.timestamp !== time) throw new Error("type or timestamp is another");
-      arrivals.push({ id, stream, position, mode, isAccepted: mode === "up" });
+      isFailing = mode === "failing" && stream === FAILING_STREAM;
+      arrivals.push({ id, stream, position, mode, isAccepted: mode !== "slow" && !isFailing });
     } catch (fault) {
       forged.push(fault);
       return new Response(null, { status: 400 });
     }
     if (mode === "slow") await new Promise((resolve) => request.signal.addEventListener("abort", resolve));
-    return new Response(null, { status: mode === "failing" ? 500 : 204 });
+    return new Response(null, { status: isFailing ? 500 : 204 });
   };
   const listen = (port: number) => Bun.serve({ hostname: "127.0.0.1", port, idleTimeout: 60, fetch: answer });
   let server: ReturnType<typeof listen> | undefined = listen(0);
@@ -115,8 +122,15 @@ test("a receiver that is down, fails and is slow in turn, and a service that is 
   );
   receiver.state.mode = "failing";
   receiver.comeBack();
-  await untilCame("failing", 3);
+  // While one stream waits the others go on, to their end.
   await clicks(service, 2);
+  const taken = (code: string) =>
+    receiver.arrivals.filter(({ stream, isAccepted }) => isAccepted && stream.endsWith(`/${code}`)).length;
+  await until(
+    async () => [taken("b"), taken("c")],
+    (counts) => counts.every((count) => count >= 9),
+  );
+  expect(taken("a")).toBe(3);
   receiver.state.mode = "slow";
   await untilCame("slow", 1);
   await kill(service);
