@@ -92,14 +92,15 @@ function startDispatcher(deps: DispatcherDeps): Dispatcher {
 
   const unlisten = projector.listen((event) => {
     const lane = laneOfRequest(event);
-    if (lane !== undefined) {
+    // Of the webhook such an event may be one that it carries, which is read with all that is read anew.
+    if (outdatesLanes(event)) {
+      deps.outboxReader.forget();
+      for (const outdated of lanes) outdated.reopen();
+      scheduler.ask();
+    } else if (lane !== undefined) {
       for (const { name, notice } of lanes) if (name === lane) notice();
       if (lane === "direct" || !intakePriority.isBusy(clock())) scheduler.ask();
       else askLater();
-    } else if (outdatesLanes(event)) {
-      deps.outboxReader.forget();
-      for (const lane of lanes) lane.reopen();
-      scheduler.ask();
     } else if (event.type === "ChannelResumed" && event.data.channel === channel.name) {
       scheduler.ask();
     }

@@ -240,6 +240,42 @@ test("a test of the channels reaches it as the event that it is", async () => {
   expect(webhook.sent).toMatchObject([{ kind: "event", event: { type: "ChannelTestRequested", position: asked } }]);
 });
 
+test.each<NewEvent<"PersonForgotten" | "PersonalDataExpired">>([
+  { type: "PersonForgotten", data: { hashes: [], keys: [] } },
+  { type: "PersonalDataExpired", data: { before: "2026-11-01", days: 1 } },
+])("after $type, which it carries too, nothing is sent again as it was before", async (erasure) => {
+  const webhook = fakeWebhook((_dispatch, attempt) => (attempt === 1 ? UNAVAILABLE : DELIVERED));
+  let isErased = false;
+  const wrap = (eventLog: EventLog): EventLog => {
+    const { store } = eventLog;
+    return {
+      ...eventLog,
+      store: {
+        ...store,
+        async *read(...args: Parameters<typeof store.read>) {
+          for await (const event of store.read(...args)) {
+            yield isErased ? { ...event, meta: { ...event.meta, erased: true } } : event;
+          }
+        },
+      },
+    };
+  };
+  await using house = await openDelivery({ channels: [webhook], wrap });
+  await house.append(subscribed("LinkClicked", erasure.type));
+  await house.clicks(1, []);
+  await webhook.until(1);
+  // From now on the log has nothing personal of it, as after its key was deleted.
+  isErased = true;
+  await house.append(erasure);
+  house.time.flow();
+  await house.settled("webhook");
+  expect(webhook.sent.map((one) => one.kind === "event" && one.event.type)).toContain(erasure.type);
+  const clicks = webhook.sent.flatMap((one) =>
+    one.kind === "event" && one.event.type === "LinkClicked" ? one.event : [],
+  );
+  expect(clicks.map(({ meta }) => meta.erased)).toEqual([undefined, true]);
+});
+
 test("one that wants nothing any more is suspended, and its events wait", async () => {
   let isGone = true;
   const webhook = fakeWebhook(() =>
