@@ -55,7 +55,7 @@ const TAGS: Readonly<Record<Operation<never>["tag"], string>> = {
 };
 
 /** Problems that a request may meet on any path. */
-const ANYWHERE = ["unauthorized", "misdirected", "tooMany", "internal"] as const;
+const ANYWHERE = ["unauthorized", "tooMany", "internal"] as const;
 
 const OF_BODY = ["malformed", "tooLarge", "unsupportedType", "invalid"] as const;
 
@@ -203,10 +203,11 @@ function responsesOf(endpoint: Endpoint<never>, isGuarded: boolean): Json {
 }
 
 /** What its handler says, and what follows from what it takes. */
-function problemsOf({ method, always, operation }: Endpoint<never>): ProblemName[] {
+function problemsOf({ method, always, anyHost, operation }: Endpoint<never>): ProblemName[] {
   const { body, takes, problems } = operation;
   const all = [
     ...ANYWHERE,
+    ...(anyHost === true ? [] : (["misdirected"] as const)),
     ...(always === true ? [] : (["overloaded"] as const)),
     ...(body === undefined ? [] : OF_BODY),
     ...(method === "POST" ? (["foreignSite"] as const) : []),
