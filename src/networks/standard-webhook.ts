@@ -20,7 +20,9 @@ export interface StandardWebhookOptions {
  */
 export function createStandardWebhookChannel(options: StandardWebhookOptions): Channel {
   const { url, secrets, isInOrder, safeFetch } = options;
-  let signing: Promise<Sign> | undefined;
+  // At once: an upgrade in place may have taken the library away by the first event.
+  const signing = createSign(secrets);
+  signing.catch(() => {});
   return {
     name: "webhook",
     network: "standard_webhooks",
@@ -32,7 +34,7 @@ export function createStandardWebhookChannel(options: StandardWebhookOptions): C
       const { position, id, stream, version, type, time, data, meta, hash } = dispatch.event;
       const event = { position, id, stream, version, type, time, data, meta, hash };
       const body = JSON.stringify({ type, timestamp: time, data: event });
-      const sign = await (signing ??= createSign(secrets));
+      const sign = await signing;
       const headers = { "content-type": "application/json", ...sign(id, now, body) };
       return resultOf(safeFetch(url.reveal(), { method: "POST", headers, body, timeoutMs }), ANSWERS, true);
     },
@@ -63,7 +65,7 @@ const ANSWERS: AnswerRules = {
 /** Makes the headers by which a receiver knows the sender, the event, and that it is not an old request once more. */
 type Sign = (id: string, now: number, body: string) => Readonly<Record<string, string>>;
 
-/** Loads the library at the first event: most services have no webhook. */
+/** Loads the library, which most services do without. */
 async function createSign(secrets: Secret): Promise<Sign> {
   const { Webhook } = await import("standardwebhooks");
   const signers = secrets
