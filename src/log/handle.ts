@@ -1,6 +1,6 @@
 import { VersionConflict, type Appended, type IdempotencyKey } from "eventstore-lite";
 import type { EventMetadata, NewEvent, EventLog } from "./event-log.ts";
-import { fenced, type HeldLease } from "./lease.ts";
+import { fenced, type Fenced, type HeldLease } from "./lease.ts";
 import type { Projector } from "../projector/projector.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
@@ -38,7 +38,8 @@ const BACKOFF_MS = 10;
 const BACKOFF_MS_MAX = 1_000;
 
 /**
- * Decides on the newest state and appends what was decided; when the stream moved on meanwhile, decides anew.
+ * Decides on the newest state and appends what was decided; when the stream moved on meanwhile, or the lease ran out and
+ * nobody had taken it, decides anew.
  *
  * `decide` is pure and reads the projector's states, which reach at least to the stream's head: the version that the
  * append expects is the stream's own, as the store knows it. Resolves when the projections hold what was appended.
@@ -50,19 +51,20 @@ export async function handle<Refusal = never>(
   decide: () => Decision<Refusal>,
   { metadata, lease, attempts = ATTEMPTS_MAX, ...key }: HandleOptions,
 ): Promise<Handled<Refusal>> {
-  for (let attempt = 1; attempt <= attempts; attempt++) {
+  const decideAndAppend = async (fence: Fenced): Promise<Handled<Refusal>> => {
     const { version, position } = await eventLog.store.streamHead(stream);
     await projector.until(position);
     const decision = decide();
     if ("refusal" in decision) return decision;
     const { events } = decision;
     if (events.length === 0) return { events, appended: undefined };
+    const appended = await eventLog.append(stream, events, metadata, { ...key, ...fence, expected: version });
+    await projector.until(appended.last);
+    return { events, appended };
+  };
+  for (let attempt = 1; attempt <= attempts; attempt++) {
     try {
-      const appended = await fenced(lease, (fence) =>
-        eventLog.append(stream, events, metadata, { ...key, ...fence, expected: version }),
-      );
-      await projector.until(appended.last);
-      return { events, appended };
+      return await fenced(lease, decideAndAppend);
     } catch (fault) {
       if (!(fault instanceof VersionConflict)) throw fault;
       if (attempt < attempts) await sleep(random() * Math.min(BACKOFF_MS_MAX, BACKOFF_MS * 2 ** (attempt - 1)), NEVER);

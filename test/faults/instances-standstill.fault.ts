@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { newDatabase } from "eventstore-lite/testing/postgres-server";
-import { CHANNELS } from "../../events/channel.ts";
+import { CLICK_CHANNELS } from "../../events/channel.ts";
 import { authorize, BEARER, exported, until } from "../harness/process.ts";
 import { attemptsOf } from "./attempts.ts";
 import { countArrivals, rowOf } from "./delivery-networks.ts";
@@ -44,7 +44,7 @@ describe.concurrent("an instance that stands still for a minute, while another o
     expect((await first.service.post("/social/run")).status).toBe(202);
     const { roles } = await healthOf(first.service);
     const held = Object.keys(roles).filter((role) => roles[role] === first.id);
-    const all = ["run", "retention", "signed-heads", ...CHANNELS.map((name) => `dispatcher-${name}`)];
+    const all = ["run", "retention", "signed-heads", ...CLICK_CHANNELS.map((name) => `dispatcher-${name}`)];
     expect(held).toEqual(expect.arrayContaining(all));
     world.sandbox.faults.add({ network: "slack", ...UNANSWERED });
     await until(

@@ -23,8 +23,8 @@ interface House extends AsyncDisposable {
   append(...newEvents: NewEvent[]): Promise<void>;
 }
 
-async function openHouse(): Promise<House> {
-  const store = await openSqliteStore({ file: newLogFile(), codec });
+async function openHouse(clock = Date.now): Promise<House> {
+  const store = await openSqliteStore({ file: newLogFile(), codec, clock });
   const projector = await startProjector(store);
   const eventLog = createEventLog(store, makeId);
   const waits: number[] = [];
@@ -166,6 +166,26 @@ describe("handle", () => {
       lease,
     });
     expect(await fenced.catch((fault: unknown) => fault)).toBeInstanceOf(LeaseLost);
+  });
+
+  test("under a lease that ran out meanwhile, and that nobody took, it decides anew", async () => {
+    let now = 1_000_000;
+    await using house = await openHouse(() => now);
+    const asked = { name: "run", holder: "one", ttlMs: 1_000, renewMs: 60_000 };
+    await using lease = await takeLease({ ...house.deps, clock: () => now, sleep, logger: SILENT }, asked);
+    if (lease === undefined) throw new Error("somebody has it");
+    const decidedAt: number[] = [];
+    const decide = () => {
+      decidedAt.push(now);
+      const decision = { events: [skipOf(String(now))] };
+      // The process stands still before it appends.
+      if (decidedAt.length === 1) now += 2_000;
+      return decision;
+    };
+    await handle(house.deps, STREAMS.outreach, decide, { metadata: METADATA, lease });
+    expect(decidedAt).toEqual([1_000_000, 1_002_000]);
+    const recipients = await Array.fromAsync(house.store.read(), ({ data }) => data);
+    expect(recipients).toMatchObject([{ recipient: { id: "1002000" } }]);
   });
 
   test("a repeat with the same key gives the first result", async () => {
