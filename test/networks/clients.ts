@@ -99,7 +99,7 @@ function answerOf(ended: Ended): NetworkAnswer {
   throw Object.assign(new NetworkFault(kind, certainlyNotSent), { shown });
 }
 
-export const CLIENTS: readonly (readonly [string, () => Client])[] = [
+export const CLIENTS: readonly (readonly ["Bun" | "Deno", () => Client])[] = [
   ["Bun", openBunClient],
   ["Deno", openDenoClient],
 ];
