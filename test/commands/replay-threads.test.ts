@@ -1,8 +1,6 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { EventStore } from "eventstore-lite";
-import type { Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { clicks } from "../../projections/clicks.ts";
 import { configOf } from "../../src/commands/command.ts";
@@ -10,20 +8,10 @@ import { openExistingLog } from "../../src/commands/log-session.ts";
 import { foldApart } from "../../src/commands/replay/fold-apart.ts";
 import { loadPartial, savePartial } from "../../src/commands/replay/partial.ts";
 import { foldPart, type RebuildOptions } from "../../src/commands/replay/rebuild.ts";
-import { unpackState } from "../../src/projector/stored-states.ts";
 import { encodeState } from "../../projections/snapshot.ts";
 import { writeMixedLog } from "../bench/mixed-log.ts";
 import { newLogFile } from "../harness/memory/log.ts";
-import { open, rebuildAll, servedLog, spoil, truth } from "../projector/rebuilding.ts";
-
-async function storedTexts(store: EventStore<Event>): Promise<Record<string, string>> {
-  const texts: Record<string, string> = {};
-  for (const name of PROJECTION_NAMES) {
-    const snapshot = await store.snapshots.load(name);
-    texts[name] = snapshot === undefined ? "" : encodeState(await unpackState(snapshot.state));
-  }
-  return texts;
-}
+import { open, rebuildAll, servedLog, spoil, storedTexts, truth } from "../projector/rebuilding.ts";
 
 /** The part is folded on a connection of its own, as the thread does. */
 function besideOn(file: string): Pick<RebuildOptions, "foldApart" | "apartPositionsMin"> {

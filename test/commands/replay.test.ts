@@ -4,13 +4,11 @@ import { fileURLToPath } from "node:url";
 import type { EventStore } from "eventstore-lite";
 import { makeEvent, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
-import { encodeState } from "../../projections/snapshot.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import type { Terminal } from "../../src/commands/command.ts";
 import { replay } from "../../src/commands/replay.ts";
 import type { Rebuilt } from "../../src/commands/replay/rebuild.ts";
-import { unpackState } from "../../src/projector/stored-states.ts";
-import { open, rebuildAll, servedLog, snapshotOf, spoil, truth } from "../projector/rebuilding.ts";
+import { open, rebuildAll, servedLog, snapshotOf, spoil, storedTexts, truth } from "../projector/rebuilding.ts";
 import { capture } from "../harness/capture.ts";
 
 /** Aborts once `position` is folded. */
@@ -27,15 +25,6 @@ async function begunAt(store: EventStore<Event>, restart = false): Promise<numbe
   let begun = -1;
   await rebuildAll(store, { restart, onBegin: (from) => (begun = from) });
   return begun;
-}
-
-async function storedTexts(store: EventStore<Event>): Promise<Record<string, string>> {
-  const texts: Record<string, string> = {};
-  for (const name of PROJECTION_NAMES) {
-    const snapshot = await store.snapshots.load(name);
-    texts[name] = snapshot === undefined ? "" : encodeState(await unpackState(snapshot.state));
-  }
-  return texts;
 }
 
 function differencesOf(rebuilt: readonly Rebuilt[] | undefined): Record<string, number | null> {

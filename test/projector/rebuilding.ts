@@ -56,6 +56,16 @@ export function textsOf(state: (name: ProjectionName) => unknown): Record<string
   return Object.fromEntries(PROJECTION_NAMES.map((name) => [name, encodeState(state(name))]));
 }
 
+/** The stored snapshots of all projections, in the same form; empty where there is none. */
+export async function storedTexts(store: EventStore<Event>): Promise<Record<string, string>> {
+  const texts: Record<string, string> = {};
+  for (const name of PROJECTION_NAMES) {
+    const snapshot = await store.snapshots.load(name);
+    texts[name] = snapshot === undefined ? "" : encodeState(await unpackState(snapshot.state));
+  }
+  return texts;
+}
+
 /** A snapshot's text at a position; the version is that of the code unless told. */
 export function snapshotOf(name: ProjectionName, position: number, state: unknown, version?: number) {
   return { version: version ?? projectionOf(name).version, position, state: encodeState(state) };
