@@ -10,20 +10,18 @@ const UTF8_BYTES_PER_CHAR_MAX = 3;
 const SCRATCH_BYTES_START = 64 * 1024;
 
 /**
- * The text whose UTF-8 bytes are hashed: one field a line. No field can hold a line break (names have no
- * control characters, JSON escapes them), so two different events never have the same text.
+ * The canonical text of an event, without its last two lines, data and meta: one field a line. No field can hold a line
+ * break (names have no control characters, JSON escapes them), so two different events never have the same text.
  */
-export function canonicalText(
+export function canonicalHead(
   position: number,
   stream: string,
   version: number,
   id: string,
   type: string,
   timeMs: number,
-  data: string,
-  meta: string,
 ): string {
-  return `${position}\n${stream}\n${version}\n${id}\n${type}\n${timeMs}\n${data}\n${meta}`;
+  return `${position}\n${stream}\n${version}\n${id}\n${type}\n${timeMs}`;
 }
 
 /** In which {@link linkInPlace} puts the hash before. */
@@ -32,7 +30,7 @@ const ROOM_FOR_HASH = " ".repeat(HASH_BYTES);
 const CANONICAL_FIELDS = ["e.position", "s.name", "e.version", "e.id", "t.name", "e.time", "e.data", "e.meta"];
 
 /**
- * The bytes of {@link canonicalText} behind room for a hash, as SQL over events e, streams s and types t: verifying reads one
+ * The canonical bytes of an event behind room for a hash, as SQL over events e, streams s and types t: verifying reads one
  * column instead of eight, and neither makes a text of it nor copies it. One call is faster than as many `||`; `concat_ws`
  * would leave out a NULL with its line break.
  */
@@ -44,17 +42,28 @@ export function linkInPlace(previous: Uint8Array, bytes: Uint8Array): Buffer {
   return hash("sha256", bytes, "buffer");
 }
 
+const LINE_FEED = 10;
+
+/** SHA-256(previous hash ‖ UTF-8 of the event's canonical text), which is given as `lines` to be joined by line feeds. */
+export type Link = (previous: Uint8Array, ...lines: readonly string[]) => Buffer;
+
 /**
- * Makes the function that links one event to the chain: SHA-256(previous hash ‖ UTF-8 of the canonical text).
- * It reuses one buffer, which is faster than feeding a hash object in two steps (measured: 1.25 M/s against 0.95 M/s).
+ * Makes the function that links one event to the chain. It reuses one buffer, which is faster than feeding a hash object
+ * in two steps (measured: 1.25 M/s against 0.95 M/s), and writes long lines there one by one: to make one text of them
+ * takes as long as all the rest.
  */
-export function createLink(): (previous: Uint8Array, canonical: string) => Buffer {
+export function createLink(): Link {
   let scratch = Buffer.alloc(SCRATCH_BYTES_START);
-  return (previous, canonical) => {
-    const bytesMax = HASH_BYTES + canonical.length * UTF8_BYTES_PER_CHAR_MAX;
+  return (previous, ...lines) => {
+    let bytesMax = HASH_BYTES;
+    for (const line of lines) bytesMax += 1 + line.length * UTF8_BYTES_PER_CHAR_MAX;
     if (bytesMax > scratch.length) scratch = Buffer.alloc(2 * bytesMax);
     scratch.set(previous, 0);
-    const written = scratch.write(canonical, HASH_BYTES, "utf8");
-    return hash("sha256", scratch.subarray(0, HASH_BYTES + written), "buffer");
+    let end = HASH_BYTES;
+    for (const line of lines) {
+      if (end > HASH_BYTES) scratch[end++] = LINE_FEED;
+      end += scratch.write(line, end, "utf8");
+    }
+    return hash("sha256", scratch.subarray(0, end), "buffer");
   };
 }

@@ -1,4 +1,4 @@
-import { canonicalText, createLink, GENESIS_HASH } from "./chain.ts";
+import { canonicalHead, createLink, GENESIS_HASH } from "./chain.ts";
 import { ImportRefused, InvalidAppend } from "./errors.ts";
 import { checkName } from "./names.ts";
 import type { NewEvent, Recorded } from "./store.ts";
@@ -29,7 +29,7 @@ export function createCheckImported(eventBytesMax: number): CheckImported {
     const { id, type, stream, version } = event;
     const wanted = versionOf(stream) + 1;
     if (version !== wanted) refuse(`its version is ${version}, the next one of its stream is ${wanted}`);
-    const hash = link(head.hash, canonicalText(position, stream, version, id, type, timeMs, data, meta));
+    const hash = link(head.hash, canonicalHead(position, stream, version, id, type, timeMs), data, meta);
     // The last check, since it holds for one text only: that of the writer, byte by byte.
     if (hash.toString("hex") !== event.hash) refuse("the hash does not follow from the event and its predecessor");
     Object.assign(head, { position, timeMs, hash });

@@ -9,7 +9,7 @@ import {
 } from "../append/messages.ts";
 import type { Finishing } from "../append/finishing.ts";
 import type { BoundedCache } from "../bounded-cache.ts";
-import { canonicalText, createLink } from "../chain.ts";
+import { canonicalHead, createLink } from "../chain.ts";
 
 /** What the database answers to a batch, or to the question what became of it. */
 export interface BatchAnswer {
@@ -75,7 +75,7 @@ export function createSettle(): Settle {
         const [id, type, data, meta] = [fields[field]!, fields[field + 1]!, fields[field + 2]!, fields[field + 3]!];
         position += 1;
         version += 1;
-        hash = link(hash, canonicalText(position, stream, version, id, type, timeMs, data, meta));
+        hash = link(hash, canonicalHead(position, stream, version, id, type, timeMs), data, meta);
         hashes.push(hash);
       }
       versions.set(stream, version);

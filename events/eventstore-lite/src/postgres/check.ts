@@ -6,7 +6,7 @@ import type { Reader } from "./reader.ts";
 /** Events that one query answers. */
 const CHUNK_EVENTS = 512;
 
-/** {@link canonicalText} as SQL over events e. `concat_ws` leaves out NULLs, which the table refuses. */
+/** The canonical text of an event as SQL over events e. `concat_ws` leaves out NULLs, which the table refuses. */
 const CANONICAL = `concat_ws(E'\\n', e.position, e.stream, e.version, e.id, e.type, e.time, e.data, e.meta)`;
 
 const SELECT_LINKS = `

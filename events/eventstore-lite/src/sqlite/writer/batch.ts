@@ -11,11 +11,11 @@ import {
   REPEATED,
   UNFINISHED,
 } from "../../append/messages.ts";
-import { canonicalText, createLink } from "../../chain.ts";
+import { canonicalHead, createLink } from "../../chain.ts";
 import type { ExpectedVersion } from "../../store.ts";
 import type { Finishing } from "../../append/finishing.ts";
 import type { LeaseTable } from "./leases.ts";
-import { createTail, type StreamTail, type Tail } from "./tail.ts";
+import { createTail, type Tail } from "./tail.ts";
 
 export interface BatchWriter {
   /** Appends a batch inside of a transaction; each append gets its own verdict. */
@@ -28,9 +28,8 @@ export interface BatchWriter {
 interface Moment {
   /** The caller's clock, by which leases expire. */
   readonly nowMs: number;
-  /** What the events are recorded with. */
-  readonly timeMs: number;
-  readonly hashes: Uint8Array[] | undefined;
+  /** The appends that were accepted so far. */
+  readonly accepted: AcceptedAppend[];
   /** Why appends of this batch were refused. */
   readonly refusals: string[];
 }
@@ -43,7 +42,7 @@ export function createBatchWriter(db: DatabaseSync, leases: LeaseTable, finishin
   /** Every check comes before the first insert, so a refusal leaves nothing behind for its neighbours. */
   function decide(
     append: AppendRequest,
-    { nowMs, timeMs, hashes, refusals }: Moment,
+    { nowMs, accepted, refusals }: Moment,
   ): readonly [number, number, number, number] {
     const { key, digest, lease, token, expected } = append;
     const kept = key === "" ? undefined : keys.find(key);
@@ -55,9 +54,13 @@ export function createBatchWriter(db: DatabaseSync, leases: LeaseTable, finishin
     const refusal = finishing(append);
     if (refusal !== undefined) return [UNFINISHED, refusals.push(refusal) - 1, 0, 0];
 
-    const first = tail.head.position + 1;
-    insertEvents(append, stream, timeMs, hashes);
-    const { position: last } = tail.head;
+    const { head } = tail;
+    const first = head.position + 1;
+    if (stream.id === 0) stream.id = tail.createStream(append.stream);
+    accepted.push({ append, streamId: stream.id, first, firstVersion: stream.version + 1 });
+    head.position += append.count;
+    stream.version += append.count;
+    const { position: last } = head;
     if (key !== "") keys.keep(key, { digest, first, last, version: stream.version });
     return [APPENDED, first, last, stream.version];
   }
@@ -69,11 +72,12 @@ export function createBatchWriter(db: DatabaseSync, leases: LeaseTable, finishin
       tail.refresh();
       // A clock that was set back must not make the log run backwards.
       const timeMs = Math.max(nowMs, tail.head.timeMs);
-      const hashes: Uint8Array[] | undefined = wantsHashes ? [] : undefined;
       const verdicts: number[] = [];
+      const accepted: AcceptedAppend[] = [];
       const refusals: string[] = [];
-      for (const append of appends) verdicts.push(...decide(append, { nowMs, timeMs, hashes, refusals }));
-      const hex = hashes ? Buffer.concat(hashes).toString("hex") : "";
+      for (const append of appends) verdicts.push(...decide(append, { nowMs, accepted, refusals }));
+      const hashes = insertEvents(accepted, timeMs);
+      const hex = wantsHashes ? Buffer.concat(hashes).toString("hex") : "";
       return { kind: "batch", timeMs, verdicts, hashes: hex, refusals };
     },
   };
@@ -91,40 +95,57 @@ function isExpected(version: number, expected: ExpectedVersion): boolean {
   return version === expected;
 }
 
-/** Inserts an append's events behind the head and moves the head; inside of a transaction. */
-export type InsertEvents = (
-  append: AppendRequest,
-  stream: StreamTail,
-  timeMs: number,
-  /** Gets the new events' hashes, where somebody wants them. */
-  hashes: Uint8Array[] | undefined,
-) => void;
+/** An append whose events have their places in the log, and are not inserted yet. */
+interface AcceptedAppend {
+  readonly append: AppendRequest;
+  readonly streamId: number;
+  /** Position and version of its first event. */
+  readonly first: number;
+  readonly firstVersion: number;
+}
 
-function createInsertEvents(db: DatabaseSync, tail: Tail): InsertEvents {
-  const insert = db.prepare(
+/** Inserts the events of accepted appends, one after the other, and answers their hashes. */
+type InsertEvents = (accepted: readonly AcceptedAppend[], timeMs: number) => readonly Uint8Array[];
+
+function createInsertEvents(db: DatabaseSync, { head, typeId }: Tail): InsertEvents {
+  const statement = db.prepare(
     `INSERT INTO events (position, stream, version, type, id, time, data, meta, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const link = createLink();
 
-  return ({ stream: name, fields, start, count }, stream, timeMs, hashes) => {
-    const { head } = tail;
-    if (stream.id === 0) stream.id = tail.createStream(name);
-    const end = start + count * EVENT_FIELDS;
-    for (let at = start; at < end; at += EVENT_FIELDS) {
-      const id = fields[at]!;
-      const type = fields[at + 1]!;
-      const data = fields[at + 2]!;
-      const meta = fields[at + 3]!;
-      const position = head.position + 1;
-      const version = stream.version + 1;
-      const hash = link(head.hash, canonicalText(position, name, version, id, type, timeMs, data, meta));
-      insert.run(position, stream.id, version, tail.typeId(type), id, timeMs, data, meta, hash);
-      hashes?.push(hash);
-      head.position = position;
-      head.hash = hash;
-      stream.version = version;
+  function linkAll({ append, first, firstVersion }: AcceptedAppend, timeMs: number, hashes: Uint8Array[]): void {
+    const { stream, fields, start, count } = append;
+    for (let index = 0, at = start; index < count; index += 1, at += EVENT_FIELDS) {
+      const [id, type] = [fields[at]!, fields[at + 1]!];
+      const lines = canonicalHead(first + index, stream, firstVersion + index, id, type, timeMs);
+      head.hash = link(head.hash, lines, fields[at + 2]!, fields[at + 3]!);
+      hashes.push(head.hash);
     }
-    head.timeMs = timeMs;
+  }
+
+  function insertAll(
+    { append, streamId, first, firstVersion }: AcceptedAppend,
+    timeMs: number,
+    hashes: readonly Uint8Array[],
+    hashesFrom: number,
+  ): void {
+    const { fields, start, count } = append;
+    for (let index = 0, at = start; index < count; index += 1, at += EVENT_FIELDS) {
+      const [id, type, data, meta] = [fields[at]!, fields[at + 1]!, fields[at + 2]!, fields[at + 3]!];
+      const hash = hashes[hashesFrom + index]!;
+      statement.run(first + index, streamId, firstVersion + index, typeId(type), id, timeMs, data, meta, hash);
+    }
+  }
+
+  return (accepted, timeMs) => {
+    const hashes: Uint8Array[] = [];
+    // All hashes before the first insert: in turns, each drives the other's code and data out of the processor's caches,
+    // which takes a tenth longer.
+    for (const append of accepted) linkAll(append, timeMs, hashes);
+    const base = accepted[0]?.first ?? 0;
+    for (const append of accepted) insertAll(append, timeMs, hashes, append.first - base);
+    if (hashes.length > 0) head.timeMs = timeMs;
+    return hashes;
   };
 }
 
