@@ -29,10 +29,21 @@ export function startWithout(part: "encryption" | "metrics" | "traces", log: str
   return startPreloaded([`without-${part}.ts`], log);
 }
 
-/** The service, which measures its own stalls: see stall-watch.ts. */
-export function startWatched(log: string, stallsFile: string, without?: "snapshots"): Promise<Server> {
+/** A service that measures its own stalls. */
+export interface WatchedServer extends Server {
+  readonly log: string;
+  /** Where it writes them: see stall-watch.ts. */
+  readonly stallsFile: string;
+  /** For what always wants one. */
+  readonly token: string;
+}
+
+export async function startWatched(log: string, without?: "snapshots"): Promise<WatchedServer> {
   const modules = ["stall-watch.ts", ...(without === undefined ? [] : [`without-${without}.ts`])];
-  return startPreloaded(modules, log, { STALLS_FILE: stallsFile });
+  const stallsFile = `${log}-stalls.json`;
+  const token = crypto.randomUUID();
+  const settings = { STALLS_FILE: stallsFile, API_TOKENS: `bench:${token}` };
+  return { ...(await startPreloaded(modules, log, settings)), log, stallsFile, token };
 }
 
 function startPreloaded(

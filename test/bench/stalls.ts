@@ -7,7 +7,8 @@ import { STREAMS } from "../../src/log/event-log.ts";
 import { onCopyOf } from "./copied.ts";
 import { mixedLog } from "./mixed-logs.ts";
 import { postSteadily } from "./post-clicks.ts";
-import { startWatched, type Server } from "./server.ts";
+import { startWatched, type WatchedServer } from "./server.ts";
+import { OPERATIONS } from "./stall-operations.ts";
 import type { Stalls } from "./stall-watch.ts";
 
 const EVENTS = 1_000_000;
@@ -24,66 +25,85 @@ const SECONDS_QUICK = 2;
 /** So that the list of people is one that changed, which is what is saved. */
 const IMPORT_EVERY_MS = 100;
 
-const LONGEST_MS = 10;
+/** About as long as one of the operations takes. */
+const CONTROL_MS = 2_000;
 
-interface Watched {
-  readonly server: Server;
-  readonly log: string;
-  readonly file: string;
-}
+const LIMIT = atMostInAll(10, "ms");
 
-/** How long the request thread serves nobody while clicks come in, with snapshots being saved and without. */
+/**
+ * How long the request thread serves nobody while clicks come in: with snapshots being saved and without, and while it
+ * does whatever else takes long, with snapshots being saved as always.
+ */
 export const stalls: Bench = async (options) => {
   const [events, people] = options.quick ? [EVENTS_QUICK, PEOPLE_QUICK] : [EVENTS, PEOPLE];
   const seconds = options.quick ? SECONDS_QUICK : SECONDS;
   const base = await mixedLog(options.directory, events, people);
+  options.note(
+    `${RATE} clicks a second on a log of ${events} events with ${people} people; snapshots: an import of one a time`,
+  );
+  return [
+    ...(await snapshotRows(base, seconds, roundsOf(options))),
+    ...(await operationRows(base, people, roundsOf(options))),
+  ];
+};
+
+async function snapshotRows(base: string, seconds: number, rounds: number) {
   const { saving, without } = await onWatched(base, undefined, (one) =>
     onWatched(base, "snapshots", (other) =>
-      interleave(roundsOf(options), {
-        saving: () => stallsOf(one, seconds),
-        without: () => stallsOf(other, seconds),
+      interleave(rounds, {
+        saving: () => stallsWhile(one, () => importOneByOne(one.log, seconds)),
+        without: () => stallsWhile(other, () => importOneByOne(other.log, seconds)),
       }),
     ),
-  );
-  options.note(
-    `${RATE} clicks a second on a log of ${events} events with ${people} people, and an import of one a time`,
   );
   const row = (what: string, value: (found: Stalls) => number, bar?: Bar) =>
     compare(`stalls, ${what}; without snapshots`, "ms", saving.map(value), without.map(value), bar);
   return [
-    row("processor time of the longest turn", ({ longestBusy }) => longestBusy, atMostInAll(LONGEST_MS, "ms")),
+    row("processor time of the longest turn", ({ longestBusy }) => longestBusy, LIMIT),
     row("longest wait for a turn", ({ longestLate }) => longestLate),
     row("wait for a turn, p99.9", ({ p999Late }) => p999Late),
   ];
-};
+}
+
+async function operationRows(base: string, people: number, rounds: number) {
+  const names = Object.keys(OPERATIONS) as (keyof typeof OPERATIONS)[];
+  const { control, ...found } = await onWatched(base, undefined, (server) => {
+    const operations = names.map((name) => [name, () => stallsWhile(server, () => OPERATIONS[name](server, people))]);
+    const contenders = Object.fromEntries(operations) as Record<keyof typeof OPERATIONS, () => Promise<Stalls>>;
+    return interleave(rounds, { control: () => stallsWhile(server, () => wait(CONTROL_MS)), ...contenders });
+  });
+  const busy = (stalls: readonly Stalls[]): readonly number[] => stalls.map(({ longestBusy }) => longestBusy);
+  return names.map((name) =>
+    compare(`stalls, the longest turn, ${name}; without`, "ms", busy(found[name]), busy(control), LIMIT),
+  );
+}
 
 function onWatched<Result>(
   base: string,
   without: "snapshots" | undefined,
-  work: (watched: Watched) => Promise<Result>,
+  work: (server: WatchedServer) => Promise<Result>,
 ): Promise<Result> {
   return onCopyOf(base, async (log) => {
-    const file = `${log}-stalls.json`;
-    await using server = await startWatched(log, file, without);
-    return await work({ server, log, file });
+    await using server = await startWatched(log, without);
+    return await work(server);
   });
 }
 
-async function stallsOf(watched: Watched, seconds: number): Promise<Stalls> {
-  await readStalls(watched);
-  const ended = new AbortController();
-  const importing = importPeople(watched.log, ended.signal);
-  await postSteadily(watched.server.url, seconds, RATE);
-  const found = await readStalls(watched);
-  ended.abort();
-  await importing;
-  return found;
+/** While clicks come in and `work` is done. */
+async function stallsWhile(server: WatchedServer, work: () => Promise<void>): Promise<Stalls> {
+  await readStalls(server);
+  const done = new AbortController();
+  const working = work().finally(() => done.abort());
+  while (!done.signal.aborted) await postSteadily(server.url, 1, RATE);
+  await working;
+  return readStalls(server);
 }
 
 /** As a command beside the service does. */
-async function importPeople(file: string, ended: AbortSignal): Promise<void> {
+async function importOneByOne(file: string, seconds: number): Promise<void> {
   await using store = await openSqliteStore<Event>({ file, codec });
-  for (let number = 0; !ended.aborted; number++) {
+  const endsAt = performance.now() + seconds * 1_000;
+  for (let number = 0; performance.now() < endsAt; number++) {
     const data = { recipient: { username: `late_${number}` }, basis: "opt_in", fields: {}, source: "list" } as const;
     await store.append(STREAMS.outreach, [makeEvent("RecipientAdded", Bun.randomUUIDv7(), data, {})]);
     await wait(IMPORT_EVERY_MS);
@@ -91,9 +111,9 @@ async function importPeople(file: string, ended: AbortSignal): Promise<void> {
 }
 
 /** Those since it was last asked for. */
-async function readStalls({ server, file }: Watched): Promise<Stalls> {
-  rmSync(file, { force: true });
-  process.kill(server.pid, "SIGUSR2");
-  while (!existsSync(file)) await wait(1);
-  return JSON.parse(readFileSync(file, "utf8")) as Stalls;
+async function readStalls({ pid, stallsFile }: WatchedServer): Promise<Stalls> {
+  rmSync(stallsFile, { force: true });
+  process.kill(pid, "SIGUSR2");
+  while (!existsSync(stallsFile)) await wait(1);
+  return JSON.parse(readFileSync(stallsFile, "utf8")) as Stalls;
 }
