@@ -3,17 +3,35 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 /** How long work goes on at a time by default. */
 const SLICE_MS = 2;
 
-/** Does work step by step, for some milliseconds at a time: in between, whoever waits for an answer has a turn. */
+/** Work that goes on for some milliseconds at a time: in between, whoever waits for an answer has a turn. */
+export interface TimeSlices {
+  /** Whether it is time for {@link next}. */
+  isOver(): boolean;
+  /** Resolves when the next slice begins. */
+  next(): Promise<void>;
+}
+
+/** The first slice begins at once. */
+export function createTimeSlices(sliceMs = SLICE_MS): TimeSlices {
+  let endsAt = performance.now() + sliceMs;
+  return {
+    isOver: () => performance.now() >= endsAt,
+    async next() {
+      await nextTurn();
+      endsAt = performance.now() + sliceMs;
+    },
+  };
+}
+
+/** Does work step by step, in time slices. */
 export async function inTimeSlices<Result>(
   work: Generator<unknown, Result, void>,
   sliceMs = SLICE_MS,
 ): Promise<Result> {
-  let endsAt = performance.now() + sliceMs;
+  const slices = createTimeSlices(sliceMs);
   for (;;) {
     const step = work.next();
     if (step.done === true) return step.value;
-    if (performance.now() < endsAt) continue;
-    await nextTurn();
-    endsAt = performance.now() + sliceMs;
+    if (slices.isOver()) await slices.next();
   }
 }

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { StoreOverloaded, StoreUnavailable, type EventStore } from "eventstore-lite";
 import type { Event, Recorded } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, type ProjectionName, type StateOf } from "../../projections/all.ts";
@@ -6,6 +5,7 @@ import type { Erase } from "./apply-erasures.ts";
 import { sleep } from "../platform/clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
+import { createTimeSlices, type TimeSlices } from "../platform/time-slices.ts";
 import { refold } from "./apply-erasures.ts";
 import { restore, type Restored } from "./restore.ts";
 import { takeOver } from "./take-over.ts";
@@ -39,8 +39,8 @@ function isPassing(fault: unknown): boolean {
 
 const RETRY_MS = 500;
 
-/** Folded until others have their turn: what waits in memory after a stand-still comes without a pause. */
-const SLICE_EVENTS = 256;
+/** Folded until it is looked whether others wait for their turn: to look costs as much as a tenth of an event. */
+const STEP_EVENTS = 32;
 
 export interface ProjectorOptions {
   readonly logger?: Logger;
@@ -49,7 +49,7 @@ export interface ProjectorOptions {
   readonly saves?: () => boolean;
   /** Positions between two snapshots of the past while a log is short; default 20,000. */
   readonly pastEvery?: number;
-  /** How long a snapshot is encoded until others have their turn; default 2. */
+  /** How long events are folded, or a snapshot is encoded, until others have their turn; default 2. */
   readonly sliceMs?: number;
 }
 
@@ -65,7 +65,7 @@ export async function startProjector(store: EventStore<Event>, options: Projecto
 function follow(
   store: EventStore<Event>,
   restored: Restored,
-  { logger, erase, saves = () => true }: ProjectorOptions,
+  { logger, erase, saves = () => true, sliceMs }: ProjectorOptions,
 ): Projector {
   const { states, keeper } = restored;
   const stop = new AbortController();
@@ -86,18 +86,11 @@ function follow(
     if (position >= keeper.dueAt) keeper.turn(position, saves());
   };
 
-  const foldAll = (batch: readonly Recorded[]): Promise<void> =>
-    foldBatch({ store, logger, erase, states, keeper, fold }, batch);
+  const folding = { store, logger, erase, states, keeper, fold, slices: createTimeSlices(sliceMs) };
 
   const followOn = async (): Promise<void> => {
-    let folded = 0;
-    for await (const batch of store.subscribeBatches({ from: position + 1, signal: stop.signal })) {
-      await foldAll(batch);
-      folded += batch.length;
-      if (folded < SLICE_EVENTS) continue;
-      folded = 0;
-      await nextTurn();
-    }
+    const following = store.subscribeBatches({ from: position + 1, signal: stop.signal });
+    for await (const batch of following) await foldBatch(folding, batch);
   };
 
   const running = untilStopped(followOn, stop.signal, logger);
@@ -161,12 +154,15 @@ interface Folding extends Pick<Restored, "states" | "keeper"> {
   readonly logger: Logger | undefined;
   readonly erase: Erase | undefined;
   readonly fold: (event: Recorded) => void;
+  /** Of all batches together: what waits in memory after a stand-still comes without a pause. */
+  readonly slices: TimeSlices;
 }
 
 /** Folds events in, and applies those after which a state is another one. */
 async function foldBatch(folding: Folding, batch: readonly Recorded[]): Promise<void> {
-  const { store, logger, erase, states, keeper, fold } = folding;
+  const { store, logger, erase, states, keeper, fold, slices } = folding;
   for (const event of batch) {
+    if (event.position % STEP_EVENTS === 0 && slices.isOver()) await slices.next();
     const encoding = keeper.encoding(event.type);
     if (encoding !== undefined) await encoding;
     if (event.type === "ProjectionRebuilt") {

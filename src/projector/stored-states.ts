@@ -1,12 +1,9 @@
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { constants, createDeflateRaw, createInflateRaw } from "node:zlib";
 import { createStateDecoder, encodePieces } from "../../projections/snapshot.ts";
-
-/** How long a state is encoded or decoded at a time: a list of 50,000 people takes a tenth of a second. */
-const SLICE_MS = 2;
+import { createTimeSlices } from "../platform/time-slices.ts";
 
 export interface PackOptions {
   /** Called once the state may change again. */
@@ -15,7 +12,10 @@ export interface PackOptions {
   readonly sliceMs?: number | undefined;
 }
 
-/** What a snapshot stores of a state: its text, compressed beside this thread to a tenth. */
+/**
+ * What a snapshot stores of a state: its text, compressed beside this thread to a tenth. It is encoded in time slices, and
+ * decoded so: a list of 50,000 people takes a tenth of a second.
+ */
 export async function packState(state: unknown, options: PackOptions = {}): Promise<string> {
   const deflate = createDeflateRaw({ level: constants.Z_BEST_SPEED });
   const [packed] = await Promise.all([buffer(deflate), pipeline(encodeInTimeSlices(state, options), deflate)]);
@@ -27,15 +27,13 @@ export async function unpackState(stored: string): Promise<unknown> {
   const texts = stored.startsWith("{") ? [stored] : inflate(stored);
   const decoder = createStateDecoder();
   let begun = "";
-  let endsAt = performance.now() + SLICE_MS;
+  const slices = createTimeSlices();
   for await (const text of texts) {
     const lines = (begun + text).split("\n");
     begun = lines.pop() ?? "";
     for (const line of lines) {
       decoder.add(line);
-      if (performance.now() < endsAt) continue;
-      await nextTurn();
-      endsAt = performance.now() + SLICE_MS;
+      if (slices.isOver()) await slices.next();
     }
   }
   decoder.add(begun);
@@ -44,17 +42,16 @@ export async function unpackState(stored: string): Promise<unknown> {
 
 async function* encodeInTimeSlices(
   state: unknown,
-  { onEncoded, sliceMs = SLICE_MS }: PackOptions,
+  { onEncoded, sliceMs }: PackOptions,
 ): AsyncGenerator<string, void, void> {
   let text = "";
-  let endsAt = performance.now() + sliceMs;
+  const slices = createTimeSlices(sliceMs);
   for (const piece of encodePieces(state)) {
     text += piece;
-    if (performance.now() < endsAt) continue;
+    if (!slices.isOver()) continue;
     yield text;
     text = "";
-    await nextTurn();
-    endsAt = performance.now() + sliceMs;
+    await slices.next();
   }
   onEncoded?.();
   yield text;
