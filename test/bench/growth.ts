@@ -15,7 +15,7 @@ interface Fold {
 export const growth: Bench = async (options) => {
   const sizes = options.quick ? SIZES_QUICK : SIZES;
   const files = new Map<string, string>();
-  for (const events of sizes) files.set(events.toLocaleString("en"), await mixedLog(options.directory, events));
+  for (const events of sizes) files.set(events.toLocaleString("en"), await mixedLog(options.logs, events));
   const contenders = Object.fromEntries([...files].map(([size, file]) => [size, () => foldIn(file)]));
   const folds = await interleave(roundsOf(options), contenders);
   const [least = "", ...larger] = files.keys();

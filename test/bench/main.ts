@@ -41,7 +41,6 @@ const benches = {
   "token-timing": tokenTiming,
   "console-pages": consolePages,
   stalls,
-  // The last: it appends to the largest log, which the others share.
   "stats-read": statsRead,
 };
 

@@ -20,7 +20,7 @@ const STEP = 7;
 /** All states as of moments that are as far behind a snapshot of the past as any, in a long log. */
 export const moment: Bench = async (options) => {
   const events = options.quick ? 100_000 : 10_000_000;
-  return onCopyOf(await mixedLog(options.directory, events), async (file) => {
+  return onCopyOf(await mixedLog(options.logs, events), async (file) => {
     await using store = await openSqliteStore<Event>({ file, codec });
     const first = await msOf(() => foldTo(store, PROJECTION_NAMES, { to: events, keepSince: events }));
     using scan = openScan(file, COLUMNS, ["data"]);

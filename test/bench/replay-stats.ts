@@ -8,7 +8,7 @@ import { mixedLog } from "./mixed-logs.ts";
 /** Events of the log a second, when one small projection is wanted and when all are. */
 export const replayStats: Bench = async (options) => {
   const events = options.quick ? 100_000 : 1_000_000;
-  await using store = await openSqliteStore<Event>({ file: await mixedLog(options.directory, events), codec });
+  await using store = await openSqliteStore<Event>({ file: await mixedLog(options.logs, events), codec });
   const rates = await interleave(roundsOf(options), {
     stats: () => perSecond(events, () => foldLog(store, ["stats"])),
     all: () => perSecond(events, () => foldLog(store, PROJECTION_NAMES)),

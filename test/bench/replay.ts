@@ -15,7 +15,7 @@ const COLUMNS = ["position", "version", "type", "time"];
 /** Folding the log into every projection against scanning the same rows, parsing them, and doing nothing. */
 export const replay: Bench = async (options) => {
   const events = options.quick ? 100_000 : 1_000_000;
-  const file = await mixedLog(options.directory, events);
+  const file = await mixedLog(options.logs, events);
   await using store = await openSqliteStore<Event>({ file, codec });
   using data = openScan(file, COLUMNS, ["data"]);
   using both = openScan(file, COLUMNS, ["data", "meta"]);

@@ -37,7 +37,7 @@ const LIMIT = atMostInAll(10, "ms");
 export const stalls: Bench = async (options) => {
   const [events, people] = options.quick ? [EVENTS_QUICK, PEOPLE_QUICK] : [EVENTS, PEOPLE];
   const seconds = options.quick ? SECONDS_QUICK : SECONDS;
-  const base = await mixedLog(options.directory, events, people);
+  const base = await mixedLog(options.logs, events, people);
   options.note(
     `${RATE} clicks a second on a log of ${events} events with ${people} people; snapshots: an import of one a time`,
   );

@@ -26,8 +26,8 @@ interface Latency {
 export const statsRead: Bench = async (options) => {
   const events = options.quick ? 100_000 : 10_000_000;
   const reads = options.quick ? READS_QUICK : READS;
-  const small = await mixedLog(options.directory, SMALL_EVENTS);
-  const large = await mixedLog(options.directory, events);
+  const small = await mixedLog(options.logs, SMALL_EVENTS);
+  const large = await mixedLog(options.logs, events);
   const rate = Math.round((await onCopy(small, maximumOf)) / 2);
   let reached = Infinity;
   const measure = async (service: Server): Promise<Latency> => {
@@ -35,14 +35,16 @@ export const statsRead: Bench = async (options) => {
     reached = Math.min(reached, share);
     return latency;
   };
-  const rounds = await interleave(roundsOf(options), {
-    // The clicks of a round would make a small log a large one, so each round has a new copy.
-    small: () => onCopy(small, measure),
-    large: async () => {
-      await using service = await startService(large);
-      return await measure(service);
-    },
-  });
+  const rounds = await onCopyOf(large, (largeCopy) =>
+    interleave(roundsOf(options), {
+      // The clicks of a round would make a small log a large one, so each round has a new copy.
+      small: () => onCopy(small, measure),
+      large: async () => {
+        await using service = await startService(largeCopy);
+        return await measure(service);
+      },
+    }),
+  );
   options.note(`the intake ran at ${rate.toLocaleString("en")} clicks a second, half of what load.ts got from it`);
   if (reached < RATE_SHARE_MIN) options.note(`but in one round only ${Math.round(reached * 100)} % of that came`);
   const row = (what: string, value: (latency: Latency) => number, bar?: ReturnType<typeof atMost>) =>

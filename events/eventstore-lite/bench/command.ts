@@ -1,7 +1,8 @@
-import { mkdtempSync, rmSync, statfsSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Bench, Row } from "./measure.ts";
+import { parseArgs } from "node:util";
+import type { Bench, BenchOptions, Row } from "./measure.ts";
 import { plainRow, tableOf } from "./table.ts";
 
 /** What statfs(2) calls a file system in memory. */
@@ -12,14 +13,15 @@ export type Benches = Readonly<Record<string, Bench>>;
 /**
  * The command line of a set of benchmarks: runs those that are named, or all, and prints one table.
  * `peers` are other people's software, which has to be installed: they run only when they are asked for.
+ * `--logs` names a folder that keeps the long logs for the next run: the longest takes a quarter of an hour to write.
  */
 export async function runBenches(benches: Benches, peers: Benches, args: readonly string[]): Promise<void> {
   const known = { ...benches, ...peers };
-  const names = args.filter((arg) => !arg.startsWith("--"));
-  const flags = new Set(args.filter((arg) => arg.startsWith("--")));
-  const [json, withPeers, quick, help] = ["--json", "--peers", "--quick", "--help"].map((flag) => flags.delete(flag));
-  if (help === true || flags.size > 0 || names.some((name) => !Object.hasOwn(known, name))) {
-    const usage = `usage: bench [${Object.keys(known).join(" | ")} ...] [--json] [--peers] [--quick]\n`;
+  const usage = `usage: bench [${Object.keys(known).join(" | ")} ...] [--json] [--peers] [--quick] [--logs DIR]\n`;
+  const given = parse(args);
+  const { json, peers: withPeers, quick, help, logs } = given?.values ?? {};
+  const names = given?.positionals ?? [];
+  if (given === undefined || help === true || names.some((name) => !Object.hasOwn(known, name))) {
     (help === true ? process.stdout : process.stderr).write(usage);
     process.exitCode = help === true ? 0 : 2;
     return;
@@ -27,7 +29,9 @@ export async function runBenches(benches: Benches, peers: Benches, args: readonl
   const isWanted = (name: string): boolean =>
     names.includes(name) || (Object.hasOwn(peers, name) ? withPeers === true : names.length === 0);
   const wanted = Object.entries(known).filter(([name]) => isWanted(name));
-  const { rows, notes } = await inTemporaryFolder((directory) => runAll(wanted, quick === true, directory));
+  const { rows, notes } = await inTemporaryFolder((directory) =>
+    runAll(wanted, { quick: quick === true, directory, logs: logs ?? directory }),
+  );
   process.stdout.write(
     json === true
       ? `${JSON.stringify({ rows: rows.map(plainRow), notes })}\n`
@@ -35,7 +39,20 @@ export async function runBenches(benches: Benches, peers: Benches, args: readonl
   );
 }
 
-async function runAll(benches: readonly (readonly [string, Bench])[], quick: boolean, directory: string) {
+/** Undefined where there is something that nobody knows. */
+function parse(args: readonly string[]) {
+  const flag = { type: "boolean" } as const;
+  const options = { json: flag, peers: flag, quick: flag, help: flag, logs: { type: "string" } } as const;
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true });
+  } catch {
+    return undefined;
+  }
+}
+
+async function runAll(benches: readonly (readonly [string, Bench])[], options: Omit<BenchOptions, "note">) {
+  const { directory, logs } = options;
+  mkdirSync(logs, { recursive: true });
   const rows: Row[] = [];
   const notes: string[] = [];
   if (statfsSync(directory).type === TMPFS_MAGIC) {
@@ -45,7 +62,7 @@ async function runAll(benches: readonly (readonly [string, Bench])[], quick: boo
     process.stderr.write(`${name} …\n`);
     const note = (text: string): void => void notes.push(`${name}: ${text}`);
     try {
-      rows.push(...(await bench({ quick, directory, note })));
+      rows.push(...(await bench({ ...options, note })));
     } catch (error) {
       // The others took minutes, and are worth their table.
       note(`FAILED: ${error instanceof Error ? error.message : String(error)}`);

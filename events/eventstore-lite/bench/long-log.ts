@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { openSqliteStore } from "../src/index.ts";
 import type { BenchOptions } from "./measure.ts";
@@ -9,15 +9,22 @@ const EVENTS_QUICK = 100_000;
 const STREAMS = 1_000;
 const BATCH_EVENTS = 100;
 
-/** A log of a million events in a thousand streams, made once a run. */
-export async function longLog({ quick, directory }: BenchOptions): Promise<{ file: string; events: number }> {
+/** A log of a million events in a thousand streams, to read only: made once a run, or kept. */
+export async function longLog({ quick, logs }: BenchOptions): Promise<{ file: string; events: number }> {
   const events = quick ? EVENTS_QUICK : EVENTS;
-  const file = join(directory, "long.sqlite");
+  const file = join(logs, `long-${events}.sqlite`);
   if (existsSync(file)) return { file, events };
+  const partial = `${file}.partial`;
+  rmSync(partial, { force: true });
+  await write(partial, events);
+  renameSync(partial, file);
+  return { file, events };
+}
+
+async function write(file: string, events: number): Promise<void> {
   await using store = await openSqliteStore({ file });
   for (let start = 0; start < events; start += 10 * BATCH_EVENTS) {
     const batches = Array.from({ length: 10 }, (_, index) => (start / BATCH_EVENTS + index) % STREAMS);
     await Promise.all(batches.map((stream) => store.append(`cart-${stream}`, makeEvents(BATCH_EVENTS))));
   }
-  return { file, events };
 }

@@ -24,8 +24,10 @@ export interface Bar {
 export interface BenchOptions {
   /** Small and short: shows that all works, not how fast. */
   readonly quick: boolean;
-  /** Of this run alone and removed after it; logs that several benchmarks need are kept there. */
+  /** Of this run alone and removed after it. */
   readonly directory: string;
+  /** Holds the logs that benchmarks only read, or copy: the same folder, or one that outlasts the run. */
+  readonly logs: string;
   /** Adds a sentence below the table. */
   note(text: string): void;
 }
