@@ -2,8 +2,11 @@ import type { FoldedRow, StoredEvent } from "../../codec.ts";
 import { versionsWithin } from "./bounds.ts";
 import type { DatabaseReader } from "./database-reader.ts";
 
-/** Events that one statement reads or looks at: about a millisecond during which the thread does nothing else. */
-const CHUNK_EVENTS = 512;
+/**
+ * Events that one statement reads or looks at. To decode so many, and to do with them what is done, takes some
+ * milliseconds at the most, during which the thread does nothing else.
+ */
+const CHUNK_EVENTS = 128;
 
 interface Placed {
   readonly position: number;

@@ -1,0 +1,42 @@
+import { expect, test } from "bun:test";
+import { openSqliteStore } from "eventstore-lite";
+import { newEvents } from "../src/contract/events.ts";
+import { temporaryLogs } from "./temporary-logs.ts";
+
+const newLogPath = temporaryLogs();
+
+/** As of a caller who has much to do with each event. */
+const WORK_MS = 1 / 40;
+
+function work(ms: number): void {
+  const endsAt = performance.now() + ms;
+  while (performance.now() < endsAt);
+}
+
+/** How many turns others had meanwhile. */
+async function turnsDuring(reading: () => Promise<void>): Promise<number> {
+  let turns = 0;
+  let isDone = false;
+  const takeTurn = (): void => {
+    if (isDone) return;
+    turns++;
+    setImmediate(takeTurn);
+  };
+  setImmediate(takeTurn);
+  await reading();
+  isDone = true;
+  return turns;
+}
+
+test("others have their turn while much is read, the sooner the longer its reader works", async () => {
+  await using store = await openSqliteStore({ file: newLogPath() });
+  await store.append("a", newEvents(1_000));
+  const folded = await turnsDuring(async () => {
+    for await (const batch of store.readFolded()) work(batch.length * WORK_MS);
+  });
+  const read = await turnsDuring(async () => {
+    for await (const _ of store.read()) work(WORK_MS);
+  });
+  expect(folded).toBeGreaterThan(5);
+  expect(read).toBeGreaterThan(5);
+});
