@@ -28,8 +28,8 @@ export interface RecipientsDeps {
   readonly stopping: AbortSignal;
 }
 
-/** Rows appended at once: few milliseconds of the thread that serves requests. */
-const CHUNK_ROWS = 500;
+/** Rows appended at once: few milliseconds of the thread that serves requests, keys and folds included. */
+const CHUNK_ROWS = 64;
 
 /** Column names that a report lists: a file of JSON objects may have others in each. */
 const FIELDS_SHOWN_MAX = 50;

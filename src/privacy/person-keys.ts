@@ -1,4 +1,5 @@
 import { createHmac, randomBytes } from "node:crypto";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Recipient } from "../../events/outreach.ts";
 import { newKey, type FoundKey, type KeyStore, type StoredKeys } from "./key-store.ts";
 
@@ -52,9 +53,10 @@ export function createPersonKeys(keys: KeyStore, pepper: Uint8Array): PersonKeys
         nonces.set(handle, nonce);
         return handle + nonce;
       };
-      const refOf = ({ id, username = "" }: Named, at: number): string => {
-        const erased = named[at]?.find((one) => found.get(one) === "gone");
-        return erased ?? (id === undefined ? refInAppend(names.ofHandle(username)) : names.ofId(id));
+      const refOf = ({ id }: Named, at: number): string => {
+        const known = named[at] ?? [];
+        const [own = ""] = known;
+        return known.find((one) => found.get(one) === "gone") ?? (id === undefined ? refInAppend(own) : own);
       };
       const missing = [...new Set(people.map(refOf))].filter((one) => !found.has(one));
       if (missing.length > 0) for (const [ref, key] of await makeKeys(keys, missing)) found.set(ref, key);
@@ -82,9 +84,13 @@ export async function withHandles(
   return [...new Set([...refs, ...found.filter((one) => one !== baseOf(one) && !spared.has(one))])];
 }
 
-/** Makes keys durably, but none for who was erased meanwhile. Answers what is there then. */
-function makeKeys(keys: KeyStore, missing: readonly string[]): Promise<ReadonlyMap<string, FoundKey>> {
-  return keys.change(async (within) => {
+/**
+ * Makes keys durably, but none for who was erased meanwhile. Answers what is there then. To write a page of the keys' file
+ * for each is work of its own: others have a turn before it and after it.
+ */
+async function makeKeys(keys: KeyStore, missing: readonly string[]): Promise<ReadonlyMap<string, FoundKey>> {
+  await nextTurn();
+  const all = await keys.change(async (within) => {
     // Another process may have made or erased some of them by now.
     const names = missing.flatMap((one) => [one, baseOf(one), baseOf(one) + ALONE]);
     const found = await within.getAll([...new Set(names)]);
@@ -96,6 +102,8 @@ function makeKeys(keys: KeyStore, missing: readonly string[]): Promise<ReadonlyM
     await within.putAll(made);
     return new Map([...found, ...made]);
   });
+  await nextTurn();
+  return all;
 }
 
 interface Names {

@@ -1,6 +1,7 @@
 // On no harness.
 import { expect, test } from "bun:test";
 import { inTimeSlices } from "../../src/platform/time-slices.ts";
+import { turnsDuring } from "../harness/turns.ts";
 
 function* counted(steps: number): Generator<number, string, void> {
   for (let step = 0; step < steps; step++) yield step;
@@ -8,16 +9,7 @@ function* counted(steps: number): Generator<number, string, void> {
 }
 
 test("others have a turn after each step that takes too long, and the result comes in the end", async () => {
-  let turns = 0;
-  let isOver = false;
-  const takeTurn = (): void => {
-    if (isOver) return;
-    turns++;
-    setImmediate(takeTurn);
-  };
-  takeTurn();
-  expect(await inTimeSlices(counted(100), 0)).toBe("done");
-  isOver = true;
+  const turns = await turnsDuring(async () => expect(await inTimeSlices(counted(100), 0)).toBe("done"));
   expect(turns).toBeGreaterThan(50);
 });
 

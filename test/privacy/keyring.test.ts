@@ -3,6 +3,8 @@ import { expect, spyOn, test } from "bun:test";
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import type { EventStore } from "eventstore-lite";
+import type { Event } from "../../events/catalog.ts";
 import type { Owner } from "../../events/encryption.ts";
 import { KeyMismatch } from "../../src/vault/error.ts";
 import { openSecretStore } from "../../src/vault/secret-store.ts";
@@ -11,7 +13,9 @@ import { removeDays } from "../../src/privacy/day-keys.ts";
 import { createPersonKeys } from "../../src/privacy/person-keys.ts";
 import type { FoundKey, KeyStore } from "../../src/privacy/key-store.ts";
 import type { Keyring } from "../../src/privacy/keyring.ts";
+import { encryptSnapshots } from "../../src/privacy/encrypted-snapshots.ts";
 import { openKeys } from "../harness/memory/keyring.ts";
+import { turnsDuring } from "../harness/turns.ts";
 import { encrypted, openedBy } from "./encrypted.ts";
 
 const ANN: Owner = { kind: "person", id: "1001", username: "ann" };
@@ -45,6 +49,16 @@ test.each(OWNERS)(
     }
   },
 );
+
+test("others have a turn after the keys of an import were made, and after its states were encrypted", async () => {
+  await using world = openKeys();
+  const keyring = await world.open();
+  const owners = Array.from({ length: 64 }, (_, at): Owner => ({ kind: "person", username: `ann_${at}` }));
+  expect(await turnsDuring(async () => keyring.keysFor(owners))).toBeGreaterThan(1);
+  const snapshots = encryptSnapshots({ snapshots: { save: async () => {} } } as unknown as EventStore<Event>, keyring);
+  const state = { version: 1, position: 1, state: "packed" };
+  expect(await turnsDuring(() => snapshots.save("contacts", state))).toBeGreaterThan(1);
+});
 
 test("no two ciphertexts of one text are alike", async () => {
   await using world = openKeys();

@@ -1,0 +1,14 @@
+/** How many turns of the event loop others had while `work` went on. */
+export async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
+  let turns = 0;
+  let isDone = false;
+  const takeTurn = (): void => {
+    if (isDone) return;
+    turns++;
+    setImmediate(takeTurn);
+  };
+  setImmediate(takeTurn);
+  await work();
+  isDone = true;
+  return turns;
+}
