@@ -6,7 +6,7 @@ import type { DispatchDeps } from "./dispatch.ts";
 import type { OutboxWindow, PendingDispatch } from "./outbox-window.ts";
 
 /** Says durably which dispatches are about to be sent, in one append for all that are so while another is under way. */
-export type Claim = (lane: OutboxWindow, items: readonly PendingDispatch[]) => Promise<void>;
+export type Claim = (lane: OutboxWindow, items: readonly PendingDispatch[]) => Promise<void> | undefined;
 
 interface ClaimsDeps extends Pick<DispatchDeps, "channel" | "lease" | "eventLog"> {
   /** Other instances may take the channel over: they must know what they would double. */
@@ -40,14 +40,15 @@ export function createClaims({ channel, lease, eventLog, isShared }: ClaimsDeps)
   // A digest has an id of its own: it would double what was sent alone, or in another one.
   const hasDigests = channel.batch === undefined && backlogLaneOf(channel.name) === "clicks";
   const isRecognised = channel.recognisesMs !== undefined && !hasDigests;
-  return async (lane, items) => {
+  if (!isShared || isRecognised) return () => undefined;
+  return (lane, items) => {
     const unsent = items.filter(({ unrecorded }) => unrecorded === undefined);
-    if (!isShared || isRecognised || unsent.length === 0) return;
+    if (unsent.length === 0) return undefined;
     gathering ??= gather();
     const { positions, done } = gathering;
     const claimed = positions.get(lane.name) ?? [];
     positions.set(lane.name, claimed);
     for (const { event } of unsent) claimed.push(event.position);
-    await done;
+    return done;
   };
 }

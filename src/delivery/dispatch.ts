@@ -66,7 +66,8 @@ export async function ask(
   // Those whose outcome the log refused are not asked for again: that would double what has arrived.
   const unsent = pending.filter(({ unrecorded }) => unrecorded === undefined);
   const startedAt = deps.clock();
-  const { items, dispatches } = await load(deps, unsent, startedAt);
+  const loading = load(deps, unsent, startedAt);
+  const { items, dispatches } = loading instanceof Promise ? await loading : loading;
   if (items.length === 0) return [];
   const digest = mode === "digest" ? deps.makeId() : undefined;
   const { name, network } = deps.channel;
@@ -92,18 +93,28 @@ export async function ask(
   return learn(results, items);
 }
 
-/** Those that can be sent, and what is sent of each; the others have expired, which is their outcome. */
-async function load(
-  deps: DispatchDeps,
-  pending: readonly PendingDispatch[],
-  now: number,
-): Promise<{ readonly items: readonly PendingDispatch[]; readonly dispatches: readonly Dispatch[] }> {
+/** What can be sent, and of which items. */
+interface Loaded {
+  readonly items: readonly PendingDispatch[];
+  readonly dispatches: readonly Dispatch[];
+}
+
+/** A promise only where one is waited for, which is hardly ever: each of them costs a dispatch more than the reading. */
+function load(deps: DispatchDeps, pending: readonly PendingDispatch[], now: number): Loaded | Promise<Loaded> {
+  const found = pending.map((item) =>
+    isExpired(item, now) ? undefined : dispatchOf(deps.eventLog.store, item.event, deps.channel.name),
+  );
+  const known = found.filter((one): one is Dispatch | undefined => !(one instanceof Promise));
+  if (known.length === found.length) return keepSendable(pending, known);
+  return Promise.all(found.map(async (one) => one)).then((all) => keepSendable(pending, all));
+}
+
+/** Those of which there is something to send; the others have expired, which is their outcome. */
+function keepSendable(pending: readonly PendingDispatch[], found: readonly (Dispatch | undefined)[]): Loaded {
   const items: PendingDispatch[] = [];
   const dispatches: Dispatch[] = [];
-  for (const item of pending) {
-    const found = isExpired(item, now) ? undefined : dispatchOf(deps.eventLog.store, item.event, deps.channel.name);
-    // Hardly ever a promise, and a batch has a thousand of them.
-    const dispatch = found instanceof Promise ? await found : found;
+  for (const [at, item] of pending.entries()) {
+    const dispatch = found[at];
     if (dispatch === undefined) {
       item.unrecorded = { type: "DispatchSkipped", request: { attempt: item.attempts + 1, reason: "expired" } };
       continue;
@@ -120,11 +131,13 @@ const UNANSWERED: DispatchResult = { outcome: "in_doubt", detail: "the channel d
 /** The lease runs out, or has: a dispatch waits until it is renewed, if ever. */
 const NOT_OURS: DispatchResult = { outcome: "retryable", detail: "the channel may be another's by now", unasked: true };
 
+const WEIGHTS = { skipped: 0, delivered: 1, refused: 2, in_doubt: 3, retryable: 4 } as const;
+const WEIGHT_OF_CHANNEL = 5;
+
 /** Of the answers to a batch the one that says most about the channel. */
 export function weightiestResult(results: readonly DispatchResult[]): DispatchResult {
   const weight = (result: DispatchResult): number => {
-    if (result.outcome === "refused") return result.channel ? 5 : 2;
-    return { retryable: 4, in_doubt: 3, delivered: 1, skipped: 0 }[result.outcome];
+    return result.outcome === "refused" && result.channel ? WEIGHT_OF_CHANNEL : WEIGHTS[result.outcome];
   };
   return results.reduce((one, other) => (weight(other) > weight(one) ? other : one), results[0] ?? UNANSWERED);
 }

@@ -1,3 +1,4 @@
+import type { NewEvent } from "../log/event-log.ts";
 import { errorFields } from "../platform/logger.ts";
 import { causesOf } from "./causes.ts";
 import { createClaims } from "./claims.ts";
@@ -48,25 +49,30 @@ export function createInFlight(deps: InFlightDeps): InFlight {
   const underWay = new Set<Promise<void>>();
 
   const askAndRecord = async (lane: OutboxWindow, { items, mode }: PlannedRequest): Promise<void> => {
-    asking++;
     try {
-      const asked = claim(lane, items).then(() => ask(askDeps, lane, items, { mode, learn }));
-      const learnt = await asked.finally(() => {
+      let learnt: readonly NewEvent[];
+      asking++;
+      try {
+        const claimed = claim(lane, items);
+        if (claimed !== undefined) await claimed;
+        learnt = await ask(askDeps, lane, items, { mode, learn });
+      } finally {
         // The network is free again; what it answered is recorded while it is asked for the next.
         asking--;
         unrecorded += items.length;
         onCompleted();
-      });
-      await recorder.record(lane, items, learnt).finally(() => recorded(learnt));
+      }
+      try {
+        await recorder.record(lane, items, learnt);
+      } finally {
+        recorded(learnt);
+      }
     } catch (fault) {
-      logger.error("a dispatch could not be recorded", {
-        channel: channel.name,
-        ...causesOf(items),
-        ...errorFields(fault),
-      });
+      const about = { channel: channel.name, ...causesOf(items), ...errorFields(fault) };
+      logger.error("a dispatch could not be recorded", about);
       for (const item of items) lane.wait(item, clock() + AFTER_FAULT_MS);
     }
-    await suspension.announce();
+    if (suspension.isSuspended()) await suspension.announce();
     for (const item of items) item.inFlight = false;
     unrecorded -= items.length;
   };
@@ -74,7 +80,7 @@ export function createInFlight(deps: InFlightDeps): InFlight {
   const launch = (lane: OutboxWindow, request: PlannedRequest): void => {
     deduplicationWindow.end(lane, request.items);
     for (const item of request.items) item.inFlight = true;
-    const work = askAndRecord(lane, request).finally(() => {
+    const work = askAndRecord(lane, request).then(() => {
       underWay.delete(work);
       onCompleted();
     });

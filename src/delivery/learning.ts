@@ -27,7 +27,7 @@ export function createLearning(deps: LearningDeps): Learning {
     if (asked.length === 0) return [];
     const weightiest = weightiestResult(asked);
     rateLimiter.learn(weightiest, now);
-    const pauseMs = Math.max(0, ...results.map(pauseOf));
+    const pauseMs = Math.max(0, ...asked.map(pauseOf));
     if (pauseMs > 0) rateLimiter.pause(now + pauseMs);
     return [...circuit.learn(rateLimiter.breaker), ...suspension.learn(weightiest, items)];
   };

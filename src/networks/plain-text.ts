@@ -3,6 +3,9 @@ const INVISIBLE = /(?![\t\n])[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
 
 const ELLIPSIS = "…";
 
+/** Of visible ASCII, with single spaces in between: most of what is clicked, and nothing is to be done about it. */
+const PLAIN_LINE = /^[!-~]+(?: [!-~]+)*$/;
+
 /** Text that any network takes: no control characters, no half characters; line breaks stay, as line feeds. */
 export function plainText(text: string): string {
   return text.toWellFormed().replace(/\r\n?/g, "\n").replace(INVISIBLE, "");
@@ -10,6 +13,7 @@ export function plainText(text: string): string {
 
 /** The same on one line, so that a value cannot pose as further lines of the message around it. */
 export function oneLine(text: string): string {
+  if (PLAIN_LINE.test(text)) return text;
   return plainText(text).replace(/\s+/g, " ").trim();
 }
 

@@ -54,13 +54,21 @@ export function createSafeFetch(options: SafeFetchOptions): SafeFetch {
   const { fetch: send = isBun ? fetch : sendUnpooled, clock = systemClock } = options;
   return async (url, request) => {
     const init = prepare(url, request, isAllowed);
-    const response = await send(url, init).catch((thrown: unknown) => {
+    let response: Response;
+    try {
+      response = await send(url, init);
+    } catch (thrown) {
       throw request.signal?.aborted === true ? new NetworkFault("aborted", false) : faultOf(thrown);
-    });
+    }
     const { status } = response;
     const headers = dated(response.headers, clock);
-    const read = isWithin(headers, bytesKept(request)) ? readWhole(response) : readCapped(response, bytesKept(request));
-    return { status, headers, ...(await read) };
+    const bytesMax = bytesKept(request);
+    if (!isWithin(headers, bytesMax)) return { status, headers, ...(await readCapped(response, bytesMax)) };
+    try {
+      return { status, headers, text: await response.text(), truncated: false };
+    } catch {
+      return { status, headers, text: "", truncated: true };
+    }
   };
 }
 
@@ -139,14 +147,6 @@ function isWithin(headers: Headers, bytesMax: number): boolean {
   const length = headers.get("content-length");
   if (length === null || LENGTH_CHANGING.some((name) => headers.has(name))) return false;
   return Number(length) <= bytesMax;
-}
-
-async function readWhole(response: Response): Promise<{ text: string; truncated: boolean }> {
-  try {
-    return { text: await response.text(), truncated: false };
-  } catch {
-    return { text: "", truncated: true };
-  }
 }
 
 /** Reads at most `bytesMax` and hangs up on the rest; a body that breaks gives what came before. */

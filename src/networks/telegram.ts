@@ -45,7 +45,7 @@ export function createTelegramChannel(options: TelegramOptions): Channel {
     network: "telegram",
     // The chat too: a wrong one suspends the channel as a wrong token does.
     credential: secret(`${options.chatId}\n${options.botToken.reveal()}`),
-    async send(dispatch, { timeoutMs }) {
+    send(dispatch, { timeoutMs }) {
       return resultOf(sendText(telegramText(wordDispatch(dispatch)), timeoutMs), TELEGRAM_ANSWERS);
     },
     check: (timeoutMs) =>

@@ -34,7 +34,7 @@ export function createWebhookChannel({ webhookUrl, safeFetch }: WebhookOptions, 
     name: "chat",
     network,
     credential: webhookUrl,
-    async send(dispatch, { timeoutMs }) {
+    send(dispatch, { timeoutMs }) {
       const url = webhookUrl.reveal();
       const body = webhook.messageOf(wordDispatch(dispatch));
       return resultOf(
