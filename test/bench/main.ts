@@ -11,7 +11,7 @@ import { intakePostgres } from "./intake-postgres.ts";
 import { intake } from "./intake.ts";
 import { metrics } from "./metrics.ts";
 import { moment } from "./moment.ts";
-import { outboxPeer } from "./outbox-peer.ts";
+import { outbox } from "./outbox.ts";
 import { replayStats } from "./replay-stats.ts";
 import { replay } from "./replay.ts";
 import { encrypt } from "./encrypt.ts";
@@ -44,4 +44,4 @@ const benches = {
   "stats-read": statsRead,
 };
 
-await runBenches(benches, { ...peerBenches, outbox: outboxPeer }, process.argv.slice(2));
+await runBenches(benches, { ...peerBenches, outbox }, process.argv.slice(2));

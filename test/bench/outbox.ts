@@ -1,143 +1,136 @@
-/**
- * What one would write in a day instead: fastify and an outbox in better-sqlite3. Runs on Node, in the folder in which
- * both are installed. A click is one durable transaction (the event and a row for each channel); a loop takes a hundred
- * rows, posts them, and marks them. Arguments: the database, URL of the sinks.
- */
-import { randomUUID } from "node:crypto";
-import { createRequire } from "node:module";
+import { mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import {
+  atLeast,
+  atMost,
+  compare,
+  interleave,
+  roundsOf,
+  type Bar,
+  type Bench,
+  type BenchOptions,
+  type Row,
+} from "eventstore-lite/bench/measure";
+import { STAMPED_CLICK } from "./click.ts";
+import { largestMib } from "./memory.ts";
+import { alone, installBullMq, installSqliteOutbox, type Contender, type Peer } from "./outbox-peers.ts";
+import { settled } from "./pending.ts";
+import { postSome, postSteadily } from "./post-clicks.ts";
+import { startService } from "./server.ts";
+import { networkSettings, startSinks, type Sinks } from "./sinks-process.ts";
 
-// The part of their interfaces that is used here; the packages are installed only where they are compared.
-interface Statement {
-  run(...values: unknown[]): { readonly lastInsertRowid: number | bigint };
-  all(...values: unknown[]): unknown[];
-}
-interface Database {
-  pragma(text: string, options?: { readonly simple: true }): unknown;
-  exec(sql: string): void;
-  prepare(sql: string): Statement;
-  transaction<Args extends unknown[], Result>(work: (...args: Args) => Result): (...args: Args) => Result;
-}
-interface Reply {
-  code(status: number): void;
-}
-interface App {
-  post(
-    path: string,
-    options: object,
-    handler: (request: { readonly body: Click }, reply: Reply) => Promise<object>,
-  ): void;
-  listen(options: { readonly host: string; readonly port: number }): Promise<string>;
-}
-interface Click {
-  readonly event: string;
-  readonly domain: string;
-  readonly short_code: string;
-  readonly original_url: string;
-  readonly ip?: string;
-  readonly user_agent?: string;
-}
-interface Row {
-  readonly id: number;
-  readonly channel: "ads" | "chat" | "messaging";
-  readonly data: string;
-  readonly event_id: string;
+/** In fewer nobody has come to its pace: all are compiled while they run. */
+const CLICKS = 20_000;
+const CLICKS_QUICK = 1_000;
+
+const STEADY_SECONDS = 5;
+const STEADY_SECONDS_QUICK = 2;
+
+interface Figures {
+  /** Clicks delivered to all three channels, when they come as fast as they are taken. */
+  readonly perSecond: number;
+  /** From the sending of a click to its third delivery, at a rate that all can keep up with. */
+  readonly p99Ms: number;
+  readonly largestMib: number;
 }
 
-const ROWS_TAKEN = 100;
-const IN_FLIGHT = 16;
-const TIMEOUT_MS = 5_000;
-/** Between two looks at an empty outbox. */
-const IDLE_MS = 10;
-
-const require = createRequire(import.meta.url);
-const fastify = require("fastify") as () => App;
-const Sqlite = require("better-sqlite3") as new (file: string) => Database;
-
-const [file = "", sinks = ""] = process.argv.slice(2);
-const db = new Sqlite(file);
-db.pragma("journal_mode = WAL");
-db.pragma("synchronous = FULL");
-if (db.pragma("synchronous", { simple: true }) !== 2) throw new Error("synchronous is not FULL");
-db.exec(`
-  CREATE TABLE events (id TEXT PRIMARY KEY, time INTEGER NOT NULL, data TEXT NOT NULL) STRICT;
-  CREATE TABLE outbox (id INTEGER PRIMARY KEY, event_id TEXT NOT NULL, channel TEXT NOT NULL,
-    attempts INTEGER NOT NULL DEFAULT 0, done INTEGER NOT NULL DEFAULT 0) STRICT;
-  CREATE INDEX outbox_open ON outbox (id) WHERE done = 0;`);
-const insertEvent = db.prepare("INSERT INTO events VALUES (?, ?, ?)");
-const insertRow = db.prepare("INSERT INTO outbox (event_id, channel) VALUES (?, ?)");
-const openRows = db.prepare(
-  "SELECT o.id, o.channel, o.event_id, e.data FROM outbox o JOIN events e ON e.id = o.event_id WHERE o.done = 0 ORDER BY o.id LIMIT ?",
-);
-const markDone = db.prepare("UPDATE outbox SET done = 1, attempts = attempts + 1 WHERE id = ?");
-const markFailed = db.prepare("UPDATE outbox SET attempts = attempts + 1 WHERE id = ?");
-
-const record = db.transaction((click: Click): string => {
-  const id = randomUUID();
-  insertEvent.run(id, Date.now(), JSON.stringify(click));
-  for (const channel of ["ads", "chat", "messaging"]) insertRow.run(id, channel);
-  return id;
-});
-const mark = db.transaction((rows: readonly Row[], taken: readonly boolean[]): void => {
-  for (const [at, { id }] of rows.entries()) (taken[at] === true ? markDone : markFailed).run(id);
-});
-
-const text = { type: "string" };
-const properties = { event: text, domain: text, short_code: text, original_url: text, ip: text, user_agent: text };
-const body = { type: "object", properties, required: ["event", "domain", "short_code", "original_url"] };
-
-const app = fastify();
-app.post("/api/tracking/event", { schema: { body } }, async (request, reply) => {
-  const id = record(request.body);
-  reply.code(202);
-  return { id };
-});
-console.error(JSON.stringify({ url: await app.listen({ host: "127.0.0.1", port: 0 }) }));
-
-for (;;) {
-  const rows = openRows.all(ROWS_TAKEN) as Row[];
-  if (rows.length === 0) await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
-  else mark(rows, await deliverAll(rows));
+interface Work {
+  readonly sinks: Sinks;
+  readonly clicks: number;
+  readonly seconds: number;
+  /** Clicks a second. */
+  readonly rate: number;
 }
 
-async function deliverAll(rows: readonly Row[]): Promise<readonly boolean[]> {
-  const taken: boolean[] = [];
-  let next = 0;
-  const deliverSome = async (): Promise<void> => {
-    for (;;) {
-      const at = next++;
-      const row = rows[at];
-      if (row === undefined) return;
-      taken[at] = await deliver(row).catch(() => false);
+/** The whole way of a click, taken, durable and delivered, against what one would write in a day, and what a team takes. */
+export const outbox: Bench = async (options) => {
+  const peers = await installPeers(options);
+  if (peers.length === 0) return [];
+  await using sinks = await startSinks(options.directory);
+  const clicks = options.quick ? CLICKS_QUICK : CLICKS;
+  const seconds = options.quick ? STEADY_SECONDS_QUICK : STEADY_SECONDS;
+  const floods: number[] = [];
+  for (const { start } of peers) {
+    const began = (folder: string): Promise<Contender> => start(folder, sinks.url);
+    floods.push(await inNewFolder(options.directory, began, (contender) => flood(contender, sinks, clicks)));
+  }
+  const work = { sinks, clicks, seconds, rate: Math.round(Math.min(...floods) / 2) };
+  const figures = await interleave(roundsOf(options), contendersOf(options.directory, peers, work));
+  return peers.flatMap(({ name }) => rowsOf(name, work.rate, figures["ours"]!, figures[name]!));
+};
+
+async function installPeers(options: BenchOptions): Promise<readonly Peer[]> {
+  const peers: Peer[] = [];
+  for (const install of [installSqliteOutbox, installBullMq]) {
+    try {
+      peers.push(await install(mkdtempSync(join(options.directory, "peer-"))));
+    } catch (error) {
+      options.note(`a peer could not be installed here, so nothing is compared with it. ${String(error)}`);
     }
-  };
-  await Promise.all(Array.from({ length: IN_FLIGHT }, deliverSome));
-  return taken;
+  }
+  if (peers.length > 0) options.note("the peers' figures are in the column of the limit");
+  return peers;
 }
 
-async function deliver({ channel, event_id, data }: Row): Promise<boolean> {
-  const { path, content } = requestOf(channel, event_id, JSON.parse(data) as Click);
-  const answer = await fetch(sinks + path, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(content),
-    signal: AbortSignal.timeout(TIMEOUT_MS),
+function contendersOf(
+  directory: string,
+  peers: readonly Peer[],
+  work: Work,
+): Readonly<Record<string, () => Promise<Figures>>> {
+  const startOurs = async (folder: string): Promise<Contender> =>
+    alone(await startService(join(folder, "log.sqlite"), networkSettings(work.sinks.url)));
+  const ours = (): Promise<Figures> =>
+    inNewFolder(directory, startOurs, (contender) => measure(contender, work, settled));
+  const theirs = peers.map(({ name, start }) => {
+    const startPeer = (folder: string): Promise<Contender> => start(folder, work.sinks.url);
+    return [name, () => inNewFolder(directory, startPeer, (contender) => measure(contender, work))] as const;
   });
-  await answer.text();
-  return answer.ok;
+  return { ours, ...Object.fromEntries(theirs) };
 }
 
-function requestOf(channel: Row["channel"], id: string, click: Click): { path: string; content: object } {
-  const words = `Link event: ${click.event}\nLink: ${click.domain}/${click.short_code}\nTarget: ${click.original_url}`;
-  if (channel === "chat") return { path: "/slack/webhook", content: { text: words } };
-  if (channel === "messaging") return { path: "/bot1:token/sendMessage", content: { chat_id: "1", text: words } };
-  const user_data = { client_user_agent: click.user_agent, client_ip_address: click.ip };
-  const event = {
-    event_name: "PageView",
-    event_time: Math.floor(Date.now() / 1000),
-    event_id: id,
-    event_source_url: click.original_url,
-    action_source: "website",
-    user_data,
-  };
-  return { path: "/v26.0/1/events", content: { data: [event], access_token: "token" } };
+function rowsOf(peer: string, rate: number, ours: readonly Figures[], theirs: readonly Figures[]): readonly Row[] {
+  const row = (what: string, unit: string, value: (figures: Figures) => number, bar: Bar): Row =>
+    compare(`outbox, ${what}; ${peer}`, unit, ours.map(value), theirs.map(value), bar);
+  return [
+    row("clicks fully delivered", "/s", (figures) => figures.perSecond, atLeast(5)),
+    row(`p99 to the third delivery, ${rate} a second`, "ms", (figures) => figures.p99Ms, atMost(1)),
+    row("largest memory", "MiB", (figures) => figures.largestMib, atMost(1)),
+  ];
+}
+
+async function measure(
+  contender: Contender,
+  { sinks, clicks, seconds, rate }: Work,
+  rested: (contender: Contender) => Promise<void> = async () => {},
+): Promise<Figures> {
+  const perSecond = await flood(contender, sinks, clicks);
+  await rested(contender);
+  await sinks.reset();
+  const { requests } = await postSteadily(contender.url, seconds, rate, STAMPED_CLICK);
+  await sinks.reached(requests);
+  const memory = await Promise.all(contender.pids.map(largestMib));
+  return { perSecond, p99Ms: await sinks.p99Ms(), largestMib: memory.reduce((sum, mib) => sum + mib) };
+}
+
+/** Posts clicks as fast as they are taken, and waits until all are delivered. Answers how many a second. */
+async function flood(contender: Contender, sinks: Sinks, clicks: number): Promise<number> {
+  await sinks.reset();
+  const start = performance.now();
+  await postSome(contender.url, clicks);
+  await sinks.reached(clicks);
+  return clicks / ((performance.now() - start) / 1000);
+}
+
+async function inNewFolder<Result>(
+  directory: string,
+  start: (folder: string) => Promise<Contender>,
+  work: (contender: Contender) => Promise<Result>,
+): Promise<Result> {
+  const folder = mkdtempSync(join(directory, "outbox-"));
+  try {
+    await using contender = await start(folder);
+    return await work(contender);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }

@@ -74,7 +74,8 @@ export async function startServer(
     await child.exited;
   };
   try {
-    return { url: await urlOf(child), pid: child.pid, [Symbol.asyncDispose]: stop };
+    const [, url = ""] = await saidBy(child.stderr, LISTENING);
+    return { url, pid: child.pid, [Symbol.asyncDispose]: stop };
   } catch (fault) {
     await stop();
     throw fault;
@@ -82,17 +83,20 @@ export async function startServer(
 }
 
 /** All servers say on stderr where they listen, as one JSON line with a `url`. */
-async function urlOf(child: Bun.Subprocess<"ignore", "pipe", "pipe">): Promise<string> {
+const LISTENING = /"url":"([^"]+)"/;
+
+/** Waits until a process has said what matches. Throws with what it said when it ends without. */
+export function saidBy(output: ReadableStream<Uint8Array<ArrayBuffer>>, wanted: RegExp): Promise<RegExpExecArray> {
   let seen = "";
-  const listening = Promise.withResolvers<string>();
+  const said = Promise.withResolvers<RegExpExecArray>();
   // Read to its end, or a server with much to say would wait for a reader.
   void (async () => {
-    for await (const chunk of child.stderr.pipeThrough(new TextDecoderStream())) {
+    for await (const chunk of output.pipeThrough(new TextDecoderStream())) {
       if (seen.length < 10_000) seen += chunk;
-      const url = /"url":"([^"]+)"/.exec(seen)?.[1];
-      if (url !== undefined) listening.resolve(url);
+      const match = wanted.exec(seen);
+      if (match !== null) said.resolve(match);
     }
-    listening.reject(new Error(`a server did not start: ${seen}`));
+    said.reject(new Error(`a server did not start: ${seen}`));
   })();
-  return listening.promise;
+  return said.promise;
 }

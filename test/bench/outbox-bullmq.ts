@@ -1,0 +1,78 @@
+/**
+ * What a team on Node takes for this: fastify and BullMQ on a durable Redis. Runs on Node, in the folder in which they
+ * are installed. A click is three jobs, one for each channel, which are added in one round trip; the answer leaves when
+ * Redis has synced them. Arguments: the socket of Redis, URL of the sinks.
+ */
+import { randomUUID } from "node:crypto";
+import { createRequire } from "node:module";
+import { CHANNELS, deliver, type Channel } from "./outbox-delivery.ts";
+import { takeClicks, type Click } from "./outbox-intake.ts";
+
+// The part of their interfaces that is used here; the packages are installed only where they are compared.
+interface Connection {
+  readonly path: string;
+  readonly maxRetriesPerRequest: null;
+}
+interface Job {
+  readonly name: Channel;
+  readonly data: { readonly id: string; readonly click: Click };
+}
+interface Queue {
+  addBulk(jobs: readonly Job[]): Promise<unknown>;
+}
+interface Worker {
+  on(event: "error", handler: (error: Error) => void): void;
+}
+interface BullMq {
+  readonly Queue: new (name: string, options: { connection: Connection; defaultJobOptions: object }) => Queue;
+  readonly Worker: new (
+    name: string,
+    work: (job: Job) => Promise<void>,
+    options: { connection: Connection; concurrency: number },
+  ) => Worker;
+}
+interface IoRedis {
+  readonly Redis: new (options: Connection) => {
+    config(command: "GET", name: string): Promise<readonly string[]>;
+    quit(): Promise<unknown>;
+  };
+}
+
+const QUEUE = "dispatches";
+
+/** With fewer it is slower; more, a second worker, or a queue for each channel do not make it faster. */
+const IN_FLIGHT = 50;
+
+/** A job that is done leaves nothing behind, which is the least work. */
+const JOB = { attempts: 10, backoff: { type: "exponential", delay: 1_000 }, removeOnComplete: true };
+
+const require = createRequire(import.meta.url);
+const { Queue, Worker } = require("bullmq") as BullMq;
+const { Redis } = require("ioredis") as IoRedis;
+
+const [path = "", sinks = ""] = process.argv.slice(2);
+// What BullMQ wants of a connection that waits for jobs.
+const connection: Connection = { path, maxRetriesPerRequest: null };
+await expectDurable();
+
+const queue = new Queue(QUEUE, { connection, defaultJobOptions: JOB });
+const work = ({ name, data }: Job): Promise<void> => deliver(sinks, name, data.id, data.click);
+new Worker(QUEUE, work, { connection, concurrency: IN_FLIGHT }).on("error", (error) => console.error(error));
+
+await takeClicks(async (click) => {
+  const id = randomUUID();
+  await queue.addBulk(CHANNELS.map((name) => ({ name, data: { id, click } })));
+  return id;
+});
+
+async function expectDurable(): Promise<void> {
+  const redis = new Redis(connection);
+  for (const [name, wanted] of [
+    ["appendonly", "yes"],
+    ["appendfsync", "always"],
+  ] as const) {
+    const [, found] = await redis.config("GET", name);
+    if (found !== wanted) throw new Error(`${name} is ${found}`);
+  }
+  await redis.quit();
+}
