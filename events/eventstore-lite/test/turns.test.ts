@@ -28,7 +28,7 @@ async function turnsDuring(reading: () => Promise<void>): Promise<number> {
   return turns;
 }
 
-test("others have their turn while much is read, the sooner the longer its reader works", async () => {
+test("others have their turn while much is read, at once or bit by bit, the sooner the longer its reader works", async () => {
   await using store = await openSqliteStore({ file: newLogPath() });
   await store.append("a", newEvents(1_000));
   const folded = await turnsDuring(async () => {
@@ -37,6 +37,12 @@ test("others have their turn while much is read, the sooner the longer its reade
   const read = await turnsDuring(async () => {
     for await (const _ of store.read()) work(WORK_MS);
   });
+  const readOneByOne = await turnsDuring(async () => {
+    for (let position = 1; position <= 1_000; position++) {
+      for await (const _ of store.read({ from: position, to: position })) work(WORK_MS);
+    }
+  });
   expect(folded).toBeGreaterThan(5);
   expect(read).toBeGreaterThan(5);
+  expect(readOneByOne).toBeGreaterThan(5);
 });

@@ -1,6 +1,6 @@
 import type { Awaitable } from "../../awaitable.ts";
 import type { Decode, FoldedRow } from "../../codec.ts";
-import { nextTurn } from "../../next-turn.ts";
+import { endLongTurn } from "../../next-turn.ts";
 import { decodeAll, type OpenQuery } from "../../read.ts";
 import type { Folded, NewEvent, Recorded } from "../../store.ts";
 import { lastPosition, lastPositionUntil } from "./bounds.ts";
@@ -9,7 +9,7 @@ import type { DatabaseReader } from "./database-reader.ts";
 
 /**
  * Reads what the log holds when the first event is asked for; what is appended meanwhile is left out.
- * Between chunks other work gets its turn, every few milliseconds.
+ * Other work gets its turn every few milliseconds, however many reads these are.
  */
 export async function* readBatches<E extends NewEvent>(
   reader: DatabaseReader,
@@ -30,9 +30,6 @@ export async function* readFolded<E extends NewEvent>(
     yield await decode(chunk);
 }
 
-/** Read, and taken by the caller, until other work gets its turn. */
-const TURN_MS = 2;
-
 /** The chunks of a query with at most `limit` rows in all, none of them empty. */
 async function* inTurns<Row>(
   chunksOf: (range: Range) => Chunks<Row>,
@@ -41,14 +38,12 @@ async function* inTurns<Row>(
 ): AsyncGenerator<Row[], void, void> {
   if (limit <= 0) return;
   let left = limit;
-  let turnEndsAt = performance.now() + TURN_MS;
+  await endLongTurn();
   const end = Math.min(to, until ? lastPositionUntil(reader, until.getTime()) : lastPosition(reader));
   for (const chunk of chunksOf({ ...query, from: Math.max(1, from), to: end, backwards, limit })) {
     if (chunk.length > 0) yield chunk.length > left ? chunk.slice(0, left) : chunk;
     left -= chunk.length;
+    await endLongTurn();
     if (left <= 0) return;
-    if (performance.now() < turnEndsAt) continue;
-    await nextTurn();
-    turnEndsAt = performance.now() + TURN_MS;
   }
 }
