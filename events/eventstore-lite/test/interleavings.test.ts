@@ -1,12 +1,16 @@
 import { expect, test } from "bun:test";
-import { type EventStore, LeaseLost, VersionConflict } from "eventstore-lite";
+import { type EventStore, LeaseLost, type NewEvent, VersionConflict } from "eventstore-lite";
 import fc from "fast-check";
-import { newEvents, take } from "../src/contract/events.ts";
+import { newEvent, newEvents, take } from "../src/contract/events.ts";
 import { engines } from "./engines.ts";
 import { createModel, type Step } from "./model.ts";
 
 const CASES = 1_000;
 const STEPS_MAX = 25;
+
+/** An append of several such events goes to the writer thread in pieces, when that has nothing else to do. */
+const LARGE = "x".repeat(70_000);
+const LARGE_ONE_IN = 20;
 
 const name = fc.constantFrom("a", "b");
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -17,6 +21,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       stream: name,
       expected: fc.oneof(fc.constantFrom("any", "none", "exists"), fc.nat({ max: 6 })),
       count: fc.integer({ min: 1, max: 3 }),
+      isLarge: fc.nat({ max: LARGE_ONE_IN - 1 }).map((number) => number === 0),
       key: fc.option(fc.constantFrom("k1", "k2", "k3"), { nil: undefined, freq: 3 }),
       // Of any term that there was, or will be.
       token: fc.option(fc.integer({ min: 1, max: 4 }), { nil: undefined, freq: 2 }),
@@ -78,13 +83,17 @@ async function perform(store: EventStore, scope: string, step: Exclude<Step, { k
     await store.leases.release({ name: lease, holder: "", token: step.token, expiresAt: new Date(0) });
     return "released";
   }
-  const { stream, expected, count, key, token } = step;
+  const { stream, expected, count, isLarge, key, token } = step;
   const options = {
     expected,
     ...(key !== undefined && { key: `${scope}-${key}` }),
     ...(token !== undefined && { fence: { lease, token } }),
   };
-  return store.append(`${scope}-${stream}`, newEvents(count), options).catch(refusalOf);
+  return store.append(`${scope}-${stream}`, isLarge ? largeEvents(count) : newEvents(count), options).catch(refusalOf);
+}
+
+function largeEvents(count: number): NewEvent[] {
+  return Array.from({ length: count }, () => newEvent("Large", LARGE));
 }
 
 function refusalOf(error: unknown): unknown {

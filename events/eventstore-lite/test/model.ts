@@ -7,6 +7,7 @@ export type Step =
       readonly stream: string;
       readonly expected: ExpectedVersion;
       readonly count: number;
+      readonly isLarge: boolean;
       readonly key: string | undefined;
       /** Fences the append by the one lease that there is. */
       readonly token: number | undefined;

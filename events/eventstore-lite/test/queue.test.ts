@@ -1,9 +1,16 @@
 import { expect, test } from "bun:test";
 import { newEvent, refusalOf } from "../src/contract/events.ts";
-import { AppendInDoubt, StoreClosed, StoreOverloaded } from "../src/errors.ts";
+import { AppendInDoubt, InvalidAppend, StoreClosed, StoreOverloaded } from "../src/errors.ts";
 import { DEFAULT_LIMITS, type Limits } from "../src/limits.ts";
 import { identityCodec } from "../src/codec.ts";
-import { APPENDED, type BatchReply, decodeBatch, type Request } from "../src/append/messages.ts";
+import {
+  APPENDED,
+  type BatchReply,
+  decodeBatch,
+  encodeBatch,
+  type Piece,
+  type Request,
+} from "../src/append/messages.ts";
 import { prepareAppend, type PreparedAppend } from "../src/append/prepare.ts";
 import { createQueue } from "../src/append/queue.ts";
 import type { Commit } from "../src/store.ts";
@@ -11,20 +18,25 @@ import type { Commit } from "../src/store.ts";
 /** A queue whose writer thread is played by the test. */
 function createTestQueue(limits: Partial<Limits> = {}) {
   const sent: Request[] = [];
+  const pieces: Piece[] = [];
   const commits: Commit[] = [];
   const queue = createQueue({
     limits: { ...DEFAULT_LIMITS, ...limits },
     clock: () => 0,
     send: (request) => sent.push(request),
+    sendPiece: (piece) => pieces.push(piece),
     isFollowed: () => false,
     onDurable: () => undefined,
     onCommit: (commit) => commits.push(commit),
   });
-  const append = (count = 1) => {
-    const events = Array.from({ length: count }, () => newEvent());
-    return queue.append(prepareAppend("a", events, {}, identityCodec(), DEFAULT_LIMITS) as PreparedAppend);
+  /** `last` is the data of the last event. */
+  const append = (count = 1, last: unknown = {}) => {
+    const events = Array.from({ length: count }, (_, index) => newEvent("Tested", index === count - 1 ? last : {}));
+    return queue.append(
+      prepareAppend("a", events, {}, identityCodec(), DEFAULT_LIMITS, queue.startPieces) as PreparedAppend,
+    );
   };
-  return { queue, append, sent, commits };
+  return { queue, append, sent, pieces, commits };
 }
 
 /** Events in each append of a batch. */
@@ -158,4 +170,65 @@ test("a queue that is over its limits can be closed, and a large snapshot is in 
   next.queue.onReply({ kind: "done" });
   next.queue.onReply(allAppended(next.sent[1]));
   await Promise.all([saved, appended]);
+});
+
+test("a large append goes over in pieces while it is prepared, as long as the thread has nothing else to do", async () => {
+  const { queue, append, sent, pieces } = createTestQueue();
+  const first = append(3_000);
+  expect(pieces.map((piece) => piece.kind === "piece" && piece.isLast)).toEqual([false, false, true]);
+  const second = append(3_000);
+  await Promise.resolve();
+  expect(pieces).toHaveLength(3);
+  expect(sent.map(counts)).toEqual([[3_000]]);
+  queue.onReply({ ...allAppended(sent[0]), hashes: "" });
+  queue.onReply(allAppended(sent[0]));
+  expect(await Promise.all([first, second])).toHaveLength(2);
+});
+
+test("nothing goes over in pieces that would overtake an earlier append, or that a closed store refuses", async () => {
+  const { queue, append, sent, pieces } = createTestQueue();
+  const settled = [append(), append(3_000)];
+  await Promise.resolve();
+  queue.onReply(allAppended(sent[0]));
+  expect(sent.map(counts)).toEqual([[1], [3_000]]);
+  queue.onReply(allAppended(sent[1]));
+  await Promise.all(settled);
+
+  const closed = queue.close();
+  await Promise.resolve();
+  queue.onReply({ kind: "done" });
+  await closed;
+  expect(await refusalOf(append(3_000))).toBeInstanceOf(StoreClosed);
+  expect(pieces).toEqual([]);
+});
+
+test("what was sent of an append that cannot be encoded is abandoned, and the thread has to answer before it is idle", async () => {
+  const { queue, append, sent, pieces } = createTestQueue();
+  expect(() => append(2_000, { toJSON: () => 1n })).toThrow(InvalidAppend);
+  expect(pieces.at(-1)).toEqual({ kind: "abandon" });
+  const next = append(2_000);
+  expect(pieces.filter(({ kind }) => kind === "piece")).toHaveLength(pieces.length - 1);
+  await Promise.resolve();
+  queue.onReply({ kind: "done" });
+  queue.onReply(allAppended(sent[0]));
+  await next;
+});
+
+test("what was sent in pieces counts against the limits until it is settled", async () => {
+  const { queue, append, sent } = createTestQueue({ queuedChars: 100_000 });
+  const large = append(2_000);
+  expect(await refusalOf(append())).toBeInstanceOf(StoreOverloaded);
+  queue.onReply({ ...allAppended(encodeBatch(0, false, ["a\nany\n\n\n\n0\n0"])) });
+  await large;
+  const next = append();
+  await Promise.resolve();
+  queue.onReply(allAppended(sent[0]));
+  await next;
+});
+
+test("a thread that dies in the middle of an append in pieces leaves it in doubt", async () => {
+  const { queue, append } = createTestQueue();
+  const outcome = refusalOf(append(2_000));
+  queue.onCrash(new Error("the thread died"));
+  expect(await outcome).toBeInstanceOf(AppendInDoubt);
 });

@@ -1,4 +1,4 @@
-import type { EventStore, NewEvent } from "eventstore-lite";
+import { type EventStore, type NewEvent, openSqliteStore } from "eventstore-lite";
 import { say } from "./say.ts";
 
 const STREAMS = 7;
@@ -42,4 +42,21 @@ export async function appendKey(store: EventStore, key: string): Promise<void> {
     say("!", key, (error as Error).name);
     throw error;
   }
+}
+
+/**
+ * Appends without end to the log named by its first argument, each append under a key of its own. First it appends the
+ * keys named from its fourth argument on: those of which its predecessor died before it had their verdict.
+ */
+export async function appendKeyed(callers: number, args: readonly string[]): Promise<void> {
+  const [file = "", firstNumber = "0", chars = "0", ...unanswered] = args;
+  let next = Number(firstNumber);
+  const store = await openSqliteStore({ file, owner: true });
+
+  async function appendForEver(): Promise<void> {
+    for (;;) await appendKey(store, keyOf(next++, Number(chars)));
+  }
+
+  await Promise.all(unanswered.map((key) => appendKey(store, key)));
+  await Promise.all(Array.from({ length: callers }, appendForEver));
 }

@@ -33,7 +33,7 @@ export function eventsOf(job: Job): number {
 
 /** UTF-16 units. A snapshot may be large, and callers of the log must not be refused for it: who saves them waits for each. */
 export function charsOf(job: Job): number {
-  return job.kind === "append" ? job.append.text.length : 0;
+  return job.kind === "append" ? job.append.text.length + job.append.charsSent : 0;
 }
 
 type BatchLimits = Pick<Limits, "batchEvents" | "batchChars">;

@@ -18,6 +18,18 @@ export type Fault = "full" | "busy" | "unavailable" | "in-doubt" | "fatal" | "di
  */
 export type Request = string | Operation;
 
+/**
+ * A piece of one large append, which is sent while the rest is still encoded, and answered once, after the last piece. The
+ * first is the beginning of a batch, the others are events. `abandon`: the rest does not come, and nothing of it may be
+ * appended.
+ */
+export type Piece =
+  { readonly kind: "piece"; readonly text: string; readonly isLast: boolean } | { readonly kind: "abandon" };
+
+export function isPiece(message: Request | Piece): message is Piece {
+  return typeof message === "object" && (message.kind === "piece" || message.kind === "abandon");
+}
+
 export type Operation =
   | { readonly kind: "saveSnapshot"; readonly names: readonly string[]; readonly snapshot: Snapshot }
   | { readonly kind: "removeSnapshots"; readonly names: readonly string[] }
@@ -101,6 +113,8 @@ export interface AppendRequest {
   readonly fields: string[];
   readonly start: number;
   readonly count: number;
+  /** How many more come in further pieces. */
+  readonly missing: number;
 }
 
 export interface Batch {
@@ -110,7 +124,7 @@ export interface Batch {
 }
 
 /** The beginning of an append's text; its events follow with {@link encodeEvent}. */
-export function encodeAppendHead(append: Omit<AppendRequest, "fields" | "start">): string {
+export function encodeAppendHead(append: Omit<AppendRequest, "fields" | "start" | "missing">): string {
   const { stream, expected, key, digest, lease, token, count } = append;
   return `${stream}\n${expected}\n${key}\n${digest}\n${lease}\n${token}\n${count}`;
 }
@@ -137,11 +151,22 @@ export function decodeBatch(text: string): Batch {
     const digest = next();
     const lease = next();
     const token = Number(next());
-    const count = Number(next());
-    appends.push({ stream, expected, key, digest, lease, token, fields, start: at, count });
+    const countInAll = Number(next());
+    const count = Math.min(countInAll, (fields.length - at) / EVENT_FIELDS);
+    const missing = countInAll - count;
+    appends.push({ stream, expected, key, digest, lease, token, fields, start: at, count, missing });
     at += count * EVENT_FIELDS;
   }
   return { nowMs, wantsHashes, appends };
+}
+
+/** The next events of an append that comes in pieces: its request, with these events instead of those before. */
+export function decodePiece(before: AppendRequest, text: string): AppendRequest {
+  const fields = text.split(SEPARATOR);
+  // Each event begins with a separator, so the first field is what stands before it: nothing.
+  const start = 1;
+  const count = (fields.length - start) / EVENT_FIELDS;
+  return { ...before, fields, start, count, missing: before.missing - count };
 }
 
 function decodeExpected(text: string): ExpectedVersion {

@@ -11,7 +11,7 @@ export function createAppend<E extends NewEvent>(
   limits: Limits,
 ): EventStore<E>["append"] {
   return (stream, events, options = {}) =>
-    attempt(() => andThen(prepareAppend(stream, events, options, codec, limits), queue.append));
+    attempt(() => andThen(prepareAppend(stream, events, options, codec, limits, queue.startPieces), queue.append));
 }
 
 /** What changes snapshots and leases goes through the queue, in order with appends. */

@@ -2,8 +2,23 @@ import { andThen, type Awaitable } from "../awaitable.ts";
 import { InvalidAppend } from "../errors.ts";
 import type { Limits } from "../limits.ts";
 import { checkName } from "../names.ts";
-import type { AppendOptions, Codec, Encoded, ExpectedVersion, NewEvent } from "../store.ts";
+import type { AppendOptions, Appended, Codec, Encoded, ExpectedVersion, NewEvent } from "../store.ts";
 import { encodeAppendHead, encodeEvent } from "./messages.ts";
+
+/**
+ * What is worth a message of its own while the rest of an append is still encoded: some hundred events of an ordinary
+ * service, which take the writer thread longer than the next hundred take this one.
+ */
+const PIECE_CHARS = 64 * 1024;
+
+/** Sends one append to the writer thread in pieces. Nothing else may be sent before its end. */
+export interface PieceSender {
+  send(text: string): void;
+  /** Sends the last piece, and answers for the whole append. */
+  end(append: PreparedAppend): Promise<Appended>;
+  /** Instead of the end: nothing of it is appended. */
+  abandon(): void;
+}
 
 /** An append that was checked and turned into text. */
 export interface PreparedAppend {
@@ -15,17 +30,25 @@ export interface PreparedAppend {
   readonly count: number;
   /** As the caller gave them. */
   readonly events: readonly NewEvent[];
-  /** What the writer thread reads. */
+  /** What the writer thread reads, without what was sent before. */
   readonly text: string;
+  /** Where it began to be sent already, in pieces. */
+  readonly pieces: PieceSender | undefined;
+  /** UTF-16 units that were. */
+  readonly charsSent: number;
 }
 
-/** Throws {@link InvalidAppend}, or what `codec.encode` throws. A promise only where the codec answers one. */
+/**
+ * Throws {@link InvalidAppend}, or what `codec.encode` throws. A promise only where the codec answers one. `startPieces`
+ * answers undefined unless a large append may be sent while it is prepared.
+ */
 export function prepareAppend<E extends NewEvent>(
   stream: string,
   events: readonly E[],
   options: AppendOptions,
   codec: Codec<E>,
   limits: Limits,
+  startPieces: () => PieceSender | undefined,
 ): Awaitable<PreparedAppend> {
   checkName("the stream's name", stream);
   if (events.length === 0) throw new InvalidAppend("an append holds at least one event");
@@ -44,8 +67,22 @@ export function prepareAppend<E extends NewEvent>(
   const token = fence?.token ?? 0;
   return andThen(codec.encode(events, isChecked), (encoded) => {
     let text = encodeAppendHead({ stream, expected, key: key ?? "", digest: digest ?? "", lease, token, count });
-    for (const event of encoded) text += prepareEvent(event, limits.eventBytes, fields);
-    return { stream, expected, lease, fields, count, events, text };
+    let pieces: PieceSender | undefined;
+    let charsSent = 0;
+    try {
+      for (const event of encoded) {
+        if (text.length >= PIECE_CHARS && (pieces ??= startPieces()) !== undefined) {
+          pieces.send(text);
+          charsSent += text.length;
+          text = "";
+        }
+        text += prepareEvent(event, limits.eventBytes, fields);
+      }
+    } catch (error) {
+      pieces?.abandon();
+      throw error;
+    }
+    return { stream, expected, lease, fields, count, events, text, pieces, charsSent };
   });
 }
 

@@ -1,4 +1,4 @@
-import { AppendInDoubt, StoreClosed, StoreOverloaded, StoreUnavailable } from "../errors.ts";
+import { AppendInDoubt, StoreClosed, StoreUnavailable } from "../errors.ts";
 import type { Limits } from "../limits.ts";
 import type { Appended, Commit, Lease } from "../store.ts";
 import {
@@ -12,8 +12,10 @@ import {
   type OperationJob,
   type Waiting,
 } from "./jobs.ts";
-import type { AwayNotice, Operation, Reply, Request } from "./messages.ts";
+import { createLoad } from "./load.ts";
+import type { AwayNotice, FaultReply, Operation, Reply, Request } from "./messages.ts";
 import type { PreparedAppend } from "./prepare.ts";
+import { createStartPieces, type PieceOptions, type StartPieces } from "./start-pieces.ts";
 import { countEvents, type DurableBatch, errorOf, settleBatch } from "./settle.ts";
 
 /**
@@ -25,12 +27,9 @@ const REQUESTS_SENT_MAX = 2;
 /** What is worth a commit of its own before the one under way has ended. Fewer wait and share the next one. */
 const AHEAD_EVENTS_MIN = 64;
 
-export interface QueueOptions {
+export interface QueueOptions extends PieceOptions {
   readonly limits: Limits;
-  readonly clock: () => number;
   readonly send: (request: Request) => void;
-  /** Whether somebody follows the log live, and so needs the new events' hashes. */
-  readonly isFollowed: () => boolean;
   readonly onDurable: (batch: DurableBatch) => void;
   readonly onCommit: (commit: Commit) => void;
 }
@@ -41,6 +40,7 @@ export interface QueueOptions {
  */
 export interface Queue {
   append(append: PreparedAppend): Promise<Appended>;
+  readonly startPieces: StartPieces;
   perform(operation: Operation): Promise<Lease | undefined>;
   onReply(reply: Reply): void;
   /** What was sent stays without an answer for now, and whatever else is asked is refused meanwhile. */
@@ -52,7 +52,8 @@ export interface Queue {
   readonly failed: Promise<Error>;
 }
 
-export function createQueue({ limits, clock, send, isFollowed, onDurable, onCommit }: QueueOptions): Queue {
+export function createQueue(options: QueueOptions): Queue {
+  const { limits, clock, send, isFollowed } = options;
   const waiting = createWaiting(limits);
   const sent: Job[][] = [];
   const failure = Promise.withResolvers<Error>();
@@ -63,6 +64,8 @@ export function createQueue({ limits, clock, send, isFollowed, onDurable, onComm
 
   // While the database is away nothing else than a closing waits: whoever finds out what became of a batch gives up for it.
   const maySend = (): boolean => !waiting.isEmpty() && (away !== undefined || isWorthSending(sent.length, waiting));
+
+  const isIdle = (): boolean => state === "open" && sent.length === 0 && waiting.isEmpty();
 
   function enqueue(job: Job): void {
     if (state !== "open") throw new StoreClosed();
@@ -84,16 +87,6 @@ export function createQueue({ limits, clock, send, isFollowed, onDurable, onComm
     }
   }
 
-  function settle(jobs: readonly Job[], reply: Reply): void {
-    for (const job of jobs) load.giveBack(eventsOf(job), charsOf(job));
-    if (reply.kind === "batch") {
-      const batch = settleBatch(jobs as AppendJob[], reply);
-      onDurable(batch);
-      onCommit({ events: countEvents(batch), ms: reply.commitMs });
-    } else if (reply.kind === "done") for (const job of jobs as OperationJob[]) job.resolve(reply.lease);
-    else fail(jobs, errorOf(reply), reply.fault === "fatal" || reply.fault === "diverged");
-  }
-
   /** After a fatal fault what was not sent yet is not attempted any more. */
   function fail(jobs: readonly Job[], error: Error, isFatal: boolean): void {
     for (const job of jobs) job.reject(error);
@@ -106,14 +99,19 @@ export function createQueue({ limits, clock, send, isFollowed, onDurable, onComm
 
   return {
     failed: failure.promise,
-    append: (append) => new Promise((resolve, reject) => enqueue({ kind: "append", append, resolve, reject })),
+    append: (append) =>
+      append.pieces?.end(append) ??
+      new Promise((resolve, reject) => enqueue({ kind: "append", append, resolve, reject })),
+    startPieces: createStartPieces(options, isIdle, load, sent),
     perform: (operation) =>
       new Promise((resolve, reject) => enqueue({ kind: "operation", operation, resolve, reject })),
     onReply(reply) {
       const jobs = sent.shift() ?? [];
       // First the next request, so that the thread works on it while the callers are answered.
       pump();
-      settle(jobs, reply);
+      for (const job of jobs) load.giveBack(eventsOf(job), charsOf(job));
+      if (reply.kind === "fault") fail(jobs, errorOf(reply), reply.fault === "fatal" || reply.fault === "diverged");
+      else settle(jobs, reply, options);
     },
     onAway({ cause }) {
       away = cause === undefined ? undefined : new StoreUnavailable(new Error(cause));
@@ -134,30 +132,18 @@ export function createQueue({ limits, clock, send, isFollowed, onDurable, onComm
   };
 }
 
+function settle(
+  jobs: readonly Job[],
+  reply: Exclude<Reply, FaultReply>,
+  { onDurable, onCommit }: Pick<QueueOptions, "onDurable" | "onCommit">,
+): void {
+  if (reply.kind === "batch") {
+    const batch = settleBatch(jobs as AppendJob[], reply);
+    onDurable(batch);
+    onCommit({ events: countEvents(batch), ms: reply.commitMs });
+  } else for (const job of jobs as OperationJob[]) job.resolve(reply.lease);
+}
+
 function isWorthSending(requestsSent: number, waiting: Waiting): boolean {
   return requestsSent === 0 || (requestsSent < REQUESTS_SENT_MAX && waiting.events() >= AHEAD_EVENTS_MIN);
-}
-
-/** How much is accepted and not settled yet. */
-export interface Load {
-  /** Throws {@link StoreOverloaded} when it does not fit any more. */
-  take(events: number, chars: number): void;
-  giveBack(events: number, chars: number): void;
-}
-
-/** A job that is larger than the limits by itself is still taken when nothing else waits, and one without events always. */
-function createLoad({ queuedEvents, queuedChars }: Limits): Load {
-  let [eventsTaken, charsTaken] = [0, 0];
-  return {
-    take(events, chars) {
-      const fits = eventsTaken + events <= queuedEvents && charsTaken + chars <= queuedChars;
-      if (!fits && eventsTaken > 0 && events > 0) throw new StoreOverloaded();
-      eventsTaken += events;
-      charsTaken += chars;
-    },
-    giveBack(events, chars) {
-      eventsTaken -= events;
-      charsTaken -= chars;
-    },
-  };
 }

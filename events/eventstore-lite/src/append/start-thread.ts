@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { StoreBusy, StoreUnusable } from "../errors.ts";
-import type { AwayNotice, Notice, Reply, Request } from "./messages.ts";
+import type { AwayNotice, Notice, Piece, Reply, Request } from "./messages.ts";
 
 /** The thread's first message: it can write to the log, or cannot. */
 export type Started = { readonly storeId: string } | { readonly refused: string; readonly isBusy: boolean };
@@ -8,7 +8,7 @@ export type Started = { readonly storeId: string } | { readonly refused: string;
 /** The writer thread, seen from the request thread. */
 export interface Thread {
   readonly storeId: string;
-  send(request: Request): void;
+  send(message: Request | Piece): void;
   /** Closes nothing by itself: send `close` first. */
   terminate(): Promise<void>;
 }
@@ -55,7 +55,7 @@ export async function startThread(
   return {
     storeId: started.storeId,
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin
-    send: (request) => worker.postMessage(request),
+    send: (message) => worker.postMessage(message),
     async terminate() {
       terminated = true;
       await worker.terminate();

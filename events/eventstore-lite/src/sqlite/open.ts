@@ -94,6 +94,7 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
     limits,
     clock,
     send: (request) => thread.send(request),
+    sendPiece: (piece) => thread.send(piece),
     isFollowed: () => live.isFollowed(),
     onDurable: (batch) => live.onDurable(batch),
     onCommit: options.onCommit ?? (() => {}),

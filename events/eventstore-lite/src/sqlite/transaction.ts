@@ -1,21 +1,38 @@
 import type { DatabaseSync } from "node:sqlite";
 
-/**
- * Runs `work` in one transaction that holds the write lock from its first statement: a transaction that
- * reads first and upgrades later can fail with SQLITE_BUSY_SNAPSHOT. Returns after COMMIT, thus after the fsync.
- */
-export function createTransaction(db: DatabaseSync): <Result>(work: () => Result) => Result {
+/** One transaction at a time, for work that does not end where it began; {@link createTransaction} is for all other. */
+export interface Boundaries {
+  /** Takes the write lock: a transaction that reads first and upgrades later can fail with SQLITE_BUSY_SNAPSHOT. */
+  begin(): void;
+  /** Returns after the fsync. */
+  commit(): void;
+  rollback(): void;
+}
+
+export function createBoundaries(db: DatabaseSync): Boundaries {
   const begin = db.prepare("BEGIN IMMEDIATE");
   const commit = db.prepare("COMMIT");
-  return (work) => {
-    begin.run();
-    try {
-      const result = work();
-      commit.run();
-      return result;
-    } catch (error) {
+  return {
+    begin: () => void begin.run(),
+    commit: () => void commit.run(),
+    rollback() {
       // SQLite rolls back by itself after some errors and not after others.
       if (db.isTransaction) db.exec("ROLLBACK");
+    },
+  };
+}
+
+/** Runs `work` in one transaction that holds the write lock from its first statement, and returns after the fsync. */
+export function createTransaction(db: DatabaseSync): <Result>(work: () => Result) => Result {
+  const { begin, commit, rollback } = createBoundaries(db);
+  return (work) => {
+    begin();
+    try {
+      const result = work();
+      commit();
+      return result;
+    } catch (error) {
+      rollback();
       throw error;
     }
   };

@@ -5,6 +5,7 @@ import {
   type BatchReply,
   CONFLICT,
   decodeBatch,
+  decodePiece,
   EVENT_FIELDS,
   KEY_REUSED,
   LEASE_LOST,
@@ -17,9 +18,16 @@ import type { Finishing } from "../../append/finishing.ts";
 import type { LeaseTable } from "./leases.ts";
 import { createTail, type Tail } from "./tail.ts";
 
+export type WrittenBatch = Omit<BatchReply, "commitMs">;
+
 export interface BatchWriter {
   /** Appends a batch inside of a transaction; each append gets its own verdict. */
-  write(text: string): Omit<BatchReply, "commitMs">;
+  write(text: string): WrittenBatch;
+  /**
+   * Appends the next events of an append that comes in pieces, in the transaction in which its first piece was written and
+   * not refused. Answers what is written of it by now; when these events are refused, that has to be rolled back.
+   */
+  writeMore(written: WrittenBatch, text: string, isLast: boolean): WrittenBatch;
   /** To be called when that transaction was rolled back. */
   forget(): void;
 }
@@ -38,6 +46,8 @@ export function createBatchWriter(db: DatabaseSync, leases: LeaseTable, finishin
   const tail = createTail(db);
   const keys = createKeys(db);
   const insertEvents = createInsertEvents(db, tail);
+  /** The append of which more pieces come. */
+  let partial: AcceptedAppend | undefined;
 
   /** Every check comes before the first insert, so a refusal leaves nothing behind for its neighbours. */
   function decide(
@@ -58,15 +68,18 @@ export function createBatchWriter(db: DatabaseSync, leases: LeaseTable, finishin
     const first = head.position + 1;
     if (stream.id === 0) stream.id = tail.createStream(append.stream);
     accepted.push({ append, streamId: stream.id, first, firstVersion: stream.version + 1 });
-    head.position += append.count;
-    stream.version += append.count;
+    head.position += append.count + append.missing;
+    stream.version += append.count + append.missing;
     const { position: last } = head;
     if (key !== "") keys.keep(key, { digest, first, last, version: stream.version });
     return [APPENDED, first, last, stream.version];
   }
 
   return {
-    forget: () => tail.forget(),
+    forget() {
+      tail.forget();
+      partial = undefined;
+    },
     write(text) {
       const { nowMs, wantsHashes, appends } = decodeBatch(text);
       tail.refresh();
@@ -77,10 +90,26 @@ export function createBatchWriter(db: DatabaseSync, leases: LeaseTable, finishin
       const refusals: string[] = [];
       for (const append of appends) verdicts.push(...decide(append, { nowMs, accepted, refusals }));
       const hashes = insertEvents(accepted, timeMs);
-      const hex = wantsHashes ? Buffer.concat(hashes).toString("hex") : "";
-      return { kind: "batch", timeMs, verdicts, hashes: hex, refusals };
+      partial = accepted.find(({ append }) => append.missing > 0);
+      return { kind: "batch", timeMs, verdicts, hashes: wantsHashes ? hexOf(hashes) : "", refusals };
+    },
+    writeMore(written, text, isLast) {
+      if (partial === undefined) throw new Error("there are more events of an append that was whole");
+      const { append: before, first, firstVersion } = partial;
+      const append = decodePiece(before, text);
+      if (isLast && append.missing > 0) throw new Error("an append ended before its last event");
+      const refusal = finishing(append);
+      if (refusal !== undefined) return { ...written, verdicts: [UNFINISHED, 0, 0, 0], refusals: [refusal] };
+      const next = { ...partial, append, first: first + before.count, firstVersion: firstVersion + before.count };
+      const hashes = insertEvents([next], written.timeMs);
+      partial = isLast ? undefined : next;
+      return { ...written, hashes: written.hashes === "" ? "" : written.hashes + hexOf(hashes) };
     },
   };
+}
+
+function hexOf(hashes: readonly Uint8Array[]): string {
+  return Buffer.concat(hashes).toString("hex");
 }
 
 /** Who does not say what is asked takes whatever was. */

@@ -17,6 +17,8 @@ export function watchOthers(db: DatabaseSync, onAppended: (position: number) => 
   let known = change();
 
   function look(): void {
+    // What an append in pieces has inserted so far is not in the log yet.
+    if (db.isTransaction) return;
     const now = change();
     if (now === known) return;
     onAppended(Number(selectLast.get()?.["last"] ?? 0));

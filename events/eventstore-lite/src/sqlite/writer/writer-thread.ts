@@ -2,7 +2,7 @@
 // of the thread that serves requests. Started by open.ts.
 import { parentPort, workerData } from "node:worker_threads";
 import { StoreBusy } from "../../errors.ts";
-import type { Notice, Request } from "../../append/messages.ts";
+import { isPiece, type Notice, type Piece, type Request } from "../../append/messages.ts";
 import type { Started } from "../../append/start-thread.ts";
 import { openWriter } from "../connections.ts";
 import { createFinishing, loadFinish } from "../../append/finishing.ts";
@@ -29,7 +29,12 @@ try {
   const stopWatching = watchOthers(db, (position) => {
     port.postMessage({ kind: "notice", position } satisfies Notice);
   });
-  port.on("message", (request: Request) => {
+  port.on("message", (request: Request | Piece) => {
+    if (isPiece(request)) {
+      const reply = writer.answerPiece(request);
+      if (reply) port.postMessage(reply);
+      return;
+    }
     const isLast = typeof request === "object" && request.kind === "close";
     if (isLast) stopWatching();
     port.postMessage(writer.answer(request));

@@ -1,14 +1,17 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { Operation, Reply, Request } from "../../append/messages.ts";
+import type { Operation, Piece, Reply, Request } from "../../append/messages.ts";
 import { faultOf } from "../faults.ts";
-import { createTransaction } from "../transaction.ts";
+import { createBoundaries, createTransaction } from "../transaction.ts";
 import { createBatchWriter } from "./batch.ts";
 import type { Finishing } from "../../append/finishing.ts";
 import { createLeaseTable } from "./leases.ts";
+import { createWritePiece } from "./pieces.ts";
 
 /** Answers each request with what is durable by then. */
 export interface Writer {
   answer(request: Request): Reply;
+  /** The same of an append that comes in pieces; undefined while it is not there whole. */
+  answerPiece(piece: Piece): Reply | undefined;
 }
 
 export function createWriter(db: DatabaseSync, finishing: Finishing): Writer {
@@ -55,26 +58,36 @@ export function createWriter(db: DatabaseSync, finishing: Finishing): Writer {
     return { kind: "done" };
   }
 
-  function attempt(request: Request): Reply {
-    if (typeof request === "object" && request.kind === "close") return close();
-    if (stoppedBy !== undefined) return { kind: "fault", fault: "stopped", cause: stoppedBy };
-    if (typeof request !== "string") return transaction(() => perform(request));
+  function write(text: string): Reply {
     const startedAt = performance.now();
-    const batch = transaction(() => batches.write(request));
+    const batch = transaction(() => batches.write(text));
     return { ...batch, commitMs: performance.now() - startedAt };
+  }
+
+  /** What `work` answers, or the fault that it met with. */
+  function attempt<Answer>(work: () => Answer): Answer | Reply {
+    try {
+      return work();
+    } catch (error) {
+      batches.forget();
+      const fault = faultOf(error);
+      const cause = error instanceof Error ? error.message : String(error);
+      if (fault === "fatal") stoppedBy = cause;
+      return { kind: "fault", fault, cause };
+    }
+  }
+
+  function attemptUnlessStopped<Answer>(work: () => Answer): Answer | Reply {
+    return stoppedBy === undefined ? attempt(work) : { kind: "fault", fault: "stopped", cause: stoppedBy };
   }
 
   return {
     answer(request) {
-      try {
-        return attempt(request);
-      } catch (error) {
-        batches.forget();
-        const fault = faultOf(error);
-        const cause = error instanceof Error ? error.message : String(error);
-        if (fault === "fatal") stoppedBy = cause;
-        return { kind: "fault", fault, cause };
-      }
+      if (typeof request === "string") return attemptUnlessStopped(() => write(request));
+      return request.kind === "close"
+        ? attempt(close)
+        : attemptUnlessStopped(() => transaction(() => perform(request)));
     },
+    answerPiece: createWritePiece(createBoundaries(db), batches, attemptUnlessStopped),
   };
 }

@@ -1,0 +1,176 @@
+import { expect, test } from "bun:test";
+import { InvalidAppend, type NewEvent, openSqliteStore } from "eventstore-lite";
+import { DatabaseSync } from "node:sqlite";
+import { createFinishing } from "../src/append/finishing.ts";
+import { encodeBatch, type Piece, type Reply } from "../src/append/messages.ts";
+import { prepareAppend } from "../src/append/prepare.ts";
+import { identityCodec } from "../src/codec.ts";
+import { newEvent, newEvents, refusalOf, take } from "../src/contract/events.ts";
+import { DEFAULT_LIMITS } from "../src/limits.ts";
+import { type AppendOptions, type Codec } from "../src/store.ts";
+import { openWriter } from "../src/sqlite/connections.ts";
+import { createWriter } from "../src/sqlite/writer/writer.ts";
+import { temporaryLogs } from "./temporary-logs.ts";
+
+const newLogPath = temporaryLogs();
+
+/** Each is a piece by itself, but for the last. */
+const LARGE = "x".repeat(70_000);
+const largeEvents = (count: number): NewEvent[] => Array.from({ length: count }, () => newEvent("Large", LARGE));
+
+/** Leaves the data of the events named `Unfinished` to the writer. */
+const codec: Codec<NewEvent> = {
+  ...identityCodec<NewEvent>(),
+  encode: (events) => events.map((event) => (event.type === "Unfinished" ? { ...event, unfinished: "broken" } : event)),
+};
+
+/** An append's pieces, as they go to the writer thread. */
+function piecesOf(events: readonly NewEvent[], options: AppendOptions = {}): Piece[] {
+  const texts: string[] = [];
+  const sender = {
+    send: (text: string) => void texts.push(text),
+    end: () => Promise.reject(),
+    abandon: () => undefined,
+  };
+  const prepared = prepareAppend("a", events, options, codec, DEFAULT_LIMITS, () => sender);
+  if (prepared instanceof Promise) throw new Error("the codec waits");
+  texts.push(prepared.text);
+  return texts.map((text, index) => ({
+    kind: "piece",
+    text: index === 0 ? encodeBatch(0, true, [text]) : text,
+    isLast: index === texts.length - 1,
+  }));
+}
+
+function openTestWriter(databaseBytesMax = Number.MAX_SAFE_INTEGER) {
+  const file = newLogPath();
+  const { db } = openWriter(file, databaseBytesMax);
+  const broken = () => {
+    throw new Error("it does not fit");
+  };
+  const writer = createWriter(db, createFinishing(broken, DEFAULT_LIMITS.eventBytes));
+  const answers = (pieces: readonly Piece[]): (Reply | undefined)[] => pieces.map((piece) => writer.answerPiece(piece));
+  /** Of what others can read. */
+  const events = (): number => {
+    using reader = new DatabaseSync(file, { readOnly: true });
+    return Number(reader.prepare("SELECT count(*) AS events FROM events").get()?.["events"]);
+  };
+  return { db, writer, answers, events };
+}
+
+test("an append in pieces is answered after the last one, and nothing of it is there before", () => {
+  const { writer, events } = openTestWriter();
+  const [last, ...before] = piecesOf(largeEvents(4), { expected: 0 }).toReversed();
+  expect(before).toHaveLength(3);
+  for (const piece of before.toReversed()) {
+    expect(writer.answerPiece(piece)).toBeUndefined();
+    expect(events()).toBe(0);
+  }
+  expect(writer.answerPiece(last!)).toMatchObject({
+    kind: "batch",
+    verdicts: [0, 1, 4, 4],
+    hashes: expect.stringMatching(/^[0-9a-f]{256}$/),
+  });
+  expect(events()).toBe(4);
+});
+
+test("a wrong version is refused after the last piece, and the writer is free before that", () => {
+  const { db, answers, events } = openTestWriter();
+  const pieces = piecesOf(largeEvents(4), { expected: 7 });
+  expect(answers(pieces.slice(0, 1))).toEqual([undefined]);
+  expect(db.isTransaction).toBe(false);
+  expect(answers(pieces.slice(1))).toMatchObject([undefined, undefined, { verdicts: [2, 0, 0, 0] }]);
+  expect(events()).toBe(0);
+});
+
+test.each([1, 3])("of an append whose event %i cannot be finished nothing is left", (unfinished) => {
+  const { answers, events } = openTestWriter();
+  const broken = largeEvents(4).map((event, index) =>
+    index === unfinished ? { ...event, type: "Unfinished" } : event,
+  );
+  const reply = { verdicts: [4, 0, 0, 0], refusals: ["an event could not be finished: it does not fit"] };
+  expect(answers(piecesOf(broken, { key: "k" })).at(-1)).toMatchObject(reply);
+  expect(events()).toBe(0);
+  // Neither is its key, nor are its places.
+  expect(answers(piecesOf(largeEvents(4), { key: "k" })).at(-1)).toMatchObject({ verdicts: [0, 1, 4, 4] });
+});
+
+test("a fault in the middle is answered once, after the last piece, and leaves nothing", () => {
+  const { answers, events } = openTestWriter(400 * 1024);
+  const replies = answers(piecesOf(largeEvents(9)));
+  expect(replies.at(-1)).toMatchObject({ kind: "fault", fault: "full" });
+  expect(replies.slice(0, -1)).toEqual(replies.slice(0, -1).map(() => undefined));
+  expect(events()).toBe(0);
+  expect(answers(piecesOf(largeEvents(2))).at(-1)).toMatchObject({ verdicts: [0, 1, 2, 2] });
+});
+
+test("an append that is abandoned leaves nothing, whatever became of it before", () => {
+  const { writer, answers, events } = openTestWriter();
+  for (const expected of [0, 7]) {
+    answers(piecesOf(largeEvents(4), { expected }).slice(0, 2));
+    expect(writer.answerPiece({ kind: "abandon" })).toEqual({ kind: "done" });
+  }
+  expect(events()).toBe(0);
+  expect(answers(piecesOf(largeEvents(2))).at(-1)).toMatchObject({ verdicts: [0, 1, 2, 2] });
+});
+
+test("a fault that leaves the log in doubt is told to whoever abandons an append, and nothing is attempted after it", () => {
+  const { db, writer, answers } = openTestWriter();
+  const [first, second] = piecesOf(largeEvents(4));
+  answers([first!]);
+  db.close();
+  expect(writer.answerPiece(second!)).toBeUndefined();
+  expect(writer.answerPiece({ kind: "abandon" })).toMatchObject({ kind: "fault", fault: "fatal" });
+  expect(answers(piecesOf(largeEvents(2))).at(-1)).toMatchObject({ kind: "fault", fault: "stopped" });
+});
+
+test("an append that ends before its last event is a fault, and leaves nothing", () => {
+  const { db, answers, events } = openTestWriter();
+  const pieces = piecesOf(largeEvents(4)).slice(0, 3);
+  const cut = pieces.map((piece, index) => ({ ...piece, isLast: index === 2 }));
+  expect(answers(cut).at(-1)).toMatchObject({ kind: "fault", fault: "fatal" });
+  expect([db.isTransaction, events()]).toEqual([false, 0]);
+});
+
+test("a large append whose 700th event cannot be encoded leaves nothing, and those beside it are appended", async () => {
+  await using store = await openSqliteStore({ file: newLogPath() });
+  const large = (count: number) => newEvents(count).map((event) => ({ ...event, meta: "x".repeat(300) }));
+  const unwritable = { toJSON: () => 1n };
+  const broken = large(1_000).map((event, index) => (index === 699 ? { ...event, data: unwritable } : event));
+  for (let round = 0; round < 3; round += 1) {
+    const refused = refusalOf(store.append("a", broken, { expected: round * 1_001 }));
+    const appended = store.append("a", [newEvent()]);
+    expect(await refused).toBeInstanceOf(InvalidAppend);
+    expect(await appended).toMatchObject({ first: round * 1_001 + 1 });
+    expect(await store.append("a", large(1_000), { expected: round * 1_001 + 1 })).toMatchObject({
+      first: round * 1_001 + 2,
+      last: round * 1_001 + 1_001,
+    });
+  }
+  expect(await store.verify()).toMatchObject({ ok: true, checked: 3_003 });
+});
+
+test("what an event's toJSON appends while its own append is sent in pieces comes after it", async () => {
+  await using store = await openSqliteStore({ file: newLogPath() });
+  const inner: Promise<unknown>[] = [];
+  const data = {
+    toJSON() {
+      inner.push(store.append("inner", largeEvents(3)));
+      return {};
+    },
+  };
+  const outer = await store.append("outer", [...largeEvents(2), newEvent("Tested", data), ...largeEvents(2)]);
+  expect(outer).toMatchObject({ first: 1, last: 5 });
+  expect(await Promise.all(inner)).toMatchObject([{ first: 6, last: 8 }]);
+  const read = await take(store.read());
+  expect(read.map(({ stream }) => stream)).toEqual([...Array(5).fill("outer"), ...Array(3).fill("inner")]);
+  expect(await store.verify()).toMatchObject({ ok: true, checked: 8 });
+});
+
+test("who follows the log reads an append in pieces as all others", async () => {
+  await using store = await openSqliteStore({ file: newLogPath() });
+  const following = take(store.subscribe({ from: 1, signal: new AbortController().signal }), 6);
+  await store.append("a", largeEvents(1));
+  await store.append("a", largeEvents(5));
+  expect(await following).toEqual(await take(store.read()));
+});
