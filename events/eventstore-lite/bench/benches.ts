@@ -3,7 +3,7 @@ import { append64 } from "./append-64.ts";
 import { append1000Postgres, append64Postgres } from "./append-postgres.ts";
 import type { Benches } from "./command.ts";
 import { dumpPostgres } from "./dump-postgres.ts";
-import { peers } from "./peers.ts";
+import { peers, peersPostgres } from "./peers.ts";
 import { read } from "./read.ts";
 import { verify } from "./verify.ts";
 
@@ -17,4 +17,4 @@ export const storeBenches: Benches = {
   read,
 };
 
-export const peerBenches: Benches = { peers };
+export const peerBenches: Benches = { peers, "peers-postgres": peersPostgres };

@@ -1,6 +1,7 @@
 /**
- * One job for emmett-sqlite, in a process of its own: prints how many events a second.
- * Arguments: the folder in which it is installed, the job as JSON.
+ * One job for emmett, in a process of its own: prints how many events a second.
+ * Arguments: the folder in which it is installed, the job as JSON, and the URL of a database for emmett-postgresql;
+ * without one it is emmett-sqlite.
  */
 import { randomUUID } from "node:crypto";
 import { createRequire } from "node:module";
@@ -15,14 +16,9 @@ export type Job =
   | { readonly kind: "fill"; readonly events: number }
   | { readonly kind: "fold"; readonly events: number };
 
-// The part of its interface that is used here; the package is installed only where it is compared.
-interface Connection {
-  command(sql: string): Promise<unknown>;
-  querySingle(sql: string): Promise<Record<string, unknown> | null>;
-  close(): void;
-}
+// The part of their interfaces that is used here; the packages are installed only where they are compared.
 interface Store {
-  readonly schema: { migrate(): Promise<void> };
+  readonly schema: { migrate(): Promise<unknown> };
   appendToStream(
     stream: string,
     events: readonly unknown[],
@@ -33,38 +29,83 @@ interface Store {
     options: { initialState: () => State; evolve: (state: State, event: { data: { sku: string } }) => State },
   ): Promise<{ state: State }>;
 }
-interface Emmett {
-  sqliteConnection(options: { fileName: string }): Connection;
+interface SqliteConnection {
+  command(sql: string): Promise<unknown>;
+  querySingle(sql: string): Promise<Record<string, unknown> | null>;
+  close(): void;
+}
+interface EmmettSqlite {
+  sqliteConnection(options: { fileName: string }): SqliteConnection;
   SQLiteConnectionPool(options: object): unknown;
   getSQLiteEventStore(options: object): Store;
+}
+interface PostgresPool {
+  query(sql: string): Promise<{ readonly rows: readonly Record<string, unknown>[] }>;
+  end(): Promise<void>;
+}
+interface EmmettPostgres {
+  getPostgreSQLEventStore(url: string, options: object): Store;
+}
+
+interface Opened {
+  readonly store: Store;
+  /** Whether appends may overlap. */
+  readonly isConcurrent: boolean;
+  close(): unknown;
 }
 
 const FILL_BATCH_EVENTS = 100;
 
-const [home = "", text = ""] = process.argv.slice(2);
+const [home = "", text = "", url] = process.argv.slice(2);
 const job = JSON.parse(text) as Job;
-const emmett = createRequire(join(home, "package.json"))("@event-driven-io/emmett-sqlite") as Emmett;
-const isLong = job.kind === "fill" || job.kind === "fold";
-const fileName = join(home, isLong ? "long.sqlite" : `${randomUUID()}.sqlite`);
-
-// Its fastest durable setting: one connection that stays open (its default opens one for each append), and no look at
-// the schema after the first.
-const connection = emmett.sqliteConnection({ fileName });
-// It asks for WAL by itself, but does not wait for it.
-await connection.command("PRAGMA journal_mode = WAL");
-await connection.command("PRAGMA synchronous = FULL");
-await expectPragma("synchronous", 2);
-await expectPragma("journal_mode", "wal");
-const connectionOptions = { singleton: true, connection };
-const pool = emmett.SQLiteConnectionPool({ fileName, connectionOptions });
-const store = emmett.getSQLiteEventStore({ fileName, pool, schema: { autoMigration: "None" } });
-if (job.kind !== "fold") await emmett.getSQLiteEventStore({ fileName, pool }).schema.migrate();
+const installed = createRequire(join(home, "package.json"));
+const { store, isConcurrent, close } = await (url === undefined ? openOnSqlite() : openOnPostgres(url));
 
 process.stdout.write(String(await perform(job)));
-connection.close();
+await close();
 
-async function expectPragma(name: string, wanted: unknown): Promise<void> {
-  const found = Object.values((await connection.querySingle(`PRAGMA ${name}`)) ?? {})[0];
+/** Its fastest durable setting: one connection that stays open (its default opens one for each append). */
+async function openOnSqlite(): Promise<Opened> {
+  const emmett = installed("@event-driven-io/emmett-sqlite") as EmmettSqlite;
+  const isLong = job.kind === "fill" || job.kind === "fold";
+  const fileName = join(home, isLong ? "long.sqlite" : `${randomUUID()}.sqlite`);
+  const connection = emmett.sqliteConnection({ fileName });
+  // It asks for WAL by itself, but does not wait for it.
+  await connection.command("PRAGMA journal_mode = WAL");
+  await connection.command("PRAGMA synchronous = FULL");
+  const pragma = async (name: string): Promise<unknown> =>
+    Object.values((await connection.querySingle(`PRAGMA ${name}`)) ?? {})[0];
+  expectSetting("synchronous", await pragma("synchronous"), 2);
+  expectSetting("journal_mode", await pragma("journal_mode"), "wal");
+  const pool = emmett.SQLiteConnectionPool({ fileName, connectionOptions: { singleton: true, connection } });
+  const open = (options: object): Store => emmett.getSQLiteEventStore({ fileName, pool, ...options });
+  // On a connection that is shared, it lets concurrent appends join a transaction that another one commits later, so
+  // they would be acknowledged before they are durable.
+  return { store: await migrated(open), isConcurrent: false, close: () => connection.close() };
+}
+
+/** Its fastest setting: as many connections as callers; with 16 or 32 for 64 of them it is as fast. */
+async function openOnPostgres(connectionString: string): Promise<Opened> {
+  const emmett = installed("@event-driven-io/emmett-postgresql") as EmmettPostgres;
+  const { Pool } = installed("pg") as { Pool: new (options: object) => PostgresPool };
+  const max = job.kind === "append" ? job.callers : 1;
+  const pool = new Pool({ connectionString, max });
+  for (const name of ["fsync", "synchronous_commit"]) {
+    const { rows } = await pool.query(`SHOW ${name}`);
+    expectSetting(name, rows[0]?.[name], "on");
+  }
+  const open = (options: object): Store =>
+    emmett.getPostgreSQLEventStore(connectionString, { connectionOptions: { pool }, ...options });
+  return { store: await migrated(open), isConcurrent: true, close: () => pool.end() };
+}
+
+/** One that does not look at its schema again. */
+async function migrated(open: (options: object) => Store): Promise<Store> {
+  if (job.kind !== "fold") await open({}).schema.migrate();
+  return open({ schema: { autoMigration: "None" } });
+}
+
+function expectSetting(name: string, found: unknown, wanted: unknown): void {
   if (found !== wanted) throw new Error(`${name} is ${String(found)}`);
 }
 
@@ -82,19 +123,16 @@ function perform(job: Job): Promise<number> {
   }
 }
 
-/**
- * Callers take turns: on a connection that is shared, emmett-sqlite lets concurrent appends join a transaction that
- * another one commits later, so they would be acknowledged before they are durable.
- */
 async function append(callers: number, each: number): Promise<number> {
   let turn: Promise<unknown> = Promise.resolve();
   const inTurn = (work: () => Promise<unknown>): Promise<unknown> => (turn = turn.then(work));
+  const inItsTime = isConcurrent ? (work: () => Promise<unknown>): Promise<unknown> => work() : inTurn;
   const round = (name: string): Promise<number> => {
     const events = Array.from({ length: callers }, () => makeEvents(each).map(asEmmetts));
     const call = async (mine: readonly unknown[], caller: number): Promise<void> => {
       for (const [index, event] of mine.entries()) {
         const expected = { expectedStreamVersion: BigInt(index) };
-        await inTurn(() => store.appendToStream(`${name}-${caller}`, [event], expected));
+        await inItsTime(() => store.appendToStream(`${name}-${caller}`, [event], expected));
       }
     };
     return perSecond(callers * each, () => Promise.all(events.map(call)));

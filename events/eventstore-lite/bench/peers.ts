@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { openSqliteStore, type EventStore } from "../src/index.ts";
+import { openPostgresStore, openSqliteStore, type EventStore } from "../src/index.ts";
+import { startPostgres } from "../testing/postgres-server.ts";
 import { outputOf } from "./child.ts";
 import { createCaller } from "./append-1000.ts";
 import { appendConcurrently } from "./append-64.ts";
@@ -22,29 +23,63 @@ const BATCH_EVENTS = 100;
 const BATCHES = 100;
 const STREAM_EVENTS = 100_000;
 
-/** Pinned: a figure of "the newest" would say nothing tomorrow. The last three are what emmett leaves to its user. */
-const PEER = {
-  "@event-driven-io/emmett-sqlite": "0.42.4",
-  "@event-driven-io/emmett": "0.42.0",
-  sqlite3: "5.1.7",
-  uuid: "10.0.0",
-  "async-retry": "1.3.3",
-  commander: "12.1.0",
+/** Pinned, with all that emmett leaves to its user: a figure of "the newest" would say nothing tomorrow. */
+const EMMETT = { "@event-driven-io/emmett": "0.42.0", uuid: "10.0.0", "async-retry": "1.3.3", commander: "12.1.0" };
+const EMMETT_SQLITE = { ...EMMETT, "@event-driven-io/emmett-sqlite": "0.42.4", sqlite3: "5.1.7" };
+const EMMETT_POSTGRES = {
+  ...EMMETT,
+  "@event-driven-io/emmett-postgresql": "0.42.0",
+  "@event-driven-io/pongo": "0.16.11",
+  "@event-driven-io/dumbo": "0.12.7",
+  pg: "8.23.1",
+  "pg-connection-string": "2.14.1",
+  ansis: "3.17.0",
+  "cli-table3": "0.6.5",
 };
 
-/** What one would take instead: emmett-sqlite, in a process of its own, on the runtime where it is fastest (Bun). */
+/** What one would take instead, in a process of its own, on the runtime where it is fastest (Bun). */
+interface Peer {
+  readonly name: string;
+  /** Has it do a job in a new process, and answers how many a second it says it did. */
+  ask(job: Job): Promise<number>;
+}
+
+/** How many times as fast as the peer ours should be. */
+interface Bars {
+  readonly append: number;
+  readonly fold: number;
+}
+
 export const peers: Bench = async (options) => {
-  const home = join(options.directory, "emmett");
-  const refusal = await install(home);
-  if (refusal !== undefined) {
-    options.note(`emmett-sqlite could not be installed here, so nothing is compared. ${refusal}`);
-    return [];
-  }
-  options.note("emmett-sqlite's figures are in the column of the limit; the ratio says how many times as fast ours is");
+  const home = await install(options, "emmett-sqlite", EMMETT_SQLITE);
+  if (home === undefined) return [];
+  await using store = await openSqliteStore({ file: join(options.directory, "peers.sqlite") });
+  const peer = { name: "emmett-sqlite", ask: (job: Job) => askEmmett(home, job) };
+  return await comparePeer(options, store, peer, { append: 40, fold: 5 });
+};
+
+/** The same on PostgreSQL: one server has the logs of both. */
+export const peersPostgres: Bench = async (options) => {
+  const home = await install(options, "emmett-postgresql", EMMETT_POSTGRES);
+  if (home === undefined) return [];
+  await using server = await startPostgres({ durable: true });
+  await using store = await openPostgresStore({ url: await server.newDatabase(), schema: "eventstore" });
+  const long = await server.newDatabase();
+  const isOfLong = ({ kind }: Job): boolean => kind === "fill" || kind === "fold";
+  const ask = async (job: Job): Promise<number> =>
+    askEmmett(home, job, isOfLong(job) ? long : await server.newDatabase());
+  return await comparePeer(options, store, { name: "emmett-postgresql", ask }, { append: 3, fold: 2 });
+};
+
+async function comparePeer(
+  options: BenchOptions,
+  store: EventStore,
+  { name, ask }: Peer,
+  bars: Bars,
+): Promise<readonly Row[]> {
+  options.note(`${name}'s figures are in the column of the limit; the ratio says how many times as fast ours is`);
   const each = options.quick ? EVENTS_PER_CALLER / 4 : EVENTS_PER_CALLER;
   const batches = options.quick ? BATCHES / 4 : BATCHES;
-  await using store = await openSqliteStore({ file: join(options.directory, "peers.sqlite") });
-  const ask = (job: Job): Promise<number> => askEmmett(home, job);
   const one = createCaller(store, "one", BATCH_EVENTS);
   const rates = await interleave(roundsOf(options), {
     append: () => appendConcurrently(store, CALLERS, each * 10),
@@ -52,26 +87,27 @@ export const peers: Bench = async (options) => {
     batch: () => perSecond(batches * BATCH_EVENTS, one.prepare(batches)),
     peerBatch: () => ask({ kind: "batch", batches, batchEvents: BATCH_EVENTS }),
   });
+  const folds = await interleaveFolds(options, store, ask);
+  const events = streamEventsOf(options).toLocaleString("en");
   return [
-    compare("one durable append, 64 callers; emmett-sqlite", "/s", rates.append, rates.peerAppend, atLeast(40)),
-    compare("100 a batch on one stream; emmett-sqlite", "/s", rates.batch, rates.peerBatch),
-    await compareFolds(options, store, ask),
+    compare(`one durable append, 64 callers; ${name}`, "/s", rates.append, rates.peerAppend, atLeast(bars.append)),
+    compare(`100 a batch on one stream; ${name}`, "/s", rates.batch, rates.peerBatch),
+    compare(`folding a stream of ${events}; ${name}`, "/s", folds.ours, folds.peer, atLeast(bars.fold)),
   ];
-};
+}
 
-async function compareFolds(
-  options: BenchOptions,
-  store: EventStore,
-  ask: (job: Job) => Promise<number>,
-): Promise<Row> {
-  const events = options.quick ? STREAM_EVENTS / 10 : STREAM_EVENTS;
+async function interleaveFolds(options: BenchOptions, store: EventStore, ask: Peer["ask"]) {
+  const events = streamEventsOf(options);
   await createCaller(store, "long", 1_000).prepare(events / 1_000)();
   await ask({ kind: "fill", events });
-  const { ours, peer } = await interleave(roundsOf(options), {
+  return interleave(roundsOf(options), {
     ours: () => perSecond(events, () => fold(store, events)),
     peer: () => ask({ kind: "fold", events }),
   });
-  return compare(`folding a stream of ${events.toLocaleString("en")}; emmett-sqlite`, "/s", ours, peer, atLeast(5));
+}
+
+function streamEventsOf({ quick }: BenchOptions): number {
+  return quick ? STREAM_EVENTS / 10 : STREAM_EVENTS;
 }
 
 async function fold(store: EventStore, events: number): Promise<void> {
@@ -85,27 +121,28 @@ async function fold(store: EventStore, events: number): Promise<void> {
   if (state.items !== events) throw new Error(`${state.items} events were folded instead of ${events}`);
 }
 
-/** Puts the peer into a folder of its own. Answers why that did not work. */
-async function install(home: string): Promise<string | undefined> {
+/** Puts a peer into a folder of its own, and answers that; says it where that does not work. */
+async function install(options: BenchOptions, name: string, dependencies: object): Promise<string | undefined> {
+  const home = join(options.directory, name);
   mkdirSync(home);
   // The native module is downloaded by its install script, or built where that fails, which takes minutes.
-  const manifest = { private: true, dependencies: PEER, trustedDependencies: ["sqlite3"] };
+  const manifest = { private: true, dependencies, trustedDependencies: ["sqlite3"] };
   writeFileSync(join(home, "package.json"), JSON.stringify(manifest));
   // npm hands its settings on to the build (where the headers of Node lie, say); where there is none, Bun does as well.
   const npm = ["npm", "install", "--legacy-peer-deps", "--no-audit", "--no-fund"];
   try {
     await outputOf(Bun.which("npm") === null ? [process.execPath, "install"] : npm, { cwd: home });
-    return undefined;
+    return home;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    const refusal = error instanceof Error ? error.message : String(error);
+    options.note(`${name} could not be installed here, so nothing is compared. ${refusal}`);
+    return undefined;
   }
 }
 
-/** Has the peer do a job in a new process, and answers how many a second it says it did. */
-async function askEmmett(home: string, job: Job): Promise<number> {
-  const rate = Number(
-    await outputOf([process.execPath, join(import.meta.dirname, "emmett.ts"), home, JSON.stringify(job)]),
-  );
-  if (!(rate > 0)) throw new Error(`emmett-sqlite, ${job.kind}: no figure`);
+async function askEmmett(home: string, job: Job, ...url: readonly string[]): Promise<number> {
+  const program = join(import.meta.dirname, "emmett.ts");
+  const rate = Number(await outputOf([process.execPath, program, home, JSON.stringify(job), ...url]));
+  if (!(rate > 0)) throw new Error(`emmett, ${job.kind}: no figure`);
   return rate;
 }
