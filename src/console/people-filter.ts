@@ -109,12 +109,11 @@ export function findPeople(
 
 /** Whether somebody fits, whatever their status. */
 function createTest({ search = "", basis, skipped, variant, source }: PeopleFilter): (contact: Contact) => boolean {
-  const wanted = search.replace(/^@/, "").toLowerCase();
+  const wanted = search.replace(/^@/, "");
+  // Of 50,000 people: copies in lower case would take as long again as all else of the page.
+  const part = new RegExp(RegExp.escape(wanted), "iu");
   const isNamed = ({ id, username = "", name = "" }: Contact): boolean =>
-    wanted === "" ||
-    id === wanted ||
-    username.toLowerCase().includes(wanted) ||
-    (name !== "" && name.toLowerCase().includes(wanted));
+    wanted === "" || id === wanted || part.test(username) || part.test(name);
   return (contact) =>
     (basis === undefined || basisOf(contact) === basis) &&
     (skipped === undefined || contact.skipped.includes(skipped)) &&

@@ -15,7 +15,8 @@ async function isOutdated(store: EventStore<Event>, name: string, position: numb
 
 /**
  * Encrypts the states that hold personal data. One whose key was replaced since, or that is of before somebody was
- * forgotten, counts as absent.
+ * forgotten, counts as absent. Of 50,000 people it is two megabytes, which take milliseconds to be encrypted, and as long
+ * before and after that: others have their turns in between.
  */
 export function encryptSnapshots(store: EventStore<Event>, keyring: Keyring): Snapshots {
   const { snapshots } = store;
@@ -24,12 +25,13 @@ export function encryptSnapshots(store: EventStore<Event>, keyring: Keyring): Sn
       const snapshot = await snapshots.load(name);
       if (snapshot === undefined || snapshot.state === "" || !isPersonal(name)) return snapshot;
       if (await isOutdated(store, name, snapshot.position)) return undefined;
+      await nextTurn();
       const state = await keyring.openState(contextOf(name), snapshot.state);
+      await nextTurn();
       return state === undefined ? undefined : { ...snapshot, state };
     },
     async save(name, snapshot, alsoAs) {
       const isEncrypted = isPersonal(name) && snapshot.state !== "";
-      // A list of 50,000 people is two megabytes: to pack, to encrypt and to hand over these takes milliseconds each.
       await nextTurn();
       const state = isEncrypted ? await keyring.encryptState(contextOf(name), snapshot.state) : snapshot.state;
       await nextTurn();

@@ -141,8 +141,8 @@ export async function findClicks(log: Log, address: string, { signal, onProgress
 /** Where what is stored is read and opened. */
 export type OpenableLog = Pick<EncryptedLog, "readStored" | "open">;
 
-/** Events whose keys are fetched together. */
-const CHUNK_EVENTS = 512;
+/** Events whose keys are fetched together, and that are decrypted in one turn: two milliseconds. */
+const CHUNK_EVENTS = 128;
 
 /** Events as they are stored, and their data as it was written, or as erased. */
 export async function* openedEvents(

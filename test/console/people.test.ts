@@ -71,6 +71,7 @@ describe("the page of people", () => {
     ["source=nonsense", ["@ada", "@bob", "@cid", "@dan", "@eve"]],
     ["search=1786543210987654322", ["@bob"]],
     ["search=D", ["@ada", "@cid", "@dan"]],
+    ["search=a.a", []],
   ])("with ?%s shows %j", async (query, names) => {
     const harness = await openWithPeople();
     const rows = await rowsOf(await pageAt(harness, `/people?${query}`));

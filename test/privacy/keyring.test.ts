@@ -3,7 +3,7 @@ import { expect, spyOn, test } from "bun:test";
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { EventStore } from "eventstore-lite";
+import type { EventStore, Snapshot } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import type { Owner } from "../../events/encryption.ts";
 import { KeyMismatch } from "../../src/vault/error.ts";
@@ -50,14 +50,21 @@ test.each(OWNERS)(
   },
 );
 
-test("others have a turn after the keys of an import were made, and after its states were encrypted", async () => {
+test("others have a turn after the keys of an import were made, and around the encryption of its states", async () => {
   await using world = openKeys();
   const keyring = await world.open();
   const owners = Array.from({ length: 64 }, (_, at): Owner => ({ kind: "person", username: `ann_${at}` }));
   expect(await turnsDuring(async () => keyring.keysFor(owners))).toBeGreaterThan(1);
-  const snapshots = encryptSnapshots({ snapshots: { save: async () => {} } } as unknown as EventStore<Event>, keyring);
+  let kept: Snapshot | undefined;
+  const snapshots = {
+    save: async (_: string, snapshot: Snapshot) => void (kept = snapshot),
+    load: async () => kept,
+  };
+  const store = { snapshots, async *read() {} } as unknown as EventStore<Event>;
+  const { save, load } = encryptSnapshots(store, keyring);
   const state = { version: 1, position: 1, state: "packed" };
-  expect(await turnsDuring(() => snapshots.save("contacts", state))).toBeGreaterThan(1);
+  expect(await turnsDuring(() => save("contacts", state))).toBeGreaterThan(1);
+  expect(await turnsDuring(async () => expect(await load("contacts")).toEqual(state))).toBeGreaterThan(1);
 });
 
 test("no two ciphertexts of one text are alike", async () => {
