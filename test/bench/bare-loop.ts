@@ -1,6 +1,6 @@
 /**
  * The limit of the drain benchmark: posts what the service would post for a backlog, as many at once, and stores nothing.
- * Prints clicks a second. Arguments: FILE (the backlog), URL of the sinks.
+ * Prints clicks a second and the processor time of each. Arguments: FILE (the backlog), URL of the sinks.
  */
 import { openSqliteStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
@@ -13,6 +13,7 @@ import type { SafeFetch } from "../../src/networks/safe-fetch.ts";
 import { createSlackChannel } from "../../src/networks/slack.ts";
 import { createTelegramChannel } from "../../src/networks/telegram.ts";
 import { secret } from "../../src/platform/secret.ts";
+import { deliveryTimeOf, timeOfEach } from "./delivery-time.ts";
 import { networkSettings } from "./sinks-process.ts";
 
 const [file = "", sinks = ""] = process.argv.slice(2);
@@ -24,9 +25,11 @@ interface Prepared {
 
 const clicks = await readClicks();
 const prepared = await prepareAll();
+const before = deliveryTimeOf(process.pid);
 const start = performance.now();
 await Promise.all(Object.values(prepared).map(postAll));
-console.log(clicks.length / ((performance.now() - start) / 1000));
+const perSecond = clicks.length / ((performance.now() - start) / 1000);
+console.log(JSON.stringify({ perSecond, time: timeOfEach(before, deliveryTimeOf(process.pid), clicks.length) }));
 
 async function readClicks(): Promise<readonly Click[]> {
   await using store = await openSqliteStore<Event>({ file, codec });

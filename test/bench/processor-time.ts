@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 
 /** What Linux counts processor time in, a second: so it says to every program, whatever the kernel counts in. */
 const TICKS_PER_SECOND = 100;
@@ -16,6 +16,21 @@ export function processorTimeOf(pid: number): ProcessorTime {
   if (process.platform !== "linux") return { main: 0, others: 0 };
   const main = timeIn(`/proc/${pid}/task/${pid}/stat`);
   return { main, others: timeIn(`/proc/${pid}/stat`) - main };
+}
+
+/** Of all threads of that name, of which each has the one that the runtime gave it. */
+export function timeOfThreads(pid: number, name: string): number {
+  if (process.platform !== "linux") return 0;
+  const times = readdirSync(`/proc/${pid}/task`).map((thread) => {
+    try {
+      const folder = `/proc/${pid}/task/${thread}`;
+      return readFileSync(`${folder}/comm`, "utf8").trim() === name ? timeIn(`${folder}/stat`) : 0;
+    } catch {
+      // It ended meanwhile.
+      return 0;
+    }
+  });
+  return times.reduce((sum, time) => sum + time, 0);
 }
 
 /** User and system time in a file of proc(5); the name that stands before them may hold anything. */

@@ -104,7 +104,7 @@ export function atMostInAll(most: number, unit: string): Bar {
 }
 
 /** Of an even number of values the mean of the two in the middle. */
-function median(values: readonly number[]): number {
+export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length / 2;
   return (sorted[Math.ceil(middle) - 1]! + sorted[Math.floor(middle)]!) / 2;
