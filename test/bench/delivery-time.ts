@@ -1,5 +1,5 @@
 import { median } from "eventstore-lite/bench/measure";
-import { processorTimeOf, timeOfThreads } from "./processor-time.ts";
+import { processorTimeOf, timeOfThreads } from "eventstore-lite/bench/processor-time";
 
 /** Processor time in µs, by what the threads of a process that delivers are for. */
 export interface DeliveryTime {

@@ -1,9 +1,9 @@
 import { dirname, join } from "node:path";
 import { openSqliteStore } from "eventstore-lite";
 import { atLeast, atMost, compare, interleave, roundsOf, type Bar, type Bench } from "eventstore-lite/bench/measure";
+import { processorTimeOf, type ProcessorTime } from "eventstore-lite/bench/processor-time";
 import { codec, type Event } from "../../events/catalog.ts";
 import { CLIENT, CONNECTIONS, postClicks, type LoadResult } from "./post-clicks.ts";
-import { processorTimeOf, type ProcessorTime } from "./processor-time.ts";
 import { startBareRoute, startService, type Server } from "./server.ts";
 
 /** Durable 202s a second against the same Elysia route and schema with a synchronous handler and no storage. */

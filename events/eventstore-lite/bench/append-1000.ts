@@ -1,8 +1,9 @@
 import { join } from "node:path";
 import { openSqliteStore, type EventStore } from "../src/index.ts";
-import { atLeast, compare, interleave, perSecond, roundsOf, type Bench } from "./measure.ts";
+import { atLeast, interleave, roundsOf, type Bench } from "./measure.ts";
 import { openRawTable, type RawTable } from "./raw-inserts.ts";
 import { makeEvents } from "./sample-events.ts";
+import { compareRates, compareThreads, type Work, workOf } from "./work.ts";
 
 const BATCH_EVENTS = 1_000;
 const CALLERS = 4;
@@ -18,25 +19,27 @@ export const append1000: Bench = async (options) => {
   using bare = openRawTable(join(options.directory, "append-1000-bare.sqlite"), "bare", file);
   const one = createCaller(store, "one", BATCH_EVENTS);
   const four = Array.from({ length: CALLERS }, (_, index) => createCaller(store, `four-${index}`, BATCH_EVENTS));
-  const raw = (table: RawTable): Promise<number> => {
+  const raw = (table: RawTable): Promise<Work> => {
     const insert = table.prepare(makeEvents(batches * BATCH_EVENTS), 1, BATCH_EVENTS);
-    return perSecond(batches * BATCH_EVENTS, insert);
+    return workOf(batches * BATCH_EVENTS, insert);
   };
-  const rates = await interleave(roundsOf(options), {
-    one: () => perSecond(batches * BATCH_EVENTS, one.prepare(batches)),
+  const work = await interleave(roundsOf(options), {
+    one: () => workOf(batches * BATCH_EVENTS, one.prepare(batches)),
     four: () => {
-      const work = four.map((caller) => caller.prepare(batches / CALLERS));
-      return perSecond(batches * BATCH_EVENTS, () => Promise.all(work.map((append) => append())));
+      const appends = four.map((caller) => caller.prepare(batches / CALLERS));
+      return workOf(batches * BATCH_EVENTS, () => Promise.all(appends.map((append) => append())));
     },
     indexed: () => raw(indexed),
     bare: () => raw(bare),
   });
-  const bar = atLeast(0.7);
+  const bar = atLeast(0.6, 0.7);
   return [
-    compare("append-1000, one caller; limit: raw inserts, same indexes", "/s", rates.one, rates.indexed, bar),
-    compare("append-1000, one caller; limit: raw inserts, bare table", "/s", rates.one, rates.bare, bar),
-    compare("append-1000, four callers; limit: raw inserts, same indexes", "/s", rates.four, rates.indexed, bar),
-    compare("append-1000, four callers; limit: raw inserts, bare table", "/s", rates.four, rates.bare, bar),
+    compareRates("append-1000, one caller; limit: raw inserts, same indexes", work.one, work.indexed, bar),
+    compareRates("append-1000, one caller; limit: raw inserts, bare table", work.one, work.bare, bar),
+    ...compareThreads("append-1000, one caller", work.one, work.indexed),
+    compareRates("append-1000, four callers; limit: raw inserts, same indexes", work.four, work.indexed, bar),
+    compareRates("append-1000, four callers; limit: raw inserts, bare table", work.four, work.bare, bar),
+    ...compareThreads("append-1000, four callers", work.four, work.indexed),
   ];
 };
 

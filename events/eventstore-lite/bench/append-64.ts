@@ -1,8 +1,9 @@
 import { join } from "node:path";
 import { openSqliteStore, type EventStore, type NewEvent } from "../src/index.ts";
-import { atLeast, compare, interleave, perSecond, roundsOf, type Bench } from "./measure.ts";
+import { atLeast, interleave, perSecond, roundsOf, type Bench } from "./measure.ts";
 import { openRawTable, type RawTable } from "./raw-inserts.ts";
 import { makeEvents } from "./sample-events.ts";
+import { compareRates, compareThreads, type Work, workOf } from "./work.ts";
 
 const CALLERS = 64;
 const EVENTS_PER_CALLER = 400;
@@ -15,31 +16,32 @@ export const append64: Bench = async (options) => {
   await using store = await openSqliteStore({ file });
   using indexed = openRawTable(join(options.directory, "append-64-indexed.sqlite"), "indexed", file);
   using bare = openRawTable(join(options.directory, "append-64-bare.sqlite"), "bare", file);
-  const raw = (table: RawTable): Promise<number> => {
+  const raw = (table: RawTable): Promise<Work> => {
     const insert = table.prepare(makeEvents(CALLERS * each), CALLERS, CALLERS);
-    return perSecond(CALLERS * each, insert);
+    return workOf(CALLERS * each, insert);
   };
-  const rates = await interleave(roundsOf(options), {
-    ours: () => appendConcurrently(store, CALLERS, each),
+  const work = await interleave(roundsOf(options), {
+    ours: () => workOf(CALLERS * each, prepareAppends(store, CALLERS, each)),
     indexed: () => raw(indexed),
     bare: () => raw(bare),
   });
+  const bar = atLeast(0.5, 0.7);
   return [
-    compare(
-      "append-64; limit: raw inserts, same indexes, 64 a transaction",
-      "/s",
-      rates.ours,
-      rates.indexed,
-      atLeast(0.7),
-    ),
-    compare("append-64; limit: raw inserts, bare table", "/s", rates.ours, rates.bare, atLeast(0.7)),
+    compareRates("append-64; limit: raw inserts, same indexes, 64 a transaction", work.ours, work.indexed, bar),
+    compareRates("append-64; limit: raw inserts, bare table", work.ours, work.bare, bar),
+    ...compareThreads("append-64", work.ours, work.indexed),
   ];
 };
 
-/** Durable events a second; each caller has a stream of its own. */
+/** Durable events a second. */
 export function appendConcurrently(store: EventStore, callers: number, each: number): Promise<number> {
+  return perSecond(callers * each, prepareAppends(store, callers, each));
+}
+
+/** Makes the events of concurrent callers, each of whom has a stream of its own, and answers what appends them. */
+function prepareAppends(store: EventStore, callers: number, each: number): () => Promise<unknown> {
   const events = Array.from({ length: callers }, () => makeEvents(each));
-  return perSecond(callers * each, () => Promise.all(events.map((mine, caller) => appendEach(store, caller, mine))));
+  return () => Promise.all(events.map((mine, caller) => appendEach(store, caller, mine)));
 }
 
 async function appendEach(store: EventStore, caller: number, events: readonly NewEvent[]): Promise<void> {
