@@ -1,17 +1,20 @@
 import { openSqliteStore } from "eventstore-lite";
-import { atLeast, compare, interleave, perSecond, roundsOf, type Bench } from "eventstore-lite/bench/measure";
+import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
 import { codec, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { foldLog } from "../harness/fold-log.ts";
+import { costOf, describeCosts, ratesOf } from "./cost.ts";
 import { mixedLog } from "./mixed-logs.ts";
 
 /** Events of the log a second, when one small projection is wanted and when all are. */
 export const replayStats: Bench = async (options) => {
   const events = options.quick ? 100_000 : 1_000_000;
   await using store = await openSqliteStore<Event>({ file: await mixedLog(options.logs, events), codec });
-  const rates = await interleave(roundsOf(options), {
-    stats: () => perSecond(events, () => foldLog(store, ["stats"])),
-    all: () => perSecond(events, () => foldLog(store, PROJECTION_NAMES)),
+  const costs = await interleave(roundsOf(options), {
+    stats: () => costOf(events, () => foldLog(store, ["stats"])),
+    all: () => costOf(events, () => foldLog(store, PROJECTION_NAMES)),
   });
-  return [compare("replay-stats, stats alone; against replay of all", "/s", rates.stats, rates.all, atLeast(5))];
+  const [stats, all] = [ratesOf(costs.stats), ratesOf(costs.all)];
+  options.note(describeCosts({ stats: costs.stats, all: costs.all }));
+  return [compare("replay-stats, stats alone; against replay of all", "/s", stats, all, atLeast(5))];
 };

@@ -1,12 +1,15 @@
 import { openSqliteStore } from "eventstore-lite";
-import { atLeast, compare, interleave, perSecond, roundsOf, type Bench } from "eventstore-lite/bench/measure";
+import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
 import { openScan } from "eventstore-lite/bench/scan";
 import { codec, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
+import { configOf } from "../../src/commands/command.ts";
+import { openExistingLog } from "../../src/commands/log-session.ts";
 import { foldApart } from "../../src/commands/replay/fold-apart.ts";
 import { rebuild } from "../../src/commands/replay/rebuild.ts";
 import { foldLog } from "../harness/fold-log.ts";
 import { onCopyOf } from "./copied.ts";
+import { costOf, describeCosts, ratesOf } from "./cost.ts";
 import { mixedLog } from "./mixed-logs.ts";
 
 /** What a fold needs of each event, beside the JSON. */
@@ -20,31 +23,34 @@ export const replay: Bench = async (options) => {
   using data = openScan(file, COLUMNS, ["data"]);
   using both = openScan(file, COLUMNS, ["data", "meta"]);
   // What a rebuild comes to is recorded, so that the log of the others would grow.
-  const rates = await onCopyOf(file, (copy) =>
+  const costs = await onCopyOf(file, (copy) =>
     interleave(roundsOf(options), {
-      ours: () => perSecond(events, async () => expectEvents((await foldLog(store, PROJECTION_NAMES)).events, events)),
-      two: () => perSecond(events, () => rebuildOnTwoThreads(copy)),
-      data: () => perSecond(events, () => expectEvents(data.run(), events)),
-      both: () => perSecond(events, () => expectEvents(both.run(), events)),
+      ours: () => costOf(events, async () => expectEvents((await foldLog(store, PROJECTION_NAMES)).events, events)),
+      two: () => costOf(events, () => rebuildOnTwoThreads(copy)),
+      data: () => costOf(events, () => expectEvents(data.run(), events)),
+      both: () => costOf(events, () => expectEvents(both.run(), events)),
     }),
   );
+  const { ours, two, data: parsed, both: parsedBoth } = costs;
+  options.note(describeCosts({ replay: ours, "on two threads": two, "scan + JSON.parse of data": parsed }));
+  const [rate, limit] = [ratesOf(ours), ratesOf(parsed)];
   return [
-    compare("replay, all projections; limit: scan + JSON.parse of data", "/s", rates.ours, rates.data, atLeast(0.6)),
-    compare("replay, all projections; limit: scan + JSON.parse of data and meta", "/s", rates.ours, rates.both),
+    compare("replay, all projections; limit: scan + JSON.parse of data", "/s", rate, limit, atLeast(0.6)),
+    compare("replay, all projections; limit: scan + JSON.parse of data and meta", "/s", rate, ratesOf(parsedBoth)),
     compare(
       "replay on two threads, states kept and compared; limit: the same",
       "/s",
-      rates.two,
-      rates.data,
+      ratesOf(two),
+      limit,
       atLeast(0.7),
     ),
   ];
 };
 
-/** As the command does it, with the start of the thread. */
+/** As the command does it, with the start of the thread and the keys of what it hands over. */
 async function rebuildOnTwoThreads(log: string): Promise<void> {
-  await using store = await openSqliteStore<Event>({ file: log, codec });
   const env = { DATABASE_URL: `sqlite:${log}` };
+  await using store = await openExistingLog(configOf({ env }));
   await rebuild(store, PROJECTION_NAMES, {
     restart: true,
     signal: new AbortController().signal,

@@ -56,19 +56,19 @@ test("what the other thread found to differ is told", async () => {
   const file = await servedLog();
   await using store = await open(file);
   await spoil(store, "clicks", (state) => (state.total += 1));
-  await spoil(store, "quota", ({ days }) => days.set("2001-01-01", 3));
+  await spoil(store, "deliveries", ({ ads }) => (ads.dead += 1));
   const rebuilt = (await rebuildAll(store, besideOn(file))) ?? [];
   const found = rebuilt.filter(({ differences }) => differences?.length !== 0).map(({ projection }) => projection);
-  expect(found).toEqual(["quota", "clicks"]);
+  expect(found).toEqual(["deliveries", "clicks"]);
 });
 
-test("the thread opens the log by the same settings, and keeps what it folded", async () => {
+test("the thread opens the log by the same settings, and keeps what it folded, encrypted where it is personal", async () => {
   const file = await servedLog();
   const env = { DATABASE_URL: `sqlite:${file}` };
   await using store = await openExistingLog(configOf({ env }));
   const { position: to } = await store.head();
-  await foldApart({ env, names: ["clicks", "suspected"], to }, new AbortController().signal);
-  for (const name of ["clicks", "suspected"] as const) {
+  await foldApart({ env, names: ["clicks", "contacts"], to }, new AbortController().signal);
+  for (const name of ["clicks", "contacts"] as const) {
     const partial = await loadPartial(store, name);
     expect([partial?.position, encodeState(partial?.state)]).toEqual([to, (await truth(store))[name] ?? ""]);
   }

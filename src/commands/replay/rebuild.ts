@@ -18,8 +18,8 @@ const SAVE_EVERY_POSITIONS = 1_000_000;
 /** What a running service has to fold by itself when it takes a rebuilt state over: some milliseconds' work. */
 const GAP_POSITIONS_MAX = 5_000;
 
-/** Those that a second thread folds: near half of the work, as measured, and small enough to be handed over. */
-const APART: readonly ProjectionName[] = ["clicks", "suspected"];
+/** Its outcomes are half of what there is to parse, and no other projection wants them: a second thread folds the rest. */
+const ALONE: ProjectionName = "deliveries";
 
 /** From so many positions on, a second thread is worth its start: most of a second. */
 const APART_POSITIONS_MIN = 1_000_000;
@@ -99,7 +99,7 @@ async function foldOnTwoThreads(
 ): Promise<boolean> {
   const { foldApart, restart, signal, apartPositionsMin = APART_POSITIONS_MIN } = options;
   const { position: to } = await store.head();
-  const [apart, own] = [names.filter((name) => APART.includes(name)), names.filter((name) => !APART.includes(name))];
+  const [own, apart] = [names.filter((name) => name === ALONE), names.filter((name) => name !== ALONE)];
   if (foldApart === undefined || to < apartPositionsMin || apart.length === 0 || own.length === 0) return false;
   if (restart) for (const name of names) await dropPartial(store, name);
   await Promise.all([
