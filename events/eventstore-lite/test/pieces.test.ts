@@ -2,8 +2,10 @@ import { expect, test } from "bun:test";
 import { InvalidAppend, type NewEvent, openSqliteStore } from "eventstore-lite";
 import { DatabaseSync } from "node:sqlite";
 import { createFinishing } from "../src/append/finishing.ts";
-import { encodeBatch, type Piece, type Reply } from "../src/append/messages.ts";
+import { createLoad } from "../src/append/load.ts";
+import type { Piece, Reply } from "../src/append/messages.ts";
 import { prepareAppend } from "../src/append/prepare.ts";
+import { createStartPieces } from "../src/append/start-pieces.ts";
 import { identityCodec } from "../src/codec.ts";
 import { newEvent, newEvents, refusalOf, take } from "../src/contract/events.ts";
 import { DEFAULT_LIMITS } from "../src/limits.ts";
@@ -26,20 +28,17 @@ const codec: Codec<NewEvent> = {
 
 /** An append's pieces, as they go to the writer thread. */
 function piecesOf(events: readonly NewEvent[], options: AppendOptions = {}): Piece[] {
-  const texts: string[] = [];
-  const sender = {
-    send: (text: string) => void texts.push(text),
-    end: () => Promise.reject(),
-    abandon: () => undefined,
-  };
-  const prepared = prepareAppend("a", events, options, codec, DEFAULT_LIMITS, () => sender);
+  const pieces: Piece[] = [];
+  const startPieces = createStartPieces(
+    { clock: () => 0, isFollowed: () => true, sendPiece: (piece) => pieces.push(piece) },
+    () => true,
+    createLoad(DEFAULT_LIMITS),
+    [],
+  );
+  const prepared = prepareAppend("a", events, options, codec, DEFAULT_LIMITS, startPieces);
   if (prepared instanceof Promise) throw new Error("the codec waits");
-  texts.push(prepared.text);
-  return texts.map((text, index) => ({
-    kind: "piece",
-    text: index === 0 ? encodeBatch(0, true, [text]) : text,
-    isLast: index === texts.length - 1,
-  }));
+  void prepared.pieces?.end(prepared);
+  return pieces;
 }
 
 function openTestWriter(databaseBytesMax = Number.MAX_SAFE_INTEGER) {

@@ -3,14 +3,7 @@ import { newEvent, refusalOf } from "../src/contract/events.ts";
 import { AppendInDoubt, InvalidAppend, StoreClosed, StoreOverloaded } from "../src/errors.ts";
 import { DEFAULT_LIMITS, type Limits } from "../src/limits.ts";
 import { identityCodec } from "../src/codec.ts";
-import {
-  APPENDED,
-  type BatchReply,
-  decodeBatch,
-  encodeBatch,
-  type Piece,
-  type Request,
-} from "../src/append/messages.ts";
+import { APPENDED, type BatchReply, decodeBatch, type Piece, type Request } from "../src/append/messages.ts";
 import { prepareAppend, type PreparedAppend } from "../src/append/prepare.ts";
 import { createQueue } from "../src/append/queue.ts";
 import type { Commit } from "../src/store.ts";
@@ -215,10 +208,10 @@ test("what was sent of an append that cannot be encoded is abandoned, and the th
 });
 
 test("what was sent in pieces counts against the limits until it is settled", async () => {
-  const { queue, append, sent } = createTestQueue({ queuedChars: 100_000 });
+  const { queue, append, sent, pieces } = createTestQueue({ queuedChars: 90_000 });
   const large = append(2_000);
   expect(await refusalOf(append())).toBeInstanceOf(StoreOverloaded);
-  queue.onReply({ ...allAppended(encodeBatch(0, false, ["a\nany\n\n\n\n0\n0"])) });
+  queue.onReply(allAppended((pieces[0] as Extract<Piece, { kind: "piece" }>).text));
   await large;
   const next = append();
   await Promise.resolve();

@@ -33,7 +33,7 @@ export function eventsOf(job: Job): number {
 
 /** UTF-16 units. A snapshot may be large, and callers of the log must not be refused for it: who saves them waits for each. */
 export function charsOf(job: Job): number {
-  return job.kind === "append" ? job.append.text.length + job.append.charsSent : 0;
+  return job.kind === "append" ? job.append.chars : 0;
 }
 
 type BatchLimits = Pick<Limits, "batchEvents" | "batchChars">;
@@ -46,7 +46,7 @@ function countNext(jobs: readonly Job[], { batchEvents, batchChars }: BatchLimit
   for (const job of jobs) {
     if (job.kind === "operation") return Math.max(1, count);
     events += job.append.count;
-    chars += job.append.text.length;
+    chars += job.append.chars;
     if (events > batchEvents || chars > batchChars) return Math.max(1, count);
     count += 1;
   }
@@ -55,12 +55,12 @@ function countNext(jobs: readonly Job[], { batchEvents, batchChars }: BatchLimit
 
 /** `jobs` as {@link countNext} cuts them. */
 export function encodeJobs(jobs: readonly Job[], nowMs: number, wantsHashes: boolean): Request {
-  const texts: string[] = [];
+  const appends: PreparedAppend[] = [];
   for (const job of jobs) {
     if (job.kind === "operation") return job.operation;
-    texts.push(job.append.text);
+    appends.push(job.append);
   }
-  return encodeBatch(nowMs, wantsHashes, texts);
+  return encodeBatch(nowMs, wantsHashes, appends);
 }
 
 /** What was accepted and not yet sent to the writer thread, in order. */

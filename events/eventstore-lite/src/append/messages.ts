@@ -101,8 +101,8 @@ const SEPARATOR = "\n";
 /** id, type, data, meta, and what of the data is unfinished: mostly nothing. */
 export const EVENT_FIELDS = 5;
 
-/** One append as the writer reads it; its events are `count` × {@link EVENT_FIELDS} in `fields` from `start` on. */
-export interface AppendRequest {
+/** One append as it is sent to the writer. */
+export interface SentAppend {
   readonly stream: string;
   readonly expected: ExpectedVersion;
   /** Empty when there is none, as `digest` and `lease`. */
@@ -110,9 +110,16 @@ export interface AppendRequest {
   readonly digest: string;
   readonly lease: string;
   readonly token: number;
+  /** {@link EVENT_FIELDS} of each event, one after the other. */
+  readonly fields: readonly string[];
+  /** Of all its events. */
+  readonly count: number;
+}
+
+/** One append as the writer reads it; its events are `count` × {@link EVENT_FIELDS} in `fields` from `start` on. */
+export interface AppendRequest extends SentAppend {
   readonly fields: string[];
   readonly start: number;
-  readonly count: number;
   /** How many more come in further pieces. */
   readonly missing: number;
 }
@@ -123,18 +130,19 @@ export interface Batch {
   readonly appends: readonly AppendRequest[];
 }
 
-/** The beginning of an append's text; its events follow with {@link encodeEvent}. */
-export function encodeAppendHead(append: Omit<AppendRequest, "fields" | "start" | "missing">): string {
-  const { stream, expected, key, digest, lease, token, count } = append;
-  return `${stream}\n${expected}\n${key}\n${digest}\n${lease}\n${token}\n${count}`;
+/** All of a batch is joined at once: a text of each append on the way to it would be so much garbage more. */
+export function encodeBatch(nowMs: number, wantsHashes: boolean, appends: readonly SentAppend[]): string {
+  const parts: string[] = [String(nowMs), wantsHashes ? "1" : "0"];
+  for (const { stream, expected, key, digest, lease, token, count, fields } of appends) {
+    parts.push(stream, String(expected), key, digest, lease, String(token), String(count));
+    for (const field of fields) parts.push(field);
+  }
+  return parts.join(SEPARATOR);
 }
 
-export function encodeEvent(id: string, type: string, data: string, meta: string, unfinished: string): string {
-  return `\n${id}\n${type}\n${data}\n${meta}\n${unfinished}`;
-}
-
-export function encodeBatch(nowMs: number, wantsHashes: boolean, appends: readonly string[]): string {
-  return `${nowMs}\n${wantsHashes ? 1 : 0}\n${appends.join(SEPARATOR)}`;
+/** The events of an append that follow those which were sent. */
+export function encodePiece(fields: readonly string[]): string {
+  return fields.join(SEPARATOR);
 }
 
 export function decodeBatch(text: string): Batch {
@@ -163,10 +171,8 @@ export function decodeBatch(text: string): Batch {
 /** The next events of an append that comes in pieces: its request, with these events instead of those before. */
 export function decodePiece(before: AppendRequest, text: string): AppendRequest {
   const fields = text.split(SEPARATOR);
-  // Each event begins with a separator, so the first field is what stands before it: nothing.
-  const start = 1;
-  const count = (fields.length - start) / EVENT_FIELDS;
-  return { ...before, fields, start, count, missing: before.missing - count };
+  const count = fields.length / EVENT_FIELDS;
+  return { ...before, fields, start: 0, count, missing: before.missing - count };
 }
 
 function decodeExpected(text: string): ExpectedVersion {

@@ -3,7 +3,7 @@ import { InvalidAppend } from "../errors.ts";
 import type { Limits } from "../limits.ts";
 import { checkName } from "../names.ts";
 import type { AppendOptions, Appended, Codec, Encoded, ExpectedVersion, NewEvent } from "../store.ts";
-import { encodeAppendHead, encodeEvent } from "./messages.ts";
+import type { SentAppend } from "./messages.ts";
 
 /**
  * What is worth a message of its own while the rest of an append is still encoded: some hundred events of an ordinary
@@ -13,29 +13,22 @@ const PIECE_CHARS = 64 * 1024;
 
 /** Sends one append to the writer thread in pieces. Nothing else may be sent before its end. */
 export interface PieceSender {
-  send(text: string): void;
+  /** Sends the fields that were added since it last did. */
+  send(): void;
   /** Sends the last piece, and answers for the whole append. */
   end(append: PreparedAppend): Promise<Appended>;
   /** Instead of the end: nothing of it is appended. */
   abandon(): void;
 }
 
-/** An append that was checked and turned into text. */
-export interface PreparedAppend {
-  readonly stream: string;
-  readonly expected: ExpectedVersion;
-  readonly lease: string;
-  /** id, type, data, meta, and what is unfinished, of each event, one after the other. */
-  readonly fields: readonly string[];
-  readonly count: number;
+/** An append that was checked, and whose events were turned into text. */
+export interface PreparedAppend extends SentAppend {
   /** As the caller gave them. */
   readonly events: readonly NewEvent[];
-  /** What the writer thread reads, without what was sent before. */
-  readonly text: string;
+  /** UTF-16 units of the events' text. */
+  readonly chars: number;
   /** Where it began to be sent already, in pieces. */
   readonly pieces: PieceSender | undefined;
-  /** UTF-16 units that were. */
-  readonly charsSent: number;
 }
 
 /**
@@ -48,17 +41,17 @@ export function prepareAppend<E extends NewEvent>(
   options: AppendOptions,
   codec: Codec<E>,
   limits: Limits,
-  startPieces: () => PieceSender | undefined,
+  startPieces: (append: SentAppend) => PieceSender | undefined,
 ): Awaitable<PreparedAppend> {
   checkName("the stream's name", stream);
   if (events.length === 0) throw new InvalidAppend("an append holds at least one event");
   if (events.length > limits.appendEvents) {
     throw new InvalidAppend(`an append holds at most ${limits.appendEvents} events, this one ${events.length}`);
   }
-  const { expected = "any", key, digest, fence, isChecked = false } = options;
+  const { expected = "any", key = "", digest = "", fence, isChecked = false } = options;
   checkExpected(expected);
-  if (key !== undefined) checkName("the idempotency key", key);
-  if (digest !== undefined) checkName("the digest of what was asked", digest);
+  if (options.key !== undefined) checkName("the idempotency key", key);
+  if (options.digest !== undefined) checkName("the digest of what was asked", digest);
   if (fence !== undefined) checkName("the fence's lease", fence.lease);
 
   const fields: string[] = [];
@@ -66,23 +59,22 @@ export function prepareAppend<E extends NewEvent>(
   const count = events.length;
   const token = fence?.token ?? 0;
   return andThen(codec.encode(events, isChecked), (encoded) => {
-    let text = encodeAppendHead({ stream, expected, key: key ?? "", digest: digest ?? "", lease, token, count });
+    const append = { stream, expected, key, digest, lease, token, fields, count };
     let pieces: PieceSender | undefined;
-    let charsSent = 0;
+    let [chars, charsSent] = [0, 0];
     try {
       for (const event of encoded) {
-        if (text.length >= PIECE_CHARS && (pieces ??= startPieces()) !== undefined) {
-          pieces.send(text);
-          charsSent += text.length;
-          text = "";
+        if (chars - charsSent >= PIECE_CHARS && (pieces ??= startPieces(append)) !== undefined) {
+          pieces.send();
+          charsSent = chars;
         }
-        text += prepareEvent(event, limits.eventBytes, fields);
+        chars += prepareEvent(event, limits.eventBytes, fields);
       }
     } catch (error) {
       pieces?.abandon();
       throw error;
     }
-    return { stream, expected, lease, fields, count, events, text, pieces, charsSent };
+    return { ...append, events, chars, pieces };
   });
 }
 
@@ -91,7 +83,8 @@ function checkExpected(expected: ExpectedVersion): void {
   if (!Number.isSafeInteger(expected) || expected < 0) throw new InvalidAppend(`no such expected version: ${expected}`);
 }
 
-function prepareEvent({ id, type, data, meta, unfinished = "" }: Encoded, bytesMax: number, fields: string[]): string {
+/** Adds the fields of an event, and answers how long they are. */
+function prepareEvent({ id, type, data, meta, unfinished = "" }: Encoded, bytesMax: number, fields: string[]): number {
   checkName("the event's id", id);
   checkName("the event's type", type);
   if (unfinished.includes("\n")) throw new InvalidAppend("what an event leaves unfinished has no line breaks");
@@ -100,7 +93,7 @@ function prepareEvent({ id, type, data, meta, unfinished = "" }: Encoded, bytesM
   const refusal = tooLarge(id, dataText, metaText, bytesMax);
   if (refusal !== undefined) throw new InvalidAppend(refusal);
   fields.push(id, type, dataText, metaText, unfinished);
-  return encodeEvent(id, type, dataText, metaText, unfinished);
+  return id.length + type.length + dataText.length + metaText.length + unfinished.length;
 }
 
 function toJson(what: string, value: unknown): string {

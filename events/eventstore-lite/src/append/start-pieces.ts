@@ -1,6 +1,6 @@
 import { type AppendJob, charsOf, eventsOf, type Job } from "./jobs.ts";
 import type { Load } from "./load.ts";
-import { encodeBatch, type Piece } from "./messages.ts";
+import { encodeBatch, encodePiece, type Piece, type SentAppend } from "./messages.ts";
 import type { PieceSender } from "./prepare.ts";
 
 export interface PieceOptions {
@@ -15,7 +15,7 @@ export interface PieceOptions {
  * Begins to send an append before it is prepared whole. Undefined: the thread has something else to do by now, so that
  * there is no time to win, or takes no pieces.
  */
-export type StartPieces = () => PieceSender | undefined;
+export type StartPieces = (append: SentAppend) => PieceSender | undefined;
 
 /** `sent`: the jobs of each request that was sent. */
 export function createStartPieces(
@@ -24,26 +24,29 @@ export function createStartPieces(
   load: Load,
   sent: Job[][],
 ): StartPieces {
-  return () => {
+  return (begun) => {
     if (sendPiece === undefined || !isIdle()) return undefined;
     // From now on the thread is not idle. It stays empty when the append is abandoned: nobody waits for that answer.
     const jobs: Job[] = [];
     sent.push(jobs);
-    let isBegun = false;
+    let fieldsSent = 0;
 
-    function send(text: string, isLast: boolean): void {
-      sendPiece?.({ kind: "piece", text: isBegun ? text : encodeBatch(clock(), isFollowed(), [text]), isLast });
-      isBegun = true;
+    function send(isLast: boolean): void {
+      const { fields } = begun;
+      const text =
+        fieldsSent === 0 ? encodeBatch(clock(), isFollowed(), [begun]) : encodePiece(fields.slice(fieldsSent));
+      fieldsSent = fields.length;
+      sendPiece?.({ kind: "piece", text, isLast });
     }
 
     return {
-      send: (text) => send(text, false),
+      send: () => send(false),
       end: (append) =>
         new Promise((resolve, reject) => {
           const job: AppendJob = { kind: "append", append, resolve, reject };
           load.take(eventsOf(job), charsOf(job));
           jobs.push(job);
-          send(append.text, true);
+          send(true);
         }),
       abandon: () => sendPiece({ kind: "abandon" }),
     };

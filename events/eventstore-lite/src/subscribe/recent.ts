@@ -85,7 +85,7 @@ function createRecentBatch<E extends NewEvent>(
   const first = durable.appends[0]?.appended.first;
   if (first === undefined || durable.hashes === "") return undefined;
   const last = durable.appends.at(-1)!.appended.last;
-  const chars = durable.appends.reduce((sum, { append }) => sum + append.text.length, 0);
+  const chars = durable.appends.reduce((sum, { append }) => sum + append.chars, 0);
   const readAll = async (missing: readonly StoredEvent[]): Promise<readonly Recorded<E>[]> => {
     const batches = await Array.fromAsync(read({ from: missing[0]!.position, to: missing.at(-1)!.position }));
     return batches.flat();
