@@ -195,7 +195,7 @@ const HEADERS_OF_JSON = new Headers({ ...UNSNIFFED, ...JSON_HEADERS });
 function responseOf({ status, headers, body, stream }: Answer, own: Readonly<Record<string, string>>): Response {
   const shared = headers === JSON_HEADERS ? HEADERS_OF_JSON : { ...UNSNIFFED, ...headers };
   const response = new Response(stream ?? body, { status, headers: shared });
-  for (const [name, value] of Object.entries(own)) response.headers.set(name, value);
+  for (const name in own) response.headers.set(name, own[name]!);
   return response;
 }
 

@@ -82,11 +82,24 @@ export function clickOf(body: Static<typeof trackingBody>, bot: boolean, channel
 /** No browser gets one into an address: they come from what was cut or glued wrongly. */
 const CONTROL_CHARACTER = /\p{Cc}/u;
 
+/** What was asked for once: a click's address is asked for when its body is checked, and again when it is recorded. */
+const lastUrl: { raw: string | undefined; url: string | undefined } = { raw: undefined, url: undefined };
+
 /**
  * The address that a browser asks for when it is given this one (https://url.spec.whatwg.org): a raw space is escaped, a
  * host is in Punycode. Undefined: a browser takes it for none of http or https, or it holds a control character.
  */
 function normalizedUrl(raw: string): string | undefined {
+  if (raw === lastUrl.raw) {
+    lastUrl.raw = undefined;
+    return lastUrl.url;
+  }
+  lastUrl.raw = raw;
+  lastUrl.url = parseUrl(raw);
+  return lastUrl.url;
+}
+
+function parseUrl(raw: string): string | undefined {
   const url = CONTROL_CHARACTER.test(raw) ? null : URL.parse(raw);
   return url?.protocol === "https:" || url?.protocol === "http:" ? url.href : undefined;
 }
