@@ -3,7 +3,6 @@ import type { Event, Folded, Recorded } from "../../events/catalog.ts";
 import type { ChannelName } from "../../events/channel.ts";
 import { narrowedTo, type OutcomeType } from "../../events/dispatches.ts";
 import { positionsOf } from "../../events/sources.ts";
-import type { LetterPlace } from "../../projections/dead-letters.ts";
 import type { Deliveries } from "../../projections/deliveries.ts";
 import { eventsAt, inOrder } from "../log/events-at.ts";
 
@@ -54,15 +53,24 @@ export async function listDeadLetters(
   deliveries: Deliveries,
   { channels, after }: ListQuery,
 ): Promise<ListPage> {
-  const found = channels
-    .flatMap((channel) => [...deliveries[channel].letters.listed].map((entry) => letterOf(channel, entry)))
-    .filter((letter) => isBehind(letter, after))
-    .sort(newestFirst);
+  const found = channels.flatMap((channel) => newestLetters(channel, deliveries, after)).sort(newestFirst);
   return pageOf(store, found.slice(0, DISPATCHES_LISTED), found.length > DISPATCHES_LISTED);
 }
 
-function letterOf(channel: ChannelName, [source, place]: readonly [number, LetterPlace]): Found {
-  return { channel, source, ...place };
+/**
+ * Those of one channel that may stand on the page or begin the next one. The last given up is at the end of the thousands
+ * that are listed, which are not all sorted for fifty; those of one outcome are in no order.
+ */
+function newestLetters(channel: ChannelName, deliveries: Deliveries, after: ListCursor | undefined): readonly Found[] {
+  const { listed } = deliveries[channel].letters;
+  const newest: Found[] = [];
+  for (const source of [...listed.keys()].reverse()) {
+    const place = listed.get(source);
+    if (place === undefined || !isBehind({ ...place, source }, after)) continue;
+    if (newest.length > DISPATCHES_LISTED && place.position !== newest.at(-1)?.position) break;
+    newest.push({ channel, source, ...place });
+  }
+  return newest;
 }
 
 /**

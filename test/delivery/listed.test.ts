@@ -1,0 +1,50 @@
+// On no harness.
+import { expect, test } from "bun:test";
+import type { EventStore, Query } from "eventstore-lite";
+import type { Event, Recorded } from "../../events/catalog.ts";
+import { deliveries } from "../../projections/deliveries.ts";
+import { giveUp } from "../../projections/dead-letters.ts";
+import { listDeadLetters, type ListCursor } from "../../src/delivery/listed.ts";
+
+const CHANNELS = ["ads", "chat"] as const;
+
+/** Letters of one outcome: more than a page holds, some of them, and in no order. */
+const GIVEN_UP = [1, 3, 70, 2, 120, 1, 60];
+
+/** Behind all sources, which are its other events. */
+const FIRST_OUTCOME = 10_000;
+
+/** Dead letters of both channels in turn, and the log that has them. */
+function lettersAndLog() {
+  const state = deliveries.initial();
+  const outcomes = new Map<number, readonly number[]>();
+  let source = 0;
+  for (const [at, count] of [...GIVEN_UP, ...GIVEN_UP].entries()) {
+    const sources = Array.from({ length: count }, () => ++source).sort((a, b) => (a % 7) - (b % 7));
+    const position = FIRST_OUTCOME + at;
+    outcomes.set(position, sources);
+    giveUp(state[CHANNELS[at % 2] ?? "ads"].letters, sources, position);
+  }
+  async function* read({ from = 1, to = from }: Query = {}) {
+    for (let position = from; position <= to; position++) {
+      const sources = outcomes.get(position);
+      if (sources === undefined) yield { type: "NotificationRequested", position } as unknown as Recorded;
+      else yield { type: "DispatchAbandoned", position, data: { requests: [{ sources }] } } as unknown as Recorded;
+    }
+  }
+  const letters = [...outcomes].flatMap(([position, sources]) => sources.map((one) => ({ position, source: one })));
+  const newestFirst = letters.sort((one, other) => other.position - one.position || other.source - one.source);
+  return { state, store: { read } as unknown as EventStore<Event>, newestFirst };
+}
+
+test("page after page shows each dead letter once, the newest first, however many were given up at once", async () => {
+  const { state, store, newestFirst } = lettersAndLog();
+  const listed: ListCursor[] = [];
+  let after: ListCursor | undefined;
+  do {
+    const page = await listDeadLetters(store, state, { channels: CHANNELS, after });
+    listed.push(...page.dispatches.map((one) => ({ position: one.outcome.position, source: one.source.position })));
+    after = page.next && { position: page.next.position, source: page.next.source };
+  } while (after !== undefined);
+  expect(listed).toEqual(newestFirst);
+});
