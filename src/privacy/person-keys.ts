@@ -86,11 +86,11 @@ export async function withHandles(
 
 /**
  * Makes keys durably, but none for who was erased meanwhile. Answers what is there then. To write a page of the keys' file
- * for each is work of its own: others have a turn before it and after it.
+ * for each is work of its own, before which others have a turn.
  */
 async function makeKeys(keys: KeyStore, missing: readonly string[]): Promise<ReadonlyMap<string, FoundKey>> {
   await nextTurn();
-  const all = await keys.change(async (within) => {
+  return keys.change(async (within) => {
     // Another process may have made or erased some of them by now.
     const names = missing.flatMap((one) => [one, baseOf(one), baseOf(one) + ALONE]);
     const found = await within.getAll([...new Set(names)]);
@@ -102,8 +102,6 @@ async function makeKeys(keys: KeyStore, missing: readonly string[]): Promise<Rea
     await within.putAll(made);
     return new Map([...found, ...made]);
   });
-  await nextTurn();
-  return all;
 }
 
 interface Names {

@@ -50,11 +50,12 @@ test.each(OWNERS)(
   },
 );
 
-test("others have a turn after the keys of an import were made, and around the encryption of its states", async () => {
+test("others have a turn after keys were made or destroyed, and around the encryption of states", async () => {
   await using world = openKeys();
   const keyring = await world.open();
   const owners = Array.from({ length: 64 }, (_, at): Owner => ({ kind: "person", username: `ann_${at}` }));
   expect(await turnsDuring(async () => keyring.keysFor(owners))).toBeGreaterThan(1);
+  expect(await turnsDuring(() => keyring.destroy(keyring.refsOf({ username: "ann_1" })))).toBeGreaterThan(0);
   let kept: Snapshot | undefined;
   const snapshots = {
     save: async (_: string, snapshot: Snapshot) => void (kept = snapshot),
