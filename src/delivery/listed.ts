@@ -64,7 +64,7 @@ export async function listDeadLetters(
 function newestLetters(channel: ChannelName, deliveries: Deliveries, after: ListCursor | undefined): readonly Found[] {
   const { listed } = deliveries[channel].letters;
   const newest: Found[] = [];
-  for (const source of [...listed.keys()].reverse()) {
+  for (const source of [...listed.keys()].toReversed()) {
     const place = listed.get(source);
     if (place === undefined || !isBehind({ ...place, source }, after)) continue;
     if (newest.length > DISPATCHES_LISTED && place.position !== newest.at(-1)?.position) break;
