@@ -14,6 +14,8 @@ import { createInFlight } from "./in-flight.ts";
 import { openOutboxWindow, type OutboxWindow } from "./outbox-window.ts";
 import { startDue } from "./start-due.ts";
 import { createSuspension, type SuspensionDeps } from "./suspension.ts";
+import { ROUND_DISPATCHES, type RecorderDeps } from "./recorder.ts";
+import { createRecordingRounds } from "./recording-rounds.ts";
 import { createRateLimiter } from "./rate-limiter.ts";
 import { systemTimer, type Timer } from "../platform/timer.ts";
 import { createCoalescingScheduler } from "./coalescing-scheduler.ts";
@@ -30,7 +32,7 @@ interface Dispatcher extends AsyncDisposable {
   holdClicks(): void;
 }
 
-interface DispatcherDeps extends Omit<DispatchDeps, "stopping">, SuspensionDeps {
+interface DispatcherDeps extends Omit<DispatchDeps, "stopping">, SuspensionDeps, Pick<RecorderDeps, "recordTogether"> {
   /** Shared by all dispatchers of a log. */
   readonly outboxReader: OutboxReader;
   /** Other instances may take the channel over. */
@@ -171,7 +173,7 @@ export interface Dispatchers extends AsyncDisposable {
   holdClicks(): void;
 }
 
-export interface DispatchersDeps extends Omit<DispatcherDeps, "channel" | "lease"> {
+export interface DispatchersDeps extends Omit<DispatcherDeps, "channel" | "lease" | "recordTogether"> {
   readonly roles: Roles;
 }
 
@@ -181,9 +183,10 @@ const TERMS = { ttlMs: 15_000, renewMs: 5_000 };
 /** One dispatcher a channel works at a time, over all instances. */
 export async function startDispatchers(
   channels: readonly Channel[],
-  { roles, ...common }: DispatchersDeps,
+  { roles, ...given }: DispatchersDeps,
 ): Promise<Dispatchers> {
-  const { eventLog, projector } = common;
+  const { eventLog, projector } = given;
+  const common = { ...given, recordTogether: createRecordingRounds(ROUND_DISPATCHES) };
   const working = new Set<Dispatcher>();
   let holdsClicks = false;
 

@@ -6,7 +6,7 @@ import { createDeduplicationWindow, type PlannedRequest } from "./deduplication-
 import { ask, type DispatchDeps } from "./dispatch.ts";
 import { createLearning } from "./learning.ts";
 import type { OutboxWindow } from "./outbox-window.ts";
-import { createRecorder, UNRECORDED_MAX } from "./recorder.ts";
+import { createRecorder, UNRECORDED_MAX, type RecorderDeps } from "./recorder.ts";
 import type { Suspension } from "./suspension.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 
@@ -25,7 +25,7 @@ export interface InFlight extends AsyncDisposable {
   endBatches(): void;
 }
 
-interface InFlightDeps extends Omit<DispatchDeps, "stopping"> {
+interface InFlightDeps extends Omit<DispatchDeps, "stopping">, Pick<RecorderDeps, "recordTogether"> {
   /** Other instances may take the channel over. */
   readonly isShared: boolean;
   readonly rateLimiter: RateLimiter;

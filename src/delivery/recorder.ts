@@ -3,15 +3,18 @@ import type { OutcomeType, RequestOf } from "../../events/dispatches.ts";
 import { sourcesOf } from "../../events/sources.ts";
 import { SERVICE_METADATA, STREAMS, type NewEvent } from "../log/event-log.ts";
 import type { Outcome } from "./attempt.ts";
-import { nextRound } from "./coalescing-scheduler.ts";
 import type { DispatchDeps } from "./dispatch.ts";
 import type { PendingDispatch, OutboxWindow } from "./outbox-window.ts";
+import type { RecordTogether } from "./recording-rounds.ts";
 
 /**
  * Dispatches that the network answered and that are not recorded yet, at the most: after a kill they are made again, as
  * those in flight are.
  */
 export const UNRECORDED_MAX = 64;
+
+/** So many are worth a transaction: as many again may be answered while it is written. */
+export const ROUND_DISPATCHES = UNRECORDED_MAX / 2;
 
 /** Dispatches of which one append says what became of them: what comes while it is under way is the next one. */
 const APPEND_DISPATCHES_MAX = 1_000;
@@ -31,7 +34,10 @@ export interface Recorder {
   record(lane: OutboxWindow, items: readonly PendingDispatch[], more: readonly NewEvent[]): Promise<void>;
 }
 
-type RecorderDeps = Pick<DispatchDeps, "channel" | "lease" | "eventLog" | "projector" | "metrics">;
+export interface RecorderDeps extends Pick<DispatchDeps, "channel" | "lease" | "eventLog" | "projector" | "metrics"> {
+  /** Shared by all dispatchers of a log. */
+  readonly recordTogether: RecordTogether;
+}
 
 interface Entry {
   readonly lane: OutboxWindow;
@@ -41,7 +47,8 @@ interface Entry {
   readonly reject: (fault: unknown) => void;
 }
 
-export function createRecorder({ channel, lease, eventLog, projector, metrics }: RecorderDeps): Recorder {
+export function createRecorder(deps: RecorderDeps): Recorder {
+  const { channel, lease, eventLog, projector, metrics, recordTogether } = deps;
   let waiting: Entry[] = [];
   let isWriting = false;
 
@@ -62,15 +69,18 @@ export function createRecorder({ channel, lease, eventLog, projector, metrics }:
     for (const { resolve } of entries) resolve();
   };
 
+  const writeNext = async (): Promise<void> => {
+    const entries = waiting.slice(0, countNext(waiting));
+    waiting = waiting.slice(entries.length);
+    await write(entries).catch((fault: unknown) => {
+      for (const { reject } of entries) reject(fault);
+    });
+  };
+
+  const recording = { waiting: () => countDispatches(waiting), write: writeNext };
+
   const pump = async (): Promise<void> => {
-    while (waiting.length > 0) {
-      await nextRound();
-      const entries = waiting.slice(0, countNext(waiting));
-      waiting = waiting.slice(entries.length);
-      await write(entries).catch((fault: unknown) => {
-        for (const { reject } of entries) reject(fault);
-      });
-    }
+    while (waiting.length > 0) await recordTogether(recording);
     isWriting = false;
   };
 
@@ -88,6 +98,10 @@ export function createRecorder({ channel, lease, eventLog, projector, metrics }:
 
 function unrecordedOf(entries: readonly Entry[]): Outcome[] {
   return entries.flatMap(({ items }) => items.flatMap(({ unrecorded }) => unrecorded ?? []));
+}
+
+function countDispatches(entries: readonly Entry[]): number {
+  return entries.reduce((sum, { items }) => sum + items.length, 0);
 }
 
 function countNext(entries: readonly Entry[]): number {

@@ -7,6 +7,7 @@ import { createOutboxReader } from "../../../src/delivery/outbox-reader.ts";
 import type { DispatchMetrics } from "../../../src/delivery/dispatch.ts";
 import { createDelivery, type Delivery } from "../../../src/delivery/delivery.ts";
 import { startDispatchers, type Dispatchers } from "../../../src/delivery/dispatcher.ts";
+import { GATHERING_ITERATIONS_MAX } from "../../../src/delivery/recording-rounds.ts";
 import { STREAMS, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
 import { createRoles } from "../../../src/log/role.ts";
 import type { Sleep } from "../../../src/outreach/context.ts";
@@ -213,8 +214,11 @@ export const NOTIFY: NewEvent = {
   data: { message: "disk is full", service: "backup", level: "error" },
 };
 
-/** Turns of the event loop without an append before everybody is taken to wait: a dispatcher's own way takes fewer. */
-const QUIET_TURNS = 8;
+/**
+ * Turns of the event loop without an append before everybody is taken to wait: a dispatcher's own way takes fewer than
+ * eight, and outcomes gather for some.
+ */
+const QUIET_TURNS = 8 + GATHERING_ITERATIONS_MAX;
 
 async function quiet(isBusy: () => boolean): Promise<void> {
   for (let turns = 0; turns < QUIET_TURNS; turns = isBusy() ? 0 : turns + 1) {

@@ -1,0 +1,76 @@
+// On no harness.
+import { expect, test } from "bun:test";
+import { nextRound } from "../../src/delivery/coalescing-scheduler.ts";
+import { createRecordingRounds } from "../../src/delivery/recording-rounds.ts";
+
+const ENOUGH = 3;
+
+/** One channel's recording, which ends when the test says so. */
+function heldRecording(waiting: () => number = () => 1) {
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+  let writes = 0;
+  const write = (): Promise<void> => {
+    writes++;
+    begin();
+    return ended;
+  };
+  return { waiting, write, begun, end, writes: () => writes };
+}
+
+test("channels that record at the same time are written at once, and wait for each other", async () => {
+  const recordTogether = createRecordingRounds(ENOUGH);
+  const [one, other] = [heldRecording(), heldRecording()];
+  let done = false;
+  const recorded = recordTogether(one).then(() => (done = true));
+  const alsoRecorded = recordTogether(other);
+  await one.begun;
+  expect(other.writes()).toBe(1);
+  one.end();
+  await nextRound();
+  expect(done).toBe(false);
+  other.end();
+  await Promise.all([recorded, alsoRecorded]);
+  expect([one.writes(), other.writes()]).toEqual([1, 1]);
+});
+
+test("a round begins when the one before it has ended", async () => {
+  const recordTogether = createRecordingRounds(ENOUGH);
+  const [one, late] = [heldRecording(), heldRecording()];
+  const recorded = recordTogether(one);
+  await one.begun;
+  const lateRecorded = recordTogether(late);
+  for (let round = 0; round < 2 * ENOUGH; round++) await nextRound();
+  expect(late.writes()).toBe(0);
+  one.end();
+  await recorded;
+  await late.begun;
+  late.end();
+  await lateRecorded;
+});
+
+test("a round does not gather for ever", async () => {
+  const recordTogether = createRecordingRounds(Infinity);
+  let asked = 0;
+  const growing = heldRecording(() => ++asked);
+  const recorded = recordTogether(growing);
+  await growing.begun;
+  growing.end();
+  await recorded;
+});
+
+test("a round gathers as long as more is answered, until a channel has enough", async () => {
+  const recordTogether = createRecordingRounds(ENOUGH);
+  let answered = 1;
+  const answering = (async () => {
+    for (let round = 0; round < 2 * ENOUGH; round++, answered++) await nextRound();
+  })();
+  const busy = heldRecording(() => answered);
+  const quiet = heldRecording();
+  const recorded = [recordTogether(busy), recordTogether(quiet)];
+  await busy.begun;
+  expect(answered).toBe(ENOUGH);
+  busy.end();
+  quiet.end();
+  await Promise.all([...recorded, answering]);
+});
