@@ -11,16 +11,22 @@ const TURN_MS = 2;
 /** When the present one should end, counted from when it was first asked; undefined: nobody has asked in it. */
 let endsAt: number | undefined;
 
-function isTurnOver(): boolean {
-  const now = performance.now();
+/** Counts the present turn from now on, unless somebody does already. Answers when it should end. */
+function countTurn(now: number): number {
   if (endsAt === undefined) {
     endsAt = now + TURN_MS;
     setImmediate(() => (endsAt = undefined));
   }
-  return now >= endsAt;
+  return endsAt;
 }
 
-/** Lets all others have their turn where this one has gone on for long, whoever else has used it. */
+/**
+ * Lets all others have their turn where this one has gone on for long, whoever else has used it. Once: whoever waits goes on
+ * then, or the first of several that wait would have each turn for itself.
+ */
 export async function endLongTurn(): Promise<void> {
-  while (isTurnOver()) await nextTurn();
+  const now = performance.now();
+  if (now < countTurn(now)) return;
+  await nextTurn();
+  countTurn(performance.now());
 }

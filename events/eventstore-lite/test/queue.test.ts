@@ -219,6 +219,21 @@ test("what was sent in pieces counts against the limits until it is settled", as
   await next;
 });
 
+test("what was sent of an append that does not fit beside those of the meantime is abandoned", async () => {
+  const { queue, append, sent, pieces } = createTestQueue({ queuedEvents: 10 });
+  const meanwhile: Promise<unknown>[] = [];
+  const toJSON = (): object => {
+    meanwhile.push(append());
+    return {};
+  };
+  const large = append(2_000, { toJSON });
+  expect(await refusalOf(large)).toBeInstanceOf(StoreOverloaded);
+  expect(pieces.at(-1)).toEqual({ kind: "abandon" });
+  queue.onReply({ kind: "done" });
+  queue.onReply(allAppended(sent[0]));
+  await Promise.all(meanwhile);
+});
+
 test("a thread that dies in the middle of an append in pieces leaves it in doubt", async () => {
   const { queue, append } = createTestQueue();
   const outcome = refusalOf(append(2_000));

@@ -28,6 +28,23 @@ async function turnsDuring(reading: () => Promise<void>): Promise<number> {
   return turns;
 }
 
+test("a short read that begins while a long one goes on ends before it", async () => {
+  await using store = await openSqliteStore({ file: newLogPath() });
+  await store.append("a", newEvents(4_000));
+  const ended: string[] = [];
+  const readLong = async (): Promise<void> => {
+    for await (const batch of store.readFolded()) work(batch.length * WORK_MS);
+    ended.push("long");
+  };
+  const readShort = async (): Promise<void> => {
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    for await (const _ of store.read({ limit: 1 }));
+    ended.push("short");
+  };
+  await Promise.all([readLong(), readShort()]);
+  expect(ended).toEqual(["short", "long"]);
+});
+
 test("others have their turn while much is read, at once or bit by bit, the sooner the longer its reader works", async () => {
   await using store = await openSqliteStore({ file: newLogPath() });
   await store.append("a", newEvents(1_000));

@@ -39,16 +39,24 @@ export function createStartPieces(
       sendPiece?.({ kind: "piece", text, isLast });
     }
 
+    const abandon = (): void => sendPiece({ kind: "abandon" });
+
     return {
       send: () => send(false),
       end: (append) =>
         new Promise((resolve, reject) => {
           const job: AppendJob = { kind: "append", append, resolve, reject };
-          load.take(eventsOf(job), charsOf(job));
+          try {
+            load.take(eventsOf(job), charsOf(job));
+          } catch (error) {
+            // Others were accepted since it was begun.
+            abandon();
+            throw error;
+          }
           jobs.push(job);
           send(true);
         }),
-      abandon: () => sendPiece({ kind: "abandon" }),
+      abandon,
     };
   };
 }
