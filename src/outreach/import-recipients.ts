@@ -46,6 +46,7 @@ export async function importRecipients(
   let [taken, added, withoutConsent] = [0, 0, 0];
   const fields = new Set<string>();
   let before: Promise<{ readonly last: number }> | undefined;
+  let last = 0;
   while (taken < rows.length && !signal.aborted) {
     const chunk = rows.slice(taken, taken + chunkRows);
     const contacts = projector.state("contacts");
@@ -56,15 +57,16 @@ export async function importRecipients(
     const appending = eventLog.append(STREAMS.outreach, chunk.map(toEvent), metadata);
     // Looked at in the next round, or never when the chunk before failed.
     appending.catch(() => {});
-    await before;
+    last = Math.max(last, (await before)?.last ?? 0);
     before = appending;
     // Answers of the writer thread come so fast that timers and sockets would have no turn in between.
     await nextTurn();
     taken += chunk.length;
     onProgress?.(taken);
   }
-  const appended = await before;
-  if (appended !== undefined) await projector.until(appended.last);
+  // A chunk that needs no new keys may overtake the one before.
+  last = Math.max(last, (await before)?.last ?? 0);
+  await projector.until(last);
   return { taken, added, withoutConsent, fields: [...fields] };
 }
 

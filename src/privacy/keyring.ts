@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { andThen, type Awaitable } from "eventstore-lite";
 import type { Recipient } from "../../events/outreach.ts";
 import type { Encryptor } from "../../events/encryption.ts";
@@ -115,7 +116,9 @@ export async function openKeyring(keys: KeyStore, clock: Clock): Promise<Keyring
     async destroy(refs, spared = []) {
       for (const ref of refs) if (kindOf(ref) === "person") erased.add(ref);
       const destroyed = await keys.change((within) => destroyIn(within, refs, new Set(spared)));
+      // At once, and only then have others a turn: nothing may be encrypted with what is gone.
       refresh();
+      await nextTurn();
       return destroyed;
     },
     ...createStateKey(keys),

@@ -55,7 +55,7 @@ export function createPersonKeys(keys: KeyStore, pepper: Uint8Array): PersonKeys
       };
       const refOf = ({ id }: Named, at: number): string => {
         const known = named[at] ?? [];
-        const [own = ""] = known;
+        const [own = names.ofHandle("")] = known;
         return known.find((one) => found.get(one) === "gone") ?? (id === undefined ? refInAppend(own) : own);
       };
       const missing = [...new Set(people.map(refOf))].filter((one) => !found.has(one));
@@ -85,12 +85,11 @@ export async function withHandles(
 }
 
 /**
- * Makes keys durably, but none for who was erased meanwhile. Answers what is there then. To write a page of the keys' file
- * for each is work of its own, before which others have a turn.
+ * Makes keys durably, but none for who was erased meanwhile. Answers what is there then. That has waited for the disk, so
+ * others have a turn before what is done with the keys.
  */
 async function makeKeys(keys: KeyStore, missing: readonly string[]): Promise<ReadonlyMap<string, FoundKey>> {
-  await nextTurn();
-  return keys.change(async (within) => {
+  const all = await keys.change(async (within) => {
     // Another process may have made or erased some of them by now.
     const names = missing.flatMap((one) => [one, baseOf(one), baseOf(one) + ALONE]);
     const found = await within.getAll([...new Set(names)]);
@@ -102,6 +101,8 @@ async function makeKeys(keys: KeyStore, missing: readonly string[]): Promise<Rea
     await within.putAll(made);
     return new Map([...found, ...made]);
   });
+  await nextTurn();
+  return all;
 }
 
 interface Names {

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
-import { setImmediate as nextTurn, setTimeout as wait } from "node:timers/promises";
+import { setTimeout as wait } from "node:timers/promises";
 import { createSerialQueue } from "../platform/serial-queue.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { keyError } from "./error.ts";
@@ -115,8 +115,6 @@ async function transact<Result>(database: DatabaseSync, file: string, work: () =
     await whenFree(file, () => database.exec("BEGIN IMMEDIATE"));
     const result = await work();
     await whenFree(file, () => database.exec("COMMIT"));
-    // It has waited for the disk: what came meanwhile is not left waiting for another one.
-    await nextTurn();
     return result;
   } catch (fault) {
     // A full disk has ended it already.
