@@ -13,10 +13,14 @@ const FORGOTTEN = 3;
 /** Of all people so many come with one import. */
 const IMPORTED_PART = 5;
 
+/** What a command has appended the service sees within 100 ms, and folds or takes over then. */
+const SEEN_MS = 500;
+
 /** What a service does beside clicks; each so often that the longest turn of a round is one of it. */
 export const OPERATIONS = {
   "import by a command": async ({ log }, people) => {
     await runCommand(log, "recipients", "import", writeList(log, people / IMPORTED_PART));
+    await wait(SEEN_MS);
   },
   "import by HTTP": async (server, people) => {
     const body = readFileSync(writeList(server.log, people / IMPORTED_PART));
@@ -25,6 +29,7 @@ export const OPERATIONS = {
   "/deliveries": reading("/deliveries"),
   "take-over after a replay": async ({ log }) => {
     await runCommand(log, "replay");
+    await wait(SEEN_MS);
   },
   "/": reading("/"),
   "/people?search=": reading("/people?search=person_4999"),
@@ -40,12 +45,13 @@ export const OPERATIONS = {
 /** Of those whom runs have written to. */
 let forgotten = 0;
 
-let imported = 0;
+let imports = 0;
 
-/** Of other people each time. */
+/** Of the same people each time, or the list would grow with the rounds; something is new about each. */
 function writeList(log: string, rows: number): string {
   const file = join(dirname(log), "people.csv");
-  const row = (): string => `imported_${imported++},opt_in,Name Surname,Company\n`;
+  imports++;
+  const row = (_: unknown, at: number): string => `imported_${at},opt_in,Name Surname,Company ${imports}\n`;
   writeFileSync(file, `username,basis,name,company\n${Array.from({ length: rows }, row).join("")}`);
   return file;
 }

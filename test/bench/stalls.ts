@@ -72,10 +72,12 @@ async function operationRows(base: string, people: number, rounds: number) {
     const contenders = Object.fromEntries(operations) as Record<keyof typeof OPERATIONS, () => Promise<Stalls>>;
     return interleave(rounds, { control: () => stallsWhile(server, () => wait(CONTROL_MS)), ...contenders });
   });
-  const busy = (stalls: readonly Stalls[]): readonly number[] => stalls.map(({ longestBusy }) => longestBusy);
-  return names.map((name) =>
-    compare(`stalls, the longest turn, ${name}; without`, "ms", busy(found[name]), busy(control), LIMIT),
-  );
+  const row = (what: string, name: (typeof names)[number], value: (stalls: Stalls) => number, bar?: Bar) =>
+    compare(`stalls, ${what}, ${name}; without`, "ms", found[name].map(value), control.map(value), bar);
+  return names.flatMap((name) => [
+    row("the longest turn", name, ({ longestBusy }) => longestBusy, LIMIT),
+    row("the longest wait for a turn", name, ({ longestLate }) => longestLate),
+  ]);
 }
 
 function onWatched<Result>(
