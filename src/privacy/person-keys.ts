@@ -85,10 +85,11 @@ export async function withHandles(
 }
 
 /**
- * Makes keys durably, but none for who was erased meanwhile. Answers what is there then. That has waited for the disk, so
- * others have a turn before what is done with the keys.
+ * Makes keys durably, but none for who was erased meanwhile. Answers what is there then. To write a page of the keys' file
+ * for each is work of its own, and waits for the disk: others have a turn before and after.
  */
 async function makeKeys(keys: KeyStore, missing: readonly string[]): Promise<ReadonlyMap<string, FoundKey>> {
+  await nextTurn();
   const all = await keys.change(async (within) => {
     // Another process may have made or erased some of them by now.
     const names = missing.flatMap((one) => [one, baseOf(one), baseOf(one) + ALONE]);

@@ -50,6 +50,25 @@ test.each(OWNERS)(
   },
 );
 
+test("whoever has a turn while a key is destroyed is not given it any more once it is gone", async () => {
+  await using world = openKeys();
+  const keyring = await world.open();
+  const owners: Owner[] = [{ kind: "answer" }];
+  const [before] = await keyring.keysFor(owners);
+  let last = keyring.keysFor(owners);
+  let isDestroyed = false;
+  const ask = (): void => {
+    if (isDestroyed) return;
+    last = keyring.keysFor(owners);
+    setImmediate(ask);
+  };
+  setImmediate(ask);
+  await keyring.destroy([keyring.refOf(before!.prefix)]);
+  isDestroyed = true;
+  const [after] = await last;
+  expect(after!.prefix).not.toBe(before!.prefix);
+});
+
 test("others have a turn after keys were made or destroyed, and around the encryption of states", async () => {
   await using world = openKeys();
   const keyring = await world.open();
