@@ -47,6 +47,19 @@ test("interrupted, an import ends between two chunks and says how far it came", 
   expect(await log.events("RecipientAdded")).toHaveLength(2);
 });
 
+test("the projections are waited for as far as any chunk came, also one that another overtook", async () => {
+  const ends = [7, 9, 8];
+  const append: EventLog["append"] = async () => {
+    const last = ends.shift() ?? 0;
+    return { first: last, last, version: 1, repeated: false, ids: [] };
+  };
+  const waited: number[] = [];
+  const until = async (position: number): Promise<void> => void waited.push(position);
+  const deps = { eventLog: { ...log.eventLog, append }, projector: { ...projector, until } };
+  await importRecipients(deps, PEOPLE.slice(0, 3), METADATA, { chunkRows: 1, signal: NEVER });
+  expect(waited).toEqual([9]);
+});
+
 test("requests have their turn after each chunk, however fast the log is", async () => {
   const { last } = await log.eventLog.append("outreach", [{ type: "RunFinished", data: runFinished }], METADATA);
   const appended = Promise.resolve({ first: last, last, version: 1, repeated: false, ids: [] });
