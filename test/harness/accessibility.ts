@@ -29,6 +29,8 @@ export async function violationsOf(
 }
 
 /** By how many pixels a page is wider than its window. */
-export function overhangOf(page: Page): Promise<number> {
+export async function overhangOf(page: Page): Promise<number> {
+  // Its words may be there before its stylesheet.
+  await page.waitForLoadState();
   return page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 }
