@@ -1,7 +1,7 @@
 // On no harness.
 import { expect, test } from "bun:test";
 import { inTimeSlices } from "../../src/platform/time-slices.ts";
-import { turnsDuring } from "../harness/turns.ts";
+import { turnsDuring } from "eventstore-lite/testing/turns";
 
 function* counted(steps: number): Generator<number, string, void> {
   for (let step = 0; step < steps; step++) yield step;

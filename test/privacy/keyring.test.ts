@@ -15,7 +15,7 @@ import type { FoundKey, KeyStore } from "../../src/privacy/key-store.ts";
 import type { Keyring } from "../../src/privacy/keyring.ts";
 import { encryptSnapshots } from "../../src/privacy/encrypted-snapshots.ts";
 import { openKeys } from "../harness/memory/keyring.ts";
-import { turnsDuring } from "../harness/turns.ts";
+import { turnsDuring } from "eventstore-lite/testing/turns";
 import { encrypted, openedBy } from "./encrypted.ts";
 
 const ANN: Owner = { kind: "person", id: "1001", username: "ann" };

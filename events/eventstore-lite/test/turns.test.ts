@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { openSqliteStore } from "eventstore-lite";
 import { newEvents } from "../src/contract/events.ts";
+import { turnsDuring } from "../testing/turns.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
@@ -11,21 +12,6 @@ const WORK_MS = 1 / 40;
 function work(ms: number): void {
   const endsAt = performance.now() + ms;
   while (performance.now() < endsAt);
-}
-
-/** How many turns others had meanwhile. */
-async function turnsDuring(reading: () => Promise<void>): Promise<number> {
-  let turns = 0;
-  let isDone = false;
-  const takeTurn = (): void => {
-    if (isDone) return;
-    turns++;
-    setImmediate(takeTurn);
-  };
-  setImmediate(takeTurn);
-  await reading();
-  isDone = true;
-  return turns;
 }
 
 test("a short read that begins while a long one goes on ends before it", async () => {
