@@ -78,33 +78,39 @@ export interface PageOfPeople {
   readonly limit: number;
 }
 
-/** Looks at everybody once, and copies nobody. */
-export function findPeople(
-  { people }: Pick<Contacts, "people">,
+/** Looked at between two steps of {@link findPeople}: some tenths of a millisecond. */
+const STEP_PEOPLE = 1_024;
+
+/**
+ * Looks at everybody once, step by step. In between people change, and some are forgotten: keys are kept, and whom they name
+ * is looked up at the end.
+ */
+export function* findPeople(
+  people: () => Contacts["people"],
   { status, ...filter }: PeopleFilter,
   { after, limit }: PageOfPeople,
-): FoundPeople {
+): Generator<void, FoundPeople, void> {
   const counts = { open: 0, attempted: 0, in_doubt: 0, sent: 0, failed: 0, suppressed: 0 };
   const fits = createTest(filter);
-  const page: Contact[] = [];
+  const keys: string[] = [];
   let isBehind = after === undefined;
-  let last: string | undefined;
   let hasMore = false;
-  for (const [key, contact] of people) {
+  let looked = 0;
+  for (const [key, contact] of people()) {
+    if (++looked % STEP_PEOPLE === 0) yield;
     const found = statusOf(contact);
     if (fits(contact)) {
       counts[found]++;
       if (isBehind && (status === undefined || status === found)) {
-        if (page.length === limit) hasMore = true;
-        else {
-          page.push(contact);
-          last = key;
-        }
+        if (keys.length === limit) hasMore = true;
+        else keys.push(key);
       }
     }
     if (key === after) isBehind = true;
   }
-  return { counts, page, next: hasMore ? last : undefined };
+  const present = people();
+  const page = keys.flatMap((key) => present.get(key) ?? []);
+  return { counts, page, next: hasMore ? keys.at(-1) : undefined };
 }
 
 /** Whether somebody fits, whatever their status. */

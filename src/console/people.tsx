@@ -2,6 +2,7 @@
 import type { ComponentChildren, VNode } from "preact";
 import type { Basis } from "../../events/outreach.ts";
 import type { Contact } from "../../projections/contacts.ts";
+import { inTimeSlices } from "../platform/time-slices.ts";
 import { personHref } from "./addresses.ts";
 import { ConsoleDocument, grouped } from "./document.tsx";
 import { ImportForm } from "./import.tsx";
@@ -52,24 +53,26 @@ export const ORIGIN_WORDS: Readonly<Record<Origin, string>> = {
 };
 
 /** Everybody known, and how far we got with them. */
-export function peoplePage(view: View): VNode {
-  const contacts = view.state("contacts");
+export async function peoplePage(view: View): Promise<VNode> {
+  const people = () => view.state("contacts").people;
   const filter = filterOf(view);
   const after = textOf(view, "after");
-  const isGone = after !== undefined && !contacts.people.has(after);
-  const found = findPeople(contacts, filter, { after: isGone ? undefined : after, limit: PEOPLE_SHOWN });
+  const isGone = after !== undefined && !people().has(after);
+  const page = { after: isGone ? undefined : after, limit: PEOPLE_SHOWN };
+  const found = await inTimeSlices(findPeople(people, filter, page));
+  const known = people().size;
   const [only, other] = found.page;
   return (
     <ConsoleDocument title="People" path="/people" view={view}>
       <h1>People</h1>
-      {contacts.people.size === 0 ? (
+      {known === 0 ? (
         <p class="empty">
           Nobody is known yet. <code>reachlog recipients import FILE</code> takes a CSV or JSON file.
         </p>
       ) : (
         <>
           <Filter filter={filter} variants={variantsOf(view)} />
-          <Counts filter={filter} counts={found.counts} known={contacts.people.size} />
+          <Counts filter={filter} counts={found.counts} known={known} />
         </>
       )}
       {isGone ? <p>The person this page began behind is not known any more. These are the first ones.</p> : null}
