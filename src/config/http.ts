@@ -1,4 +1,4 @@
-import { isIP } from "node:net";
+import { isIP, isIPv6 } from "node:net";
 import { resolve } from "node:path";
 import { commaList, given, shown, type RawEnvironment } from "./environment.ts";
 import type { Report } from "./error.ts";
@@ -126,7 +126,10 @@ function warnOfProxied(
 }
 
 function readAllowedHosts(raw: string | undefined, report: Report): string[] {
-  const hosts = commaList(raw).map((host) => host.toLowerCase());
+  // An address as a pod is told its own, without the brackets of a Host header.
+  const hosts = commaList(raw).map((host) =>
+    isIPv6(host) ? new URL(`http://[${host}]`).hostname : host.toLowerCase(),
+  );
   for (const host of hosts.filter((entry) => !HOST_ENTRY.test(entry))) {
     report.fault(
       "ALLOWED_HOSTS",

@@ -415,6 +415,7 @@ describe("addresses", () => {
       "10.0.0.5:8080",
       "[::1]:80",
     ]);
+    expect(load({ ALLOWED_HOSTS: "reachlog,FD00:0:0::A" }).http.allowedHosts).toEqual(["reachlog", "[fd00::a]"]);
     for (const bad of ["https://reach.example", "*", "reach.example/x", "a b"])
       expect(faultsOf({ ALLOWED_HOSTS: bad })).toHaveLength(1);
   });
