@@ -69,6 +69,8 @@ export interface FoundPeople {
   readonly page: readonly Contact[];
   /** Key of the last person of the page, where others follow. */
   readonly next: string | undefined;
+  /** The person the page was to begin behind is not known any more: it is the first one. */
+  readonly isFromStart: boolean;
 }
 
 /** Keys stay while people are met and change: a page begins behind a person, and not behind a number of them. */
@@ -87,9 +89,10 @@ const STEP_PEOPLE = 1_024;
  */
 export function* findPeople(
   people: () => Contacts["people"],
-  { status, ...filter }: PeopleFilter,
+  wanted: PeopleFilter,
   { after, limit }: PageOfPeople,
 ): Generator<void, FoundPeople, void> {
+  const { status, ...filter } = wanted;
   const counts = { open: 0, attempted: 0, in_doubt: 0, sent: 0, failed: 0, suppressed: 0 };
   const fits = createTest(filter);
   const keys: string[] = [];
@@ -109,8 +112,12 @@ export function* findPeople(
     if (key === after) isBehind = true;
   }
   const present = people();
+  if (!isBehind) {
+    const found = yield* findPeople(people, wanted, { after: undefined, limit });
+    return { ...found, isFromStart: true };
+  }
   const page = keys.flatMap((key) => present.get(key) ?? []);
-  return { counts, page, next: hasMore ? keys.at(-1) : undefined };
+  return { counts, page, next: hasMore ? keys.at(-1) : undefined, isFromStart: false };
 }
 
 /** Whether somebody fits, whatever their status. */

@@ -57,9 +57,7 @@ export async function peoplePage(view: View): Promise<VNode> {
   const people = () => view.state("contacts").people;
   const filter = filterOf(view);
   const after = textOf(view, "after");
-  const isGone = after !== undefined && !people().has(after);
-  const page = { after: isGone ? undefined : after, limit: PEOPLE_SHOWN };
-  const found = await inTimeSlices(findPeople(people, filter, page));
+  const found = await inTimeSlices(findPeople(people, filter, { after, limit: PEOPLE_SHOWN }));
   const known = people().size;
   const [only, other] = found.page;
   return (
@@ -75,7 +73,9 @@ export async function peoplePage(view: View): Promise<VNode> {
           <Counts filter={filter} counts={found.counts} known={known} />
         </>
       )}
-      {isGone ? <p>The person this page began behind is not known any more. These are the first ones.</p> : null}
+      {found.isFromStart ? (
+        <p>The person this page began behind is not known any more. These are the first ones.</p>
+      ) : null}
       {found.page.length === 0 ? null : <PeopleTable people={found.page} />}
       {only === undefined || other !== undefined || after !== undefined ? null : (
         <PersonActions view={view} contact={only} back={peopleHref(filter)} />

@@ -64,3 +64,14 @@ test("who changes meanwhile is shown as they are now", () => {
   );
   expect(found.page[0]?.status).toBe("sent");
 });
+
+test("behind somebody who is forgotten meanwhile the page begins again", () => {
+  const people = everybody();
+  const found = stepThrough(
+    findPeople(() => people, {}, { after: "@p4500", limit: 3 }),
+    () => people.delete("@p4500"),
+  );
+  expect(found.isFromStart).toBe(true);
+  expect(found.counts.open).toBe(PEOPLE - 1);
+  expect(namesOf(found)).toEqual(["p0", "p1", "p2"]);
+});
