@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
 import { DatabaseSync } from "node:sqlite";
-import { createTransaction } from "../src/sqlite/transaction.ts";
+import { createBoundaries, createTransaction } from "../src/sqlite/transaction.ts";
 
 test("what throws in a transaction takes its writes back, and the next one can begin", () => {
   const db = new DatabaseSync(":memory:");
   db.exec("CREATE TABLE numbers (number)");
-  const transaction = createTransaction(db);
+  const transaction = createTransaction(createBoundaries(db));
   const insert = (number: number) => db.prepare("INSERT INTO numbers VALUES (?)").run(number);
   const failing = () => {
     insert(1);

@@ -3,7 +3,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { StoreUnusable } from "../errors.ts";
 import { ADD_BEGUN_AS, beginEpochOfCopy, beginFirstEpoch, EPOCHS } from "./epochs.ts";
 import { pragma } from "./settings.ts";
-import { createTransaction } from "./transaction.ts";
+import { createBoundaries, createTransaction } from "./transaction.ts";
 
 /** "evlt": marks the file as a log of this package (https://sqlite.org/pragma.html#pragma_application_id). */
 export const APPLICATION_ID = 0x65766c74;
@@ -98,7 +98,7 @@ export function requireOurFormat(db: DatabaseSync): void {
  * was created now.
  */
 export function createSchema(db: DatabaseSync, id: string = randomUUID()): string {
-  createTransaction(db)(() => {
+  createTransaction(createBoundaries(db))(() => {
     if (isEmpty(db)) createTables(db, id);
     else if (Number(pragma(db, "user_version")) < FORMAT_VERSION) migrate(db);
     beginEpochOfCopy(db);

@@ -23,8 +23,7 @@ export function createBoundaries(db: DatabaseSync): Boundaries {
 }
 
 /** Runs `work` in one transaction that holds the write lock from its first statement, and returns after the fsync. */
-export function createTransaction(db: DatabaseSync): <Result>(work: () => Result) => Result {
-  const { begin, commit, rollback } = createBoundaries(db);
+export function createTransaction({ begin, commit, rollback }: Boundaries): <Result>(work: () => Result) => Result {
   return (work) => {
     begin();
     try {

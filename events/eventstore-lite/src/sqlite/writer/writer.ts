@@ -15,7 +15,8 @@ export interface Writer {
 }
 
 export function createWriter(db: DatabaseSync, finishing: Finishing): Writer {
-  const transaction = createTransaction(db);
+  const boundaries = createBoundaries(db);
+  const transaction = createTransaction(boundaries);
   const leases = createLeaseTable(db);
   const batches = createBatchWriter(db, leases, finishing);
   const upsertSnapshot = db.prepare(
@@ -88,6 +89,6 @@ export function createWriter(db: DatabaseSync, finishing: Finishing): Writer {
         ? attempt(close)
         : attemptUnlessStopped(() => transaction(() => perform(request)));
     },
-    answerPiece: createWritePiece(createBoundaries(db), batches, attemptUnlessStopped),
+    answerPiece: createWritePiece(boundaries, batches, attemptUnlessStopped),
   };
 }
