@@ -47,10 +47,10 @@ export function openEventStream(
   const ended = AbortSignal.any([signal, gone.signal]);
   const batches = store.subscribeBatches({ ...query, signal: ended })[Symbol.asyncIterator]();
   const nextMessages = async (): Promise<string | undefined> => {
-    await pace?.turn(ended);
+    const sent = await pace?.turn(ended);
     const { done, value } = await batches.next();
+    sent?.(done === true ? 0 : value.length);
     if (done === true) return undefined;
-    pace?.sent(value.length);
     return value.map(messageOf).join("");
   };
   const onCancel = async (): Promise<void> => {

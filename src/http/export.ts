@@ -111,9 +111,10 @@ function streamOf(
     {
       async pull(controller) {
         try {
-          await streamPace.turn(stopping);
+          const sent = await streamPace.turn(stopping);
           stopping.throwIfAborted();
           const { done, value } = await chunks.next();
+          sent(done === true ? 0 : value.events);
           if (!isKnown()) {
             await end();
             return controller.error();
@@ -122,7 +123,6 @@ function streamOf(
             onGone();
             return controller.close();
           }
-          streamPace.sent(value.events);
           controller.enqueue(encoder.encode(value.text));
         } catch (fault) {
           await end();

@@ -4,15 +4,19 @@ import type { Clock } from "../platform/clock.ts";
 /** Events a second that all streams together go on with while requests wait for each other. */
 const EVENTS_PER_SECOND = 2_000;
 
+/** What a turn is taken to send until it is known: about what is read of the log at once. */
+const EXPECTED_EVENTS = 128;
+
 /** How soon a stream that waits finds out that nothing is in its way any more. */
 const LOOK_MS = 1_000;
 
 /** Streams of events give way to requests: whoever follows the log catches up from it later. */
 export interface StreamPace {
-  /** Resolves when the next events may be sent, or `signal` aborts. */
-  turn(signal: AbortSignal): Promise<void>;
-  /** So many were sent. */
-  sent(events: number): void;
+  /**
+   * Resolves when the next events may be sent, or `signal` aborts: one stream after the other, in the order in which they
+   * asked. Answers what is to be told how many were sent.
+   */
+  turn(signal: AbortSignal): Promise<(events: number) => void>;
 }
 
 /** `requests`: how many came so far. */
@@ -22,18 +26,36 @@ export function createStreamPace(
   sleep: (ms: number, signal: AbortSignal) => Promise<void>,
 ): StreamPace {
   const intake = createIntakePriority(requests);
-  /** When what was sent has had its time; ms since the epoch. */
+  /** When all turns that were taken have had their time; ms since the epoch. */
   let freeAt = 0;
+
+  /** Each has a time of its own: if all waited for the same one, they would all go at once. */
+  const takeTurn = (now: number): number => {
+    const at = Math.max(freeAt, now);
+    freeAt = at + msOf(EXPECTED_EVENTS);
+    return at;
+  };
+  const correct = (events: number): void => {
+    freeAt += msOf(events - EXPECTED_EVENTS);
+  };
+
   return {
     async turn(signal) {
-      for (let now = clock(); now < freeAt && intake.isBusy(now) && !signal.aborted; now = clock()) {
-        await sleep(Math.min(freeAt - now, LOOK_MS), signal);
+      let now = clock();
+      if (!intake.isBusy(now)) {
+        // Nobody waits any more, whatever time was taken.
+        freeAt = 0;
+        return () => {};
       }
-    },
-    sent(events) {
-      const now = clock();
-      // What was sent while there was time for it is not counted.
-      if (intake.isBusy(now)) freeAt = Math.max(freeAt, now) + (events / EVENTS_PER_SECOND) * 1_000;
+      const at = takeTurn(now);
+      for (; now < at && intake.isBusy(now) && !signal.aborted; now = clock()) {
+        await sleep(Math.min(at - now, LOOK_MS), signal);
+      }
+      return correct;
     },
   };
+}
+
+function msOf(events: number): number {
+  return (events / EVENTS_PER_SECOND) * 1_000;
 }

@@ -16,52 +16,93 @@ function openPace(perMs: number) {
     () => state.now,
     async (ms) => pass(ms),
   );
-  const never = new AbortController().signal;
-  /** Milliseconds until so many events in batches of a hundred were sent. */
-  const send = async (events: number): Promise<number> => {
+  /** Milliseconds until so many events in batches of so many were sent. */
+  const send = async (events: number, batch = 100): Promise<number> => {
     const startedAt = state.now;
-    for (let sent = 0; sent < events; sent += 100) {
-      await pace.turn(never);
-      pace.sent(100);
+    for (let left = events; left > 0; left -= batch) {
+      const sent = await pace.turn(new AbortController().signal);
+      sent(batch);
       pass(1);
     }
     return state.now - startedAt;
   };
   // From here on it knows how many came.
-  pace.sent(0);
+  void pace.turn(new AbortController().signal);
   return { state, pass, pace, send };
 }
 
+/** A pace whose streams wait beside each other, while requests come without end. */
+function openBusyPace() {
+  const waiting: { readonly at: number; readonly wake: () => void }[] = [];
+  let now = START;
+  const pace = createStreamPace(
+    () => now * 5,
+    () => now,
+    (ms) => new Promise((wake) => waiting.push({ at: now + ms, wake })),
+  );
+  void pace.turn(new AbortController().signal);
+  const pass = async (ms: number): Promise<void> => {
+    for (const until = now + ms; now < until;) {
+      now++;
+      for (const { at, wake } of waiting.splice(0)) at <= now ? wake() : waiting.push({ at, wake });
+      await new Promise(setImmediate);
+    }
+  };
+  return { pace, pass };
+}
+
 test("while few requests come, a stream goes on at its reader's pace, and nothing is held against it when more come", async () => {
-  const { state, pass, pace, send } = openPace(0.5);
+  const { state, pass, send } = openPace(0.5);
+  pass(100);
   expect(await send(10_000)).toBe(100);
   state.perMs = 5;
   pass(100);
-  const asked = state.now;
-  await pace.turn(new AbortController().signal);
-  expect(state.now).toBe(asked);
+  expect(await send(100)).toBe(1);
 });
 
-test("while requests wait for each other, all streams together go on at 2,000 events a second", async () => {
-  const { pass, send } = openPace(5);
-  pass(100);
-  expect(await send(10_000)).toBeWithin(4_800, 5_200);
+test.each([10, 100, 500])(
+  "while requests wait for each other, all streams together go on at 2,000 events a second, %d at a time",
+  async (batch) => {
+    const { pass, send } = openPace(5);
+    pass(100);
+    expect(await send(10_000, batch)).toBeWithin(4_700, 5_300);
+  },
+);
+
+test("streams that wait go on one after the other, in the order in which they asked", async () => {
+  const { pace, pass } = openBusyPace();
+  await pass(100);
+  const gone: number[] = [];
+  for (let stream = 1; stream <= 20; stream++) {
+    void pace.turn(new AbortController().signal).then((sent) => {
+      gone.push(stream);
+      // Events are read first.
+      setImmediate(() => sent(128));
+    });
+  }
+  await pass(320);
+  expect(gone).toEqual([1, 2, 3, 4, 5, 6]);
+  await pass(1_000);
+  expect(gone).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
 });
 
 test("a stream that waits goes on within a second after the requests have ended", async () => {
-  const { state, pass, pace, send } = openPace(5);
+  const { state, pass, send } = openPace(5);
   pass(100);
-  await send(200);
-  pace.sent(1_000_000);
+  await send(10_000, 10_000);
   state.perMs = 0;
   expect(await send(100)).toBeLessThan(1_100);
 });
 
-test("a stream whose reader went waits no longer", async () => {
-  const { state, pass, pace } = openPace(5);
+test("a stream whose reader went waits no longer, and takes nobody's time", async () => {
+  const { state, pass, pace, send } = openPace(5);
   pass(100);
-  pace.sent(1_000_000);
+  await send(2_000, 2_000);
   const asked = state.now;
-  await pace.turn(AbortSignal.abort());
+  for (let time = 1; time <= 100; time++) {
+    const sent = await pace.turn(AbortSignal.abort());
+    sent(0);
+  }
   expect(state.now).toBe(asked);
+  expect(await send(100)).toBeWithin(900, 1_100);
 });
