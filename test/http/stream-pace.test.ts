@@ -44,7 +44,10 @@ function openBusyPace() {
   const pass = async (ms: number): Promise<void> => {
     for (const until = now + ms; now < until;) {
       now++;
-      for (const { at, wake } of waiting.splice(0)) at <= now ? wake() : waiting.push({ at, wake });
+      for (const waiter of waiting.splice(0)) {
+        if (waiter.at <= now) waiter.wake();
+        else waiting.push(waiter);
+      }
       await new Promise(setImmediate);
     }
   };
