@@ -1,7 +1,9 @@
+import { LeaseLost } from "eventstore-lite";
 import { isoTime, type Clock } from "../platform/clock.ts";
 import { SERVICE_METADATA, STREAMS, type NewEvent, type EventLog } from "../log/event-log.ts";
 import { record } from "../log/handle.ts";
 import type { HeldLease, LeaseDeps } from "../log/lease.ts";
+import { ROLES } from "../log/role.ts";
 import { SocialError } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
 import { OAuthError, type OAuth, type TokenPair } from "./oauth.ts";
@@ -24,7 +26,7 @@ const BEGIN_MS_MAX = 5_000;
 /**
  * Replaces the pair with the access token `stale` (undefined: there was none) and answers the new access token;
  * undefined when the grant is dead. Throws a SocialError when the network cannot be asked and the old token no longer
- * works. Runs under the tokens' lease.
+ * works, and LeaseLost when the tokens' lease, under which it runs, may have passed to another.
  */
 export async function refreshPair(
   deps: RefreshDeps,
@@ -46,7 +48,7 @@ export async function refreshPair(
     // The account was authorized anew meanwhile.
     if (kept?.accessToken !== stale) return kept?.accessToken;
     // Whoever stood still until now may find that somebody else is using the refresh token, which works once.
-    throw new SocialError("unavailable", "another process took the tokens over");
+    throw new LeaseLost(ROLES.tokens);
   }
   try {
     return await keep(deps, pair, await deps.oauth.refresh(pair.refreshToken));

@@ -12,8 +12,8 @@ export interface TokenLeaseDeps extends LeaseDeps {
 /** One piece of work at a time, over all processes. Disposing it waits for what is under way. */
 export interface TokenLease extends AsyncDisposable {
   /**
-   * Throws a SocialError `unavailable` when the others take too long, or when this process stood still for so long that
-   * another went ahead.
+   * Begins anew under a new lease when the work throws LeaseLost: this process stood still, or its clock was moved. Throws a
+   * SocialError `unavailable` when the others take too long, or when it loses the lease each time.
    */
   run<T>(work: (lease: HeldLease) => Promise<T>): Promise<T>;
 }
@@ -27,6 +27,9 @@ const POLL_MS = 200;
 
 /** Longer than a token request of another process takes, and than the lease of a dead one lasts. */
 const WAIT_MS_MAX = 60_000;
+
+/** To lose it more than once in a row takes more than a machine that slept. */
+const TRIES_MAX = 3;
 
 export function createTokenLease(deps: TokenLeaseDeps): TokenLease {
   const stopping = new AbortController();
@@ -46,12 +49,14 @@ async function underLease<T>(
   work: (lease: HeldLease) => Promise<T>,
   stopping: AbortSignal,
 ): Promise<T> {
-  await using lease = await waitForLease(deps, stopping);
-  try {
-    return await work(lease);
-  } catch (fault) {
-    if (!(fault instanceof LeaseLost)) throw fault;
-    throw new SocialError("unavailable", "another process took the tokens over");
+  for (let tried = 1; ; tried++) {
+    await using lease = await waitForLease(deps, stopping);
+    try {
+      return await work(lease);
+    } catch (fault) {
+      if (!(fault instanceof LeaseLost)) throw fault;
+      if (tried === TRIES_MAX) throw new SocialError("unavailable", "another process took the tokens over");
+    }
   }
 }
 

@@ -158,7 +158,14 @@ async function standStillBeforeRefresh(world: AccountHarness) {
   await reached.promise;
   slow.freeze();
   world.now += LEASE_MS;
-  return { slow, used, goOn: goOn.resolve };
+  return {
+    slow,
+    used,
+    goOn(): void {
+      slow.thaw();
+      goOn.resolve();
+    },
+  };
 }
 
 test("a process that stood still under the lease does not use a refresh token that another has used", async () => {
@@ -171,13 +178,27 @@ test("a process that stood still under the lease does not use a refresh token th
   expect(await slow.tokens.use(echo)).toBe("access-2");
 });
 
-test("a process that stood still under the lease does not refresh: another may be about to", async () => {
+test("a process that stood still under the lease takes it anew before it refreshes", async () => {
   const { world, first } = await linked();
   const { used, goOn } = await standStillBeforeRefresh(world);
   goOn();
-  expect(await used).toBe("unavailable");
-  expect(world.oauth.refreshed).toEqual([]);
+  expect(await used).toBe("access-2");
+  expect(world.oauth.refreshed).toEqual(["refresh-1"]);
   expect(await first.tokens.use(echo)).toBe("access-2");
+});
+
+test("a process that stood still under the lease waits for another that refreshes meanwhile", async () => {
+  const { world, first } = await linked();
+  const { used, goOn } = await standStillBeforeRefresh(world);
+  const other = await standStillInRefresh(world, first, true);
+  goOn();
+  for (let turn = 0; turn < 100; turn++) await nextTurn();
+  expect(world.oauth.refreshed).toEqual(["refresh-1"]);
+  first.thaw();
+  other.answer();
+  expect(await other.used).toBe("access-2");
+  expect(await used).toBe("access-2");
+  expect(world.oauth.refreshed).toEqual(["refresh-1"]);
 });
 
 test("a process that stood still under the lease leaves the tokens of the next account alone", async () => {
@@ -231,7 +252,7 @@ test("a verdict that comes late does not count against an authorization that cam
   world.now += LEASE_MS;
   await first.tokens.exclusively(() => world.link(first));
   goOn.resolve();
-  expect(await used).toBe("unavailable");
+  expect(await used).toBe("access-2");
   expect(await world.types()).toEqual(["AccountAuthorized", "AccountAuthorized"]);
   expect(await slow.tokens.use(echo)).toBe("access-2");
 });

@@ -68,8 +68,9 @@ export interface AccountProcess {
   readonly tokens: Tokens & AsyncDisposable;
   readonly projector: Projector;
   readonly vault: Vault;
-  /** Its timers never fire again: it stands still where it waits for one, and renews no lease. */
+  /** Its timers do not fire: it stands still where it waits for one, and renews no lease. */
   freeze(): void;
+  thaw(): void;
 }
 
 export interface AccountHarness extends MemoryLog {
@@ -125,10 +126,17 @@ export async function openAccount(): Promise<AccountHarness> {
         },
         ...replaced,
       });
-      const freeze = (): void => {
-        timers.areFrozen = true;
+      return {
+        tokens,
+        projector,
+        vault,
+        freeze() {
+          timers.areFrozen = true;
+        },
+        thaw() {
+          timers.areFrozen = false;
+        },
       };
-      return { tokens, projector, vault, freeze };
     },
     async link({ tokens }, lifeMs = LIFETIME_MS) {
       const pair = { ...oauth.grant(), expiresAt: world.now + lifeMs };

@@ -135,8 +135,6 @@ export async function openHouse(setting: Setting, log: Log, observer: Observer):
     clock,
     jump: (ms) => {
       offset += ms;
-      // No lease lasts by a clock that was set back: the tokens are not renewed then, which ends a run by itself.
-      if (ms < 0) for (const what of ["failed", "failed"] as const) house.troubles.push({ at: clockwork.now(), what });
     },
     async append(newEvents) {
       const stream = newEvents[0]?.type.startsWith("Account") === true ? STREAMS.account : STREAMS.outreach;
