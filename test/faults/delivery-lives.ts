@@ -86,7 +86,8 @@ export async function openLives(row: NetworkRow, settings: Record<string, string
         const service = await living.promise;
         const answer = await service.post(path, body, { ...BEARER, ...key }).catch(() => undefined);
         if (answer !== undefined) return answer;
-        await service.process.exited;
+        // Mostly it was killed; but it also closes a connection that was idle, and goes on.
+        await Promise.race([service.process.exited, Bun.sleep(REPEAT_MS)]);
       }
     },
     async health(channel = row.channel) {
@@ -101,6 +102,9 @@ export async function openLives(row: NetworkRow, settings: Record<string, string
 interface HealthBody {
   readonly channels: Readonly<Record<ChannelName, ChannelHealth>>;
 }
+
+/** Before a caller repeats what was not answered. */
+const REPEAT_MS = 100;
 
 /** Longer than any back-off that a case can come to, in the fast time of the service. */
 const SETTLED_MS_MAX = 90_000;
