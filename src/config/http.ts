@@ -127,9 +127,8 @@ function warnOfProxied(
 
 function readAllowedHosts(raw: string | undefined, report: Report): string[] {
   // An address as a pod is told its own, without the brackets of a Host header.
-  const hosts = commaList(raw).map((host) =>
-    isIPv6(host) ? new URL(`http://[${host}]`).hostname : host.toLowerCase(),
-  );
+  const bracketed = (host: string) => (isIPv6(host) ? parseHttpUrl(`http://[${host}]`)?.hostname : undefined);
+  const hosts = commaList(raw).map((host) => bracketed(host) ?? host.toLowerCase());
   for (const host of hosts.filter((entry) => !HOST_ENTRY.test(entry))) {
     report.fault(
       "ALLOWED_HOSTS",

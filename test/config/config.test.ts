@@ -416,7 +416,7 @@ describe("addresses", () => {
       "[::1]:80",
     ]);
     expect(load({ ALLOWED_HOSTS: "reachlog,FD00:0:0::A" }).http.allowedHosts).toEqual(["reachlog", "[fd00::a]"]);
-    for (const bad of ["https://reach.example", "*", "reach.example/x", "a b"])
+    for (const bad of ["https://reach.example", "*", "reach.example/x", "a b", "fe80::1%eth0"])
       expect(faultsOf({ ALLOWED_HOSTS: bad })).toHaveLength(1);
   });
 });
