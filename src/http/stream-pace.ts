@@ -14,7 +14,7 @@ const LOOK_MS = 1_000;
 export interface StreamPace {
   /**
    * Resolves when the next events may be sent, or `signal` aborts: one stream after the other, in the order in which they
-   * asked. Answers what is to be told how many were sent.
+   * asked. Whoever had the turn calls the answer with the number of events that were sent.
    */
   turn(signal: AbortSignal): Promise<(events: number) => void>;
 }
@@ -29,16 +29,6 @@ export function createStreamPace(
   /** When all turns that were taken have had their time; ms since the epoch. */
   let freeAt = 0;
 
-  /** Each has a time of its own: if all waited for the same one, they would all go at once. */
-  const takeTurn = (now: number): number => {
-    const at = Math.max(freeAt, now);
-    freeAt = at + msOf(EXPECTED_EVENTS);
-    return at;
-  };
-  const correct = (events: number): void => {
-    freeAt += msOf(events - EXPECTED_EVENTS);
-  };
-
   return {
     async turn(signal) {
       let now = clock();
@@ -47,15 +37,20 @@ export function createStreamPace(
         freeAt = 0;
         return () => {};
       }
-      const at = takeTurn(now);
+      // Each turn has a time of its own: if all waited for the same one, they would all go at once.
+      const at = Math.max(freeAt, now);
+      freeAt = at + durationOf(EXPECTED_EVENTS);
       for (; now < at && intake.isBusy(now) && !signal.aborted; now = clock()) {
         await sleep(Math.min(at - now, LOOK_MS), signal);
       }
-      return correct;
+      return (events) => {
+        freeAt += durationOf(events - EXPECTED_EVENTS);
+      };
     },
   };
 }
 
-function msOf(events: number): number {
+/** The milliseconds that so many events take. */
+function durationOf(events: number): number {
   return (events / EVENTS_PER_SECOND) * 1_000;
 }
