@@ -69,7 +69,7 @@ export interface FoundPeople {
   readonly page: readonly Contact[];
   /** Key of the last person of the page, where others follow. */
   readonly next: string | undefined;
-  /** The person the page was to begin behind is not known any more: it is the first one. */
+  /** Whether this is the first page, since the person it was to begin behind is not known any more. */
   readonly isFromStart: boolean;
 }
 
@@ -111,11 +111,11 @@ export function* findPeople(
     }
     if (key === after) isBehind = true;
   }
-  const present = people();
   if (!isBehind) {
     const found = yield* findPeople(people, wanted, { after: undefined, limit });
     return { ...found, isFromStart: true };
   }
+  const present = people();
   const page = keys.flatMap((key) => present.get(key) ?? []);
   return { counts, page, next: hasMore ? keys.at(-1) : undefined, isFromStart: false };
 }

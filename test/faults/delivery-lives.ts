@@ -86,7 +86,7 @@ export async function openLives(row: NetworkRow, settings: Record<string, string
         const service = await living.promise;
         const answer = await service.post(path, body, { ...BEARER, ...key }).catch(() => undefined);
         if (answer !== undefined) return answer;
-        // Mostly it was killed; but it also closes a connection that was idle, and goes on.
+        // Mostly it was killed; whatever else kept the answer away, it is asked again.
         await Promise.race([service.process.exited, Bun.sleep(REPEAT_MS)]);
       }
     },
