@@ -11,7 +11,7 @@ async function worksAt({ post, get }: Running): Promise<readonly number[]> {
   return [(await post("/api/tracking/event", CLICK)).status, (await get("/social/me")).status];
 }
 
-test("instances are started anew with another master key one after the other, and none is ever without one", async () => {
+test("instances are restarted with another master key one after the other, and none is ever without one", async () => {
   await using world = await openInstallation();
   // The keys of personal data have a database of their own.
   const databases = { DATABASE_URL: await newDatabase(), KEYS_DATABASE_URL: await newDatabase() };

@@ -1,0 +1,94 @@
+// On no harness.
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { brokenLinks, brokenPaths, countWords, paragraphsOf, readDocuments } from "./documents.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const documents = readDocuments(ROOT);
+const decisions = documents.filter(({ path }) => /^docs\/decisions\/\d/.test(path));
+
+const ARCHITECTURE_WORDS_MAX = 2_500;
+const DECISION_WORDS_MAX = 300;
+const PARAGRAPH_CHARACTERS_MAX = 500;
+const PRONOUNS_MAX = 40;
+
+/** Where the actor has to be named: the caller, the operator, the recipient, the instance, the network. */
+const PRONOUN = /\b(?:somebody|someone|nobody|anybody|everybody|whoever|whom)\b/gi;
+
+test("ARCHITECTURE.md is read in a quarter of an hour", () => {
+  const architecture = documents.find(({ path }) => path === "ARCHITECTURE.md");
+  expect(countWords(architecture?.text ?? "")).toBeWithin(500, ARCHITECTURE_WORDS_MAX + 1);
+});
+
+describe("a decision", () => {
+  test("has a context, a decision and a cost, in few words", () => {
+    expect(decisions.length).toBeGreaterThan(50);
+    const headings = ({ text }: { text: string }): readonly string[] => text.match(/^##+ .+$/gm) ?? [];
+    const wrong = decisions.filter(
+      (decision) =>
+        !Bun.deepEquals(headings(decision), ["## Context", "## Decision", "## Cost"]) ||
+        countWords(decision.text) > DECISION_WORDS_MAX,
+    );
+    expect(wrong.map(({ path, text }) => [path, countWords(text)])).toEqual([]);
+  });
+
+  test("has a number of its own, its title, and a line in the index", () => {
+    const numbers = decisions.map(({ path }) => Number(/\d+/.exec(path)?.[0]));
+    expect(new Set(numbers).size).toBe(numbers.length);
+    const index = documents.find(({ path }) => path === "docs/decisions/README.md")?.text ?? "";
+    const lines = decisions.map(({ path, text }) => {
+      const [, number, title] = /^# (\d+)\. (.+)$/m.exec(text) ?? [];
+      return { path, number: Number(number), line: `- [${title}](${path.slice("docs/decisions/".length)})\n` };
+    });
+    expect(lines.map(({ number }) => number)).toEqual(numbers);
+    expect(lines.filter(({ line }) => !index.includes(line)).map(({ path }) => path)).toEqual([]);
+  });
+});
+
+test.each(documents.map(({ path }) => path))("%s has short paragraphs", (path) => {
+  const paragraphs = paragraphsOf(documents.find((document) => document.path === path)?.text ?? "");
+  const long = paragraphs.filter((paragraph) => paragraph.length > PARAGRAPH_CHARACTERS_MAX);
+  expect(long.map((paragraph) => `${paragraph.length}: ${paragraph.slice(0, 60)}`)).toEqual([]);
+});
+
+test("no document uses a word of translated English", () => {
+  expect(documents.filter(({ text }) => /\ban[e]w\b/i.test(text)).map(({ path }) => path)).toEqual([]);
+});
+
+test("actors are named", () => {
+  const counted = documents
+    .filter(({ path }) => /^(?:docs\/|(?:README|ARCHITECTURE|SECURITY|CHANGELOG)\.md$)/.test(path))
+    .map(({ path, text }) => ({ path, pronouns: (text.match(PRONOUN) ?? []).length }))
+    .filter(({ pronouns }) => pronouns > 0);
+  const sum = counted.reduce((total, { pronouns }) => total + pronouns, 0);
+  expect(sum <= PRONOUNS_MAX ? [] : counted).toEqual([]);
+});
+
+test("every relative link leads to a file, and to a heading of it", () => {
+  const broken = documents.flatMap((document) =>
+    brokenLinks(ROOT, document).map((link) => `${document.path}: ${link}`),
+  );
+  expect(broken).toEqual([]);
+});
+
+test("every path in backticks leads to a file", () => {
+  const broken = documents.flatMap((document) =>
+    brokenPaths(ROOT, document).map((path) => `${document.path}: ${path}`),
+  );
+  expect(broken).toEqual([]);
+});
+
+describe("the check itself", () => {
+  test("counts prose and list items, and neither tables nor code", () => {
+    const text = "# Title\n\nOne\nline.\n\n- a\n  goes on\n- b\n\n| x | y |\n| - | - |\n\n```\ncode\n```\n\n1. c\n";
+    expect(paragraphsOf(text)).toEqual(["One line.", "- a goes on", "- b", "1. c"]);
+  });
+
+  test("finds links and paths that lead nowhere", () => {
+    const text =
+      "[a](none.md) [b](README.md#none) [c](README.md) [d](https://x.example) `src/none.ts` `src/*.ts` `src/`";
+    const document = { path: "X.md", text };
+    expect(brokenLinks(ROOT, document)).toEqual(["none.md", "README.md#none"]);
+    expect(brokenPaths(ROOT, document)).toEqual(["src/none.ts"]);
+  });
+});
