@@ -1,7 +1,7 @@
 import { backlogLaneOf, type Lane } from "../../events/channel.ts";
 import { sourcesOf } from "../../events/sources.ts";
 import { SERVICE_METADATA, STREAMS, type NewEvent } from "../log/event-log.ts";
-import { nextRound } from "./coalescing-scheduler.ts";
+import { nextRound } from "../platform/coalescing-scheduler.ts";
 import type { DispatchDeps } from "./dispatch.ts";
 import type { OutboxWindow, PendingDispatch } from "./outbox-window.ts";
 

@@ -6,7 +6,7 @@ import { STREAMS, type EventLog } from "../log/event-log.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { Channel } from "../networks/network.ts";
 import type { Clock } from "../platform/clock.ts";
-import { breakerIn, circuitOf, type Circuit } from "./circuit-breaker.ts";
+import { breakerIn, circuitOf, type Circuit } from "./rate-limiter.ts";
 
 /** How a dispatch ended. */
 export type Settlement =

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import type { Secret } from "../platform/secret.ts";
-import { SERVICE_METADATA, STREAMS, type NewEvent, type EventLog } from "../log/event-log.ts";
+import { type EventLog, type EventMetadata, type NewEvent, SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import { record } from "../log/handle.ts";
 import type { HeldLease } from "../log/lease.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
@@ -10,6 +10,7 @@ import type { Announce } from "./announce.ts";
 import { doubtOf, type Outcome } from "./attempt.ts";
 import { doubtSince } from "./deduplication-window.ts";
 import { isTest, type OutboxWindow, type PendingDispatch } from "./outbox-window.ts";
+import type { ChannelName } from "../../events/channel.ts";
 
 export interface SuspensionDeps {
   readonly channel: Channel;
@@ -108,4 +109,25 @@ export function turnedAway(
 /** A keyed hash of a credential: it shows whether two are the same, and nothing else. `key` stays the same over restarts. */
 export function createCredentialHash(key: Uint8Array): (credential: Secret) => string {
   return (credential) => createHmac("sha256", key).update(credential.reveal(), "utf8").digest("base64url");
+}
+
+/** `repeated`: somebody else ended the same suspension at the same moment. */
+export type Resumed =
+  { readonly kind: "resumed"; readonly since: string; readonly repeated: boolean } | { readonly kind: "not_suspended" };
+
+/** Goes on with a suspended channel: what is pending is sent at once, and suspends it again if the network still refuses it. */
+export async function resumeChannel(
+  { eventLog, projector }: { readonly eventLog: EventLog; readonly projector: Projector },
+  channel: ChannelName,
+  metadata: EventMetadata,
+): Promise<Resumed> {
+  const { suspended } = projector.state("deliveries")[channel];
+  if (suspended === null) return { kind: "not_suspended" };
+  const { since } = suspended;
+  const newEvent: NewEvent = { type: "ChannelResumed", data: { channel, why: "by_hand" } };
+  // Each suspension is ended by hand once, however many ask for it at the same moment.
+  const key = `resume/${channel}/${since}`;
+  const { last, repeated } = await eventLog.append(STREAMS.delivery(channel), [newEvent], metadata, { key });
+  await projector.until(last);
+  return { kind: "resumed", since, repeated };
 }

@@ -6,9 +6,9 @@ import {
   WHY_CHARACTERS_MAX,
   type Choice,
   type Decided,
-} from "../delivery/decide-letters.ts";
+} from "../delivery/dead-letters.ts";
 import type { Delivery } from "../delivery/delivery.ts";
-import { resumeChannel } from "../delivery/resume.ts";
+import { resumeChannel } from "../delivery/suspension.ts";
 import type { EventLog } from "../log/event-log.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";

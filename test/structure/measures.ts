@@ -24,7 +24,8 @@ export interface Measures {
 
 export const SMALL_LINES = 60;
 
-const FUNCTION_NAMED_OF = /\bfunction\*?\s+(\w+Of)\b|\bconst\s+(\w+Of)\s*(?::[^=]+)?=\s*(?:async\s*)?(?:\([^)]*\)|\w+)(?::[^=]+)?\s*=>/g;
+const FUNCTION_NAMED_OF =
+  /\bfunction\*?\s+(\w+Of)\b|\bconst\s+(\w+Of)\s*(?::[^=]+)?=\s*(?:async\s*)?(?:\([^)]*\)|\w+)(?::[^=]+)?\s*=>/g;
 const EXPORTED = /^export\s+(?:async\s+)?(?:function\*?|const|interface|type|class)\s+(\w+)/gm;
 const PRONOUNS = /\b(?:somebody|someone|nobody|anybody|anyone|everybody|everyone|whoever|whom|whomever)\b/gi;
 

@@ -1,4 +1,4 @@
-import { discardLetters, WHY_CHARACTERS_MAX } from "../../delivery/decide-letters.ts";
+import { discardLetters, WHY_CHARACTERS_MAX } from "../../delivery/dead-letters.ts";
 import { Command, JSON_OPTION, usageError, type MakeCommand } from "../command.ts";
 import { COMMAND_METADATA } from "../log-session.ts";
 import { channelOption, channelsOf } from "./channel-name.ts";

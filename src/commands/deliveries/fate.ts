@@ -1,6 +1,6 @@
 import type { Recorded } from "../../../events/catalog.ts";
 import type { Suspended } from "../../../projections/deliveries.ts";
-import { ATTEMPTS_MAX } from "../../delivery/retry.ts";
+import { ATTEMPTS_MAX } from "../../delivery/attempt.ts";
 import { quoted } from "../../history/words/phrases.ts";
 
 /** Where a dispatch to one channel is. */

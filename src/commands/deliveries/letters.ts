@@ -1,5 +1,5 @@
 import type { ChannelName } from "../../../events/channel.ts";
-import type { Choice, DecideDeps, Decided, WhyLeft } from "../../delivery/decide-letters.ts";
+import type { Choice, DecideDeps, Decided, WhyLeft } from "../../delivery/dead-letters.ts";
 import { configOf, EXIT, usageError, type Terminal } from "../command.ts";
 import { openSession } from "../log-session.ts";
 import { printable } from "../table.ts";

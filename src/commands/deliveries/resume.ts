@@ -1,4 +1,4 @@
-import { resumeChannel } from "../../delivery/resume.ts";
+import { resumeChannel } from "../../delivery/suspension.ts";
 import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand } from "../command.ts";
 import { COMMAND_METADATA, openSession } from "../log-session.ts";
 import { channelArgument } from "./channel-name.ts";

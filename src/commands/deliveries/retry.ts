@@ -1,5 +1,5 @@
 import type { ChannelName } from "../../../events/channel.ts";
-import { retryLetters, type Choice } from "../../delivery/decide-letters.ts";
+import { retryLetters, type Choice } from "../../delivery/dead-letters.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { connectNetworks } from "../../service/networks.ts";
 import { Command, configOf, JSON_OPTION, type MakeCommand, type Terminal } from "../command.ts";

@@ -7,7 +7,7 @@ import { createOutboxReader } from "../../../src/delivery/outbox-reader.ts";
 import type { DispatchMetrics } from "../../../src/delivery/dispatch.ts";
 import { createDelivery, type Delivery } from "../../../src/delivery/delivery.ts";
 import { startDispatchers, type Dispatchers } from "../../../src/delivery/dispatcher.ts";
-import { GATHERING_ITERATIONS_MAX } from "../../../src/delivery/recording-rounds.ts";
+import { GATHERING_ITERATIONS_MAX } from "../../../src/delivery/recorder.ts";
 import { STREAMS, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
 import { createRoles } from "../../../src/log/role.ts";
 import type { Sleep } from "../../../src/outreach/context.ts";

@@ -1,7 +1,7 @@
 // On no harness.
 import { expect, test } from "bun:test";
-import { nextRound } from "../../src/delivery/coalescing-scheduler.ts";
-import { createRecordingRounds } from "../../src/delivery/recording-rounds.ts";
+import { nextRound } from "../../src/platform/coalescing-scheduler.ts";
+import { createRecordingRounds } from "../../src/delivery/recorder.ts";
 
 const ENOUGH = 3;
 
