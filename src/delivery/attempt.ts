@@ -5,7 +5,7 @@ import { isoTime } from "../platform/clock.ts";
 import type { DispatchResult } from "../networks/network.ts";
 import { RETRY_AFTER_MAX_MS } from "../networks/retry-after.ts";
 
-/** What became of one attempt, as an event of that type says it of all that the request carried. */
+/** The outcome of one attempt, as an event of that type records it for all that the request carried. */
 export type Outcome = { readonly [T in OutcomeType]: OutcomeOf<T> }[OutcomeType];
 
 interface OutcomeOf<T extends OutcomeType> {
@@ -25,7 +25,7 @@ export interface Attempt {
   readonly digest?: string | undefined;
   readonly latencyMs: number;
   /** When the first attempt before this one that may have arrived was over, ms since the epoch. */
-  readonly doubtfulSince?: number | undefined;
+  readonly uncertainSince?: number | undefined;
   /** ms since the epoch. */
   readonly now: number;
   /** In [0, 1). */
@@ -53,7 +53,7 @@ export function decideOutcome(attempt: Attempt, result: DispatchResult): Outcome
       if (result.channel && lane !== "direct") {
         return { type: "DispatchFailed", request: { ...base, detail, retry_at: isoTime(now) } };
       }
-      const request = { ...base, detail, refused: true, ...doubtOf(attempt.doubtfulSince) };
+      const request = { ...base, detail, refused: true, ...uncertainSinceField(attempt.uncertainSince) };
       return { type: "DispatchAbandoned", request };
     }
     case "retryable":
@@ -61,21 +61,21 @@ export function decideOutcome(attempt: Attempt, result: DispatchResult): Outcome
   }
 }
 
-/** What is recorded of a dead letter for whoever wants it sent again. */
-export function doubtOf(since: number | undefined): { readonly doubtful_since?: string } {
+/** What a dead letter records for a later retry. */
+export function uncertainSinceField(since: number | undefined): { readonly doubtful_since?: string } {
   return since === undefined ? {} : { doubtful_since: isoTime(since) };
 }
 
 function decideRetry(
-  { isTest, number, now, random, doubtfulSince }: Attempt,
+  { isTest, number, now, random, uncertainSince }: Attempt,
   base: Omit<RequestOf<"DispatchFailed">, "sources" | "retry_at" | "may_have_arrived">,
   { mayHaveArrived, retryAfterMs }: Extract<DispatchResult, { outcome: "retryable" }>,
 ): Outcome {
-  // A test is one attempt: its result is the answer somebody waits for. Nobody repeats it, so nobody finds out.
+  // A test is one attempt, and its result is the answer that its caller waits for. It is never repeated, so doubt stays.
   if (isTest && mayHaveArrived === true) return { type: "DispatchInDoubt", request: base };
   if (isTest || number >= ATTEMPTS_MAX) {
-    const since = doubtfulSince ?? (mayHaveArrived === true ? now : undefined);
-    return { type: "DispatchAbandoned", request: { ...base, refused: false, ...doubtOf(since) } };
+    const since = uncertainSince ?? (mayHaveArrived === true ? now : undefined);
+    return { type: "DispatchAbandoned", request: { ...base, refused: false, ...uncertainSinceField(since) } };
   }
   const retry_at = isoTime(now + retryDelayMs(number, random, retryAfterMs));
   const mayHave = mayHaveArrived === true ? { may_have_arrived: true as const } : {};

@@ -13,7 +13,7 @@ interface ClaimsDeps extends Pick<DispatchDeps, "channel" | "lease" | "eventLog"
   readonly isShared: boolean;
 }
 
-/** Where nobody else takes over, and where the network recognises whatever is repeated, nothing is claimed. */
+/** Claims nothing where no other instance takes over, or where the network recognises each repeat. */
 export function createClaims({ channel, lease, eventLog, isShared }: ClaimsDeps): Claim {
   let gathering: { readonly positions: Map<Lane, number[]>; readonly done: Promise<void> } | undefined;
   let last = Promise.resolve();

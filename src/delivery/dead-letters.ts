@@ -37,7 +37,7 @@ export async function findDeadLetters(store: EventStore<Event>): Promise<readonl
   const sources = new Map<number, number>();
   /** Given up before: the same once more, as by a second process, makes no letter of what was decided since. */
   const known = new Set<string>();
-  for await (const event of store.read({ types: MAKE_AND_UNMAKE })) {
+  for await (const event of store.read({ types: DEAD_LETTER_EVENTS })) {
     if (event.type === "DispatchAbandoned") {
       for (const letter of lettersOf(event, sources)) {
         const dispatch = `${letter.channel} ${letter.requested_at}`;
@@ -97,7 +97,7 @@ async function letterAt(
 
 type Unnamed = Omit<DeadLetter, "event_id">;
 
-const MAKE_AND_UNMAKE: readonly EventType[] = ["DispatchAbandoned", "DispatchRetryRequested", "DispatchDiscarded"];
+const DEAD_LETTER_EVENTS: readonly EventType[] = ["DispatchAbandoned", "DispatchRetryRequested", "DispatchDiscarded"];
 
 function lettersOf(
   { data: { channel, requests }, time, position }: Recorded<"DispatchAbandoned">,
@@ -117,7 +117,7 @@ function endOf({ attempt, refused, detail, doubtful_since }: RequestOf<"Dispatch
 
 /**
  * Appends what is decided of a dead letter. Of all decisions made of one letter at the same moment, of whatever kind and
- * by whomever, the first stands; answers whether it is this one.
+ * by any caller, the first stands. Returns whether it is this one.
  */
 export async function decideLetter(
   eventLog: EventLog,
@@ -131,32 +131,32 @@ export async function decideLetter(
   return !repeated;
 }
 
-/** Which dead letters an operator means. */
-export interface Choice {
+/** The dead letters that an operator selects. */
+export interface LetterSelection {
   /** Of the events whose dispatches they are; undefined: all of them. */
   readonly ids: readonly string[] | undefined;
   readonly channels: readonly ChannelName[];
-  /** Only those that were given up by this position: nobody decides of what they have not seen. */
+  /** Only those that were given up by this position: an operator decides only on letters they have seen. */
   readonly until?: number;
 }
 
 /**
- * Why a letter that was meant is left as it is. `suspended`: its channel would turn it away. `may_double`: an attempt may
- * have arrived, and the network would take a repeat for another one. `decided_meanwhile`: somebody else was faster.
+ * Why a selected letter is left as it is. `suspended`: its channel would refuse it. `may_double`: an attempt may
+ * have arrived, and the network would take a repeat for another one. `decided_meanwhile`: another caller was faster.
  */
-export type WhyLeft = "no_dead_letter" | "suspended" | "may_double" | "decided_meanwhile";
+export type NotAppliedReason = "no_dead_letter" | "suspended" | "may_double" | "decided_meanwhile";
 
-export interface Left {
+export interface NotApplied {
   readonly event_id: string;
   /** Null where no channel has such a letter. */
   readonly channel: ChannelName | null;
-  readonly why: WhyLeft;
+  readonly why: NotAppliedReason;
 }
 
-/** What came of a decision: how many letters it was made of, and those that it was not made of. */
+/** The result of a decision: how many letters it was applied to, and the others with the reason. */
 export interface Decided {
   readonly done: number;
-  readonly left: readonly Left[];
+  readonly left: readonly NotApplied[];
 }
 
 export interface DecideDeps {
@@ -173,26 +173,26 @@ export interface RetryDeps extends DecideDeps {
 /** Makes dead letters pending again; without `acceptsDoubles` not those that may arrive twice. */
 export function retryLetters(
   { recognisesMs, clock, ...deps }: RetryDeps,
-  choice: Choice,
+  selection: LetterSelection,
   acceptsDoubles: boolean,
   metadata: EventMetadata,
 ): Promise<Decided> {
-  return decideLetters(deps, choice, metadata, {
-    hindranceOf({ channel, doubtful_since }, states) {
+  return decideLetters(deps, selection, metadata, {
+    reasonToSkip({ channel, doubtful_since }, states) {
       if (states[channel].suspended !== null) return "suspended";
       if (acceptsDoubles || doubtful_since === undefined) return undefined;
       return clock() - Date.parse(doubtful_since) >= recognisesMs(channel) ? "may_double" : undefined;
     },
     eventOf(letter) {
       const { event_id, source, channel } = letter;
-      const data = { event_id, source, channel, ...doubtOf(letter, acceptsDoubles) };
+      const data = { event_id, source, channel, ...repeatOf(letter, acceptsDoubles) };
       return { type: "DispatchRetryRequested", data };
     },
   });
 }
 
-/** What the next dispatch is to know of the attempts before, unless an operator has it sent whatever they came to. */
-function doubtOf(
+/** What the next dispatch has to know of the attempts before it, unless an operator accepts a double. */
+function repeatOf(
   { doubtful_since }: DeadLetter,
   acceptsDoubles: boolean,
 ): { readonly doubtful_since?: string; readonly may_double?: true } {
@@ -200,18 +200,18 @@ function doubtOf(
   return acceptsDoubles ? { may_double: true } : { doubtful_since };
 }
 
-/** A sentence or two for whoever reads the log later. */
+/** A sentence or two for later readers of the log. */
 export const WHY_CHARACTERS_MAX = 500;
 
 /** Gives dead letters up for good. `why`: 1 to {@link WHY_CHARACTERS_MAX} characters. */
 export function discardLetters(
   deps: DecideDeps,
-  choice: Choice,
+  selection: LetterSelection,
   why: string,
   metadata: EventMetadata,
 ): Promise<Decided> {
-  return decideLetters(deps, choice, metadata, {
-    hindranceOf: () => undefined,
+  return decideLetters(deps, selection, metadata, {
+    reasonToSkip: () => undefined,
     eventOf: ({ event_id, source, channel }) => ({
       type: "DispatchDiscarded",
       data: { event_id, source, channel, why },
@@ -220,8 +220,8 @@ export function discardLetters(
 }
 
 interface Decision {
-  /** Why it is not made of a letter. */
-  readonly hindranceOf: (letter: DeadLetter, states: Deliveries) => WhyLeft | undefined;
+  /** Why it is not applied to a letter; undefined: it is. */
+  readonly reasonToSkip: (letter: DeadLetter, states: Deliveries) => NotAppliedReason | undefined;
   readonly eventOf: (letter: DeadLetter) => NewEvent<"DispatchRetryRequested" | "DispatchDiscarded">;
 }
 
@@ -230,9 +230,9 @@ const APPENDS_AT_ONCE = 64;
 
 async function decideLetters(
   { eventLog, projector }: DecideDeps,
-  { ids, channels, until = Infinity }: Choice,
+  { ids, channels, until = Infinity }: LetterSelection,
   metadata: EventMetadata,
-  { hindranceOf, eventOf }: Decision,
+  { reasonToSkip, eventOf }: Decision,
 ): Promise<Decided> {
   const { store } = eventLog;
   const wanted = ids && new Set(ids);
@@ -243,16 +243,16 @@ async function decideLetters(
     return channels.includes(channel) && position <= until && (wanted === undefined || wanted.has(event_id));
   });
   const known = new Set(meant.map(({ event_id }) => event_id));
-  const left: Left[] = [...(wanted ?? [])]
+  const left: NotApplied[] = [...(wanted ?? [])]
     .filter((event_id) => !known.has(event_id))
     .map((event_id) => ({ event_id, channel: null, why: "no_dead_letter" }));
   let done = 0;
   for (let at = 0; at < meant.length; at += APPENDS_AT_ONCE) {
     const made = await Promise.all(
-      meant.slice(at, at + APPENDS_AT_ONCE).map(async (letter): Promise<Left | undefined> => {
+      meant.slice(at, at + APPENDS_AT_ONCE).map(async (letter): Promise<NotApplied | undefined> => {
         const { event_id, channel } = letter;
-        const hindrance = hindranceOf(letter, projector.state("deliveries"));
-        if (hindrance !== undefined) return { event_id, channel, why: hindrance };
+        const skip = reasonToSkip(letter, projector.state("deliveries"));
+        if (skip !== undefined) return { event_id, channel, why: skip };
         const isFirst = await decideLetter(eventLog, letter, eventOf(letter), metadata);
         return isFirst ? undefined : { event_id, channel, why: "decided_meanwhile" };
       }),

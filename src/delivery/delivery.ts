@@ -69,7 +69,7 @@ export function createDelivery({ eventLog, projector, clock }: DeliveryDeps, cha
       const timer = setTimeout(() => live.resolve(undefined), timeoutMs);
       try {
         const lanes = projector.state("deliveries")[channel].lanes;
-        // Settled before anybody waited, as after a repeated request: the log knows how.
+        // Settled before the caller began to wait, as after a repeated request: the log knows how.
         if (lanesOf(channel).some((lane) => isSettled(lanes[lane], position))) {
           const found = await find(eventLog, channel, position);
           if (found !== undefined) return found;

@@ -12,8 +12,8 @@ import { createIntakePriority, type IntakePriority } from "./intake-priority.ts"
 import type { DispatchDeps } from "./dispatch.ts";
 import { createInFlight, type InFlight } from "./in-flight.ts";
 import { isTest, openOutboxWindow, type OutboxWindow, WINDOW_DISPATCHES_MAX } from "./outbox-window.ts";
-import { createSuspension, type Suspension, type SuspensionDeps, turnedAway } from "./suspension.ts";
-import { createRecordingRounds, type RecorderDeps, ROUND_DISPATCHES } from "./recorder.ts";
+import { createSuspension, type Suspension, type SuspensionDeps, rejectWhileSuspended } from "./suspension.ts";
+import { createOutcomeBatching, type RecorderDeps, ROUND_DISPATCHES } from "./recorder.ts";
 import { systemTimer, type Timer } from "../platform/timer.ts";
 import { createCoalescingScheduler } from "../platform/coalescing-scheduler.ts";
 import type { PlannedRequest } from "./deduplication-window.ts";
@@ -21,7 +21,7 @@ import type { PlannedRequest } from "./deduplication-window.ts";
 /** The longest single timer; also how soon a changed clock is noticed. */
 const TIMER_MAX_MS = 30_000;
 
-/** Between two turns while requests wait: long enough for many clicks, and nobody misses a click that comes so late. */
+/** Between two turns while requests wait: long enough for many clicks, and short enough that no reader of a chat notices. */
 const BUSY_TURN_MS = 50;
 
 /** Makes the dispatches that the log requests of one channel. */
@@ -30,7 +30,7 @@ interface Dispatcher extends AsyncDisposable {
   holdClicks(): void;
 }
 
-interface DispatcherDeps extends Omit<DispatchDeps, "stopping">, SuspensionDeps, Pick<RecorderDeps, "recordTogether"> {
+interface DispatcherDeps extends Omit<DispatchDeps, "stopping">, SuspensionDeps, Pick<RecorderDeps, "batchOutcomes"> {
   /** Shared by all dispatchers of a log. */
   readonly outboxReader: OutboxReader;
   /** Other instances may take the channel over. */
@@ -92,7 +92,7 @@ function startDispatcher(deps: DispatcherDeps): Dispatcher {
 
   const unlisten = projector.listen((event) => {
     const lane = laneOfRequest(event);
-    // Of the webhook such an event may be one that it carries, which is read with all that is read anew.
+    // For the webhook such an event may be one that it carries: it is read again with the rest.
     if (outdatesLanes(event)) {
       deps.outboxReader.forget();
       for (const outdated of lanes) outdated.reopen();
@@ -171,11 +171,11 @@ export interface Dispatchers extends AsyncDisposable {
   holdClicks(): void;
 }
 
-export interface DispatchersDeps extends Omit<DispatcherDeps, "channel" | "lease" | "recordTogether"> {
+export interface DispatchersDeps extends Omit<DispatcherDeps, "channel" | "lease" | "batchOutcomes"> {
   readonly roles: Roles;
 }
 
-/** Nobody who posts a click waits for a dispatch, and a stopped instance gives its channels up at once. */
+/** No caller that posts a click waits for its dispatch, and a stopped instance gives its channels up at once. */
 const TERMS = { ttlMs: 15_000, renewMs: 5_000 };
 
 /** One dispatcher a channel works at a time, over all instances. */
@@ -184,12 +184,12 @@ export async function startDispatchers(
   { roles, ...given }: DispatchersDeps,
 ): Promise<Dispatchers> {
   const { eventLog, projector } = given;
-  const common = { ...given, recordTogether: createRecordingRounds(ROUND_DISPATCHES) };
+  const common = { ...given, batchOutcomes: createOutcomeBatching(ROUND_DISPATCHES) };
   const working = new Set<Dispatcher>();
   let holdsClicks = false;
 
   const begin = async (channel: Channel, lease: HeldLease): Promise<AsyncDisposable> => {
-    // Whoever had the channel before has recorded all that it ever will.
+    // The instance that had the channel before has recorded all that it ever will.
     await projector.until((await eventLog.store.head()).position);
     const dispatcher = startDispatcher({ ...common, channel, lease });
     if (holdsClicks) dispatcher.holdClicks();
@@ -235,7 +235,7 @@ export function startDue(deps: StartDeps, lanes: readonly OutboxWindow[]): void 
     for (const item of lane.ready(clock(), Infinity, isTest)) inFlight.start(lane, { items: [item], mode: "single" });
   }
   if (suspension.isSuspended()) {
-    for (const lane of direct) turnAway(deps, lane);
+    for (const lane of direct) rejectDirectSends(deps, lane);
     return;
   }
   for (const lane of lanes) {
@@ -249,9 +249,9 @@ export function startDue(deps: StartDeps, lanes: readonly OutboxWindow[]): void 
 }
 
 /** Ends all that is due in the direct lane of a channel that is suspended; its clicks wait. */
-function turnAway(deps: StartDeps, lane: OutboxWindow): void {
+function rejectDirectSends(deps: StartDeps, lane: OutboxWindow): void {
   for (const item of lane.ready(deps.clock(), Infinity)) {
-    item.unrecorded ??= turnedAway(deps, lane, item, deps.suspension.detail());
+    item.unrecorded ??= rejectWhileSuspended(deps, lane, item, deps.suspension.detail());
     deps.inFlight.start(lane, { items: [item], mode: "single" });
   }
 }

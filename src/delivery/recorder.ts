@@ -16,7 +16,7 @@ export const UNRECORDED_MAX = 64;
 /** So many are worth a transaction: as many again may be answered while it is written. */
 export const ROUND_DISPATCHES = UNRECORDED_MAX / 2;
 
-/** Dispatches of which one append says what became of them: what comes while it is under way is the next one. */
+/** Dispatches whose outcomes are in one append; those that complete while it is under way are in the next one. */
 const APPEND_DISPATCHES_MAX = 1_000;
 
 /**
@@ -36,7 +36,7 @@ export interface Recorder {
 
 export interface RecorderDeps extends Pick<DispatchDeps, "channel" | "lease" | "eventLog" | "projector" | "metrics"> {
   /** Shared by all dispatchers of a log. */
-  readonly recordTogether: RecordTogether;
+  readonly batchOutcomes: OutcomeBatching;
 }
 
 interface Entry {
@@ -48,7 +48,7 @@ interface Entry {
 }
 
 export function createRecorder(deps: RecorderDeps): Recorder {
-  const { channel, lease, eventLog, projector, metrics, recordTogether } = deps;
+  const { channel, lease, eventLog, projector, metrics, batchOutcomes } = deps;
   let waiting: Entry[] = [];
   let isWriting = false;
 
@@ -60,7 +60,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
       for (const [type, outcomes] of Map.groupBy(unrecordedOf(entries), ({ type }) => type))
         metrics?.recorded(channel.name, type, outcomes.length);
       try {
-        // Folded first: a lane that is filled anew meanwhile still finds them here.
+        // Folded first: a lane that is refilled meanwhile still finds them here.
         await projector.until(appended.last);
       } finally {
         for (const { lane, items } of entries) for (const item of items) settle(lane, item);
@@ -80,7 +80,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
   const recording = { waiting: () => countDispatches(waiting), write: writeNext };
 
   const pump = async (): Promise<void> => {
-    while (waiting.length > 0) await recordTogether(recording);
+    while (waiting.length > 0) await batchOutcomes(recording);
     isWriting = false;
   };
 
@@ -136,7 +136,7 @@ interface Request {
   readonly request: RequestOf<OutcomeType>;
 }
 
-/** What became of what went together: one entry for all that have the same outcome. */
+/** The outcomes of dispatches that went together: one entry for all that have the same outcome. */
 function requestsOf(items: readonly PendingDispatch[]): Request[] {
   const same = new Map<string, { readonly outcome: Outcome; readonly positions: number[] }>();
   for (const { event, unrecorded: outcome } of items) {
@@ -181,7 +181,7 @@ interface Recording {
 }
 
 /** Records with the next round; resolves when all that were recorded in it are. */
-export type RecordTogether = (recording: Recording) => Promise<void>;
+export type OutcomeBatching = (recording: Recording) => Promise<void>;
 
 /** Iterations of the event loop that a round gathers for, whatever they bring: what was answered is not kept from the log. */
 export const GATHERING_ITERATIONS_MAX = 4;
@@ -191,7 +191,7 @@ export const GATHERING_ITERATIONS_MAX = 4;
  * another one's is written, and each takes a sync of its own. A round begins when the one before it has ended, and
  * gathers as long as each iteration of the event loop brings more, until a channel has `enough`.
  */
-export function createRecordingRounds(enough: number): RecordTogether {
+export function createOutcomeBatching(enough: number): OutcomeBatching {
   let last = Promise.resolve();
   let next: { readonly recordings: Recording[]; readonly ended: Promise<void> } | undefined;
 

@@ -4,7 +4,7 @@ import {
   discardLetters,
   retryLetters,
   WHY_CHARACTERS_MAX,
-  type Choice,
+  type LetterSelection,
   type Decided,
 } from "../delivery/dead-letters.ts";
 import type { Delivery } from "../delivery/delivery.ts";
@@ -58,7 +58,11 @@ const all = {
 
 type Given = Static<typeof named.event_ids> | undefined;
 
-function choiceOf(body: { channel?: (typeof CHANNELS)[number]; event_ids?: Given; until_position?: number }): Choice {
+function toSelection(body: {
+  channel?: (typeof CHANNELS)[number];
+  event_ids?: Given;
+  until_position?: number;
+}): LetterSelection {
   const { channel: name, event_ids: ids, until_position: until } = body;
   return { ids, channels: name === undefined ? CHANNELS : [name], ...(until === undefined ? {} : { until }) };
 }
@@ -99,7 +103,7 @@ export const retryDeliveries = post({
   isSlow: true,
   async handle({ delivery, ...deps }: DeliveriesDeps, { body, metadata }) {
     const retrying = { ...deps, recognisesMs: delivery.recognisesMs };
-    return answerOf(await retryLetters(retrying, choiceOf(body), body.accept_doubles === true, metadata));
+    return answerOf(await retryLetters(retrying, toSelection(body), body.accept_doubles === true, metadata));
   },
 });
 
@@ -115,7 +119,7 @@ export const discardDeliveries = post({
   problems: [],
   isSlow: true,
   async handle(deps: DeliveriesDeps, { body, metadata }) {
-    return answerOf(await discardLetters(deps, choiceOf(body), body.why.trim(), metadata));
+    return answerOf(await discardLetters(deps, toSelection(body), body.why.trim(), metadata));
   },
 });
 

@@ -2,7 +2,7 @@ import { discardLetters, WHY_CHARACTERS_MAX } from "../../delivery/dead-letters.
 import { Command, JSON_OPTION, usageError, type MakeCommand } from "../command.ts";
 import { COMMAND_METADATA } from "../log-session.ts";
 import { channelOption, channelsOf } from "./channel-name.ts";
-import { choiceOf, decideByCommand } from "./letters.ts";
+import { toSelection, decideByCommand } from "./letters.ts";
 
 export const discard: MakeCommand = (terminal, exit) =>
   new Command("discard")
@@ -20,7 +20,7 @@ export const discard: MakeCommand = (terminal, exit) =>
         if (why.length === 0 || why.length > WHY_CHARACTERS_MAX) {
           throw usageError(`discard wants --why, in 1 to ${WHY_CHARACTERS_MAX} characters`);
         }
-        const choice = choiceOf("discard", { all: all === true, ids, channels: channelsOf(name) });
+        const choice = toSelection("discard", { all: all === true, ids, channels: channelsOf(name) });
         return await decideByCommand(terminal, choice, { done: "discarded", json: json === true }, (deps) =>
           discardLetters(deps, choice, why, COMMAND_METADATA),
         );

@@ -1,5 +1,5 @@
 import type { ChannelName } from "../../../events/channel.ts";
-import type { Choice, DecideDeps, Decided, WhyLeft } from "../../delivery/dead-letters.ts";
+import type { LetterSelection, DecideDeps, Decided, NotAppliedReason } from "../../delivery/dead-letters.ts";
 import { configOf, EXIT, usageError, type Terminal } from "../command.ts";
 import { openSession } from "../log-session.ts";
 import { printable } from "../table.ts";
@@ -12,7 +12,7 @@ interface Given {
 }
 
 /** Throws a ServiceError (usage) unless it is all letters or some that are named. */
-export function choiceOf(action: string, { all, ids, channels }: Given): Choice {
+export function toSelection(action: string, { all, ids, channels }: Given): LetterSelection {
   if (all === ids.length > 0) throw usageError(`${action} wants --all or event ids`);
   return { ids: all ? undefined : ids, channels };
 }
@@ -23,7 +23,7 @@ export function choiceOf(action: string, { all, ids, channels }: Given): Choice 
  */
 export async function decideByCommand(
   terminal: Terminal,
-  choice: Choice,
+  selection: LetterSelection,
   { done, json }: { readonly done: string; readonly json: boolean },
   decide: (deps: DecideDeps) => Promise<Decided>,
 ): Promise<number> {
@@ -34,7 +34,7 @@ export async function decideByCommand(
     terminal.out(`${decided.done} ${done}\n`);
     for (const line of linesOf(decided)) terminal.err(`${line}\n`);
   }
-  const faults = decided.left.filter(({ why }) => why !== "decided_meanwhile" || choice.ids !== undefined);
+  const faults = decided.left.filter(({ why }) => why !== "decided_meanwhile" || selection.ids !== undefined);
   return faults.length === 0 ? EXIT.ok : EXIT.fault;
 }
 
@@ -52,7 +52,7 @@ function linesOf({ left }: Decided): readonly string[] {
   ];
 }
 
-function hindered(channel: ChannelName, why: WhyLeft): string | undefined {
+function hindered(channel: ChannelName, why: NotAppliedReason): string | undefined {
   if (why === "suspended") {
     return `${channel} is suspended and would turn them away: reachlog deliveries resume ${channel}`;
   }

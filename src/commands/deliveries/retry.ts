@@ -1,11 +1,11 @@
 import type { ChannelName } from "../../../events/channel.ts";
-import { retryLetters, type Choice } from "../../delivery/dead-letters.ts";
+import { retryLetters, type LetterSelection } from "../../delivery/dead-letters.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { connectNetworks } from "../../service/networks.ts";
 import { Command, configOf, JSON_OPTION, type MakeCommand, type Terminal } from "../command.ts";
 import { COMMAND_METADATA } from "../log-session.ts";
 import { channelOption, channelsOf } from "./channel-name.ts";
-import { choiceOf, decideByCommand } from "./letters.ts";
+import { toSelection, decideByCommand } from "./letters.ts";
 
 export const retry: MakeCommand = (terminal, exit) =>
   new Command("retry")
@@ -23,19 +23,22 @@ the network would not know again.`,
     .addHelpText("after", "\nExample:\n  reachlog deliveries retry --all --channel messaging")
     .action(
       exit(async (ids, { all, channel, acceptDoubles, json }) => {
-        const choice = choiceOf("retry", { all: all === true, ids, channels: channelsOf(channel) });
-        return await retryByCommand(terminal, choice, { acceptsDoubles: acceptDoubles === true, json: json === true });
+        const selection = toSelection("retry", { all: all === true, ids, channels: channelsOf(channel) });
+        return await retryByCommand(terminal, selection, {
+          acceptsDoubles: acceptDoubles === true,
+          json: json === true,
+        });
       }),
     );
 
 function retryByCommand(
   terminal: Terminal,
-  choice: Choice,
+  selection: LetterSelection,
   { acceptsDoubles, json }: { readonly acceptsDoubles: boolean; readonly json: boolean },
 ): Promise<number> {
   const { channels } = connectNetworks(configOf(terminal));
   const recognisesMs = (name: ChannelName) => channels.find((channel) => channel.name === name)?.recognisesMs ?? 0;
-  return decideByCommand(terminal, choice, { done: "taken up again", json }, (deps) =>
-    retryLetters({ ...deps, recognisesMs, clock: systemClock }, choice, acceptsDoubles, COMMAND_METADATA),
+  return decideByCommand(terminal, selection, { done: "taken up again", json }, (deps) =>
+    retryLetters({ ...deps, recognisesMs, clock: systemClock }, selection, acceptsDoubles, COMMAND_METADATA),
   );
 }

@@ -121,13 +121,13 @@ export async function openDelivery(given: DeliveryOptions = {}): Promise<Deliver
     logger,
     announce,
   };
-  const mark = (credential: Secret): string => `mark of ${credential.reveal()}`;
+  const hashCredential = (credential: Secret): string => `mark of ${credential.reveal()}`;
   const { digestAfterMs, requests = () => 0, metrics, tracing } = options;
   const chosen = { digestAfterMs, requests, metrics, tracing };
   const { instance: holder, leaseScale } = given;
   const leasing = { ...common, sleep: sleepOn(time), elapsedMs: forward(time.clock), leaseScale, isAlone: false };
   const roles = holder === undefined ? ALL_ROLES : createRoles({ ...leasing, holder });
-  const dispatching = { ...common, mark, ...chosen, roles, isShared: holder !== undefined };
+  const dispatching = { ...common, hashCredential, ...chosen, roles, isShared: holder !== undefined };
   const dispatchers = log.use(await startDispatchers(channels, dispatching));
   const delivery = createDelivery({ eventLog, projector, clock: time.clock }, channels);
 
