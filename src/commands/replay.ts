@@ -3,7 +3,7 @@ import { PROJECTION_NAMES, type ProjectionName } from "../../projections/all.ts"
 import { Command, Option, configOf, EXIT, type MakeCommand, type Terminal } from "./command.ts";
 import { openExistingLog } from "./log-session.ts";
 import { startProgress, type Progress } from "./progress.ts";
-import { foldApart } from "./replay/fold-apart.ts";
+import { foldInWorker } from "./replay/fold-in-worker.ts";
 import { rebuild, type Rebuilt, type RebuildOptions } from "./replay/rebuild.ts";
 import { printable } from "./table.ts";
 
@@ -41,8 +41,8 @@ where the work was last kept.`,
       }),
     );
 
-function foldsBySettings({ env }: Terminal): Pick<RebuildOptions, "foldApart"> {
-  return { foldApart: (order, ended) => foldApart({ env: { ...env }, ...order }, ended) };
+function foldsBySettings({ env }: Terminal): Pick<RebuildOptions, "foldInWorker"> {
+  return { foldInWorker: (order, ended) => foldInWorker({ env: { ...env }, ...order }, ended) };
 }
 
 /** Shows on stderr where the work is. */
