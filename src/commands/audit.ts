@@ -18,7 +18,7 @@ const head: MakeCommand = (terminal, exit) =>
     .summary("sign the log's position and hash as they are now")
     .description(
       `Signs the log's position and hash as they are now, in the form of a C2SP
-checkpoint: keep it where whoever can write the log cannot write, and
+checkpoint: keep it where no one who can write the log can write, and
 reachlog audit verify --head proves later that the log still holds all of it.
 Exit code 1 when the log does not hold what its last checkpoint knew.`,
     )

@@ -23,7 +23,7 @@ const run: MakeCommand = (terminal, exit) =>
     .summary("start a run, or rehearse one")
     .description(
       `Asks the running service to start a run, as POST /social/run does; outreach watch
-follows it. A dry run sends nothing, and says whom a run would write to.
+follows it. A dry run sends nothing, and lists the recipients a run would write to.
 
 ${TOKEN_HELP}`,
     )

@@ -69,7 +69,7 @@ function tokenId(sha256: string): string {
   return sha256.slice(0, ID_DIGITS);
 }
 
-/** 256 bits: nobody guesses it, and a plain hash of it is as good as a slow one. */
+/** 256 bits cannot be guessed, and a plain hash of them is as good as a slow one. */
 const TOKEN_BYTES = 32;
 
 /** Lets scanners for leaked secrets find one, and people see what it is. */

@@ -137,7 +137,7 @@ const WHY_LEFT: Readonly<Record<Decided["left"][number]["why"], string>> = {
   no_dead_letter: "is no dead letter any more",
   suspended: "its channel is suspended: resume it first",
   may_double: "it may have arrived, and would count twice",
-  decided_meanwhile: "somebody else decided at the same moment",
+  decided_meanwhile: "another caller decided at the same moment",
 };
 
 /** `12 dead letters are sent again; 3 are left: its channel is suspended: resume it first.` */

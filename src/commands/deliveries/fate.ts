@@ -11,7 +11,7 @@ export type Fate =
 const UNTRIED: Fate = { status: "waiting", attempts: 0, retry_at: undefined };
 
 /**
- * What became of one dispatch to one channel (pure). `events`: its outcomes, narrowed to it, and what was decided of it,
+ * The status of one dispatch to one channel (pure). `events`: its outcomes, narrowed to it, and the decisions on it,
  * in the order of the log. Of final outcomes recorded twice the first counts, as everywhere.
  */
 export function fateOf(events: readonly Recorded[]): Fate {

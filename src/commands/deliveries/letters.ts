@@ -30,7 +30,7 @@ function toSelection(action: string, { all, ids, channels }: Given): LetterSelec
 
 /**
  * Decides of the letters chosen and says of how many. Answers the exit code: a fault where one that was named is no
- * dead letter, or was decided by somebody else at the same moment.
+ * dead letter, or was decided by another caller at the same moment.
  */
 async function decideByCommand(
   terminal: Terminal,
@@ -59,7 +59,7 @@ function linesOf({ left }: Decided): readonly string[] {
   return [
     ...hindrances,
     ...unknown.map(({ event_id }) => `${printable(event_id)} is no dead letter`),
-    ...(lost === 0 ? [] : [`of ${lost} somebody else decided at the same moment`]),
+    ...(lost === 0 ? [] : [`of ${lost} another caller decided at the same moment`]),
   ];
 }
 

@@ -59,7 +59,7 @@ export interface Rebuilt {
 }
 
 /**
- * Folds the log anew from its start, in one pass for all `names`, beside whatever serves it; then keeps the states and
+ * Folds the log again from its start, in one pass for all `names`, beside a running service; then keeps the states and
  * records that in the log. Answers undefined when it was interrupted.
  */
 export async function rebuild(
@@ -73,14 +73,14 @@ export async function rebuild(
   const work = await begin(store, names, options.restart);
   let to = work.head;
   options.onBegin(Math.min(...work.positions.values()), to);
-  // Folding is many times faster than what anybody appends meanwhile: the gap shrinks with each round.
+  // Folding is many times faster than any service appends meanwhile: the gap shrinks with each round.
   for (;;) {
     await advance(work, to, options);
     if (options.signal.aborted) {
       await keep(work);
       return undefined;
     }
-    // What was folded before somebody was forgotten knows them still.
+    // A state folded before an erasure still holds the erased recipient.
     if ((await lastForgotten(store)) > work.head) return rebuild(store, names, { ...options, restart: true });
     const head = await store.head();
     if (head.position - to <= GAP_POSITIONS_MAX) break;
@@ -187,12 +187,12 @@ function reportOf({ states, foldedBefore, comparisons }: Work, projection: Proje
   return { projection, events, position, differences: comparisons.get(projection)?.found() ?? null };
 }
 
-/** Keeps the states before the log names them; whoever finds the event can rely on them. */
+/** Keeps the states before the log names them; a reader of the event can rely on them. */
 async function publish({ store, names, states }: Work, rebuilt: readonly Rebuilt[]): Promise<void> {
   for (const { projection, position } of rebuilt) {
     const { version } = projectionOf(projection);
     const snapshot = { version, position, state: await packState(states.get(projection)) };
-    // What is ahead of these would stay: of a log that was restored, or of whoever serves with a wrong state.
+    // What is ahead of these would stay: of a restored log, or of an instance that serves a wrong state.
     await store.snapshots.remove([rebuiltName(projection), projection]);
     await store.snapshots.save(rebuiltName(projection), snapshot);
     await store.snapshots.save(projection, snapshot);
