@@ -7,7 +7,9 @@ export const ROOT = join(import.meta.dirname, "..");
 const MAIN = join(ROOT, "src/main.ts");
 
 /** The modules that name files beside themselves. */
-const OURS = ["src/**/*.ts", "events/eventstore-lite/src/**/*.ts"].map((pattern) => new Glob(pattern));
+const OURS = ["src/**/*.ts", "sandbox/**/*.ts", "events/eventstore-lite/src/**/*.ts"].map(
+  (pattern) => new Glob(pattern),
+);
 
 /** What a module starts or loads beside itself, and what it reads: a bundle that knows of it takes it along. */
 const MODULE_BESIDE = /new URL\("(\.[^"]+)\.ts", import\.meta\.url\)/g;

@@ -38,10 +38,10 @@ const breaches: readonly Breach[] = [
   { file: "src/log/breach-jsr.ts", code: 'import "jsr:@std/path";' },
   { file: "events/eventstore-lite/src/sqlite/breach-bun.ts", code: 'import "bun:sqlite";' },
   { file: "events/eventstore-lite/src/breach-rows.ts", code: "export const rows = (one) => [...one.iterate()];" },
-  { file: "src/commands/breach.ts", code: 'import "../sandbox/sandbox.ts";' },
+  { file: "src/commands/breach.ts", code: 'import "@reachlog/sandbox";' },
   { file: "src/networks/breach.ts", code: 'import "msw";' },
-  { file: "src/sandbox/breach.ts", code: 'import "../networks/x.ts";' },
-  { file: "src/sandbox/breach-page.tsx", code: 'import "../console/document.tsx";' },
+  { file: "sandbox/breach.ts", code: 'import "../src/networks/x.ts";' },
+  { file: "sandbox/control/breach-page.tsx", code: 'import "../../src/console/document.tsx";' },
   { file: "src/vault/breach.ts", code: 'import "eventstore-lite/testing/postgres-server";' },
   { file: "src/breach-test.ts", code: 'import "../test/run.ts";' },
 ];

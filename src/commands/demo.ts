@@ -86,7 +86,7 @@ async function runDemo(terminal: Terminal, options: DemoOptions): Promise<number
     LOG_LEVEL: "warn",
   };
   const inDemo: Terminal = { ...terminal, env, signal: terminal.signal };
-  const sample = fileURLToPath(new URL("../sandbox/recipients.csv", import.meta.url));
+  const sample = fileURLToPath(new URL(import.meta.resolve("@reachlog/sandbox/recipients.csv")));
   await importFile(inDemo, sample, { format: "csv", json: false });
   const settings = join(directory, "demo.env");
   if (instances !== undefined) {

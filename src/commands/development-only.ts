@@ -3,7 +3,7 @@ import { usageError } from "./command.ts";
 /** The only import of the sandbox, made when it is wanted, so that a production install needs none of its libraries. */
 export async function loadSandbox() {
   const [{ startSandbox }, settings] = await inDevelopment(
-    () => Promise.all([import("../sandbox/sandbox.ts"), import("../sandbox/settings.ts")]),
+    () => Promise.all([import("@reachlog/sandbox"), import("@reachlog/sandbox/settings")]),
     "the sandbox needs the development dependencies: run bun install without --production",
   );
   return { startSandbox, settingsOf: settings.settingsOf };

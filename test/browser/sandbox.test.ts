@@ -1,8 +1,8 @@
 // On the browser harness.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
-import { deliver } from "../../src/sandbox/x/messages.ts";
+import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
+import { deliver } from "../../sandbox/x/messages.ts";
 import { overhangOf, violationsOf } from "../harness/accessibility.ts";
 import { hasBrowser, launchBrowser } from "../harness/browser.ts";
 import { consentRequest, personId, postJson } from "../sandbox/client.ts";

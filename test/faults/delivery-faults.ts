@@ -1,4 +1,4 @@
-import type { FaultKind } from "../../src/sandbox/faults.ts";
+import type { FaultKind } from "../../sandbox/faults.ts";
 
 /** A fault of a network, as the matrix of delivery knows it. */
 export interface FaultRow {

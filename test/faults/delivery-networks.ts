@@ -1,8 +1,8 @@
 import type { ClickChannel } from "../../events/channel.ts";
-import type { Network } from "../../src/sandbox/network.ts";
-import type { Recorded } from "../../src/sandbox/recorded.ts";
-import type { Sandbox } from "../../src/sandbox/sandbox.ts";
-import { credentialsOf, settingsOf, urlsOf, type Choice } from "../../src/sandbox/settings.ts";
+import type { Network } from "../../sandbox/network.ts";
+import type { Recorded } from "../../sandbox/recorded.ts";
+import type { Sandbox } from "../../sandbox/sandbox.ts";
+import { credentialsOf, settingsOf, urlsOf, type Choice } from "../../sandbox/settings.ts";
 
 /** A network as the fault matrix of delivery knows it. One more network is one more row. */
 export interface NetworkRow {

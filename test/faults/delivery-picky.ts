@@ -1,4 +1,4 @@
-import { graphError } from "../../src/sandbox/graph.ts";
+import { graphError } from "../../sandbox/graph.ts";
 
 /** Stands before the sandbox's Meta and finds fault with events that the sandbox would take. */
 export interface PickyMeta extends AsyncDisposable {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { FaultKind } from "../../src/sandbox/faults.ts";
+import type { FaultKind } from "../../sandbox/faults.ts";
 import { createPick } from "../outreach/model/clockwork.ts";
 import {
   authorize,

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Fault } from "../../src/sandbox/faults.ts";
+import type { Fault } from "../../sandbox/faults.ts";
 import { authorize, exported, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
 import { attemptsOf } from "./attempts.ts";
 import { idle } from "./days.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { FaultKind } from "../../src/sandbox/faults.ts";
+import type { FaultKind } from "../../sandbox/faults.ts";
 import { authorize, openInstallation, until, type Running } from "../harness/process.ts";
 import { attemptsOf } from "./attempts.ts";
 import { idle } from "./days.ts";

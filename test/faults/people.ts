@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import type { Person } from "../../src/sandbox/x/people.ts";
+import type { Person } from "../../sandbox/x/people.ts";
 import type { Installation } from "../harness/process.ts";
 
 /** Makes people on the sandbox's X who take messages, and imports them with their consent. */

@@ -1,4 +1,4 @@
-import type { Fault } from "../../src/sandbox/faults.ts";
+import type { Fault } from "../../sandbox/faults.ts";
 
 /** A service as it is set up, and the networks around it as they are. */
 export interface Deployment {

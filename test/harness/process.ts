@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { audit } from "../../src/commands/audit.ts";
-import { startSandbox, type Sandbox, type SandboxOptions } from "../../src/sandbox/sandbox.ts";
-import { settingsOf } from "../../src/sandbox/settings.ts";
+import { startSandbox, type Sandbox, type SandboxOptions } from "../../sandbox/sandbox.ts";
+import { settingsOf } from "../../sandbox/settings.ts";
 import { capture, type Captured } from "./capture.ts";
 import { onRuntime, RUNTIME_ENV } from "./runtime.ts";
 

@@ -1,5 +1,5 @@
 // On no harness.
-import type { Rendered } from "../../src/sandbox/markup.ts";
+import type { Rendered } from "../../sandbox/markup.ts";
 import { describeChannel } from "./channel-contract.ts";
 
 /** What the networks without an escape are sent instead of a mark. */

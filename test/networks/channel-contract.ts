@@ -4,11 +4,11 @@ import type { ClickChannel } from "../../events/channel.ts";
 import type { Channel, Dispatch, DispatchResult } from "../../src/networks/network.ts";
 import { plainText } from "../../src/networks/plain-text.ts";
 import { connectNetworks } from "../../src/service/networks.ts";
-import type { Fault, FaultKind } from "../../src/sandbox/faults.ts";
-import type { Network } from "../../src/sandbox/network.ts";
-import type { Rendered } from "../../src/sandbox/markup.ts";
-import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
-import { settingsOf, type Choice } from "../../src/sandbox/settings.ts";
+import type { Fault, FaultKind } from "../../sandbox/faults.ts";
+import type { Network } from "../../sandbox/network.ts";
+import type { Rendered } from "../../sandbox/markup.ts";
+import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
+import { settingsOf, type Choice } from "../../sandbox/settings.ts";
 
 /** One network, as the contract needs to know it. */
 export interface Subject {

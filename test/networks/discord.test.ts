@@ -5,7 +5,7 @@ import { classifyAnswer } from "../../src/networks/dispatch-result.ts";
 import { discordText } from "../../src/networks/discord-text.ts";
 import { createDiscordChannel, DISCORD_ANSWERS } from "../../src/networks/discord.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
-import { renderDiscord } from "../../src/sandbox/markup.ts";
+import { renderDiscord } from "../../sandbox/markup.ts";
 import { secret } from "../../src/platform/secret.ts";
 import { MESSAGE, NOW } from "./dispatches.ts";
 import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "../harness/memory/servers.ts";

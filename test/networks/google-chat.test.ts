@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { classifyAnswer } from "../../src/networks/dispatch-result.ts";
 import { createGoogleChatChannel, GOOGLE_CHAT_ANSWERS, googleChatText } from "../../src/networks/google-chat.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
-import { renderGoogleChat } from "../../src/sandbox/markup.ts";
+import { renderGoogleChat } from "../../sandbox/markup.ts";
 import { secret } from "../../src/platform/secret.ts";
 import { MESSAGE, NOW } from "./dispatches.ts";
 import { answer, safeFetchTo, serve } from "../harness/memory/servers.ts";

@@ -3,12 +3,10 @@ import { describe, expect, test } from "bun:test";
 import { classifyAnswer } from "../../src/networks/dispatch-result.ts";
 import { createLineChannel, LINE_ANSWERS } from "../../src/networks/line.ts";
 import type { Dispatch, DispatchResult } from "../../src/networks/network.ts";
-import { createClock } from "../../src/sandbox/clock.ts";
-import { createLineState, lineHandlers } from "../../src/sandbox/line.ts";
-import { refusalsOf, type RefusalKind } from "../../src/sandbox/refusals.ts";
+import { refusalsOf, type RefusalKind } from "../../sandbox/refusals.ts";
+import { startSandbox } from "../../sandbox/sandbox.ts";
 import { secret } from "../../src/platform/secret.ts";
 import { CLICK, MESSAGE, NOW } from "./dispatches.ts";
-import { serveHandlers } from "./served-handlers.ts";
 import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "../harness/memory/servers.ts";
 
 const OPTIONS = { timeoutMs: 60_000, now: NOW };
@@ -133,17 +131,17 @@ describe("the check", () => {
 describe("LINE of the sandbox", () => {
   const HOUR_MS = 3_600_000;
 
-  function sandboxed() {
-    const clock = createClock(() => NOW);
-    const state = createLineState(clock);
-    const server = serveHandlers("https://api.line.me", lineHandlers(state));
-    const channel = lineAt(server.url, { token: state.accessToken, to: state.to });
+  async function sandboxed() {
+    const sandbox = await startSandbox({ clock: () => NOW });
+    const { clock, line: state } = sandbox;
+    const url = sandbox.urls.line;
+    const channel = lineAt(url, { token: state.accessToken, to: state.to });
     const send = async (more: { id?: string; text?: string } = {}) => channel.send({ ...MESSAGE, ...more }, OPTIONS);
-    return { clock, state, server, channel, send, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+    return { clock, state, url, channel, send, [Symbol.asyncDispose]: () => sandbox[Symbol.asyncDispose]() };
   }
 
   test("takes a message once, however often it comes within a day", async () => {
-    await using line = sandboxed();
+    await using line = await sandboxed();
     const first = await line.send();
     expect(first).toMatchObject({ outcome: "delivered", status: 200 });
     line.clock.advance(24 * HOUR_MS - 1);
@@ -155,9 +153,9 @@ describe("LINE of the sandbox", () => {
   });
 
   test("is as strict as LINE with token, recipient, key and text", async () => {
-    await using line = sandboxed();
-    const { state, server } = line;
-    const at = (more: object) => lineAt(server.url, { token: state.accessToken, to: state.to, ...more });
+    await using line = await sandboxed();
+    const { state, url } = line;
+    const at = (more: object) => lineAt(url, { token: state.accessToken, to: state.to, ...more });
     expect(await at({ token: "other" }).send(MESSAGE, OPTIONS)).toMatchObject({ status: 401, channel: true });
     expect(await at({ to: "U404" }).send(MESSAGE, OPTIONS)).toMatchObject({ status: 400, channel: true });
     expect(await line.send({ id: "no-uuid" })).toMatchObject({ status: 400, channel: false });
@@ -165,7 +163,7 @@ describe("LINE of the sandbox", () => {
     const push = async (body: object | string) => {
       const headers = { authorization: `Bearer ${state.accessToken}` };
       const text = typeof body === "string" ? body : JSON.stringify(body);
-      return (await fetch(`${server.url}/v2/bot/message/push`, { method: "POST", headers, body: text })).status;
+      return (await fetch(`${url}/v2/bot/message/push`, { method: "POST", headers, body: text })).status;
     };
     const { to } = state;
     const long = { type: "text", text: "a".repeat(5001) };
@@ -184,7 +182,7 @@ describe("LINE of the sandbox", () => {
   });
 
   test("limits requests in a second and messages in a month", async () => {
-    await using line = sandboxed();
+    await using line = await sandboxed();
     line.state.limit = 1;
     line.state.quota = 1;
     const ids = [1, 2, 3].map((nth) => MESSAGE.id.replace(/.$/, String(nth)));

@@ -1,11 +1,11 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { createClock } from "../../src/sandbox/clock.ts";
+import { createClock } from "../../sandbox/clock.ts";
 import { deliverBatch, EVENTS_MAX, REQUESTS_MAX } from "../../src/networks/meta-batch.ts";
 import { createMetaChannel } from "../../src/networks/meta.ts";
 import type { Click, DispatchResult } from "../../src/networks/network.ts";
-import { startSandbox } from "../../src/sandbox/sandbox.ts";
+import { startSandbox } from "../../sandbox/sandbox.ts";
 import { secret } from "../../src/platform/secret.ts";
 import { CLICK, NOW } from "./dispatches.ts";
 import { deadUrl, safeFetchTo, serve, type Seen } from "../harness/memory/servers.ts";

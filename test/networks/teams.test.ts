@@ -5,7 +5,7 @@ import type { DispatchResult } from "../../src/networks/network.ts";
 import { classifyAnswer } from "../../src/networks/dispatch-result.ts";
 import { teamsMessage } from "../../src/networks/teams-card.ts";
 import { createTeamsChannel, TEAMS_ANSWERS } from "../../src/networks/teams.ts";
-import { renderTeams } from "../../src/sandbox/teams.ts";
+import { renderTeams } from "../../sandbox/teams.ts";
 import { secret } from "../../src/platform/secret.ts";
 import { MESSAGE, NOW } from "./dispatches.ts";
 import { answer, deadUrl, safeFetchTo, serve } from "../harness/memory/servers.ts";

@@ -4,12 +4,10 @@ import * as fc from "fast-check";
 import type { DispatchResult } from "../../src/networks/network.ts";
 import { classifyAnswer } from "../../src/networks/dispatch-result.ts";
 import { createWhatsappChannel, WHATSAPP_ANSWERS, whatsappText } from "../../src/networks/whatsapp.ts";
-import { createClock } from "../../src/sandbox/clock.ts";
-import { createWhatsappState, whatsappHandlers } from "../../src/sandbox/whatsapp.ts";
-import { refusalsOf, type RefusalKind } from "../../src/sandbox/refusals.ts";
+import { refusalsOf, type RefusalKind } from "../../sandbox/refusals.ts";
+import { startSandbox } from "../../sandbox/sandbox.ts";
 import { secret } from "../../src/platform/secret.ts";
 import { CLICK, MESSAGE, NOW } from "./dispatches.ts";
-import { serveHandlers } from "./served-handlers.ts";
 import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "../harness/memory/servers.ts";
 
 const OPTIONS = { timeoutMs: 60_000, now: NOW };
@@ -180,18 +178,18 @@ describe("the check", () => {
 describe("WhatsApp of the sandbox", () => {
   const HOUR_MS = 3_600_000;
 
-  function sandboxed() {
-    const clock = createClock(() => NOW);
-    const state = createWhatsappState(clock);
-    const server = serveHandlers("https://graph.facebook.com", whatsappHandlers(state));
+  async function sandboxed() {
+    const sandbox = await startSandbox({ clock: () => NOW });
+    const { clock, whatsapp: state } = sandbox;
+    const url = sandbox.urls.whatsapp;
     const own = { token: state.accessToken, number: state.phoneNumberId, to: state.to };
-    const at = (more: object = {}) => whatsappAt(server.url, { ...own, ...more });
+    const at = (more: object = {}) => whatsappAt(url, { ...own, ...more });
     const send = async (more: object = {}) => at(more).send(MESSAGE, OPTIONS);
-    return { clock, state, server, at, send, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+    return { clock, state, url, at, send, [Symbol.asyncDispose]: () => sandbox[Symbol.asyncDispose]() };
   }
 
   test("takes text for 24 hours after the person wrote, and each time it comes", async () => {
-    await using whatsapp = sandboxed();
+    await using whatsapp = await sandboxed();
     whatsapp.clock.advance(24 * HOUR_MS - 1);
     for (let times = 0; times < 2; times++) expect((await whatsapp.send()).outcome).toBe("delivered");
     whatsapp.clock.advance(1);
@@ -204,16 +202,16 @@ describe("WhatsApp of the sandbox", () => {
   });
 
   test("is as strict as WhatsApp with version, token, number, recipient and text", async () => {
-    await using whatsapp = sandboxed();
-    const { state, server } = whatsapp;
+    await using whatsapp = await sandboxed();
+    const { state, url } = whatsapp;
     for (const wrong of [{ token: "other" }, { number: "1" }, { to: "1" }]) {
       expect(await whatsapp.send(wrong)).toMatchObject({ outcome: "refused", channel: true });
     }
     const post = async (body: object | string, version = "v26.0") => {
       const headers = { authorization: `Bearer ${state.accessToken}` };
       const text = typeof body === "string" ? body : JSON.stringify(body);
-      const url = `${server.url}/${version}/${state.phoneNumberId}/messages`;
-      return (await fetch(url, { method: "POST", headers, body: text })).status;
+      const endpoint = `${url}/${version}/${state.phoneNumberId}/messages`;
+      return (await fetch(endpoint, { method: "POST", headers, body: text })).status;
     };
     const good = { messaging_product: "whatsapp", to: state.to, type: "text", text: { body: "x" } };
     const long = { text: { body: "a".repeat(4097) } };
@@ -228,7 +226,7 @@ describe("WhatsApp of the sandbox", () => {
   });
 
   test("limits the number in a second, and what one person gets", async () => {
-    await using whatsapp = sandboxed();
+    await using whatsapp = await sandboxed();
     whatsapp.state.limit = 1;
     expect((await whatsapp.send()).outcome).toBe("delivered");
     expect(await whatsapp.send()).toMatchObject({ outcome: "retryable", retryAfterMs: 1_000 });

@@ -1,6 +1,6 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import type { Sandbox } from "../../src/sandbox/sandbox.ts";
+import type { Sandbox } from "../../sandbox/sandbox.ts";
 import { MINUTE_MS, openDay, WAY_MS, type Day } from "../harness/memory/day.ts";
 
 /** Real time; hours of the other one pass in it. */

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createSafeFetch } from "../../src/networks/safe-fetch.ts";
 import { createX } from "../../src/networks/x.ts";
-import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
+import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
 import { followersSource, inboundSource } from "../../src/outreach/sources/sources.ts";
 import { authorized, personId, postJson } from "../sandbox/client.ts";
 import { disposedAfterEach } from "../harness/dispose.ts";

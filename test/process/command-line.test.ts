@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { settingsOf } from "../../src/sandbox/settings.ts";
+import { settingsOf } from "../../sandbox/settings.ts";
 import { authorize, BEARER, exported, openInstallation, TOKEN, stop } from "../harness/process.ts";
 
 test("every command tells its help, and a wrong word is a usage error", async () => {

@@ -1,6 +1,6 @@
 // On the process harness.
 import { expect, test } from "bun:test";
-import { revokeAll } from "../../src/sandbox/x/tokens.ts";
+import { revokeAll } from "../../sandbox/x/tokens.ts";
 import { addPeople } from "../faults/people.ts";
 import {
   authorize,

@@ -1,6 +1,6 @@
 // On the process harness.
 import { expect, test } from "bun:test";
-import type { Person } from "../../src/sandbox/x/people.ts";
+import type { Person } from "../../sandbox/x/people.ts";
 import { authorize, exported, openInstallation } from "../harness/process.ts";
 
 /** 130 rows as an operator has them: 104 who may be written to, the others for one reason each. */

@@ -1,7 +1,7 @@
 // On the process harness.
 import { expect, test } from "bun:test";
 import type { Recorded } from "../../events/catalog.ts";
-import type { Person } from "../../src/sandbox/x/people.ts";
+import type { Person } from "../../sandbox/x/people.ts";
 import { outcomesIn } from "../harness/memory/outcomes.ts";
 import {
   authorize,

@@ -1,6 +1,6 @@
 // On the process harness.
 import { expect, test } from "bun:test";
-import { revokeAll } from "../../src/sandbox/x/tokens.ts";
+import { revokeAll } from "../../sandbox/x/tokens.ts";
 import { addPeople, arrivals } from "../faults/people.ts";
 import { PAST_LIFE_MS, holdTokens, type HeldTokens } from "./way-to-x.ts";
 import {

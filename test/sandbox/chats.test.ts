@@ -1,8 +1,8 @@
 // On no harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { renderDiscord, renderGoogleChat, renderSlack, renderWhatsapp } from "../../src/sandbox/markup.ts";
-import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
-import { renderTeams } from "../../src/sandbox/teams.ts";
+import { renderDiscord, renderGoogleChat, renderSlack, renderWhatsapp } from "../../sandbox/markup.ts";
+import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
+import { renderTeams } from "../../sandbox/teams.ts";
 import { postJson } from "./client.ts";
 
 let sandbox: Sandbox;

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import type { Sandbox } from "../../src/sandbox/sandbox.ts";
+import type { Sandbox } from "../../sandbox/sandbox.ts";
 
 export const REDIRECT = "http://127.0.0.1:9/social/callback";
 export const ALL_SCOPES = "dm.write dm.read tweet.read users.read follows.read list.read offline.access";

@@ -1,9 +1,9 @@
 // On no harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { faultKindsOf } from "../../src/sandbox/faults.ts";
-import { NETWORKS } from "../../src/sandbox/network.ts";
-import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
+import { faultKindsOf } from "../../sandbox/faults.ts";
+import { NETWORKS } from "../../sandbox/network.ts";
+import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
 import { authorized, callX, personId, postJson } from "./client.ts";
 
 describe("the sandbox is read and changed over HTTP", () => {
@@ -191,12 +191,12 @@ describe("the sandbox is read and changed over HTTP", () => {
 
   test("has the colors of the operator's console", () => {
     const colorsIn = (file: string): Map<string, string> => {
-      const css = readFileSync(new URL(`../../src/${file}`, import.meta.url), "utf8");
+      const css = readFileSync(new URL(`../../${file}`, import.meta.url), "utf8");
       return new Map(
         [...css.matchAll(/(--[\w-]+): (light-dark\(.+\));/g)].map(([, name = "", value = ""]) => [name, value]),
       );
     };
-    const [own, console] = [colorsIn("sandbox/control/sandbox.css"), colorsIn("console/console.css")];
+    const [own, console] = [colorsIn("sandbox/control/sandbox.css"), colorsIn("src/console/console.css")];
     const shared = [...own].filter(([name]) => console.has(name));
     expect(shared.length).toBeGreaterThanOrEqual(8);
     expect(shared).toEqual(shared.map(([name]) => [name, console.get(name) ?? ""]));

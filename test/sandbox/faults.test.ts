@@ -1,6 +1,6 @@
 // On no harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
+import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
 import { postJson } from "./client.ts";
 
 describe("faults look to a client as they do in the field", () => {

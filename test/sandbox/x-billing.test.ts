@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { createX, X_PRICES } from "../../src/networks/x.ts";
 import { createMeter } from "../../src/outreach/meter.ts";
-import { LIST_ID } from "../../src/sandbox/x/people.ts";
-import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
+import { LIST_ID } from "../../sandbox/x/people.ts";
+import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
 import { safeFetchTo } from "../harness/memory/servers.ts";
 import { authorized, personId, postJson } from "./client.ts";
 

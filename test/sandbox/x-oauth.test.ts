@@ -1,7 +1,7 @@
 // On no harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
-import { settingsOf } from "../../src/sandbox/settings.ts";
+import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
+import { settingsOf } from "../../sandbox/settings.ts";
 import { ALL_SCOPES, authorizationCode, authorized, callX, postForm, REDIRECT, type Tokens } from "./client.ts";
 
 describe("the sandbox's X gives tokens no more easily than X", () => {

@@ -1,7 +1,7 @@
 // On no harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
-import { LIST_ID } from "../../src/sandbox/x/people.ts";
+import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
+import { LIST_ID } from "../../sandbox/x/people.ts";
 import { authorized, callX, personId, postJson } from "./client.ts";
 
 interface People {

@@ -1,6 +1,6 @@
 // On no harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
+import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
 import { authorized, callX, personId, postJson } from "./client.ts";
 
 interface Posts {

@@ -9,15 +9,23 @@ export interface Import {
 
 const SPECIFIER = /(?:\bfrom\s*|\bimport\s*\(\s*|^\s*import\s+)["']([^"']+)["']/gm;
 
-/** The package that lies in the project itself, by its entries. */
+/** The packages that lie in the project itself, by their entries. */
 const PACKAGE = new Map([
   ["eventstore-lite", "events/eventstore-lite/src/index.ts"],
   ["eventstore-lite/postgres", "events/eventstore-lite/src/postgres.ts"],
+  ["@reachlog/sandbox", "sandbox/sandbox.ts"],
+  ["@reachlog/sandbox/settings", "sandbox/settings.ts"],
 ]);
 
 /** All TypeScript files of the project's own code, without its tests. */
 export function sourceFiles(root: string): readonly string[] {
-  const globs = ["src/**/*.{ts,tsx}", "projections/*.ts", "events/*.ts", "events/eventstore-lite/src/**/*.ts"];
+  const globs = [
+    "src/**/*.{ts,tsx}",
+    "sandbox/**/*.{ts,tsx}",
+    "projections/*.ts",
+    "events/*.ts",
+    "events/eventstore-lite/src/**/*.ts",
+  ];
   return globs.flatMap((glob) => [...new Bun.Glob(glob).scanSync(root)]).sort();
 }
 

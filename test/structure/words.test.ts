@@ -43,7 +43,7 @@ const DIALECT: Readonly<Record<string, string>> = {
 const root = join(import.meta.dirname, "../..");
 
 /** The sandbox is other companies' servers: their words are theirs. */
-const files = sourceFiles(root).filter((file) => !file.startsWith("src/sandbox/"));
+const files = sourceFiles(root).filter((file) => !file.startsWith("sandbox/"));
 
 /** The words that a name is made of, in lower case. */
 function wordsOf(name: string): readonly string[] {

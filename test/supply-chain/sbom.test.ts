@@ -80,6 +80,7 @@ describe("the bill of materials", () => {
         "bun.lock",
         "events/eventstore-lite/package.json",
         "clients/typescript/package.json",
+        "sandbox/package.json",
       ]) {
         cpSync(join(ROOT, file), join(scratch, file));
       }
@@ -92,7 +93,7 @@ describe("the bill of materials", () => {
 });
 
 /** Parts of this repository. */
-const OURS = new Set(["eventstore-lite", "@reachlog/client"]);
+const OURS = new Set(["eventstore-lite", "@reachlog/client", "@reachlog/sandbox"]);
 
 describe("what is installed", () => {
   test("has a licence that is allowed", () => {

@@ -1,5 +1,5 @@
 import { createAuthorizationCookie } from "../../../src/http/account.ts";
-import { revokeAll } from "../../../src/sandbox/x/tokens.ts";
+import { revokeAll } from "../../../sandbox/x/tokens.ts";
 import { authorize, type Running } from "../../harness/process.ts";
 import { canary, type Canaries } from "./canaries.ts";
 import { hunted } from "./hunt.ts";

@@ -5,8 +5,8 @@ import { openSecretStore } from "../../../src/vault/secret-store.ts";
 import { sqliteSecrets } from "../../../src/vault/sqlite-secrets.ts";
 import type { LogFiles } from "../../../src/log/log-files.ts";
 import { keysIn } from "../../../src/privacy/key-store.ts";
-import type { Sandbox } from "../../../src/sandbox/sandbox.ts";
-import { credentialsOf, settingsOf, urlsOf, type Choice } from "../../../src/sandbox/settings.ts";
+import type { Sandbox } from "../../../sandbox/sandbox.ts";
+import { credentialsOf, settingsOf, urlsOf, type Choice } from "../../../sandbox/settings.ts";
 import { hunted, type Hunted } from "./hunt.ts";
 
 /** A secret that stands nowhere else: 256 random bits, in characters that any token may have. */

@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { SandboxOptions } from "../../../src/sandbox/sandbox.ts";
+import type { SandboxOptions } from "../../../sandbox/sandbox.ts";
 import { ended, openInstallation, type Running, type Installation } from "../../harness/process.ts";
 import { readStoredStates } from "../../harness/stored-states.ts";
 import type { Written } from "./hunt.ts";
