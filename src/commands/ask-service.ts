@@ -21,7 +21,7 @@ export const TOKEN_HELP = "The token that the service wants, where it wants one,
 const ASK_MS_MAX = 900_000;
 
 /**
- * Asks the running service by its HTTP API, and answers what it answered. Throws a ServiceError (unavailable) when nobody
+ * Asks the running service by its HTTP API, and answers what it answered. Throws a ServiceError (unavailable) when no service
  * answers, and with the service's own words (rejected) for a refusal.
  */
 export async function askService(terminal: Terminal, url: string | undefined, path: string, body: object) {
@@ -47,7 +47,7 @@ export interface Readiness {
 /** A health check that takes longer is none. */
 const READY_MS_MAX = 4_000;
 
-/** Asks the running service whether it takes requests. Throws a ServiceError (unavailable) when nobody answers. */
+/** Asks the running service whether it takes requests. Throws a ServiceError (unavailable) when no service answers. */
 export async function askReadiness(terminal: Terminal, url: string | undefined): Promise<Readiness> {
   const request = { method: "GET", timeoutMs: READY_MS_MAX, signal: terminal.signal };
   const { status, text } = await ask(url ?? urlOf(configOf(terminal)), "/readyz", request);

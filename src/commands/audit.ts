@@ -1,10 +1,82 @@
 import { exportLog } from "./audit/export.ts";
-import { head } from "./audit/head.ts";
 import { importLog } from "./audit/import.ts";
 import { show } from "./audit/show.ts";
-import { tail } from "./audit/tail.ts";
 import { verify } from "./audit/verify.ts";
-import { group } from "./command.ts";
+import { Command, configOf, EXIT, group, type MakeCommand, usageError } from "./command.ts";
+import { writeFileSync } from "node:fs";
+import { formatPublicKey } from "eventstore-lite";
+import { signHeadNow } from "../log/sign-head-now.ts";
+import { systemClock } from "../platform/clock.ts";
+import { openExistingLog, openExistingStoredLog } from "./log-session.ts";
+import { makeNewFile } from "./new-file.ts";
+import type { Recorded } from "../../events/catalog.ts";
+import { FORMATS } from "../log/export-formats.ts";
+import { printable } from "./table.ts";
+
+const head: MakeCommand = (terminal, exit) =>
+  new Command("head")
+    .summary("sign the log's position and hash as they are now")
+    .description(
+      `Signs the log's position and hash as they are now, in the form of a C2SP
+checkpoint: keep it where no one who can write the log can write, and
+reachlog audit verify --head proves later that the log still holds all of it.
+Exit code 1 when the log does not hold what its last checkpoint knew.`,
+    )
+    .option("--out <file>", "a new file; without it, stdout")
+    .option(
+      "--public-key",
+      "print the key that auditors check it with instead; the key itself is reachlog.signing.pem beside the log, made when needed",
+    )
+    .addHelpText("after", "\nExample:\n  reachlog audit head --out /mnt/elsewhere/head-of-monday")
+    .action(
+      exit(async ({ out, publicKey }) => {
+        await using store = await openExistingStoredLog(configOf(terminal));
+        const { checkpoints } = store;
+        if (publicKey === true) {
+          terminal.out(`${formatPublicKey((await checkpoints.loadKey()).publicKey)}\n`);
+          return EXIT.ok;
+        }
+        const signed = await signHeadNow(store, checkpoints, systemClock);
+        if ("loss" in signed) {
+          terminal.err(`${signed.loss}; nothing was signed\n`);
+          return EXIT.fault;
+        }
+        if (out === undefined) terminal.out(signed.note);
+        // Existing files are not overwritten: an older head proves something that a newer one cannot.
+        else await makeNewFile(out, (descriptor) => writeFileSync(descriptor, signed.note));
+        return EXIT.ok;
+      }),
+    );
+
+/** Events of the past shown before the live ones. */
+const TAIL_EVENTS = 20;
+
+const tail: MakeCommand = (terminal, exit) =>
+  new Command("tail")
+    .summary("print the newest events and follow the log until interrupted")
+    .option("--from <position>", "begin there; without it, with the newest events", positionOf)
+    .option("--json", "write each event as a JSON object")
+    .addHelpText("after", "\nExample:\n  reachlog audit tail --from 1")
+    .action(
+      exit(async ({ from, json }) => {
+        await using store = await openExistingLog(configOf(terminal));
+        const { position } = await store.head();
+        const start = from ?? Math.max(1, position - TAIL_EVENTS + 1);
+        for await (const event of store.subscribe({ from: start, signal: terminal.signal })) {
+          terminal.out(json === true ? FORMATS.jsonl.line(event) : lineOf(event));
+        }
+        return EXIT.ok;
+      }),
+    );
+
+function positionOf(text: string): number {
+  if (!/^\d+$/.test(text)) throw usageError("--from wants a position");
+  return Number(text);
+}
+
+function lineOf({ position, time, type, stream, data }: Recorded): string {
+  return `${position} ${time} ${type} ${printable(stream)} ${printable(JSON.stringify(data))}\n`;
+}
 
 export const audit = group(
   "audit",

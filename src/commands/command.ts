@@ -18,7 +18,7 @@ export const EXIT = {
   /** Something was found wrong, or was done in part only. */
   fault: 1,
   usage: 2,
-  /** The log failed: the process must be started anew. */
+  /** The log failed: the process must be restarted. */
   software: 70,
   /** Another service owns the log. */
   temporary: 75,
@@ -99,7 +99,7 @@ function prepare(command: typed.CommandUnknownOpts, terminal: Terminal): void {
     .configureOutput({
       writeOut: (text) => writeHelp(text, terminal.out),
       writeErr: (text) => writeHelp(text, terminal.err),
-      // Whoever catches it says it.
+      // The caller that catches it prints it.
       outputError() {},
       getOutHelpWidth: () => HELP_COLUMNS,
       getErrHelpWidth: () => HELP_COLUMNS,

@@ -11,7 +11,7 @@ export const completion: MakeCommand = (terminal, exit) =>
     .summary("print what lets a shell complete commands and options")
     .description(
       `Prints a script that lets a shell complete the commands, options and values of
-reachlog. It is of this version: print it anew after an upgrade.`,
+reachlog. It is of this version: print it again after an upgrade.`,
     )
     .addArgument(new Argument("<shell>", "the shell").choices(["bash", "zsh", "fish"] as const))
     .addHelpText(

@@ -9,9 +9,9 @@ import { printable, table } from "./table.ts";
 
 export const contacts: MakeCommand = (terminal, exit) =>
   new Command("contacts")
-    .summary("show everybody known or one person, and how far we got")
+    .summary("show all known recipients or one, and how far we got")
     .description(
-      `Everybody known and how far we got with them, or one person. Exit code 1 when that
+      `All known recipients and how far we got with them, or one. Exit code 1 when that
 person is not known.`,
     )
     .argument("[recipient]", "one person: id, handle or @handle")
@@ -21,7 +21,7 @@ person is not known.`,
     .action(exit((wanted, { asOf: at, json }) => showContacts(terminal, { wanted, asOf: at, json: json === true })));
 
 export interface ShowContacts {
-  /** Undefined: everybody. */
+  /** Undefined: all. */
   readonly wanted?: string | undefined;
   readonly asOf?: string | undefined;
   readonly json: boolean;
@@ -35,7 +35,7 @@ export async function showContacts(terminal: Terminal, { wanted, json, ...option
     options.asOf === undefined ? await stateNow(store, "contacts") : await stateAsOf(terminal, store, moment);
   const one = wanted === undefined ? undefined : findNamed(state, wanted);
   if (wanted !== undefined && one === undefined) {
-    terminal.err(`nobody is known as ${printable(wanted)} (${asOf(place)})\n`);
+    terminal.err(`no recipient is known as ${printable(wanted)} (${asOf(place)})\n`);
     return EXIT.fault;
   }
   const people = one === undefined ? [...state.people.values()] : [one];

@@ -1,11 +1,77 @@
-import { group } from "./command.ts";
-import { discard } from "./deliveries/discard.ts";
+import { Command, configOf, EXIT, group, JSON_OPTION, type MakeCommand } from "./command.ts";
+import { discard, retry } from "./deliveries/letters.ts";
 import { lag } from "./deliveries/lag.ts";
 import { list } from "./deliveries/list.ts";
-import { resume } from "./deliveries/resume.ts";
-import { retry } from "./deliveries/retry.ts";
 import { show } from "./deliveries/show.ts";
-import { test } from "./deliveries/test.ts";
+import { resumeChannel } from "../delivery/suspension.ts";
+import { COMMAND_METADATA, openSession } from "./log-session.ts";
+import { channelArgument } from "./deliveries/channel-name.ts";
+import { type ChannelName, CHANNELS } from "../../events/channel.ts";
+import { plain } from "../history/words/phrases.ts";
+import { askService, TOKEN_HELP, URL_OPTION } from "./ask-service.ts";
+import { table } from "./table.ts";
+
+const resume: MakeCommand = (terminal, exit) =>
+  new Command("resume")
+    .summary("go on with a suspended channel")
+    .description(
+      `Goes on with a channel that is suspended: a running service sends what is pending
+at once, and suspends it again if the network still refuses it.`,
+    )
+    .addArgument(channelArgument())
+    .option(...JSON_OPTION)
+    .addHelpText("after", "\nExample:\n  reachlog deliveries resume chat")
+    .action(
+      exit(async (channel, { json }) => {
+        await using session = await openSession(configOf(terminal));
+        const ended = await resumeChannel(session, channel, COMMAND_METADATA);
+        if (ended.kind === "not_suspended") {
+          terminal.err(`${channel} is not suspended\n`);
+          return EXIT.fault;
+        }
+        const { since, repeated } = ended;
+        if (json === true) terminal.out(`${JSON.stringify({ channel, since, repeated })}\n`);
+        else if (repeated) terminal.out(`${channel} was resumed at the same moment\n`);
+        else terminal.out(`${channel} is resumed, suspended since ${since}\n`);
+        return EXIT.ok;
+      }),
+    );
+
+/** What `POST /api/tracking/test` answers. */
+interface Tested {
+  readonly results: Readonly<
+    Record<ChannelName, { readonly ok: boolean; readonly status: string; readonly detail?: string }>
+  >;
+}
+
+const test: MakeCommand = (terminal, exit) =>
+  new Command("test")
+    .summary("send a test message to each channel")
+    .description(
+      `Asks the running service to send a test message to each channel, one attempt each,
+as POST /api/tracking/test does. Exit code 1 when one that is configured does not
+take it.
+
+${TOKEN_HELP}`,
+    )
+    .option(...URL_OPTION)
+    .option(...JSON_OPTION)
+    .addHelpText("after", "\nExample:\n  reachlog deliveries test")
+    .action(
+      exit(async ({ url, json }) => {
+        const answer = (await askService(terminal, url, "/api/tracking/test", {})) as Tested;
+        const rows = CHANNELS.map((channel) => ({ channel, ...answer.results[channel] }));
+        terminal.out(
+          json === true
+            ? `${JSON.stringify(answer)}\n`
+            : table(
+                ["channel", "result", ""],
+                rows.map(({ channel, status, detail = "" }) => [channel, plain(status), detail]),
+              ),
+        );
+        return rows.every(({ ok, status }) => ok || status === "not_configured") ? EXIT.ok : EXIT.fault;
+      }),
+    );
 
 export const deliveries = group(
   "deliveries",

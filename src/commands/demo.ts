@@ -19,7 +19,7 @@ const TEMPLATE = `Hi {{name|there}}, thanks for asking about {{product|our produ
 ---
 Hello {{name|there}}! Here is what you wanted to know about {{product|our product}}: https://go.example/welcome`;
 
-/** X asks for a minute between messages; nobody wants to watch that. The sandbox of the demo allows it. */
+/** X asks for a minute between messages, too long to watch. The demo's sandbox allows a shorter spacing. */
 const DEMO_SPACING_S = "1";
 const DEMO_DM_LIMIT = 1_440;
 
@@ -133,7 +133,7 @@ token     ${token}
 
 1. Authorize the sandbox's X account in a browser:
      ${url}/social/auth
-2. See whom a run would write to, then let it run:
+2. See which recipients a run would write to, then let it run:
      curl -s -X POST ${url}/social/run -H 'content-type: application/json' -d '{"dry_run":true}'
      curl -s -X POST ${url}/social/run -H 'prefer: wait=60'
 3. Post a click, and see in the sandbox that it is dispatched to three networks:

@@ -46,7 +46,7 @@ async function forgetSubject(terminal: Terminal, subject: string, json: boolean)
   return report(terminal, subject, forgotten, json);
 }
 
-/** An interrupted command ends at once: whatever it began is finished by whoever opens the log next. */
+/** An interrupted command ends at once: the next process that opens the log finishes what it began. */
 const ENDLESS = { metadata: COMMAND_METADATA, signal: new AbortController().signal } as const;
 
 function ofPerson(deps: ForgetDeps, subject: string): Promise<Forgotten | undefined> {

@@ -29,7 +29,7 @@ where other settings have them: from a file to PostgreSQL, or back. All position
 times and hashes stay, and so do cursors, idempotency keys, tokens, and who is
 forgotten or suppressed. It makes a backup, proves it, and puts it in the new
 place, which must be empty; what is put on a server is verified there once more,
-and its head is signed anew. The former place is left as it was.
+and its head is signed again. The former place is left as it was.
 
 The settings are a file in the form of .env, with the DATABASE_URL of the new
 place, and KEYS_DATABASE_URL or KEYS_FILE where its keys are to be elsewhere; a
@@ -106,7 +106,7 @@ async function copyTo(terminal: Terminal, log: OpenedLog, { source, target }: Pl
   }
 }
 
-/** Nobody can be the owner of a log on a server. Throws a ServiceError (busy). */
+/** A log on a server has no single owner. Throws a ServiceError (busy). */
 async function refuseServed(store: OpenedLog): Promise<void> {
   const living = await findLiving({ store, sleep, elapsedMs: () => performance.now() });
   if (living === undefined) return;

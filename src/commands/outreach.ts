@@ -1,9 +1,84 @@
-import { group } from "./command.ts";
+import { Command, configOf, EXIT, group, JSON_OPTION, type MakeCommand } from "./command.ts";
 import { preview } from "./outreach/preview.ts";
 import { reconcile } from "./outreach/reconcile.ts";
-import { run } from "./outreach/run.ts";
-import { stop } from "./outreach/stop.ts";
 import { watch } from "./outreach/watch.ts";
+import type { Recipient, RunEnd, SkipReason, Usage } from "../../events/outreach.ts";
+import { nameOf, plain } from "../history/words/phrases.ts";
+import { askService, TOKEN_HELP, URL_OPTION } from "./ask-service.ts";
+import { printable, table } from "./table.ts";
+import { requestStop } from "../outreach/stop-run.ts";
+import { sleep } from "../platform/clock.ts";
+import { COMMAND_METADATA, openSession } from "./log-session.ts";
+
+/** What `POST /social/run` answers to a dry run. */
+interface Rehearsed {
+  readonly reason: RunEnd;
+  readonly estimate: Usage;
+  readonly would_send: readonly { readonly recipient: Recipient; readonly text: string; readonly variant: string }[];
+  readonly would_skip: readonly { readonly recipient: Recipient; readonly reason: SkipReason }[];
+}
+
+const run: MakeCommand = (terminal, exit) =>
+  new Command("run")
+    .summary("start a run, or rehearse one")
+    .description(
+      `Asks the running service to start a run, as POST /social/run does; outreach watch
+follows it. A dry run sends nothing, and lists the recipients a run would write to.
+
+${TOKEN_HELP}`,
+    )
+    .option("--dry-run", "say what a run would do, and send nothing")
+    .option(...URL_OPTION)
+    .option(...JSON_OPTION)
+    .addHelpText("after", "\nExample:\n  reachlog outreach run --dry-run")
+    .action(
+      exit(async ({ dryRun, url, json }) => {
+        const answer = await askService(terminal, url, "/social/run", { dry_run: dryRun === true });
+        if (json === true) terminal.out(`${JSON.stringify(answer)}\n`);
+        else if (dryRun === true) terminal.out(rehearsalText(answer as Rehearsed));
+        else terminal.out(`run ${printable((answer as { run_id: string }).run_id)} has started\n`);
+        return EXIT.ok;
+      }),
+    );
+
+function rehearsalText({ reason, estimate, would_send, would_skip }: Rehearsed): string {
+  const sends = would_send.map(({ recipient, variant, text }) => [nameOf(recipient), variant, text]);
+  const skips = would_skip.map(({ recipient, reason: why }) => [nameOf(recipient), plain(why)]);
+  const cost = `it would cost at most ${estimate.usd.toFixed(2)} USD`;
+  return (
+    (sends.length === 0 ? "" : `${table(["would be sent to", "variant", "text"], sends)}\n`) +
+    (skips.length === 0 ? "" : `${table(["would be skipped", "reason"], skips)}\n`) +
+    `${sends.length} to send, ${skips.length} to skip, ended: ${plain(reason)}; ${cost}\n`
+  );
+}
+
+const stop: MakeCommand = (terminal, exit) =>
+  new Command("stop")
+    .summary("stop the run in progress")
+    .description(
+      `Asks the run in progress to stop, on whatever instance it is made: it sends
+nothing more, settles what is in flight and ends as stopped. A message that is
+just being sent may still go out. Exit code 1 when no run is in progress.`,
+    )
+    .option("--run <id>", "only if it is this one")
+    .option(...JSON_OPTION)
+    .addHelpText("after", "\nExample:\n  reachlog outreach stop")
+    .action(
+      exit(async ({ run, json }) => {
+        await using session = await openSession(configOf(terminal));
+        const asked = await requestStop({ ...session, sleep, random: Math.random }, run, COMMAND_METADATA);
+        if (asked.kind === "not_in_progress") {
+          terminal.err(run === undefined ? "no run is in progress\n" : `run ${printable(run)} is not in progress\n`);
+          return EXIT.fault;
+        }
+        terminal.out(
+          json === true
+            ? `${JSON.stringify({ run_id: asked.run_id })}\n`
+            : `run ${printable(asked.run_id)} is asked to stop; outreach watch shows its end\n`,
+        );
+        return EXIT.ok;
+      }),
+    );
 
 export const outreach = group(
   "outreach",

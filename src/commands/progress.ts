@@ -9,7 +9,7 @@ export interface Progress {
 
 const WIDTH = 30;
 
-/** Redrawing more often costs time and shows nobody more. */
+/** Redrawing more often costs time and shows nothing more. */
 const REDRAW_MS = 100;
 
 /** Draws on stderr, and only on a terminal: a script's output stays clean. `from`: what was done before this start. */

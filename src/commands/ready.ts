@@ -16,7 +16,7 @@ whose image needs no other program then.`,
 Example:
   reachlog ready
 
-Exit codes: 0 it takes requests, 75 it does not, or nobody answers.`,
+Exit codes: 0 it takes requests, 75 it does not, or no service answers.`,
     )
     .action(
       exit(async ({ url, json }) => {

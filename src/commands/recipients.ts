@@ -33,7 +33,7 @@ import says how far it came, and the same one again takes the rest.`,
 
 const list: MakeCommand = (terminal, exit) =>
   new Command("list")
-    .summary("show everybody known, as reachlog contacts does")
+    .summary("show all known recipients, as reachlog contacts does")
     .option("--json", "answer with one JSON object for each person")
     .action(exit(({ json }) => showContacts(terminal, { json: json === true })));
 
@@ -64,7 +64,7 @@ async function suppressPerson(terminal: Terminal, subject: string, json: boolean
   recipientOf(subject);
   await using session = await openSession(configOf(terminal));
   const { isKnown } = await suppress(session, subject, COMMAND_METADATA);
-  const stranger = isKnown ? "" : "; nobody of that name is known yet";
+  const stranger = isKnown ? "" : "; no recipient of that name is known yet";
   terminal.out(
     json
       ? `${JSON.stringify({ subject, is_known: isKnown })}\n`

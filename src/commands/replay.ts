@@ -3,7 +3,7 @@ import { PROJECTION_NAMES, type ProjectionName } from "../../projections/all.ts"
 import { Command, Option, configOf, EXIT, type MakeCommand, type Terminal } from "./command.ts";
 import { openExistingLog } from "./log-session.ts";
 import { startProgress, type Progress } from "./progress.ts";
-import { foldApart } from "./replay/fold-apart.ts";
+import { foldInWorker } from "./replay/fold-in-worker.ts";
 import { rebuild, type Rebuilt, type RebuildOptions } from "./replay/rebuild.ts";
 import { printable } from "./table.ts";
 
@@ -11,7 +11,7 @@ export const replay: MakeCommand = (terminal, exit) =>
   new Command("replay")
     .summary("rebuild projections from the log and say what changed")
     .description(
-      `Folds the log anew from its first event, in one pass for all projections and in a
+      `Folds the log again from its first event, in one pass for all projections and in a
 process of its own: a service goes on serving, and takes the new states over when
 they are ready. Compares each with its stored snapshot, at the snapshot's own
 position. Exit code 1 when something differed (it is corrected then).
@@ -41,8 +41,8 @@ where the work was last kept.`,
       }),
     );
 
-function foldsBySettings({ env }: Terminal): Pick<RebuildOptions, "foldApart"> {
-  return { foldApart: (order, ended) => foldApart({ env: { ...env }, ...order }, ended) };
+function foldsBySettings({ env }: Terminal): Pick<RebuildOptions, "foldInWorker"> {
+  return { foldInWorker: (order, ended) => foldInWorker({ env: { ...env }, ...order }, ended) };
 }
 
 /** Shows on stderr where the work is. */
@@ -65,7 +65,7 @@ function show(terminal: Terminal, names: readonly ProjectionName[]) {
 function lineOf({ projection, events, position, differences: found }: Rebuilt): string {
   const outcome =
     found === null
-      ? "built anew, there was no snapshot to compare with"
+      ? "rebuilt, there was no snapshot to compare with"
       : found.length === 0
         ? "no difference"
         : `${found.length} differences, corrected:\n  ${found.map(printable).join("\n  ")}`;

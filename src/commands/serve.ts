@@ -75,7 +75,7 @@ export async function untilStopped(service: Service, config: Config, terminal: T
   const why = await Promise.race([stopped, service.failed]);
   if (why !== "stopped") {
     logger.error("the log failed; start again", { error: String(why) });
-    // Nothing more can be recorded, but whoever waits gets an answer: a 503 says what happened, a broken connection does not.
+    // Nothing more can be recorded, but waiting callers get an answer: a 503 says what happened, a broken connection does not.
     await endsWithin(
       stop(service).catch(() => {}),
       FAILED_STOP_MS_MAX,

@@ -22,7 +22,7 @@ export const stats: MakeCommand = (terminal, exit) =>
     .description(
       `Messages sent, skipped and failed, counted from the log.
 
-By variant: what came of each variant of each template. replied and opted out
+By variant: the results of each variant of each template. replied and opted out
 count people, as far as the messages to us were read, which every run begins
 with. A template is named by its id, which reachlog outreach preview shows for
 the one configured now.

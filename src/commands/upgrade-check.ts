@@ -37,7 +37,7 @@ async function findingsOf(terminal: Terminal): Promise<readonly Finding[]> {
   ];
 }
 
-/** Its tables have a version each, which only whoever may change them compares. */
+/** Its tables have a version each; only a role that may change them compares it. */
 const ON_A_SERVER =
   "on PostgreSQL, which is not examined: the first start brings its tables up to date, and a start that finds an event " +
   "or a table of a newer version refuses";

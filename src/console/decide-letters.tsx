@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import type { ChannelName } from "../../events/channel.ts";
-import { WHY_CHARACTERS_MAX } from "../delivery/decide-letters.ts";
+import { WHY_CHARACTERS_MAX } from "../delivery/dead-letters.ts";
 import type { ListedDispatch } from "../delivery/listed.ts";
 import { ActionForm, ConfirmedAction } from "./action-form.tsx";
 import { grouped } from "./document.tsx";

@@ -7,7 +7,7 @@ import type { PeriodsQuery } from "../../projections/periods.ts";
 import type { HashesOf } from "../outreach/suppression-hashes.ts";
 import type { RecipientSource } from "../config/outreach.ts";
 import type { ConfigParts } from "../config/parts.ts";
-import type { Circuit } from "../delivery/circuit-breaker.ts";
+import type { Circuit } from "../delivery/rate-limiter.ts";
 import type { Instance } from "../log/instances.ts";
 import type { VerificationProgress } from "../log/verifier.ts";
 import type { Template } from "../template/template.ts";

@@ -3,9 +3,9 @@ import type { DispatchMode } from "../../events/delivery.ts";
 import type { OutcomeType, RequestOf } from "../../events/dispatches.ts";
 import { isoTime } from "../platform/clock.ts";
 import type { DispatchResult } from "../networks/network.ts";
-import { ATTEMPTS_MAX, retryDelayMs } from "./retry.ts";
+import { RETRY_AFTER_MAX_MS } from "../networks/retry-after.ts";
 
-/** What became of one attempt, as an event of that type says it of all that the request carried. */
+/** The outcome of one attempt, as an event of that type records it for all that the request carried. */
 export type Outcome = { readonly [T in OutcomeType]: OutcomeOf<T> }[OutcomeType];
 
 interface OutcomeOf<T extends OutcomeType> {
@@ -25,7 +25,7 @@ export interface Attempt {
   readonly digest?: string | undefined;
   readonly latencyMs: number;
   /** When the first attempt before this one that may have arrived was over, ms since the epoch. */
-  readonly doubtfulSince?: number | undefined;
+  readonly uncertainSince?: number | undefined;
   /** ms since the epoch. */
   readonly now: number;
   /** In [0, 1). */
@@ -53,7 +53,7 @@ export function decideOutcome(attempt: Attempt, result: DispatchResult): Outcome
       if (result.channel && lane !== "direct") {
         return { type: "DispatchFailed", request: { ...base, detail, retry_at: isoTime(now) } };
       }
-      const request = { ...base, detail, refused: true, ...doubtOf(attempt.doubtfulSince) };
+      const request = { ...base, detail, refused: true, ...uncertainSinceField(attempt.uncertainSince) };
       return { type: "DispatchAbandoned", request };
     }
     case "retryable":
@@ -61,23 +61,46 @@ export function decideOutcome(attempt: Attempt, result: DispatchResult): Outcome
   }
 }
 
-/** What is recorded of a dead letter for whoever wants it sent again. */
-export function doubtOf(since: number | undefined): { readonly doubtful_since?: string } {
+/** What a dead letter records for a later retry. */
+export function uncertainSinceField(since: number | undefined): { readonly doubtful_since?: string } {
   return since === undefined ? {} : { doubtful_since: isoTime(since) };
 }
 
 function decideRetry(
-  { isTest, number, now, random, doubtfulSince }: Attempt,
+  { isTest, number, now, random, uncertainSince }: Attempt,
   base: Omit<RequestOf<"DispatchFailed">, "sources" | "retry_at" | "may_have_arrived">,
   { mayHaveArrived, retryAfterMs }: Extract<DispatchResult, { outcome: "retryable" }>,
 ): Outcome {
-  // A test is one attempt: its result is the answer somebody waits for. Nobody repeats it, so nobody finds out.
+  // A test is one attempt, and its result is the answer that its caller waits for. It is never repeated, so doubt stays.
   if (isTest && mayHaveArrived === true) return { type: "DispatchInDoubt", request: base };
   if (isTest || number >= ATTEMPTS_MAX) {
-    const since = doubtfulSince ?? (mayHaveArrived === true ? now : undefined);
-    return { type: "DispatchAbandoned", request: { ...base, refused: false, ...doubtOf(since) } };
+    const since = uncertainSince ?? (mayHaveArrived === true ? now : undefined);
+    return { type: "DispatchAbandoned", request: { ...base, refused: false, ...uncertainSinceField(since) } };
   }
   const retry_at = isoTime(now + retryDelayMs(number, random, retryAfterMs));
   const mayHave = mayHaveArrived === true ? { may_have_arrived: true as const } : {};
   return { type: "DispatchFailed", request: { ...base, retry_at, ...mayHave } };
+}
+
+/**
+ * Attempts for one dispatch, the first included; then it is a dead letter. Each answer is one, also where the network asks
+ * for a wait: of one that asks for two hours each time, the last attempt comes after 14 hours.
+ */
+export const ATTEMPTS_MAX = 8;
+
+/**
+ * Our own seven waits between eight attempts are at most 2 s, 6 s, 20 s, 1 min, 3.5 min, 11 min and 36 min, about an hour
+ * together, and half of that on average.
+ */
+const BASE_MS = 2_000;
+const FACTOR = 3.2;
+
+/**
+ * How long to wait after failed attempt number `attempt` (1-based), in ms: exponential backoff with full jitter,
+ * but never less than the network asked for. `random` is in [0, 1).
+ */
+export function retryDelayMs(attempt: number, random: number, retryAfterMs: number | undefined): number {
+  const ceiling = BASE_MS * FACTOR ** (Math.min(attempt, ATTEMPTS_MAX - 1) - 1);
+  const jittered = Math.round(random * ceiling);
+  return Math.max(jittered, Math.min(retryAfterMs ?? 0, RETRY_AFTER_MAX_MS));
 }

@@ -1,7 +1,7 @@
 import { backlogLaneOf, type Lane } from "../../events/channel.ts";
 import { sourcesOf } from "../../events/sources.ts";
 import { SERVICE_METADATA, STREAMS, type NewEvent } from "../log/event-log.ts";
-import { nextRound } from "./coalescing-scheduler.ts";
+import { nextRound } from "../platform/coalescing-scheduler.ts";
 import type { DispatchDeps } from "./dispatch.ts";
 import type { OutboxWindow, PendingDispatch } from "./outbox-window.ts";
 
@@ -13,7 +13,7 @@ interface ClaimsDeps extends Pick<DispatchDeps, "channel" | "lease" | "eventLog"
   readonly isShared: boolean;
 }
 
-/** Where nobody else takes over, and where the network recognises whatever is repeated, nothing is claimed. */
+/** Claims nothing where no other instance takes over, or where the network recognises each repeat. */
 export function createClaims({ channel, lease, eventLog, isShared }: ClaimsDeps): Claim {
   let gathering: { readonly positions: Map<Lane, number[]>; readonly done: Promise<void> } | undefined;
   let last = Promise.resolve();

@@ -6,7 +6,9 @@ import { positionsOf } from "../../events/sources.ts";
 import { channelsOf, type Deliveries } from "../../projections/deliveries.ts";
 import { findEventNear } from "../history/find-event.ts";
 import { eventAt, eventsAt, inOrder } from "../log/events-at.ts";
-import { STREAMS, type EventMetadata, type NewEvent, type EventLog } from "../log/event-log.ts";
+import { type EventLog, type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
+import type { Clock } from "../platform/clock.ts";
+import type { Projector } from "../projector/projector.ts";
 
 /** A dispatch that was given up, and neither taken up again nor discarded since. */
 export interface DeadLetter {
@@ -35,7 +37,7 @@ export async function findDeadLetters(store: EventStore<Event>): Promise<readonl
   const sources = new Map<number, number>();
   /** Given up before: the same once more, as by a second process, makes no letter of what was decided since. */
   const known = new Set<string>();
-  for await (const event of store.read({ types: MAKE_AND_UNMAKE })) {
+  for await (const event of store.read({ types: DEAD_LETTER_EVENTS })) {
     if (event.type === "DispatchAbandoned") {
       for (const letter of lettersOf(event, sources)) {
         const dispatch = `${letter.channel} ${letter.requested_at}`;
@@ -95,7 +97,7 @@ async function letterAt(
 
 type Unnamed = Omit<DeadLetter, "event_id">;
 
-const MAKE_AND_UNMAKE: readonly EventType[] = ["DispatchAbandoned", "DispatchRetryRequested", "DispatchDiscarded"];
+const DEAD_LETTER_EVENTS: readonly EventType[] = ["DispatchAbandoned", "DispatchRetryRequested", "DispatchDiscarded"];
 
 function lettersOf(
   { data: { channel, requests }, time, position }: Recorded<"DispatchAbandoned">,
@@ -115,7 +117,7 @@ function endOf({ attempt, refused, detail, doubtful_since }: RequestOf<"Dispatch
 
 /**
  * Appends what is decided of a dead letter. Of all decisions made of one letter at the same moment, of whatever kind and
- * by whomever, the first stands; answers whether it is this one.
+ * by any caller, the first stands. Returns whether it is this one.
  */
 export async function decideLetter(
   eventLog: EventLog,
@@ -127,4 +129,139 @@ export async function decideLetter(
     key: `letter/${channel}/${requested_at}`,
   });
   return !repeated;
+}
+
+/** The dead letters that an operator selects. */
+export interface LetterSelection {
+  /** Of the events whose dispatches they are; undefined: all of them. */
+  readonly ids: readonly string[] | undefined;
+  readonly channels: readonly ChannelName[];
+  /** Only those that were given up by this position: an operator decides only on letters they have seen. */
+  readonly until?: number;
+}
+
+/**
+ * Why a selected letter is left as it is. `suspended`: its channel would refuse it. `may_double`: an attempt may
+ * have arrived, and the network would take a repeat for another one. `decided_meanwhile`: another caller was faster.
+ */
+export type NotAppliedReason = "no_dead_letter" | "suspended" | "may_double" | "decided_meanwhile";
+
+export interface NotApplied {
+  readonly event_id: string;
+  /** Null where no channel has such a letter. */
+  readonly channel: ChannelName | null;
+  readonly why: NotAppliedReason;
+}
+
+/** The result of a decision: how many letters it was applied to, and the others with the reason. */
+export interface Decided {
+  readonly done: number;
+  readonly left: readonly NotApplied[];
+}
+
+export interface DecideDeps {
+  readonly eventLog: EventLog;
+  readonly projector: Projector;
+}
+
+export interface RetryDeps extends DecideDeps {
+  /** For how long the network of a channel takes a repeat for what it is, in ms; 0: it never does. */
+  readonly recognisesMs: (channel: ChannelName) => number;
+  readonly clock: Clock;
+}
+
+/** Makes dead letters pending again; without `acceptsDoubles` not those that may arrive twice. */
+export function retryLetters(
+  { recognisesMs, clock, ...deps }: RetryDeps,
+  selection: LetterSelection,
+  acceptsDoubles: boolean,
+  metadata: EventMetadata,
+): Promise<Decided> {
+  return decideLetters(deps, selection, metadata, {
+    reasonToSkip({ channel, doubtful_since }, states) {
+      if (states[channel].suspended !== null) return "suspended";
+      if (acceptsDoubles || doubtful_since === undefined) return undefined;
+      return clock() - Date.parse(doubtful_since) >= recognisesMs(channel) ? "may_double" : undefined;
+    },
+    eventOf(letter) {
+      const { event_id, source, channel } = letter;
+      const data = { event_id, source, channel, ...repeatOf(letter, acceptsDoubles) };
+      return { type: "DispatchRetryRequested", data };
+    },
+  });
+}
+
+/** What the next dispatch has to know of the attempts before it, unless an operator accepts a double. */
+function repeatOf(
+  { doubtful_since }: DeadLetter,
+  acceptsDoubles: boolean,
+): { readonly doubtful_since?: string; readonly may_double?: true } {
+  if (doubtful_since === undefined) return {};
+  return acceptsDoubles ? { may_double: true } : { doubtful_since };
+}
+
+/** A sentence or two for later readers of the log. */
+export const WHY_CHARACTERS_MAX = 500;
+
+/** Gives dead letters up for good. `why`: 1 to {@link WHY_CHARACTERS_MAX} characters. */
+export function discardLetters(
+  deps: DecideDeps,
+  selection: LetterSelection,
+  why: string,
+  metadata: EventMetadata,
+): Promise<Decided> {
+  return decideLetters(deps, selection, metadata, {
+    reasonToSkip: () => undefined,
+    eventOf: ({ event_id, source, channel }) => ({
+      type: "DispatchDiscarded",
+      data: { event_id, source, channel, why },
+    }),
+  });
+}
+
+interface Decision {
+  /** Why it is not applied to a letter; undefined: it is. */
+  readonly reasonToSkip: (letter: DeadLetter, states: Deliveries) => NotAppliedReason | undefined;
+  readonly eventOf: (letter: DeadLetter) => NewEvent<"DispatchRetryRequested" | "DispatchDiscarded">;
+}
+
+/** Decisions appended together: each has a key of its own, and clicks are to find a place in the queue beside them. */
+const APPENDS_AT_ONCE = 64;
+
+async function decideLetters(
+  { eventLog, projector }: DecideDeps,
+  { ids, channels, until = Infinity }: LetterSelection,
+  metadata: EventMetadata,
+  { reasonToSkip, eventOf }: Decision,
+): Promise<Decided> {
+  const { store } = eventLog;
+  const wanted = ids && new Set(ids);
+  await projector.until((await store.head()).position);
+  const lookedUp = wanted && (await lookUpLetters(store, () => projector.state("deliveries"), [...wanted]));
+  const letters = lookedUp ?? (await findDeadLetters(store));
+  const meant = letters.filter(({ event_id, channel, position }) => {
+    return channels.includes(channel) && position <= until && (wanted === undefined || wanted.has(event_id));
+  });
+  const known = new Set(meant.map(({ event_id }) => event_id));
+  const left: NotApplied[] = [...(wanted ?? [])]
+    .filter((event_id) => !known.has(event_id))
+    .map((event_id) => ({ event_id, channel: null, why: "no_dead_letter" }));
+  let done = 0;
+  for (let at = 0; at < meant.length; at += APPENDS_AT_ONCE) {
+    const made = await Promise.all(
+      meant.slice(at, at + APPENDS_AT_ONCE).map(async (letter): Promise<NotApplied | undefined> => {
+        const { event_id, channel } = letter;
+        const skip = reasonToSkip(letter, projector.state("deliveries"));
+        if (skip !== undefined) return { event_id, channel, why: skip };
+        const isFirst = await decideLetter(eventLog, letter, eventOf(letter), metadata);
+        return isFirst ? undefined : { event_id, channel, why: "decided_meanwhile" };
+      }),
+    );
+    for (const one of made) {
+      if (one === undefined) done++;
+      else left.push(one);
+    }
+  }
+  await projector.until((await store.head()).position);
+  return { done, left };
 }

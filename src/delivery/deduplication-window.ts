@@ -6,15 +6,15 @@ import type { Channel } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
 import { WINDOW_DISPATCHES_MAX, type PendingDispatch, type OutboxWindow } from "./outbox-window.ts";
 
-/** What to do with dispatches that may have arrived already: some networks recognise a repeat, for a while. */
+/** Decides on dispatches that may have arrived already: some networks recognise a repeat for a while. */
 export interface DeduplicationWindow {
-  /** What of these one request may carry: a digest has an id of its own, by which the network recognises no click. */
-  apart(lane: OutboxWindow, wanted: PlannedRequest): PlannedRequest;
-  /** Those that the network would not recognise any more are in doubt: they get that outcome instead of an attempt. */
-  end(lane: OutboxWindow, items: readonly PendingDispatch[]): void;
+  /** The part of a request that may go together: a digest has an id of its own, by which the network recognises no click. */
+  splitUncertain(lane: OutboxWindow, wanted: PlannedRequest): PlannedRequest;
+  /** Gives the outcome "in doubt", in place of an attempt, to those that the network would no longer recognise. */
+  markInDoubt(lane: OutboxWindow, items: readonly PendingDispatch[]): void;
   /**
-   * Those of the window that a restore has put in doubt, or the end of whoever was about to send them, whether their time
-   * has come or not; for {@link end}.
+   * Those of the window that are in doubt since a restore, or since the instance ended that was about to send them; also
+   * those that are not due yet. For {@link markInDoubt}.
    */
   interrupted(lane: OutboxWindow): readonly PendingDispatch[];
 }
@@ -36,7 +36,7 @@ interface DeduplicationDeps {
  * When the first attempt that may have arrived was over, in ms since the epoch; undefined: none did. A letter that is
  * dispatched again brings along what is known of the attempts before.
  */
-export function doubtSince(
+export function uncertainSince(
   { channel, projector }: Pick<DeduplicationDeps, "channel" | "projector">,
   lane: OutboxWindow,
   { event }: PendingDispatch,
@@ -49,7 +49,7 @@ export function doubtSince(
 export function createDeduplicationWindow(deps: DeduplicationDeps): DeduplicationWindow {
   const { channel, lease, projector, clock } = deps;
   const stateOf = (lane: OutboxWindow) => projector.state("deliveries")[channel.name].lanes[lane.name];
-  const sinceOf = (lane: OutboxWindow, item: PendingDispatch): number | undefined => doubtSince(deps, lane, item);
+  const sinceOf = (lane: OutboxWindow, item: PendingDispatch): number | undefined => uncertainSince(deps, lane, item);
   // Another network may have been configured since, which knows nothing of the attempt.
   const isTooLate = (since: number, now: number): boolean => now - since >= (channel.recognisesMs ?? 0);
   /** Why it must not be sent; undefined: it may be. */
@@ -63,14 +63,14 @@ export function createDeduplicationWindow(deps: DeduplicationDeps): Deduplicatio
   };
 
   return {
-    apart(lane, wanted) {
+    splitUncertain(lane, wanted) {
       const { items, mode } = wanted;
       if (mode !== "digest") return wanted;
       const certain = items.filter((item) => sinceOf(lane, item) === undefined);
       if (certain.length > 1) return { items: certain, mode };
       return { items: items.slice(0, 1), mode: "single" };
     },
-    end(lane, items) {
+    markInDoubt(lane, items) {
       const now = clock();
       for (const item of items) {
         const detail = inDoubt(lane, item, now);
@@ -100,7 +100,7 @@ function hasOthers(claims: LaneState["claims"], token: number): boolean {
 }
 
 const CLAIMED =
-  "whoever had the channel before may have sent it when its lease ended; the network would not recognise a repeat";
+  "the instance that had the channel before may have sent it when its lease ended; the network would not recognise a repeat";
 
 const TOO_LATE = "an attempt may have arrived, and it is too late for the network to recognise a repeat";
 

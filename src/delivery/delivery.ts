@@ -6,7 +6,7 @@ import { STREAMS, type EventLog } from "../log/event-log.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { Channel } from "../networks/network.ts";
 import type { Clock } from "../platform/clock.ts";
-import { breakerIn, circuitOf, type Circuit } from "./circuit-breaker.ts";
+import { breakerIn, circuitOf, type Circuit } from "./rate-limiter.ts";
 
 /** How a dispatch ended. */
 export type Settlement =
@@ -69,7 +69,7 @@ export function createDelivery({ eventLog, projector, clock }: DeliveryDeps, cha
       const timer = setTimeout(() => live.resolve(undefined), timeoutMs);
       try {
         const lanes = projector.state("deliveries")[channel].lanes;
-        // Settled before anybody waited, as after a repeated request: the log knows how.
+        // Settled before the caller began to wait, as after a repeated request: the log knows how.
         if (lanesOf(channel).some((lane) => isSettled(lanes[lane], position))) {
           const found = await find(eventLog, channel, position);
           if (found !== undefined) return found;

@@ -8,7 +8,7 @@ import type { ChannelName } from "../../events/channel.ts";
 import type { DispatchMode } from "../../events/delivery.ts";
 import type { OutcomeType } from "../../events/dispatches.ts";
 import { decideOutcome } from "./attempt.ts";
-import { doubtSince } from "./deduplication-window.ts";
+import { uncertainSince } from "./deduplication-window.ts";
 import { causesOf } from "./causes.ts";
 import { digestOf, dispatchOf } from "./dispatch-content.ts";
 import { isTest, type PendingDispatch, type OutboxWindow } from "./outbox-window.ts";
@@ -17,7 +17,7 @@ import type { Tracing } from "../tracing/tracing.ts";
 /** One attempt's total deadline; Meta recommends 1.5 s, chat services answer within a few seconds. */
 const ATTEMPT_TIMEOUT_MS = 5_000;
 
-/** A test found this old after a restart: whoever waited for it has gone. */
+/** A test found this old after a restart: the caller that waited for it has gone. */
 const TEST_EXPIRES_MS = 60_000;
 
 export interface DispatchDeps {
@@ -31,15 +31,15 @@ export interface DispatchDeps {
   readonly random: () => number;
   readonly makeId: MakeId;
   readonly logger: Logger;
-  /** Default: nobody counts. */
+  /** Default: not counted. */
   readonly metrics?: DispatchMetrics | undefined;
-  /** Default: nobody collects traces. */
+  /** Default: no traces. */
   readonly tracing?: Pick<Tracing, "dispatch"> | undefined;
   /** Aborts when a batch is to make no further request. */
   readonly stopping: AbortSignal;
 }
 
-/** Counts what becomes of dispatches. */
+/** Counts requests and outcomes. */
 export interface DispatchMetrics {
   /** A request to the network, which took so many ms. */
   asked(channel: ChannelName, ms: number): void;
@@ -87,7 +87,7 @@ export async function ask(
       lane.wait(item, now + (result.retryAfterMs ?? UNASKED_WAIT_MS));
       continue;
     }
-    const about = { isTest: isTest(item), number: item.attempts + 1, doubtfulSince: doubtSince(deps, lane, item) };
+    const about = { isTest: isTest(item), number: item.attempts + 1, uncertainSince: uncertainSince(deps, lane, item) };
     item.unrecorded = decideOutcome({ ...common, ...about }, result);
   }
   return learn(results, items);
@@ -126,7 +126,7 @@ function keepSendable(pending: readonly PendingDispatch[], found: readonly (Disp
 }
 
 /** The result where a channel returns fewer results than it was given clicks: a defect. */
-const UNANSWERED: DispatchResult = { outcome: "in_doubt", detail: "the channel did not say what became of it" };
+const UNANSWERED: DispatchResult = { outcome: "in_doubt", detail: "the channel gave no result for it" };
 
 /** The lease runs out, or has: a dispatch waits until it is renewed, if ever. */
 const NOT_OURS: DispatchResult = { outcome: "retryable", detail: "the channel may be another's by now", unasked: true };
@@ -166,7 +166,7 @@ async function send(
     const result = await channel.send(single, options);
     return dispatches.map(() => result);
   } catch (fault) {
-    // A defect of the channel's code: nobody knows how far it came, and a repeat would meet it again.
+    // A defect of the channel's code: it is unknown how far it came, and a repeat would meet it again.
     logger.error("a channel failed by a fault of its own", {
       channel: channel.name,
       ...causesOf(items),

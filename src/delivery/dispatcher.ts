@@ -1,29 +1,27 @@
 import type { Recorded } from "../../events/catalog.ts";
-import { backlogLaneOf, lanesOf, type Lane } from "../../events/channel.ts";
+import { backlogLaneOf, type Lane, lanesOf } from "../../events/channel.ts";
 import { isSubscribed, laneOf, requestsDispatch } from "../../events/dispatches.ts";
-import { requestingTypes, type LaneState } from "../../projections/deliveries.ts";
+import { type LaneState, requestingTypes } from "../../projections/deliveries.ts";
 import type { HeldLease } from "../log/lease.ts";
 import { ROLES, type Roles } from "../log/role.ts";
 import type { Channel } from "../networks/network.ts";
 import { errorFields } from "../platform/logger.ts";
-import { readChunk, type Chunk, type OutboxReader } from "./outbox-reader.ts";
-import { breakerIn } from "./circuit-breaker.ts";
-import { createIntakePriority } from "./intake-priority.ts";
+import { type Chunk, type OutboxReader, readChunk } from "./outbox-reader.ts";
+import { breakerIn, createRateLimiter } from "./rate-limiter.ts";
+import { createIntakePriority, type IntakePriority } from "./intake-priority.ts";
 import type { DispatchDeps } from "./dispatch.ts";
-import { createInFlight } from "./in-flight.ts";
-import { openOutboxWindow, type OutboxWindow } from "./outbox-window.ts";
-import { startDue } from "./start-due.ts";
-import { createSuspension, type SuspensionDeps } from "./suspension.ts";
-import { ROUND_DISPATCHES, type RecorderDeps } from "./recorder.ts";
-import { createRecordingRounds } from "./recording-rounds.ts";
-import { createRateLimiter } from "./rate-limiter.ts";
+import { createInFlight, type InFlight } from "./in-flight.ts";
+import { isTest, openOutboxWindow, type OutboxWindow, WINDOW_DISPATCHES_MAX } from "./outbox-window.ts";
+import { createSuspension, type Suspension, type SuspensionDeps, rejectWhileSuspended } from "./suspension.ts";
+import { createOutcomeBatching, type RecorderDeps, ROUND_DISPATCHES } from "./recorder.ts";
 import { systemTimer, type Timer } from "../platform/timer.ts";
-import { createCoalescingScheduler } from "./coalescing-scheduler.ts";
+import { createCoalescingScheduler } from "../platform/coalescing-scheduler.ts";
+import type { PlannedRequest } from "./deduplication-window.ts";
 
 /** The longest single timer; also how soon a changed clock is noticed. */
 const TIMER_MAX_MS = 30_000;
 
-/** Between two turns while requests wait: long enough for many clicks, and nobody misses a click that comes so late. */
+/** Between two turns while requests wait: long enough for many clicks, and short enough that no reader of a chat notices. */
 const BUSY_TURN_MS = 50;
 
 /** Makes the dispatches that the log requests of one channel. */
@@ -32,7 +30,7 @@ interface Dispatcher extends AsyncDisposable {
   holdClicks(): void;
 }
 
-interface DispatcherDeps extends Omit<DispatchDeps, "stopping">, SuspensionDeps, Pick<RecorderDeps, "recordTogether"> {
+interface DispatcherDeps extends Omit<DispatchDeps, "stopping">, SuspensionDeps, Pick<RecorderDeps, "batchOutcomes"> {
   /** Shared by all dispatchers of a log. */
   readonly outboxReader: OutboxReader;
   /** Other instances may take the channel over. */
@@ -94,7 +92,7 @@ function startDispatcher(deps: DispatcherDeps): Dispatcher {
 
   const unlisten = projector.listen((event) => {
     const lane = laneOfRequest(event);
-    // Of the webhook such an event may be one that it carries, which is read with all that is read anew.
+    // For the webhook such an event may be one that it carries: it is read again with the rest.
     if (outdatesLanes(event)) {
       deps.outboxReader.forget();
       for (const outdated of lanes) outdated.reopen();
@@ -173,11 +171,11 @@ export interface Dispatchers extends AsyncDisposable {
   holdClicks(): void;
 }
 
-export interface DispatchersDeps extends Omit<DispatcherDeps, "channel" | "lease" | "recordTogether"> {
+export interface DispatchersDeps extends Omit<DispatcherDeps, "channel" | "lease" | "batchOutcomes"> {
   readonly roles: Roles;
 }
 
-/** Nobody who posts a click waits for a dispatch, and a stopped instance gives its channels up at once. */
+/** No caller that posts a click waits for its dispatch, and a stopped instance gives its channels up at once. */
 const TERMS = { ttlMs: 15_000, renewMs: 5_000 };
 
 /** One dispatcher a channel works at a time, over all instances. */
@@ -186,12 +184,12 @@ export async function startDispatchers(
   { roles, ...given }: DispatchersDeps,
 ): Promise<Dispatchers> {
   const { eventLog, projector } = given;
-  const common = { ...given, recordTogether: createRecordingRounds(ROUND_DISPATCHES) };
+  const common = { ...given, batchOutcomes: createOutcomeBatching(ROUND_DISPATCHES) };
   const working = new Set<Dispatcher>();
   let holdsClicks = false;
 
   const begin = async (channel: Channel, lease: HeldLease): Promise<AsyncDisposable> => {
-    // Whoever had the channel before has recorded all that it ever will.
+    // The instance that had the channel before has recorded all that it ever will.
     await projector.until((await eventLog.store.head()).position);
     const dispatcher = startDispatcher({ ...common, channel, lease });
     if (holdsClicks) dispatcher.holdClicks();
@@ -218,4 +216,64 @@ export async function startDispatchers(
       await Promise.all(started.map((role) => role[Symbol.asyncDispose]()));
     },
   };
+}
+
+interface StartDeps extends Pick<DispatchDeps, "channel" | "projector" | "clock"> {
+  readonly digestAfterMs?: number | undefined;
+  readonly intakePriority: IntakePriority;
+  readonly inFlight: InFlight;
+  readonly suspension: Suspension;
+}
+
+/** Starts what is due, the direct lane first, as long as there is room. */
+export function startDue(deps: StartDeps, lanes: readonly OutboxWindow[]): void {
+  const { clock, inFlight, intakePriority, suspension } = deps;
+  for (const lane of lanes) inFlight.endInterrupted(lane);
+  const direct = lanes.filter(({ name }) => name === "direct");
+  for (const lane of direct) {
+    // A test shows how things are now: neither pace nor circuit holds it back, nor what waits before it.
+    for (const item of lane.ready(clock(), Infinity, isTest)) inFlight.start(lane, { items: [item], mode: "single" });
+  }
+  if (suspension.isSuspended()) {
+    for (const lane of direct) rejectDirectSends(deps, lane);
+    return;
+  }
+  for (const lane of lanes) {
+    while (inFlight.hasRoom(clock())) {
+      const request = nextRequest(deps, lane);
+      if (request.items.length === 0) break;
+      if (lane.name !== "direct") intakePriority.took(request.items.length);
+      inFlight.start(lane, request);
+    }
+  }
+}
+
+/** Ends all that is due in the direct lane of a channel that is suspended; its clicks wait. */
+function rejectDirectSends(deps: StartDeps, lane: OutboxWindow): void {
+  for (const item of lane.ready(deps.clock(), Infinity)) {
+    item.unrecorded ??= rejectWhileSuspended(deps, lane, item, deps.suspension.detail());
+    deps.inFlight.start(lane, { items: [item], mode: "single" });
+  }
+}
+
+/**
+ * What goes next from a lane: clicks together where the network takes them so, or where it cannot keep up with each.
+ * Events of the webhook go one by one.
+ */
+function nextRequest({ channel, clock, digestAfterMs, intakePriority }: StartDeps, lane: OutboxWindow): PlannedRequest {
+  const now = clock();
+  if (lane.name === "direct") return { items: lane.ready(now, 1), mode: "single" };
+  const share = intakePriority.share(now);
+  if (share < 1) return { items: [], mode: "single" };
+  if (channel.batch !== undefined) {
+    return { items: lane.ready(now, Math.min(channel.batch.max, WINDOW_DISPATCHES_MAX, share)), mode: "batch" };
+  }
+  const single = lane.ready(now, 1);
+  const [oldest] = single;
+  const isAlone = oldest === undefined || lane.name === "events" || digestAfterMs === undefined;
+  if (isAlone || now - Date.parse(oldest.event.time) < digestAfterMs) {
+    return { items: single, mode: "single" };
+  }
+  const items = lane.ready(now, Math.min(WINDOW_DISPATCHES_MAX, share));
+  return { items, mode: items.length > 1 ? "digest" : "single" };
 }

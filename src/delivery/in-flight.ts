@@ -25,7 +25,7 @@ export interface InFlight extends AsyncDisposable {
   endBatches(): void;
 }
 
-interface InFlightDeps extends Omit<DispatchDeps, "stopping">, Pick<RecorderDeps, "recordTogether"> {
+interface InFlightDeps extends Omit<DispatchDeps, "stopping">, Pick<RecorderDeps, "batchOutcomes"> {
   /** Other instances may take the channel over. */
   readonly isShared: boolean;
   readonly rateLimiter: RateLimiter;
@@ -78,7 +78,7 @@ export function createInFlight(deps: InFlightDeps): InFlight {
   };
 
   const launch = (lane: OutboxWindow, request: PlannedRequest): void => {
-    deduplicationWindow.end(lane, request.items);
+    deduplicationWindow.markInDoubt(lane, request.items);
     for (const item of request.items) item.inFlight = true;
     const work = askAndRecord(lane, request).then(() => {
       underWay.delete(work);
@@ -91,7 +91,7 @@ export function createInFlight(deps: InFlightDeps): InFlight {
     start(lane, wanted) {
       const request: PlannedRequest = rateLimiter.isFailing()
         ? { items: wanted.items.slice(0, 1), mode: "single" }
-        : deduplicationWindow.apart(lane, wanted);
+        : deduplicationWindow.splitUncertain(lane, wanted);
       rateLimiter.started(clock());
       launch(lane, request);
     },

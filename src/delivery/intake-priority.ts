@@ -10,7 +10,7 @@ const SHARE_PER_SECOND = 500;
 /** The most that is saved up for one request: what it takes to make and to record is time that requests wait. */
 const SAVED_MAX = 250;
 
-/** Delivery gives way to requests: whoever makes one waits for it, and what is pending waits for a network. */
+/** Delivery gives way to requests: a caller waits for its answer, and pending dispatches wait for a network anyway. */
 export interface IntakePriority {
   /** Whether so many requests come that they wait for each other, at `now`, ms since the epoch. */
   isBusy(now: number): boolean;

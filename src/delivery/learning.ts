@@ -1,9 +1,8 @@
 import type { NewEvent } from "../log/event-log.ts";
 import type { DispatchResult } from "../networks/network.ts";
 import { isoTime } from "../platform/clock.ts";
-import { breakerIn, type CircuitBreaker } from "./circuit-breaker.ts";
-import { weightiestResult, type DispatchDeps, type Learn } from "./dispatch.ts";
-import type { RateLimiter } from "./rate-limiter.ts";
+import { breakerIn, type CircuitBreaker, type RateLimiter } from "./rate-limiter.ts";
+import { type DispatchDeps, type Learn, weightiestResult } from "./dispatch.ts";
 import type { Suspension } from "./suspension.ts";
 
 /** What answers teach of a channel. */

@@ -21,12 +21,12 @@ export interface ListCursor {
   readonly source: number;
 }
 
-/** A dispatch that did not end well, with what was to be delivered and what became of it. */
+/** A dispatch that did not end well, with what was to be delivered and its outcome. */
 export interface ListedDispatch {
   readonly channel: ChannelName;
   /** The event whose dispatch it is. */
   readonly source: Recorded;
-  /** What became of it, narrowed to this dispatch. */
+  /** Its outcome, narrowed to this dispatch. */
   readonly outcome: Recorded<"DispatchAbandoned" | "DispatchInDoubt">;
 }
 

@@ -65,7 +65,7 @@ export function createOutboxReader(store: EventStore<Event>): OutboxReader {
   };
 }
 
-/** One that is still being read can only be shared from its beginning: nobody knows how far it goes. */
+/** One that is still being read can only be shared from its beginning: its end is not known yet. */
 function holds({ from, next }: KeptChunk, position: number): boolean {
   return next === Infinity ? position === from : from <= position && position < next;
 }

@@ -20,7 +20,7 @@ export interface PendingDispatch {
   /** Not to be tried before, ms since the epoch; set by {@link OutboxWindow.wait}. */
   notBefore: number;
   inFlight: boolean;
-  /** What became of the last attempt, while the log has not taken it. */
+  /** The outcome of the last attempt, until the log has taken it. */
   unrecorded?: Outcome;
 }
 
@@ -35,7 +35,7 @@ export interface OutboxWindow {
   fill(now: number): Promise<void>;
   /** The log has grown by an event that may request a dispatch in this lane. */
   notice(): void;
-  /** The record of what is settled was corrected: the window is filled anew. */
+  /** Invalidates the window after a rebuild or an erasure. */
   reopen(): void;
   /** The oldest items that may be tried now (and that are wanted), `max` at the most. */
   ready(now: number, max: number, wanted?: (item: PendingDispatch) => boolean): readonly PendingDispatch[];

@@ -1,11 +1,11 @@
 import type { ChannelName } from "../../events/channel.ts";
 import type { OutcomeType, RequestOf } from "../../events/dispatches.ts";
 import { sourcesOf } from "../../events/sources.ts";
-import { SERVICE_METADATA, STREAMS, type NewEvent } from "../log/event-log.ts";
+import { type NewEvent, SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import type { Outcome } from "./attempt.ts";
 import type { DispatchDeps } from "./dispatch.ts";
-import type { PendingDispatch, OutboxWindow } from "./outbox-window.ts";
-import type { RecordTogether } from "./recording-rounds.ts";
+import type { OutboxWindow, PendingDispatch } from "./outbox-window.ts";
+import { nextRound } from "../platform/coalescing-scheduler.ts";
 
 /**
  * Dispatches that the network answered and that are not recorded yet, at the most: after a kill they are made again, as
@@ -16,7 +16,7 @@ export const UNRECORDED_MAX = 64;
 /** So many are worth a transaction: as many again may be answered while it is written. */
 export const ROUND_DISPATCHES = UNRECORDED_MAX / 2;
 
-/** Dispatches of which one append says what became of them: what comes while it is under way is the next one. */
+/** Dispatches whose outcomes are in one append; those that complete while it is under way are in the next one. */
 const APPEND_DISPATCHES_MAX = 1_000;
 
 /**
@@ -36,7 +36,7 @@ export interface Recorder {
 
 export interface RecorderDeps extends Pick<DispatchDeps, "channel" | "lease" | "eventLog" | "projector" | "metrics"> {
   /** Shared by all dispatchers of a log. */
-  readonly recordTogether: RecordTogether;
+  readonly batchOutcomes: OutcomeBatching;
 }
 
 interface Entry {
@@ -48,7 +48,7 @@ interface Entry {
 }
 
 export function createRecorder(deps: RecorderDeps): Recorder {
-  const { channel, lease, eventLog, projector, metrics, recordTogether } = deps;
+  const { channel, lease, eventLog, projector, metrics, batchOutcomes } = deps;
   let waiting: Entry[] = [];
   let isWriting = false;
 
@@ -60,7 +60,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
       for (const [type, outcomes] of Map.groupBy(unrecordedOf(entries), ({ type }) => type))
         metrics?.recorded(channel.name, type, outcomes.length);
       try {
-        // Folded first: a lane that is filled anew meanwhile still finds them here.
+        // Folded first: a lane that is refilled meanwhile still finds them here.
         await projector.until(appended.last);
       } finally {
         for (const { lane, items } of entries) for (const item of items) settle(lane, item);
@@ -80,7 +80,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
   const recording = { waiting: () => countDispatches(waiting), write: writeNext };
 
   const pump = async (): Promise<void> => {
-    while (waiting.length > 0) await recordTogether(recording);
+    while (waiting.length > 0) await batchOutcomes(recording);
     isWriting = false;
   };
 
@@ -136,7 +136,7 @@ interface Request {
   readonly request: RequestOf<OutcomeType>;
 }
 
-/** What became of what went together: one entry for all that have the same outcome. */
+/** The outcomes of dispatches that went together: one entry for all that have the same outcome. */
 function requestsOf(items: readonly PendingDispatch[]): Request[] {
   const same = new Map<string, { readonly outcome: Outcome; readonly positions: number[] }>();
   for (const { event, unrecorded: outcome } of items) {
@@ -170,4 +170,50 @@ function settle(lane: OutboxWindow, item: PendingDispatch): void {
   else lane.remove(item);
   delete item.unrecorded;
   item.attempts++;
+}
+
+/** What one channel has to record. */
+interface Recording {
+  /** Dispatches that were answered and wait for it. */
+  waiting(): number;
+  /** Never rejects. */
+  write(): Promise<void>;
+}
+
+/** Records with the next round; resolves when all that were recorded in it are. */
+export type OutcomeBatching = (recording: Recording) => Promise<void>;
+
+/** Iterations of the event loop that a round gathers for, whatever they bring: what was answered is not kept from the log. */
+export const GATHERING_ITERATIONS_MAX = 4;
+
+/**
+ * Lets all channels record at once, so that their outcomes share a transaction: one by one they come by turns, each while
+ * another one's is written, and each takes a sync of its own. A round begins when the one before it has ended, and
+ * gathers as long as each iteration of the event loop brings more, until a channel has `enough`.
+ */
+export function createOutcomeBatching(enough: number): OutcomeBatching {
+  let last = Promise.resolve();
+  let next: { readonly recordings: Recording[]; readonly ended: Promise<void> } | undefined;
+
+  const run = async (recordings: readonly Recording[], before: Promise<void>): Promise<void> => {
+    await before;
+    const count = (): number => recordings.reduce((sum, { waiting }) => sum + waiting(), 0);
+    for (let iteration = 0, counted = 0; iteration < GATHERING_ITERATIONS_MAX && count() > counted; iteration++) {
+      counted = count();
+      await nextRound();
+      if (recordings.some(({ waiting }) => waiting() >= enough)) break;
+    }
+    next = undefined;
+    await Promise.all(recordings.map(({ write }) => write()));
+  };
+
+  return (recording) => {
+    if (next === undefined) {
+      const recordings: Recording[] = [];
+      last = run(recordings, last);
+      next = { recordings, ended: last };
+    }
+    next.recordings.push(recording);
+    return next.ended;
+  };
 }

@@ -12,7 +12,7 @@ export interface Wanted {
 
 interface SubscriptionDeps extends HandleDeps {
   /** {@link createCredentialHash}: the log shows whether the receiver is another one, and not where it is. */
-  readonly mark: (url: Secret) => string;
+  readonly hashCredential: (url: Secret) => string;
 }
 
 /**
@@ -20,7 +20,7 @@ interface SubscriptionDeps extends HandleDeps {
  * with different configurations the one that started last says so. Throws what {@link handle} throws.
  */
 export async function updateSubscription(deps: SubscriptionDeps, wanted: Wanted | undefined): Promise<void> {
-  const data = wanted && { types: [...wanted.types], receiver: deps.mark(wanted.url) };
+  const data = wanted && { types: [...wanted.types], receiver: deps.hashCredential(wanted.url) };
   const current = (): Subscription | undefined =>
     deps.projector.state("deliveries").webhook.lanes.events.subscriptions.at(-1);
   // Without a webhook, now and before, the log is not even asked.

@@ -1,15 +1,16 @@
 import { createHmac } from "node:crypto";
 import type { Secret } from "../platform/secret.ts";
-import { SERVICE_METADATA, STREAMS, type NewEvent, type EventLog } from "../log/event-log.ts";
+import { type EventLog, type EventMetadata, type NewEvent, SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import { record } from "../log/handle.ts";
 import type { HeldLease } from "../log/lease.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import type { Channel, DispatchResult } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { Announce } from "./announce.ts";
-import { doubtOf, type Outcome } from "./attempt.ts";
-import { doubtSince } from "./deduplication-window.ts";
+import { uncertainSinceField, type Outcome } from "./attempt.ts";
+import { uncertainSince } from "./deduplication-window.ts";
 import { isTest, type OutboxWindow, type PendingDispatch } from "./outbox-window.ts";
+import type { ChannelName } from "../../events/channel.ts";
 
 export interface SuspensionDeps {
   readonly channel: Channel;
@@ -19,7 +20,7 @@ export interface SuspensionDeps {
   readonly announce: Announce;
   readonly logger: Logger;
   /** {@link createCredentialHash}: shows whether the credential is still the one that was refused. */
-  readonly mark: (credential: Secret) => string;
+  readonly hashCredential: (credential: Secret) => string;
 }
 
 /** Whether a channel is refused as a whole: by the log, so that it outlasts a restart. */
@@ -41,7 +42,7 @@ export interface Suspension {
 }
 
 export function createSuspension(deps: SuspensionDeps): Suspension {
-  const { channel, lease, eventLog, projector, announce, logger, mark } = deps;
+  const { channel, lease, eventLog, projector, announce, logger, hashCredential } = deps;
   const { name, network } = channel;
   const suspended = () => projector.state("deliveries")[name].suspended;
   /** Why the channel is being suspended, until the log has it. */
@@ -70,7 +71,13 @@ export function createSuspension(deps: SuspensionDeps): Suspension {
       if (result.outcome !== "refused" || !result.channel || isKnown) return [];
       suspending = result.detail;
       const status = result.status === undefined ? {} : { status: result.status };
-      const data = { channel: name, network, ...status, detail: result.detail, credential: mark(channel.credential) };
+      const data = {
+        channel: name,
+        network,
+        ...status,
+        detail: result.detail,
+        credential: hashCredential(channel.credential),
+      };
       return [{ type: "ChannelSuspended", data }];
     },
     recorded(learnt) {
@@ -80,7 +87,7 @@ export function createSuspension(deps: SuspensionDeps): Suspension {
     async resumeIfChanged() {
       const now = suspended();
       if (now === null) return;
-      if (now.credential === mark(channel.credential)) return announceOnce();
+      if (now.credential === hashCredential(channel.credential)) return announceOnce();
       const newEvent: NewEvent = { type: "ChannelResumed", data: { channel: name, why: "credential_changed" } };
       try {
         await record({ eventLog, projector }, STREAMS.delivery(name), [newEvent], {
@@ -94,18 +101,39 @@ export function createSuspension(deps: SuspensionDeps): Suspension {
   };
 }
 
-/** The outcome of a direct dispatch to a channel that is suspended: whoever waits for it learns why at once. */
-export function turnedAway(
+/** The outcome of a direct dispatch to a suspended channel: the caller that waits for it learns the reason at once. */
+export function rejectWhileSuspended(
   deps: Pick<SuspensionDeps, "channel" | "projector">,
   lane: OutboxWindow,
   item: PendingDispatch,
   detail: string,
 ): Outcome {
   const why = { attempt: item.attempts, detail: `the channel is suspended: ${detail}`, refused: true };
-  return { type: "DispatchAbandoned", request: { ...why, ...doubtOf(doubtSince(deps, lane, item)) } };
+  return { type: "DispatchAbandoned", request: { ...why, ...uncertainSinceField(uncertainSince(deps, lane, item)) } };
 }
 
 /** A keyed hash of a credential: it shows whether two are the same, and nothing else. `key` stays the same over restarts. */
 export function createCredentialHash(key: Uint8Array): (credential: Secret) => string {
   return (credential) => createHmac("sha256", key).update(credential.reveal(), "utf8").digest("base64url");
+}
+
+/** `repeated`: another caller ended the same suspension at the same moment. */
+export type Resumed =
+  { readonly kind: "resumed"; readonly since: string; readonly repeated: boolean } | { readonly kind: "not_suspended" };
+
+/** Goes on with a suspended channel: what is pending is sent at once, and suspends it again if the network still refuses it. */
+export async function resumeChannel(
+  { eventLog, projector }: { readonly eventLog: EventLog; readonly projector: Projector },
+  channel: ChannelName,
+  metadata: EventMetadata,
+): Promise<Resumed> {
+  const { suspended } = projector.state("deliveries")[channel];
+  if (suspended === null) return { kind: "not_suspended" };
+  const { since } = suspended;
+  const newEvent: NewEvent = { type: "ChannelResumed", data: { channel, why: "by_hand" } };
+  // Each suspension is ended by hand once, however many ask for it at the same moment.
+  const key = `resume/${channel}/${since}`;
+  const { last, repeated } = await eventLog.append(STREAMS.delivery(channel), [newEvent], metadata, { key });
+  await projector.until(last);
+  return { kind: "resumed", since, repeated };
 }

@@ -4,11 +4,11 @@ import {
   discardLetters,
   retryLetters,
   WHY_CHARACTERS_MAX,
-  type Choice,
+  type LetterSelection,
   type Decided,
-} from "../delivery/decide-letters.ts";
+} from "../delivery/dead-letters.ts";
 import type { Delivery } from "../delivery/delivery.ts";
-import { resumeChannel } from "../delivery/resume.ts";
+import { resumeChannel } from "../delivery/suspension.ts";
 import type { EventLog } from "../log/event-log.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";
@@ -58,7 +58,11 @@ const all = {
 
 type Given = Static<typeof named.event_ids> | undefined;
 
-function choiceOf(body: { channel?: (typeof CHANNELS)[number]; event_ids?: Given; until_position?: number }): Choice {
+function toSelection(body: {
+  channel?: (typeof CHANNELS)[number];
+  event_ids?: Given;
+  until_position?: number;
+}): LetterSelection {
   const { channel: name, event_ids: ids, until_position: until } = body;
   return { ids, channels: name === undefined ? CHANNELS : [name], ...(until === undefined ? {} : { until }) };
 }
@@ -99,7 +103,7 @@ export const retryDeliveries = post({
   isSlow: true,
   async handle({ delivery, ...deps }: DeliveriesDeps, { body, metadata }) {
     const retrying = { ...deps, recognisesMs: delivery.recognisesMs };
-    return answerOf(await retryLetters(retrying, choiceOf(body), body.accept_doubles === true, metadata));
+    return answerOf(await retryLetters(retrying, toSelection(body), body.accept_doubles === true, metadata));
   },
 });
 
@@ -115,7 +119,7 @@ export const discardDeliveries = post({
   problems: [],
   isSlow: true,
   async handle(deps: DeliveriesDeps, { body, metadata }) {
-    return answerOf(await discardLetters(deps, choiceOf(body), body.why.trim(), metadata));
+    return answerOf(await discardLetters(deps, toSelection(body), body.why.trim(), metadata));
   },
 });
 
@@ -133,7 +137,7 @@ const WHY_LEFT: Readonly<Record<Decided["left"][number]["why"], string>> = {
   no_dead_letter: "is no dead letter any more",
   suspended: "its channel is suspended: resume it first",
   may_double: "it may have arrived, and would count twice",
-  decided_meanwhile: "somebody else decided at the same moment",
+  decided_meanwhile: "another caller decided at the same moment",
 };
 
 /** `12 dead letters are sent again; 3 are left: its channel is suspended: resume it first.` */

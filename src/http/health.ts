@@ -3,7 +3,7 @@ import { CHANNELS } from "../../events/channel.ts";
 import { RunPaused } from "../../events/outreach.ts";
 import { pendingOf, type ChannelState } from "../../projections/deliveries.ts";
 import type { RunState } from "../../projections/run.ts";
-import type { Circuit } from "../delivery/circuit-breaker.ts";
+import type { Circuit } from "../delivery/rate-limiter.ts";
 import type { Delivery } from "../delivery/delivery.ts";
 import type { Instance } from "../log/instances.ts";
 import { isoTime, type Clock } from "../platform/clock.ts";

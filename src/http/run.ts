@@ -66,7 +66,7 @@ export const startRun = post({
   tag: "outreach",
   summary: "Starts a run of the outreach agent.",
   description:
-    "Sends direct messages to the recipients who are due, within the day's quota; one run at a time. A dry run sends nothing, and says whom a run would write to.",
+    "Sends direct messages to the recipients who are due, within the day's quota; one run at a time. A dry run sends nothing, and lists the recipients a run would write to.",
   takes: ["Idempotency-Key", "Prefer"],
   body: runBody,
   answers: {

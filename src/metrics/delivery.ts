@@ -4,7 +4,7 @@ import type { Event } from "../../events/catalog.ts";
 import { CHANNELS, lanesOf } from "../../events/channel.ts";
 import type { OutcomeType } from "../../events/dispatches.ts";
 import { channelsOf } from "../../projections/deliveries.ts";
-import type { Circuit } from "../delivery/circuit-breaker.ts";
+import type { Circuit } from "../delivery/rate-limiter.ts";
 import type { Delivery } from "../delivery/delivery.ts";
 import type { DispatchMetrics } from "../delivery/dispatch.ts";
 import { readOldestPending } from "../delivery/tail.ts";

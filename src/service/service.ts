@@ -80,8 +80,8 @@ export async function startService(given: Config, logger: Logger, options: Servi
   const configured = channels.map(({ name }) => name);
   const announce = createAnnounce({ eventLog, projector, configured, logger });
   const load = createLoadShedding();
-  const mark = createCredentialHash(await vault.stableKey("credentials"));
-  await updateSubscription({ eventLog, projector, sleep, random: Math.random, mark }, config.webhook);
+  const hashCredential = createCredentialHash(await vault.stableKey("credentials"));
+  await updateSubscription({ eventLog, projector, sleep, random: Math.random, hashCredential }, config.webhook);
   const dispatchers = stack.use(
     await startDispatchers(channels, {
       roles,
@@ -94,7 +94,7 @@ export async function startService(given: Config, logger: Logger, options: Servi
       logger,
       announce,
       isShared: !leasing.isAlone,
-      mark,
+      hashCredential,
       digestAfterMs: config.digestAfterSeconds * 1000,
       requests: () => load.came,
       metrics: metrics.dispatches,

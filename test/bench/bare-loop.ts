@@ -5,7 +5,7 @@
 import { openSqliteStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
 import type { ClickChannel } from "../../events/channel.ts";
-import { WINDOW_MAX } from "../../src/delivery/pacing.ts";
+import { WINDOW_MAX } from "../../src/delivery/rate-limiter.ts";
 import { dispatchOf } from "../../src/delivery/dispatch-content.ts";
 import { createMetaChannel } from "../../src/networks/meta.ts";
 import type { Click } from "../../src/networks/network.ts";

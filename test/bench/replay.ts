@@ -5,7 +5,7 @@ import { codec, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { configOf } from "../../src/commands/command.ts";
 import { openExistingLog } from "../../src/commands/log-session.ts";
-import { foldApart } from "../../src/commands/replay/fold-apart.ts";
+import { foldInWorker } from "../../src/commands/replay/fold-in-worker.ts";
 import { rebuild } from "../../src/commands/replay/rebuild.ts";
 import { foldLog } from "../harness/fold-log.ts";
 import { onCopyOf } from "./copied.ts";
@@ -56,7 +56,7 @@ async function rebuildOnTwoThreads(log: string): Promise<void> {
     signal: new AbortController().signal,
     onBegin() {},
     onProgress() {},
-    foldApart: (order, signal) => foldApart({ env, ...order }, signal),
+    foldInWorker: (order, signal) => foldInWorker({ env, ...order }, signal),
     apartPositionsMin: 0,
   });
 }

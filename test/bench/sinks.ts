@@ -22,7 +22,7 @@ let awaited: { readonly clicks: number; readonly reached: () => void } | undefin
 const server = Bun.serve({
   hostname: "127.0.0.1",
   port: 0,
-  // Whoever waits for a count waits as long as it takes.
+  // A caller that waits for a count waits as long as it takes.
   idleTimeout: 0,
   async fetch(request) {
     const { pathname, searchParams } = new URL(request.url);

@@ -227,13 +227,13 @@ describe("deliveries retry and discard", () => {
     for (const [at, { code, err }] of answers.entries()) {
       const isWhole = decided[at] === 2;
       if (at >= 2) expect(code).toBe(isWhole ? 0 : 1);
-      if (!isWhole) expect(err).toMatch(/somebody else decided at the same moment|is no dead letter|^$/);
+      if (!isWhole) expect(err).toMatch(/another caller decided at the same moment|is no dead letter|^$/);
     }
   });
 
-  test("who comes a moment too late is told that somebody else decided", async () => {
+  test("who comes a moment too late is told that another caller decided", async () => {
     await take("letter/chat/1");
-    const late = { code: 1, out: "0 discarded\n", err: "of 1 somebody else decided at the same moment\n" };
+    const late = { code: 1, out: "0 discarded\n", err: "of 1 another caller decided at the same moment\n" };
     expect(await run("discard", idAt(1), "--why", "x")).toEqual(late);
     expect(await run("discard", "--all", "--why", "x")).toEqual({ ...late, code: 0, out: "1 discarded\n" });
   });

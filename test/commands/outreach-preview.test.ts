@@ -111,7 +111,7 @@ test("a person asked for sees all variants, whether they can be written, and wha
   await world.append(STREAMS.outreach, [added(ANN, { name: "Ann", company: "Acme" })]);
   const again = await world.run(outreach, "preview", "ann");
   expect(again.out).toContain("\nthis person would get variant A, unless X says that they cannot\n");
-  expect(again.out).toContain("\nnobody would be skipped before X is asked\n");
+  expect(again.out).toContain("\nno recipient would be skipped before X is asked\n");
 });
 
 test("a name that only the network knows is stood in for, and said so", async () => {
@@ -133,7 +133,7 @@ test("without a template there is nothing to preview, and nobody unknown is show
   expect(await world.run(outreach, "preview", "@nobody")).toMatchObject({
     code: 1,
     out: "",
-    err: expect.stringContaining("nobody is known as @nobody"),
+    err: expect.stringContaining("no recipient is known as @nobody"),
   });
   delete world.env["MESSAGE_TEMPLATE"];
   const fault = await world.run(outreach, "preview").catch((reason: unknown) => reason);

@@ -56,7 +56,7 @@ describe("recipients suppress", () => {
     await world.append(STREAMS.outreach, [imported(ANN)]);
     expect(await world.run(recipients, "suppress", "@ann")).toMatchObject({ out: "@ann will never be written to\n" });
     const { code, out } = await world.run(recipients, "suppress", "@nan");
-    expect([code, out]).toEqual([0, "@nan will never be written to; nobody of that name is known yet\n"]);
+    expect([code, out]).toEqual([0, "@nan will never be written to; no recipient of that name is known yet\n"]);
     expect(findContact(await state(), { username: "nan" })).toMatchObject({ suppressed: true });
   });
 
@@ -121,7 +121,7 @@ describe("recipients import", () => {
     const people = file("people.csv", "username,Product,name,Since\nann,tea,Ann,2019\nbob,,Bob,\n");
     expect((await world.run(recipients, "import", people)).out).toBe(
       "2 added, 0 updated, 0 refused\n" +
-        "2 of them without consent: their basis is none or missing, and nobody writes to them while REQUIRE_CONSENT is true (see basis in the help)\n" +
+        "2 of them without consent: their basis is none or missing, and no run writes to them while REQUIRE_CONSENT is true (see basis in the help)\n" +
         "template fields: product, since\n",
     );
   });

@@ -5,7 +5,7 @@ import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { clicks } from "../../projections/clicks.ts";
 import { configOf } from "../../src/commands/command.ts";
 import { openExistingLog } from "../../src/commands/log-session.ts";
-import { foldApart } from "../../src/commands/replay/fold-apart.ts";
+import { foldInWorker } from "../../src/commands/replay/fold-in-worker.ts";
 import { loadPartial, savePartial } from "../../src/commands/replay/partial.ts";
 import { foldPart, type RebuildOptions } from "../../src/commands/replay/rebuild.ts";
 import { encodeState } from "../../projections/snapshot.ts";
@@ -14,10 +14,10 @@ import { newLogFile } from "../harness/memory/log.ts";
 import { open, rebuildAll, servedLog, spoil, storedTexts, truth } from "../projector/rebuilding.ts";
 
 /** The part is folded on a connection of its own, as the thread does. */
-function besideOn(file: string): Pick<RebuildOptions, "foldApart" | "apartPositionsMin"> {
+function besideOn(file: string): Pick<RebuildOptions, "foldInWorker" | "apartPositionsMin"> {
   return {
     apartPositionsMin: 0,
-    async foldApart(order, signal) {
+    async foldInWorker(order, signal) {
       await using store = await open(file);
       await foldPart(store, order, { signal, onBegin() {}, onProgress() {} });
     },
@@ -67,7 +67,7 @@ test("the thread opens the log by the same settings, and keeps what it folded, e
   const env = { DATABASE_URL: `sqlite:${file}` };
   await using store = await openExistingLog(configOf({ env }));
   const { position: to } = await store.head();
-  await foldApart({ env, names: ["clicks", "contacts"], to }, new AbortController().signal);
+  await foldInWorker({ env, names: ["clicks", "contacts"], to }, new AbortController().signal);
   for (const name of ["clicks", "contacts"] as const) {
     const partial = await loadPartial(store, name);
     expect([partial?.position, encodeState(partial?.state)]).toEqual([to, (await truth(store))[name] ?? ""]);
@@ -77,7 +77,9 @@ test("the thread opens the log by the same settings, and keeps what it folded, e
 test("what a thread that fails has not folded is folded here", async () => {
   await using store = await open(await servedLog());
   const failing = () => Promise.reject(new Error("the thread ended"));
-  expect(await rebuildAll(store, { foldApart: failing, apartPositionsMin: 0 })).toHaveLength(PROJECTION_NAMES.length);
+  expect(await rebuildAll(store, { foldInWorker: failing, apartPositionsMin: 0 })).toHaveLength(
+    PROJECTION_NAMES.length,
+  );
   expect(await storedTexts(store)).toEqual(await truth(store, 2_000));
 });
 
@@ -90,6 +92,6 @@ test("told to begin anew, it goes on with nothing that was kept, also where the 
   if (partial === undefined) throw new Error("nothing was kept");
   await savePartial(store, "clicks", { ...partial, state: clicks.initial() });
   const failing = () => Promise.reject(new Error("the thread ended"));
-  await rebuildAll(store, { foldApart: failing, apartPositionsMin: 0, restart: true });
+  await rebuildAll(store, { foldInWorker: failing, apartPositionsMin: 0, restart: true });
   expect(await storedTexts(store)).toEqual(await truth(store, 2_000));
 });

@@ -183,7 +183,7 @@ test("contacts: everybody or one, with how far we got with them at the moment", 
   expect(await world.run(contacts, "u42", "--as-of", "1")).toEqual({
     code: 1,
     out: "",
-    err: `nobody is known as u42 (as of position 1, ${timeAt(1)})\n`,
+    err: `no recipient is known as u42 (as of position 1, ${timeAt(1)})\n`,
   });
   expect((await world.run(contacts, "--json")).out).toBe((await world.run(recipients, "list", "--json")).out);
   expect((await world.run(contacts)).out).toBe((await world.run(recipients, "list")).out);

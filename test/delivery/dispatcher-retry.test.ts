@@ -1,8 +1,8 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { StoreFull } from "eventstore-lite";
-import type { Circuit } from "../../src/delivery/circuit-breaker.ts";
-import { ATTEMPTS_MAX } from "../../src/delivery/retry.ts";
+import type { Circuit } from "../../src/delivery/rate-limiter.ts";
+import { ATTEMPTS_MAX } from "../../src/delivery/attempt.ts";
 import type { EventLog } from "../../src/log/event-log.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
 import {

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { CLICK_CHANNELS } from "../../events/channel.ts";
 import { WINDOW_DISPATCHES_MAX } from "../../src/delivery/outbox-window.ts";
-import { WINDOW_MAX } from "../../src/delivery/pacing.ts";
+import { WINDOW_MAX } from "../../src/delivery/rate-limiter.ts";
 import { DELIVERED, fakeChannel, gate, UNAVAILABLE } from "../harness/memory/fake-channel.ts";
 import { eventually, NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
 import { newLogFile } from "../harness/memory/log.ts";

@@ -341,7 +341,13 @@ test("what it carries is said also while its deliveries are recorded without a p
       return house.eventLog.append(...args);
     },
   };
-  const deps = { eventLog, projector: house.projector, sleep: async () => {}, random: () => 0.5, mark: () => "mark" };
+  const deps = {
+    eventLog,
+    projector: house.projector,
+    sleep: async () => {},
+    random: () => 0.5,
+    hashCredential: () => "mark",
+  };
   await updateSubscription(deps, { url: secret("https://receiver.example"), types: ["LinkClicked"] });
   expect(house.projector.state("deliveries").webhook.lanes.events.subscriptions).toMatchObject([WANTED]);
 });

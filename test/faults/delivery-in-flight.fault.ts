@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { WINDOW_MAX } from "../../src/delivery/pacing.ts";
+import { WINDOW_MAX } from "../../src/delivery/rate-limiter.ts";
 import { UNRECORDED_MAX } from "../../src/delivery/recorder.ts";
 import { ended } from "./delivery-ended.ts";
 import { NO_DIGESTS, openLives } from "./delivery-lives.ts";

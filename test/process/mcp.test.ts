@@ -75,7 +75,7 @@ test("who_was_written_to", async () => {
     "ada_builds",
   ]);
   expect(await call("who_was_written_to", { recipient: "nobody" })).toEqual({
-    text: expect.stringContaining("nobody is known as nobody"),
+    text: expect.stringContaining("no recipient is known as nobody"),
     isError: true,
   });
 });

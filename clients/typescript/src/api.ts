@@ -96,7 +96,7 @@ export interface paths {
     put?: never;
     /**
      * Starts a run of the outreach agent.
-     * @description Sends direct messages to the recipients who are due, within the day's quota; one run at a time. A dry run sends nothing, and says whom a run would write to.
+     * @description Sends direct messages to the recipients who are due, within the day's quota; one run at a time. A dry run sends nothing, and lists the recipients a run would write to.
      */
     post: operations["startRun"];
     delete?: never;

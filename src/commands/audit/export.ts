@@ -25,10 +25,7 @@ events can be imported.`,
     )
     .addOption(formatOption())
     .option("--out <file>", "a new file, which has its name only once it is whole; without it, stdout")
-    .option(
-      "--encrypted",
-      "only the data as it is stored: needs no keys, and nobody without them reads anything personal",
-    )
+    .option("--encrypted", "only the data as it is stored: needs no keys, and personal data stays encrypted")
     .option("--type <names>", "only events of these types, with commas between them", (text) => text.split(","))
     .option("--stream <name>", "only events of this stream")
     .option("--person <name>", "only what happened to this person: an id or a handle")

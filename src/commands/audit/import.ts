@@ -48,7 +48,7 @@ const KIB = 1024;
 /** Bytes read from a file at once. */
 const CHUNK_BYTES = 256 * KIB;
 
-/** Where the reading is, for whoever reports a fault. */
+/** Where the reading is, for error messages. */
 interface Place {
   line: number;
 }
@@ -56,7 +56,7 @@ interface Place {
 async function importFile(store: StorePlace, path: string, format: Format, terminal: Terminal) {
   const place: Place = { line: 1 };
   const bytes = path === STDIN ? undefined : naming(path, () => statSync(path).size);
-  // Nobody knows how much comes from a pipe.
+  // The size of a pipe's content is unknown.
   const progress = bytes === undefined ? undefined : startProgress(terminal, "importing KiB", bytes / KIB);
   const chunks = path === STDIN ? process.stdin : readFrom(path);
   const counted = count(chunks, (read) => progress?.update(read / KIB));

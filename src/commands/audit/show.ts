@@ -113,7 +113,7 @@ function subjectOf(text: string): Subject {
     const link = linkOf(text);
     return { kind: "click of", findIn: summarized((reading) => historyOfLink(reading, link), summaryOfLink) };
   }
-  // Refuses what can be nobody's handle before the log is read.
+  // Refuses what cannot be a handle before the log is read.
   recipientOf(text);
   const find = (contacts: Contacts): Contact | undefined => findNamed(contacts, text);
   return {

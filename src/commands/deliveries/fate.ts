@@ -1,6 +1,6 @@
 import type { Recorded } from "../../../events/catalog.ts";
 import type { Suspended } from "../../../projections/deliveries.ts";
-import { ATTEMPTS_MAX } from "../../delivery/retry.ts";
+import { ATTEMPTS_MAX } from "../../delivery/attempt.ts";
 import { quoted } from "../../history/words/phrases.ts";
 
 /** Where a dispatch to one channel is. */
@@ -11,7 +11,7 @@ export type Fate =
 const UNTRIED: Fate = { status: "waiting", attempts: 0, retry_at: undefined };
 
 /**
- * What became of one dispatch to one channel (pure). `events`: its outcomes, narrowed to it, and what was decided of it,
+ * The status of one dispatch to one channel (pure). `events`: its outcomes, narrowed to it, and the decisions on it,
  * in the order of the log. Of final outcomes recorded twice the first counts, as everywhere.
  */
 export function fateOf(events: readonly Recorded[]): Fate {

@@ -21,7 +21,7 @@ that rate nothing is pending any more: never, while as much comes as goes.`,
     )
     .addOption(channelOption())
     .option("--json", "answer with one JSON object")
-    .option("--watch", `anew every ${WATCH_MS / 1_000} seconds, until interrupted`)
+    .option("--watch", `again every ${WATCH_MS / 1_000} seconds, until interrupted`)
     .addHelpText("after", "\nExample:\n  reachlog deliveries lag --watch")
     .action(exit(({ channel, json, watch: again }) => showLag(terminal, channelsOf(channel), { json, again })));
 

@@ -1,8 +1,19 @@
 import type { ChannelName } from "../../../events/channel.ts";
-import type { Choice, DecideDeps, Decided, WhyLeft } from "../../delivery/decide-letters.ts";
-import { configOf, EXIT, usageError, type Terminal } from "../command.ts";
-import { openSession } from "../log-session.ts";
+import {
+  type Decided,
+  type DecideDeps,
+  discardLetters,
+  type LetterSelection,
+  type NotAppliedReason,
+  retryLetters,
+  WHY_CHARACTERS_MAX,
+} from "../../delivery/dead-letters.ts";
+import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal, usageError } from "../command.ts";
+import { COMMAND_METADATA, openSession } from "../log-session.ts";
 import { printable } from "../table.ts";
+import { systemClock } from "../../platform/clock.ts";
+import { connectNetworks } from "../../service/networks.ts";
+import { channelOption, channelsOf } from "./channel-name.ts";
 
 /** Which dead letters the arguments mean. */
 interface Given {
@@ -12,18 +23,18 @@ interface Given {
 }
 
 /** Throws a ServiceError (usage) unless it is all letters or some that are named. */
-export function choiceOf(action: string, { all, ids, channels }: Given): Choice {
+function toSelection(action: string, { all, ids, channels }: Given): LetterSelection {
   if (all === ids.length > 0) throw usageError(`${action} wants --all or event ids`);
   return { ids: all ? undefined : ids, channels };
 }
 
 /**
  * Decides of the letters chosen and says of how many. Answers the exit code: a fault where one that was named is no
- * dead letter, or was decided by somebody else at the same moment.
+ * dead letter, or was decided by another caller at the same moment.
  */
-export async function decideByCommand(
+async function decideByCommand(
   terminal: Terminal,
-  choice: Choice,
+  selection: LetterSelection,
   { done, json }: { readonly done: string; readonly json: boolean },
   decide: (deps: DecideDeps) => Promise<Decided>,
 ): Promise<number> {
@@ -34,7 +45,7 @@ export async function decideByCommand(
     terminal.out(`${decided.done} ${done}\n`);
     for (const line of linesOf(decided)) terminal.err(`${line}\n`);
   }
-  const faults = decided.left.filter(({ why }) => why !== "decided_meanwhile" || choice.ids !== undefined);
+  const faults = decided.left.filter(({ why }) => why !== "decided_meanwhile" || selection.ids !== undefined);
   return faults.length === 0 ? EXIT.ok : EXIT.fault;
 }
 
@@ -48,11 +59,11 @@ function linesOf({ left }: Decided): readonly string[] {
   return [
     ...hindrances,
     ...unknown.map(({ event_id }) => `${printable(event_id)} is no dead letter`),
-    ...(lost === 0 ? [] : [`of ${lost} somebody else decided at the same moment`]),
+    ...(lost === 0 ? [] : [`of ${lost} another caller decided at the same moment`]),
   ];
 }
 
-function hindered(channel: ChannelName, why: WhyLeft): string | undefined {
+function hindered(channel: ChannelName, why: NotAppliedReason): string | undefined {
   if (why === "suspended") {
     return `${channel} is suspended and would turn them away: reachlog deliveries resume ${channel}`;
   }
@@ -62,3 +73,62 @@ function hindered(channel: ChannelName, why: WhyLeft): string | undefined {
     "with --accept-doubles they are sent again all the same"
   );
 }
+
+export const retry: MakeCommand = (terminal, exit) =>
+  new Command("retry")
+    .summary("send dead letters again")
+    .description(
+      `Makes those dead letters pending again; a running service sends them at once, else
+the next start does. It leaves those as they are that may have arrived and that
+the network would not know again.`,
+    )
+    .argument("[event_ids...]", "the dead letters, as deliveries list names them")
+    .option("--all", "all dead letters")
+    .addOption(channelOption())
+    .option("--accept-doubles", "send those too that may have arrived")
+    .option(...JSON_OPTION)
+    .addHelpText("after", "\nExample:\n  reachlog deliveries retry --all --channel messaging")
+    .action(
+      exit(async (ids, { all, channel, acceptDoubles, json }) => {
+        const selection = toSelection("retry", { all: all === true, ids, channels: channelsOf(channel) });
+        return await retryByCommand(terminal, selection, {
+          acceptsDoubles: acceptDoubles === true,
+          json: json === true,
+        });
+      }),
+    );
+
+function retryByCommand(
+  terminal: Terminal,
+  selection: LetterSelection,
+  { acceptsDoubles, json }: { readonly acceptsDoubles: boolean; readonly json: boolean },
+): Promise<number> {
+  const { channels } = connectNetworks(configOf(terminal));
+  const recognisesMs = (name: ChannelName) => channels.find((channel) => channel.name === name)?.recognisesMs ?? 0;
+  return decideByCommand(terminal, selection, { done: "taken up again", json }, (deps) =>
+    retryLetters({ ...deps, recognisesMs, clock: systemClock }, selection, acceptsDoubles, COMMAND_METADATA),
+  );
+}
+
+export const discard: MakeCommand = (terminal, exit) =>
+  new Command("discard")
+    .summary("give dead letters up for good")
+    .description("Gives those dead letters up for good; the log keeps why. They cannot be taken up again.")
+    .argument("[event_ids...]", "the dead letters, as deliveries list names them")
+    .option("--all", "all dead letters")
+    .requiredOption("--why <text>", `why, in 1 to ${WHY_CHARACTERS_MAX} characters`)
+    .addOption(channelOption())
+    .option(...JSON_OPTION)
+    .addHelpText("after", '\nExample:\n  reachlog deliveries discard --all --channel ads --why "the account is closed"')
+    .action(
+      exit(async (ids, { all, why: given, channel: name, json }) => {
+        const why = given.trim();
+        if (why.length === 0 || why.length > WHY_CHARACTERS_MAX) {
+          throw usageError(`discard wants --why, in 1 to ${WHY_CHARACTERS_MAX} characters`);
+        }
+        const choice = toSelection("discard", { all: all === true, ids, channels: channelsOf(name) });
+        return await decideByCommand(terminal, choice, { done: "discarded", json: json === true }, (deps) =>
+          discardLetters(deps, choice, why, COMMAND_METADATA),
+        );
+      }),
+    );

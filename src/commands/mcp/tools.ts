@@ -11,7 +11,7 @@ import { preview } from "../outreach/preview.ts";
 import { quota } from "../quota.ts";
 import { stats } from "../stats.ts";
 
-/** Answers of a question to everybody known: an assistant reads no more, and gets the number of the others. */
+/** Rows of an answer about all recipients: an assistant reads no more, and gets the number of the others. */
 export const ANSWERS_MAX = 200;
 
 /** What an assistant may ask: a command of the command line that reads, with `--json`. */
@@ -59,7 +59,7 @@ export const TOOLS: readonly Tool[] = [
   tool({
     name: "who_was_written_to",
     title: "Who was written to",
-    description: "Everybody known, or one person: how far we got with them, on what basis, and which variant they got.",
+    description: "All known recipients, or one: how far we got with them, on what basis, and which variant they got.",
     input: Type.Object({ recipient: Type.Optional(recipient), status: Type.Optional(status), as_of }, closed),
     command: contacts,
     args: (input) => [...asOf(input.as_of), ...operand(input.recipient)],
@@ -95,7 +95,7 @@ export const TOOLS: readonly Tool[] = [
   }),
   tool({
     name: "what_became_of_click",
-    title: "What became of a click",
+    title: "The dispatches of a click",
     description:
       "Each dispatch of one click, notification or message: its attempts on every channel, and where it is now.",
     input: Type.Object(

@@ -48,7 +48,7 @@ async function showPreview(
   const place = { position: projector.position, time: projector.time };
   const person = wanted === undefined ? undefined : findNamed(projector.state("contacts"), wanted);
   if (wanted !== undefined && person === undefined) {
-    terminal.err(`nobody is known as ${printable(wanted)} (${asOf(place)})\n`);
+    terminal.err(`no recipient is known as ${printable(wanted)} (${asOf(place)})\n`);
     return EXIT.fault;
   }
   const found = survey(outreachState({ projector }), rules, { person, limit });
@@ -70,7 +70,7 @@ function rulesOf(config: Config, template: Template, { keyring, hashesOf }: Sess
   return { template, requireConsent, dailyLimit, hashes: hashesOf, isForgotten: keyring.isForgotten };
 }
 
-/** What else is to be known of the texts and of whom a run would write to. */
+/** Notes on the texts and on the recipients a run would write to. */
 function notesOf({ outreach: { sources } }: Config, { variants }: Survey): string[] {
   const texts = variants.map(({ sample }) => (sample?.rendered.ok === true ? sample.rendered.text : ""));
   const notes = Object.values(STAND_INS)
@@ -78,7 +78,7 @@ function notesOf({ outreach: { sources } }: Config, { variants }: Survey): strin
     .map((standIn) => `${standIn} stands for what X answers when the person is written to`);
   const others = sources.filter((name) => name !== "list");
   if (others.length === sources.length)
-    notes.push("RECIPIENT_SOURCES does not name list: nobody is written to for being imported");
+    notes.push("RECIPIENT_SOURCES does not name list: a run writes to no imported recipient");
   if (others.length > 0) notes.push(`people of ${others.join(", ")} show in a dry run only`);
   return notes;
 }

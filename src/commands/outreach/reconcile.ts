@@ -76,7 +76,7 @@ function openRunner(config: Config, session: Session, logger: Logger, stack: Asy
       { variable: "X_CLIENT_ID", problem: "not set, so X cannot be asked", wanted: "the app's id" },
     ]);
   }
-  // An append, which the service delivers: nobody else announces a grant that this command finds dead.
+  // An append, which the service delivers: only this command has found the grant dead.
   const announce = createAnnounce({ ...session, configured: channels.map(({ name }) => name), logger });
   const base = { ...session, config, logger, announce };
   const account = stack.use(openAccount({ ...base, social }));
@@ -89,13 +89,13 @@ function showRunning({ err }: Terminal, runId: string | undefined): number {
   return EXIT.temporary;
 }
 
-/** What became of messages that were in doubt. */
+/** How messages that were in doubt were settled. */
 interface Outcomes {
   sent: number;
   notDelivered: number;
 }
 
-/** Counts how `attempts` were settled from a position on, by whomever. */
+/** Counts how `attempts` were settled from a position on, by any process. */
 async function settledSince(
   store: EventStore<Event>,
   from: number,

@@ -2,7 +2,7 @@ import type { Terminal } from "../command.ts";
 
 /** A line at the bottom of the terminal that is kept up to date, below everything that is printed meanwhile. */
 export interface StatusLine extends Disposable {
-  /** Prints something above it, by `write`, and draws it anew. */
+  /** Prints something above it, by `write`, and redraws it. */
   above(write: () => void): void;
 }
 

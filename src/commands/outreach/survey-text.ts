@@ -30,7 +30,7 @@ export function surveyAsJson({ skips, asked, ...rest }: Survey, place: Place): s
 
 function variantText({ variant, recipients, sample }: VariantSample): string {
   const people = `${recipients} ${recipients === 1 ? "person gets" : "people get"} it`;
-  if (sample === undefined) return `\nvariant ${variant}: ${people}; there is nobody left to show it for\n`;
+  if (sample === undefined) return `\nvariant ${variant}: ${people}; no recipient is left to show it for\n`;
   const { person, rendered } = sample;
   const head = `\nvariant ${variant} for ${printable(nameOf(person))}; ${people}\n`;
   if (rendered.ok) return head + indented(rendered.text);
@@ -63,7 +63,7 @@ function askedText({ verdict, variant }: NonNullable<Survey["asked"]>): string {
 }
 
 function skipsText({ skips }: Survey): string {
-  if (skips.size === 0) return "nobody would be skipped before X is asked\n";
+  if (skips.size === 0) return "no recipient would be skipped before X is asked\n";
   const rows = [...skips].toSorted(([, a], [, b]) => b.count - a.count);
   return `\n${table(
     ["would be skipped", "people", "who"],

@@ -22,7 +22,7 @@ export interface VariantSample {
   readonly variant: string;
   /** How many of those still open get it. */
   readonly recipients: number;
-  /** The one asked for, or the first of those still open for whom it renders; undefined when there is nobody. */
+  /** The recipient asked for, or the first of those still open for which it renders; undefined when there is none. */
   readonly sample: Sample | undefined;
 }
 
@@ -38,13 +38,13 @@ export interface Skipped {
 }
 
 export interface SurveyOptions {
-  /** Whom the texts are for. */
+  /** The recipients of the texts. */
   readonly person?: Contact | undefined;
   /** People named for each reason, at most. */
   readonly limit: number;
 }
 
-/** Judges everybody who was imported, as a run does before it asks the network. */
+/** Judges all imported recipients, as a run does before it asks the network. */
 export function survey(state: OutreachState, rules: OutreachRules, { person, limit }: SurveyOptions): Survey {
   const samples = new Map(person === undefined ? [] : samplesOf(rules, person));
   const open: Contact[] = [];

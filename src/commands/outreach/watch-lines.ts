@@ -17,7 +17,7 @@ export function headerLine({ run_id, dry_run, started_at, ...counts }: RunState)
   return `${dry_run ? "dry run" : "run"} ${printable(run_id)}, started ${started_at}: ${counted(counts)} so far\n`;
 }
 
-/** One event: when, and what happened to whom. */
+/** One event: when, what happened, and to which recipient. */
 export function eventLine(event: Recorded): string {
   return `${event.time} ${printable(wordsOf(event))}\n`;
 }

@@ -53,11 +53,11 @@ export async function importFile(
 /** Columns named at the most: a file of JSON objects may have others in each. */
 const NAMED_MAX = 50;
 
-/** What an import says of those to whom nobody writes; nothing where there are none. */
+/** What an import says of recipients without consent; nothing where there are none. */
 function consentLine(withoutConsent: number, requireConsent: boolean): string {
   if (withoutConsent === 0) return "";
   const then = requireConsent
-    ? "and nobody writes to them while REQUIRE_CONSENT is true (see basis in the help)"
+    ? "and no run writes to them while REQUIRE_CONSENT is true (see basis in the help)"
     : "and are written to all the same, since REQUIRE_CONSENT is false";
   return `${withoutConsent} of them without consent: their basis is none or missing, ${then}\n`;
 }

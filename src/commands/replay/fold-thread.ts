@@ -1,8 +1,8 @@
-// Folds a part of a rebuild, and keeps the work; started by fold-apart.ts.
+// Folds a part of a rebuild, and keeps the work; started by fold-in-worker.ts.
 import { parentPort, workerData } from "node:worker_threads";
 import { configOf } from "../command.ts";
 import { openExistingLog } from "../log-session.ts";
-import type { ThreadOrder } from "./fold-apart.ts";
+import type { ThreadOrder } from "./fold-in-worker.ts";
 import { foldPart } from "./rebuild.ts";
 
 const { env, ...order } = workerData as ThreadOrder;

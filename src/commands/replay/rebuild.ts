@@ -1,16 +1,16 @@
-import type { EventStore } from "eventstore-lite";
+import { type EventStore, type Snapshot, SnapshotAhead } from "eventstore-lite";
 import type { Event } from "../../../events/catalog.ts";
-import { projectionOf, type ProjectionName } from "../../../projections/all.ts";
+import { type ProjectionName, projectionOf } from "../../../projections/all.ts";
 import { createStates, type FoldedStates } from "../../../projections/states.ts";
 import { makeId } from "../../platform/clock.ts";
-import { createEventLog, STREAMS, type NewEvent } from "../../log/event-log.ts";
+import { createEventLog, type NewEvent, STREAMS } from "../../log/event-log.ts";
 import { catchUp, type Positions } from "../../projector/catch-up.ts";
 import { lastForgotten } from "../../projector/past.ts";
 import { rebuiltName } from "../../projector/snapshots.ts";
-import { packState } from "../../projector/stored-states.ts";
+import { packState, unpackState } from "../../projector/stored-states.ts";
 import { COMMAND_METADATA } from "../log-session.ts";
-import { createComparison, type Comparison } from "./comparison.ts";
 import { dropPartial, loadPartial, savePartial } from "./partial.ts";
+import { differences } from "../../projector/differences.ts";
 
 /** Positions between two savings of the work: about a second's, of which saving is a few hundredths. */
 const SAVE_EVERY_POSITIONS = 1_000_000;
@@ -44,7 +44,7 @@ export interface RebuildOptions extends FoldOptions {
   /** Begins at the start of the log, whatever an interrupted rebuild has kept. */
   readonly restart: boolean;
   /** Does {@link foldPart} in another thread; absent: there is none. */
-  readonly foldApart?: ((order: PartOrder, signal: AbortSignal) => Promise<void>) | undefined;
+  readonly foldInWorker?: ((order: PartOrder, signal: AbortSignal) => Promise<void>) | undefined;
   /** Positions from which on that is worth it; default a million. */
   readonly apartPositionsMin?: number;
 }
@@ -59,7 +59,7 @@ export interface Rebuilt {
 }
 
 /**
- * Folds the log anew from its start, in one pass for all `names`, beside whatever serves it; then keeps the states and
+ * Folds the log again from its start, in one pass for all `names`, beside a running service; then keeps the states and
  * records that in the log. Answers undefined when it was interrupted.
  */
 export async function rebuild(
@@ -68,19 +68,19 @@ export async function rebuild(
   options: RebuildOptions,
 ): Promise<readonly Rebuilt[] | undefined> {
   if (await foldOnTwoThreads(store, names, options)) {
-    return rebuild(store, names, { ...options, foldApart: undefined, restart: false, onBegin() {} });
+    return rebuild(store, names, { ...options, foldInWorker: undefined, restart: false, onBegin() {} });
   }
   const work = await begin(store, names, options.restart);
   let to = work.head;
   options.onBegin(Math.min(...work.positions.values()), to);
-  // Folding is many times faster than what anybody appends meanwhile: the gap shrinks with each round.
+  // Folding is many times faster than any service appends meanwhile: the gap shrinks with each round.
   for (;;) {
     await advance(work, to, options);
     if (options.signal.aborted) {
       await keep(work);
       return undefined;
     }
-    // What was folded before somebody was forgotten knows them still.
+    // A state folded before an erasure still holds the erased recipient.
     if ((await lastForgotten(store)) > work.head) return rebuild(store, names, { ...options, restart: true });
     const head = await store.head();
     if (head.position - to <= GAP_POSITIONS_MAX) break;
@@ -97,15 +97,15 @@ async function foldOnTwoThreads(
   names: readonly ProjectionName[],
   options: RebuildOptions,
 ): Promise<boolean> {
-  const { foldApart, restart, signal, apartPositionsMin = APART_POSITIONS_MIN } = options;
+  const { foldInWorker, restart, signal, apartPositionsMin = APART_POSITIONS_MIN } = options;
   const { position: to } = await store.head();
   const [own, apart] = [names.filter((name) => name === ALONE), names.filter((name) => name !== ALONE)];
-  if (foldApart === undefined || to < apartPositionsMin || apart.length === 0 || own.length === 0) return false;
+  if (foldInWorker === undefined || to < apartPositionsMin || apart.length === 0 || own.length === 0) return false;
   if (restart) for (const name of names) await dropPartial(store, name);
   await Promise.all([
     foldPart(store, { names: own, to }, options),
     // What a thread that fails has not kept is folded here after all, and whatever is wrong with it is told then.
-    foldApart({ names: apart, to }, signal).catch(() => {}),
+    foldInWorker({ names: apart, to }, signal).catch(() => {}),
   ]);
   return true;
 }
@@ -187,12 +187,12 @@ function reportOf({ states, foldedBefore, comparisons }: Work, projection: Proje
   return { projection, events, position, differences: comparisons.get(projection)?.found() ?? null };
 }
 
-/** Keeps the states before the log names them; whoever finds the event can rely on them. */
+/** Keeps the states before the log names them; a reader of the event can rely on them. */
 async function publish({ store, names, states }: Work, rebuilt: readonly Rebuilt[]): Promise<void> {
   for (const { projection, position } of rebuilt) {
     const { version } = projectionOf(projection);
     const snapshot = { version, position, state: await packState(states.get(projection)) };
-    // What is ahead of these would stay: of a log that was restored, or of whoever serves with a wrong state.
+    // What is ahead of these would stay: of a restored log, or of an instance that serves a wrong state.
     await store.snapshots.remove([rebuiltName(projection), projection]);
     await store.snapshots.save(rebuiltName(projection), snapshot);
     await store.snapshots.save(projection, snapshot);
@@ -204,4 +204,37 @@ async function publish({ store, names, states }: Work, rebuilt: readonly Rebuilt
   });
   await createEventLog(store, makeId).append(STREAMS.projections, newEvents, COMMAND_METADATA);
   for (const name of names) await dropPartial(store, name);
+}
+
+/** Sets a projection that is being rebuilt against its stored snapshot, at the snapshot's own position. */
+interface Comparison {
+  /** Where it compares; undefined when there is nothing to compare with. */
+  readonly at: number | undefined;
+  compare(state: unknown): Promise<void>;
+  /** Null: it did not come to it. */
+  found(): readonly string[] | null;
+}
+
+/** `known`: what an interrupted rebuild found. */
+async function createComparison(
+  store: EventStore<Event>,
+  name: ProjectionName,
+  known: readonly string[] | null,
+): Promise<Comparison> {
+  let found = known;
+  let stored: Snapshot | undefined;
+  try {
+    const snapshot = await store.snapshots.load(name);
+    if (snapshot?.version === projectionOf(name).version) stored = snapshot;
+  } catch (fault) {
+    if (!(fault instanceof SnapshotAhead)) throw fault;
+    found = [fault.message];
+  }
+  return {
+    at: stored?.position,
+    async compare(state) {
+      if (stored !== undefined) found = await differences(await unpackState(stored.state), state);
+    },
+    found: () => found,
+  };
 }

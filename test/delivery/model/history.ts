@@ -5,7 +5,7 @@ import { CHANNELS, CLICK_CHANNELS, type ChannelName } from "../../../events/chan
 import { deliveries, pendingOf } from "../../../projections/deliveries.ts";
 import { encodeState } from "../../../projections/snapshot.ts";
 import { findDeadLetters } from "../../../src/delivery/dead-letters.ts";
-import { WINDOW_MAX } from "../../../src/delivery/pacing.ts";
+import { WINDOW_MAX } from "../../../src/delivery/rate-limiter.ts";
 import { STREAMS, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
 import { newLogFile } from "../../harness/memory/log.ts";
 import { fakeTime } from "../../harness/memory/fake-time.ts";

@@ -4,7 +4,7 @@ import { expect } from "bun:test";
 import type { EventStore } from "eventstore-lite";
 import { CLICK_CHANNELS, type ChannelName } from "../../../events/channel.ts";
 import type { Event } from "../../../events/catalog.ts";
-import type { Circuit } from "../../../src/delivery/circuit-breaker.ts";
+import type { Circuit } from "../../../src/delivery/rate-limiter.ts";
 import type { Delivery, Settlement } from "../../../src/delivery/delivery.ts";
 import { loadConfig } from "../../../src/config/config.ts";
 import { createAccount, type AccountParts } from "../../../src/http/account.ts";

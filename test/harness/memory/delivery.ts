@@ -7,7 +7,7 @@ import { createOutboxReader } from "../../../src/delivery/outbox-reader.ts";
 import type { DispatchMetrics } from "../../../src/delivery/dispatch.ts";
 import { createDelivery, type Delivery } from "../../../src/delivery/delivery.ts";
 import { startDispatchers, type Dispatchers } from "../../../src/delivery/dispatcher.ts";
-import { GATHERING_ITERATIONS_MAX } from "../../../src/delivery/recording-rounds.ts";
+import { GATHERING_ITERATIONS_MAX } from "../../../src/delivery/recorder.ts";
 import { STREAMS, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
 import { createRoles } from "../../../src/log/role.ts";
 import type { Sleep } from "../../../src/outreach/context.ts";
@@ -121,13 +121,13 @@ export async function openDelivery(given: DeliveryOptions = {}): Promise<Deliver
     logger,
     announce,
   };
-  const mark = (credential: Secret): string => `mark of ${credential.reveal()}`;
+  const hashCredential = (credential: Secret): string => `mark of ${credential.reveal()}`;
   const { digestAfterMs, requests = () => 0, metrics, tracing } = options;
   const chosen = { digestAfterMs, requests, metrics, tracing };
   const { instance: holder, leaseScale } = given;
   const leasing = { ...common, sleep: sleepOn(time), elapsedMs: forward(time.clock), leaseScale, isAlone: false };
   const roles = holder === undefined ? ALL_ROLES : createRoles({ ...leasing, holder });
-  const dispatching = { ...common, mark, ...chosen, roles, isShared: holder !== undefined };
+  const dispatching = { ...common, hashCredential, ...chosen, roles, isShared: holder !== undefined };
   const dispatchers = log.use(await startDispatchers(channels, dispatching));
   const delivery = createDelivery({ eventLog, projector, clock: time.clock }, channels);
 

@@ -12,7 +12,7 @@ export interface ThreadOrder extends PartOrder {
  * Folds a part of a rebuild in a thread of its own, which opens the log by the same settings. Resolves once it has kept
  * its work, also that of an interrupted one; rejects when the thread failed.
  */
-export async function foldApart(order: ThreadOrder, signal: AbortSignal): Promise<void> {
+export async function foldInWorker(order: ThreadOrder, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
   const worker = new Worker(new URL("./fold-thread.ts", import.meta.url), { workerData: order });
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin

@@ -1,7 +1,7 @@
 // On no harness.
 import { expect, test } from "bun:test";
-import { nextRound } from "../../src/delivery/coalescing-scheduler.ts";
-import { createRecordingRounds } from "../../src/delivery/recording-rounds.ts";
+import { nextRound } from "../../src/platform/coalescing-scheduler.ts";
+import { createOutcomeBatching } from "../../src/delivery/recorder.ts";
 
 const ENOUGH = 3;
 
@@ -19,11 +19,11 @@ function heldRecording(waiting: () => number = () => 1) {
 }
 
 test("channels that record at the same time are written at once, and wait for each other", async () => {
-  const recordTogether = createRecordingRounds(ENOUGH);
+  const batchOutcomes = createOutcomeBatching(ENOUGH);
   const [one, other] = [heldRecording(), heldRecording()];
   let done = false;
-  const recorded = recordTogether(one).then(() => (done = true));
-  const alsoRecorded = recordTogether(other);
+  const recorded = batchOutcomes(one).then(() => (done = true));
+  const alsoRecorded = batchOutcomes(other);
   await one.begun;
   expect(other.writes()).toBe(1);
   one.end();
@@ -35,11 +35,11 @@ test("channels that record at the same time are written at once, and wait for ea
 });
 
 test("a round begins when the one before it has ended", async () => {
-  const recordTogether = createRecordingRounds(ENOUGH);
+  const batchOutcomes = createOutcomeBatching(ENOUGH);
   const [one, late] = [heldRecording(), heldRecording()];
-  const recorded = recordTogether(one);
+  const recorded = batchOutcomes(one);
   await one.begun;
-  const lateRecorded = recordTogether(late);
+  const lateRecorded = batchOutcomes(late);
   for (let round = 0; round < 2 * ENOUGH; round++) await nextRound();
   expect(late.writes()).toBe(0);
   one.end();
@@ -50,24 +50,24 @@ test("a round begins when the one before it has ended", async () => {
 });
 
 test("a round does not gather for ever", async () => {
-  const recordTogether = createRecordingRounds(Infinity);
+  const batchOutcomes = createOutcomeBatching(Infinity);
   let asked = 0;
   const growing = heldRecording(() => ++asked);
-  const recorded = recordTogether(growing);
+  const recorded = batchOutcomes(growing);
   await growing.begun;
   growing.end();
   await recorded;
 });
 
 test("a round gathers as long as more is answered, until a channel has enough", async () => {
-  const recordTogether = createRecordingRounds(ENOUGH);
+  const batchOutcomes = createOutcomeBatching(ENOUGH);
   let answered = 1;
   const answering = (async () => {
     for (let round = 0; round < 2 * ENOUGH; round++, answered++) await nextRound();
   })();
   const busy = heldRecording(() => answered);
   const quiet = heldRecording();
-  const recorded = [recordTogether(busy), recordTogether(quiet)];
+  const recorded = [batchOutcomes(busy), batchOutcomes(quiet)];
   await busy.begun;
   expect(answered).toBe(ENOUGH);
   busy.end();

@@ -1,0 +1,70 @@
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { roomOf } from "./floors.ts";
+import { importsOf, sourceFiles } from "./imports.ts";
+
+/** What one reads and has to remember in order to change the product: each figure has an upper limit in limits.test.ts. */
+export interface Measures {
+  /** Of `src`; stylesheets and scripts of the console aside. */
+  readonly lines: number;
+  readonly files: number;
+  /** Files in the fullest folder, without those in its own folders. */
+  readonly filesInAFolder: number;
+  readonly linesInAFile: number;
+  /** Files of at most {@link SMALL_LINES} lines that one file of their own room imports, and no other. */
+  readonly smallFilesWithOneImporter: readonly string[];
+  /** Functions whose name ends in `Of`. */
+  readonly functionsNamedOf: readonly string[];
+  /** Names that several files of `src` export. */
+  readonly namesExportedTwice: readonly string[];
+  /** Pronouns that name no actor. */
+  readonly pronouns: number;
+  readonly anew: number;
+}
+
+export const SMALL_LINES = 60;
+
+const FUNCTION_NAMED_OF =
+  /\bfunction\*?\s+(\w+Of)\b|\bconst\s+(\w+Of)\s*(?::[^=]+)?=\s*(?:async\s*)?(?:\([^)]*\)|\w+)(?::[^=]+)?\s*=>/g;
+const EXPORTED = /^export\s+(?:async\s+)?(?:function\*?|const|interface|type|class)\s+(\w+)/gm;
+const PRONOUNS = /\b(?:somebody|someone|nobody|anybody|anyone|everybody|everyone|whoever|whom|whomever)\b/gi;
+
+export function measure(root: string): Measures {
+  const all = sourceFiles(root);
+  const files = all.filter((file) => file.startsWith("src/"));
+  const texts = new Map(files.map((file) => [file, readFileSync(join(root, file), "utf8")]));
+  const lines = new Map([...texts].map(([file, text]) => [file, text.split("\n").length - 1]));
+  const importers = Map.groupBy(importsOf(root, all), ({ to }) => to);
+  const folders = Map.groupBy(files, (file) => dirname(file));
+  const exporters = Map.groupBy(
+    [...texts].flatMap(([file, text]) => [...text.matchAll(EXPORTED)].map(([, name = ""]) => ({ file, name }))),
+    ({ name }) => name,
+  );
+  return {
+    lines: sum(lines.values()),
+    files: files.length,
+    filesInAFolder: Math.max(...[...folders.values()].map((inside) => inside.length)),
+    linesInAFile: Math.max(...lines.values()),
+    smallFilesWithOneImporter: files.filter((file) => {
+      const from = new Set(importers.get(file)?.map((one) => one.from));
+      const [only = ""] = from;
+      return lines.get(file)! <= SMALL_LINES && from.size === 1 && roomOf(only) === roomOf(file);
+    }),
+    functionsNamedOf: [...texts].flatMap(([file, text]) =>
+      [...text.matchAll(FUNCTION_NAMED_OF)].map(([, one, other]) => `${file} ${one ?? other}`),
+    ),
+    namesExportedTwice: [...exporters]
+      .filter(([, where]) => new Set(where.map(({ file }) => file)).size > 1)
+      .map(([name, where]) => `${name} (${where.map(({ file }) => file).join(", ")})`),
+    pronouns: countIn(texts.values(), PRONOUNS),
+    anew: countIn(texts.values(), /\banew\b/gi),
+  };
+}
+
+function countIn(texts: Iterable<string>, pattern: RegExp): number {
+  return sum([...texts].map((text) => text.match(pattern)?.length ?? 0));
+}
+
+function sum(numbers: Iterable<number>): number {
+  return [...numbers].reduce((total, one) => total + one, 0);
+}
