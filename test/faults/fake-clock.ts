@@ -3,8 +3,10 @@ import { join } from "node:path";
 import type { Installation } from "../harness/process.ts";
 import { libfaketime } from "./tools.ts";
 
-/** The wall clock of a world's processes, apart from ours. The sandbox keeps to the real time. */
+/** The wall clock of some processes, apart from ours. The sandbox keeps to the real time. */
 export interface FakeClock {
+  /** What a process that has this clock is started with. */
+  readonly env: Readonly<Record<string, string>>;
   /** Now, as those processes see it. Not at another speed than ours. */
   now(): number;
   /** Moves it by so much against where it stands; running processes notice at once. */
@@ -20,12 +22,15 @@ export interface FakeClockOptions {
   readonly timersToo?: boolean;
 }
 
-/** Gives every process that the world starts from now on a wall clock of its own (libfaketime). */
-export function fakeClock(
-  { env, directory }: Installation,
-  { speed = 1, timersToo = false }: FakeClockOptions = {},
-): FakeClock {
-  const file = join(directory, "faketime");
+/** Gives every process that the world starts from now on a wall clock of its own. */
+export function fakeClock({ env, directory }: Installation, options: FakeClockOptions = {}): FakeClock {
+  const clock = createFakeClock(join(directory, "faketime"), options);
+  Object.assign(env, clock.env);
+  return clock;
+}
+
+/** A clock that `file` sets (libfaketime). */
+export function createFakeClock(file: string, { speed = 1, timersToo = false }: FakeClockOptions = {}): FakeClock {
   let offsetMs = 0;
   const write = (): void => {
     // By renaming, so that no process ever reads half of it.
@@ -34,13 +39,13 @@ export function fakeClock(
     renameSync(`${file}.new`, file);
   };
   write();
-  Object.assign(env, {
-    LD_PRELOAD: libfaketime ?? "",
-    FAKETIME_TIMESTAMP_FILE: file,
-    FAKETIME_NO_CACHE: "1",
-    ...(timersToo ? {} : { FAKETIME_DONT_FAKE_MONOTONIC: "1" }),
-  });
   const clock: FakeClock = {
+    env: {
+      LD_PRELOAD: libfaketime ?? "",
+      FAKETIME_TIMESTAMP_FILE: file,
+      FAKETIME_NO_CACHE: "1",
+      ...(timersToo ? {} : { FAKETIME_DONT_FAKE_MONOTONIC: "1" }),
+    },
     now: () => Date.now() + offsetMs,
     jump(ms) {
       offsetMs += ms;

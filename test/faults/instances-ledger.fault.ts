@@ -1,4 +1,8 @@
 import { expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startProxy, type Proxy, type Verdict } from "eventstore-lite/test/proxy";
 import { startPostgres, type PostgresServer } from "eventstore-lite/testing/postgres-server";
 import { authorize, BEARER, exported, until, type Running } from "../harness/process.ts";
 import { createPick } from "../outreach/model/clockwork.ts";
@@ -8,33 +12,67 @@ import { countArrivals, rowOf } from "./delivery-networks.ts";
 import { recordsOf } from "./delivery-records.ts";
 import { faultsOfDispatch } from "./delivery-rules.ts";
 import { count } from "./delivery-verdict.ts";
+import { createFakeClock, type FakeClock } from "./fake-clock.ts";
 import { follow } from "./follower.ts";
 import { healthOf, openInstances, secondsSince, untilHandedOver, untilReady, type Instances } from "./instances.ts";
 import { lossesAmong, shownLosses, startNamedClicks, UNHARMED, type NamedClicks } from "./instances-load.ts";
 import { addPeople, arrivals } from "./people.ts";
 import { startTriggers, type Triggers } from "./run-triggers.ts";
-import { isWhole } from "./tools.ts";
+import { isWhole, libfaketime } from "./tools.ts";
 import { expectWhole } from "./whole.ts";
 
-/** For so long something happens to an instance or the server; each kind of fault comes at least once. */
-const MINUTES = Number(process.env["FAULT_MINUTES"] ?? (isWhole ? 10 : 0.5));
+/** For so long something happens to an instance, its clock, the network or the server; each kind of fault comes at least once. */
+const MINUTES = Number(process.env["FAULT_MINUTES"] ?? (isWhole ? 12 : 0.5));
 
 const INSTANCES = 3;
 /** Some thirty clicks a second: what is tried is what becomes of each, and not how many there are. */
 const CLICKS = { callers: 4, pauseMs: 100 };
 
-/** The most that a day may have, and so far apart that it lasts until the end. */
-const LIMIT = 100;
-const SPACING_S = Math.ceil(1.5 * MINUTES);
-const PEOPLE = 120;
+/** The most that a day may have, and so far apart that the last part of the time finds it used up. */
+const LIMIT = 30;
+const SPACING_S = Math.ceil((0.7 * MINUTES * 60) / LIMIT);
+const PEOPLE = 100;
 
 /** A fault comes this long after all is well, at random, and a server is away for so long. */
 const WELL_MS_MAX = 2_000;
 const AWAY_MS_MAX = 3_000;
 
-/** In turn. `takeover`: who makes the run and who has the chat are killed, and stay away until others have all that they had. */
-const FAULTS = ["takeover", "server", "sigterm", "kill", "server", "kill"] as const;
+/**
+ * In turn. `takeover`: who makes the run and who has the chat are killed, and stay away until others have all that they had;
+ * `crowded`: the server restarts and takes too few connections for a while; `cut`, `swallow` and `delay`: what the network of
+ * each instance does; `clock`: an instance's clock moves by an hour; `day`: the last one's is 26 hours ahead until it moves.
+ */
+const FAULTS = [
+  "takeover",
+  "clock",
+  "server",
+  "cut",
+  "sigterm",
+  "swallow",
+  "crowded",
+  "day",
+  "delay",
+  "kill",
+  "clock",
+  "server",
+  "kill",
+] as const;
 type FaultKind = (typeof FAULTS)[number];
+
+const HOUR_MS = 3_600_000;
+/** Where an instance's clock may be moved to, against the right time. */
+const CLOCKS_MS = [-HOUR_MS, 0, HOUR_MS];
+const DAY_AHEAD_MS = 26 * HOUR_MS;
+const DAY_AHEAD = INSTANCES - 1;
+
+/** Three instances want some thirty. */
+const CONNECTIONS_MAX = "12";
+
+/** One of so many messages is cut off or delayed. */
+const MESSAGES = 40;
+
+/** No instance is out of service for longer once a fault has ended. */
+const RECOVERY_S_MAX = 5;
 
 /** Meta and LINE know what they had before; to Slack each repeat is another message. */
 const ROWS = [rowOf("meta"), rowOf("slack"), rowOf("line")];
@@ -45,84 +83,124 @@ const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000
 
 /** How long others took, in seconds. */
 interface Figures {
+  /** Until all instances were ready, by the fault that had ended. */
+  readonly recovery: Map<FaultKind, number[]>;
   readonly dispatchersAfterKill: number[];
   readonly dispatchersAfterSigterm: number[];
   readonly runsAfterKill: number[];
 }
 
-test(`${INSTANCES} instances and PostgreSQL under clicks and runs, for ${MINUTES} minutes, now one of them killed and now the other`, async () => {
-  console.log(`seed ${SEED} (FAULT_SEED=${SEED} chooses the same faults)`);
-  await using server = await startPostgres({ durable: true });
-  const settings = {
-    DATABASE_URL: await server.newDatabase(),
-    DAILY_LIMIT: String(LIMIT),
-    SEND_SPACING_SECONDS: String(SPACING_S),
-    // Each click by itself, so that all are found at the network.
-    CHAT_DIGEST_AFTER_SECONDS: "3600",
-  };
-  await using instances = await openInstances({ count: INSTANCES, settings, rows: ROWS });
-  const { world, places } = instances;
-  const arrived = ROWS.map((row) => countArrivals(row, world.sandbox));
-  await addPeople(world, PEOPLE);
-  await authorize((await instances.at(0)).service, world.sandbox);
-  const followers = places.map((place) => follow(() => instances.at(place)));
-  using load = startNamedClicks(instances, CLICKS);
-  using triggers = startTriggers(instances);
+const TITLE = `${INSTANCES} instances and PostgreSQL under clicks and runs, for ${MINUTES} minutes of kills, cuts and moved clocks`;
 
-  const figures: Figures = { dispatchersAfterKill: [], dispatchersAfterSigterm: [], runsAfterKill: [] };
-  const faults = await inject({ instances, server, load, triggers, figures });
+test.skipIf(libfaketime === undefined)(
+  TITLE,
+  async () => {
+    console.log(`seed ${SEED} (FAULT_SEED=${SEED} chooses the same faults)`);
+    await using server = await startPostgres({ durable: true });
+    const settings = {
+      DATABASE_URL: await server.newDatabase(),
+      DAILY_LIMIT: String(LIMIT),
+      SEND_SPACING_SECONDS: String(SPACING_S),
+      // Each click by itself, so that all are found at the network.
+      CHAT_DIGEST_AFTER_SECONDS: "3600",
+    };
+    await using proxies = await startProxies(settings.DATABASE_URL);
+    using clocks = createClocks();
+    const own = (place: number) => ({ DATABASE_URL: proxies.all[place]!.url, ...clocks.all[place]!.env });
+    await using instances = await openInstances({ count: INSTANCES, settings, rows: ROWS, own });
+    const { world, places } = instances;
+    const arrived = ROWS.map((row) => countArrivals(row, world.sandbox));
+    await addPeople(world, PEOPLE);
+    await authorize((await instances.at(0)).service, world.sandbox);
+    const followers = places.map((place) => follow(() => instances.at(place)));
+    using load = startNamedClicks(instances, CLICKS);
+    using triggers = startTriggers(instances);
 
-  await load.stop();
-  await triggers.stop();
-  const ending = await settled(instances);
-  expect(ending.stats).toEqual(places.map(() => ending.stats[0]!));
-  expect(ending.quota).toEqual(places.map(() => ending.quota[0]));
-  await until(
-    async () => followers.map(({ position }) => position),
-    (positions) => positions.every((position) => position >= ending.position),
-  );
-  expect(await Promise.all(places.map((place) => instances.end(place, "SIGTERM")))).toEqual(places.map(() => 0));
-  for (const follower of followers) follower[Symbol.dispose]();
+    const figures: Figures = {
+      recovery: new Map(),
+      dispatchersAfterKill: [],
+      dispatchersAfterSigterm: [],
+      runsAfterKill: [],
+    };
+    const stage = { instances, server, proxies: proxies.all, clocks: clocks.all, load, triggers, figures };
+    const faults = await inject(stage);
 
-  const log = await exported(world);
-  const losses = lossesAmong(log, load);
-  const gaps = log.filter(({ position }, index) => position !== index + 1).length;
-  const ids = log.map(({ id }) => id);
-  const skipped = followers.filter(({ seen, position }) => !Bun.deepEquals(seen, ids.slice(0, position)));
-  const deliveries = ROWS.map((row, index) => {
-    const all = recordsOf(log, row, { arrived: arrived[index]!, kills: [] });
-    return { network: row.network, ...count(all), broken: all.flatMap((record) => faultsOfDispatch(record, row)) };
-  });
-  const attempts = await attemptsOf(world);
-  const { people, mostToOne } = arrivals(world);
-  console.log(
-    `${MINUTES} minutes of ${INSTANCES} instances ${JSON.stringify(faults)}: acknowledged ${load.acknowledged.size}, ` +
-      `${shownLosses(losses)}, unanswered ${load.unanswered}, answers ${JSON.stringify(Object.fromEntries(load.answers))}, ` +
-      `positions ${log.length}, gaps ${gaps}, subscribers that missed some ${skipped.length}; ` +
-      `runs ${triggers.started}, messages ${people}, at most ${mostToOne} to one, counted ${ending.stats[0]?.sent}; ` +
-      `${deliveries.map(({ network, delivered, inDoubt, doubled }) => `${network} ${delivered}, in doubt ${inDoubt}, doubled ${doubled}`).join("; ")}; ` +
-      `seconds until others had the dispatchers after kill -9 ${figures.dispatchersAfterKill.join(" ")}, after SIGTERM ` +
-      `${figures.dispatchersAfterSigterm.join(" ")}, until a run after kill -9 ${figures.runsAfterKill.join(" ")}`,
-  );
-  expect({ ...losses, gaps, skipped: skipped.length }).toEqual({ ...UNHARMED, gaps: 0, skipped: 0 });
-  expect(deliveries.flatMap(({ broken }) => broken)).toEqual([]);
-  // Whoever was not answered may have been recorded.
-  const recorded = log.filter(({ type }) => type === "LinkClicked").length;
-  expect(deliveries.map(({ requested }) => requested)).toEqual(ROWS.map(() => recorded));
-  expect(recorded - load.acknowledged.size).toBeLessThanOrEqual(load.unanswered);
-  expect([...load.answers.keys()].filter((status) => status !== 202 && status !== 503)).toEqual([]);
-  expect({ mostToOne, open: attempts.open, sent: ending.stats[0]?.sent }).toEqual({
-    mostToOne: 1,
-    open: 0,
-    sent: people,
-  });
-  await expectDaysKept(world, LIMIT);
-  await expectWhole(world);
-}, 1_200_000);
+    await load.stop();
+    await triggers.stop();
+    const ending = await settled(instances);
+    expect(ending.stats).toEqual(places.map(() => ending.stats[0]!));
+    expect(ending.quota).toEqual(places.map(() => ending.quota[0]));
+    await until(
+      async () => followers.map(({ position }) => position),
+      (positions) => positions.every((position) => position >= ending.position),
+    );
+    expect(await Promise.all(places.map((place) => instances.end(place, "SIGTERM")))).toEqual(places.map(() => 0));
+    for (const follower of followers) follower[Symbol.dispose]();
+
+    const log = await exported(world);
+    const losses = lossesAmong(log, load);
+    const gaps = log.filter(({ position }, index) => position !== index + 1).length;
+    const ids = log.map(({ id }) => id);
+    const skipped = followers.filter(({ seen, position }) => !Bun.deepEquals(seen, ids.slice(0, position)));
+    const deliveries = ROWS.map((row, index) => {
+      const all = recordsOf(log, row, { arrived: arrived[index]!, kills: [] });
+      return { network: row.network, ...count(all), broken: all.flatMap((record) => faultsOfDispatch(record, row)) };
+    });
+    const attempts = await attemptsOf(world);
+    const { people, mostToOne } = arrivals(world);
+    console.log(
+      `${MINUTES} minutes of ${INSTANCES} instances ${JSON.stringify(faults)}: acknowledged ${load.acknowledged.size}, ` +
+        `${shownLosses(losses)}, unanswered ${load.unanswered}, answers ${JSON.stringify(Object.fromEntries(load.answers))}, ` +
+        `positions ${log.length}, gaps ${gaps}, subscribers that missed some ${skipped.length}; ` +
+        `runs ${triggers.started}, messages ${people}, at most ${mostToOne} to one, counted ${ending.stats[0]?.sent}; ` +
+        `${deliveries.map(({ network, delivered, inDoubt, doubled }) => `${network} ${delivered}, in doubt ${inDoubt}, doubled ${doubled}`).join("; ")}; ` +
+        `seconds until others had the dispatchers after kill -9 ${figures.dispatchersAfterKill.join(" ")}, after SIGTERM ` +
+        `${figures.dispatchersAfterSigterm.join(" ")}, until a run after kill -9 ${figures.runsAfterKill.join(" ")}; ` +
+        `seconds until all were ready ${[...figures.recovery].map(([kind, all]) => `${kind} ${all.join(" ")}`).join(", ")}`,
+    );
+    const slow = [...figures.recovery].filter(([, all]) => Math.max(...all) > RECOVERY_S_MAX);
+    expect(slow).toEqual([]);
+    expect({ ...losses, gaps, skipped: skipped.length }).toEqual({ ...UNHARMED, gaps: 0, skipped: 0 });
+    expect(deliveries.flatMap(({ broken }) => broken)).toEqual([]);
+    // Whoever was not answered may have been recorded.
+    const recorded = log.filter(({ type }) => type === "LinkClicked").length;
+    expect(deliveries.map(({ requested }) => requested)).toEqual(ROWS.map(() => recorded));
+    expect(recorded - load.acknowledged.size).toBeLessThanOrEqual(load.unanswered);
+    expect([...load.answers.keys()].filter((status) => status !== 202 && status !== 503)).toEqual([]);
+    expect({ mostToOne, open: attempts.open, sent: ending.stats[0]?.sent }).toEqual({
+      mostToOne: 1,
+      open: 0,
+      sent: people,
+    });
+    const perDay = await expectDaysKept(world, LIMIT);
+    // The quota was used up, so that a second one would show.
+    if (MINUTES >= 5) expect(Math.max(...Object.values(perDay))).toBe(LIMIT);
+    await expectWhole(world);
+  },
+  1_800_000,
+);
+
+async function startProxies(url: string) {
+  await using stack = new AsyncDisposableStack();
+  const all: Proxy[] = [];
+  for (let place = 0; place < INSTANCES; place++) all.push(stack.use(await startProxy(url)));
+  const started = stack.move();
+  return { all, [Symbol.asyncDispose]: () => started.disposeAsync() };
+}
+
+function createClocks() {
+  const directory = mkdtempSync(join(tmpdir(), "reachlog-clocks-"));
+  const all = Array.from({ length: INSTANCES }, (_, place) => createFakeClock(join(directory, String(place))));
+  return { all, [Symbol.dispose]: () => rmSync(directory, { recursive: true }) };
+}
 
 interface Stage {
   readonly instances: Instances;
   readonly server: PostgresServer;
+  /** Between the instance at each place and the server. */
+  readonly proxies: readonly Proxy[];
+  /** Of the instance at each place. */
+  readonly clocks: readonly FakeClock[];
   readonly load: NamedClicks;
   readonly triggers: Triggers;
   readonly figures: Figures;
@@ -130,9 +208,20 @@ interface Stage {
 
 /** Answers how often each kind of fault came. */
 async function inject(stage: Stage): Promise<Record<FaultKind, number>> {
-  const { instances, load } = stage;
+  const { instances, load, figures } = stage;
   const pick = createPick(SEED);
-  const counts = { server: 0, takeover: 0, sigterm: 0, kill: 0 };
+  const counts: Record<FaultKind, number> = {
+    takeover: 0,
+    clock: 0,
+    server: 0,
+    cut: 0,
+    sigterm: 0,
+    swallow: 0,
+    crowded: 0,
+    day: 0,
+    delay: 0,
+    kill: 0,
+  };
   const endAt = performance.now() + MINUTES * 60_000;
   for (let round = 0; round < FAULTS.length || performance.now() < endAt; round++) {
     await untilReady(instances);
@@ -142,6 +231,9 @@ async function inject(stage: Stage): Promise<Record<FaultKind, number>> {
     const kind = FAULTS[round % FAULTS.length]!;
     await BRINGING[kind](stage, pick);
     counts[kind]++;
+    const endedAt = performance.now();
+    await untilReady(instances);
+    figures.recovery.set(kind, [...(figures.recovery.get(kind) ?? []), secondsSince(endedAt)]);
   }
   await untilReady(instances);
   await load.more(20);
@@ -156,6 +248,29 @@ const BRINGING: Readonly<Record<FaultKind, Bring>> = {
     await Bun.sleep(pick(AWAY_MS_MAX));
     await server.start();
   },
+  async crowded({ server }, pick) {
+    await server.stop("immediate");
+    await server.start({ max_connections: CONNECTIONS_MAX });
+    await Bun.sleep(1_000 + pick(AWAY_MS_MAX));
+    await server.stop("fast");
+    await server.start();
+  },
+  async cut({ proxies }, pick) {
+    await disturb(proxies, pick, () => (pick(MESSAGES) > 0 ? "pass" : pick(2) > 0 ? "cut" : "cut-behind"));
+  },
+  async swallow({ proxies }, pick) {
+    await disturb(proxies, pick, () => "lose");
+  },
+  async delay({ proxies }, pick) {
+    await disturb(proxies, pick, () => (pick(MESSAGES) > 0 ? "pass" : "delay"));
+  },
+  async clock({ clocks }, pick) {
+    const clock = clocks[pick(INSTANCES)]!;
+    clock.set(Date.now() + CLOCKS_MS[pick(CLOCKS_MS.length)]!);
+  },
+  async day({ clocks }) {
+    clocks[DAY_AHEAD]!.set(Date.now() + DAY_AHEAD_MS);
+  },
   async kill({ instances }, pick) {
     const place = pick(INSTANCES);
     await instances.end(place, "SIGKILL");
@@ -163,10 +278,10 @@ const BRINGING: Readonly<Record<FaultKind, Bring>> = {
   },
   async takeover({ instances, triggers, figures }) {
     const { people } = arrivals(instances.world);
-    // A message is at X, and perhaps not in the log.
+    // A message is at X, and perhaps not in the log; unless the day's quota is used up.
     await until(
       () => Promise.resolve(arrivals(instances.world)),
-      (now) => now.people > people,
+      (now) => now.people > people || now.people >= LIMIT,
     );
     const { roles: holders } = await healthOf((await instances.at(0)).service);
     const before = triggers.started;
@@ -177,7 +292,7 @@ const BRINGING: Readonly<Record<FaultKind, Bring>> = {
       Promise.all(killed.map(({ id }) => handedOver(instances, id, holders))),
       until(
         () => Promise.resolve(triggers.started),
-        (started) => started > before,
+        (started) => started > before || arrivals(instances.world).people >= LIMIT,
       ).then(() => figures.runsAfterKill.push(secondsSince(killedAt))),
     ]);
     figures.dispatchersAfterKill.push(...took.flat());
@@ -191,6 +306,19 @@ const BRINGING: Readonly<Record<FaultKind, Bring>> = {
     await instances.start(place);
   },
 };
+
+/** The network of a few instances does so for a while. */
+async function disturb(
+  proxies: readonly Proxy[],
+  pick: (choices: number) => number,
+  verdict: () => Verdict,
+): Promise<void> {
+  const [first, ...others] = proxies.toSorted(() => pick(2) - 0.5);
+  const disturbed = [first!, ...others.filter(() => pick(2) > 0)];
+  for (const proxy of disturbed) proxy.decide(verdict);
+  await Bun.sleep(1_000 + pick(AWAY_MS_MAX));
+  for (const proxy of disturbed) proxy.decide(() => "pass");
+}
 
 /** Waits until one that lives has the dispatchers of one that has ended. Answers how long each took, in seconds. */
 async function handedOver(instances: Instances, former: string, holders: Readonly<Record<string, string>>) {

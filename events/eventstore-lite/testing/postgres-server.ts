@@ -31,8 +31,8 @@ export interface PostgresServer extends AsyncDisposable {
   url(database: string): string;
   /** Ends it: `fast` closes connections first; `immediate` is a crash that its parts agree on, `kill` one of the postmaster. */
   stop(how: "fast" | "immediate" | "kill"): Promise<void>;
-  /** Starts it again on the same port and files. */
-  start(): Promise<void>;
+  /** Starts it again on the same port and files; `settings` hold until the next start. */
+  start(settings?: Readonly<Record<string, string>>): Promise<void>;
   /** Does one thing as its administrator. */
   ask(statement: string): Promise<readonly Record<string, unknown>[]>;
 }
@@ -82,7 +82,6 @@ export async function startPostgres({
   const environment = { ...process.env, ...(programs === undefined && libraries) };
   const program = (name: string): string => join(programs ?? join(binaries(), "bin"), name);
   const all = { ...SETTINGS, ...(durable ? {} : FORGETFUL), ...settings, port: String(port) };
-  const flags = Object.entries(all).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
   const keeper = spawn("sh", ["-c", KEEPER, directory], { stdio: ["pipe", "inherit", "inherit"], detached: true });
   keeper.unref();
   let databases = 0;
@@ -91,7 +90,8 @@ export async function startPostgres({
   const made = copied ? ["pg_basebackup", ...copied] : ["initdb", ...INITDB];
   await run([program(made[0]!), "-D", data, ...made.slice(1)], environment);
 
-  async function start(): Promise<void> {
+  async function start(passing: Readonly<Record<string, string>> = {}): Promise<void> {
+    const flags = Object.entries({ ...all, ...passing }).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
     rmSync(join(data, "postmaster.pid"), { force: true });
     const log = join(directory, "log");
     const written = openSync(log, "w");
@@ -108,7 +108,7 @@ export async function startPostgres({
       if (server.exitCode !== null) {
         const said = readFileSync(log, "utf8");
         // What a killed postmaster has left behind ends by itself, once it looks up.
-        if (said.includes("pre-existing shared memory block")) return start();
+        if (said.includes("pre-existing shared memory block")) return start(passing);
         throw new Error(said);
       }
       await delay(10);

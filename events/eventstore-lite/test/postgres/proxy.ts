@@ -12,10 +12,13 @@ export interface Message {
 }
 
 /**
- * `cut`: both sides lose the connection instead; `cut-behind`: right after it; `lose`: it vanishes, and nobody notices;
- * `strand`: the client loses the connection, and the server gets the message once it is released.
+ * `cut`: both sides lose the connection instead; `cut-behind`: right after it; `lose`: it vanishes, and neither side notices;
+ * `strand`: the client loses the connection, and the server gets the message once it is released; `delay`: it and all behind
+ * it arrive later, in their order.
  */
-export type Verdict = "pass" | "cut" | "cut-behind" | "lose" | "strand";
+export type Verdict = "pass" | "cut" | "cut-behind" | "lose" | "strand" | "delay";
+
+const DELAY_MS = 300;
 
 /** Stands between a store and its server, and does what networks do. */
 export interface Proxy extends AsyncDisposable {
@@ -47,19 +50,34 @@ export async function startProxy(url: string): Promise<Proxy> {
 
     function relay(from: Message["from"], source: Socket, sink: Socket): void {
       const split = createSplit(from === "client");
+      let delayed: Buffer[] | undefined;
+      const pass = (message: Buffer): void => {
+        if (delayed !== undefined) delayed.push(message);
+        else if (!sink.destroyed) sink.write(message);
+      };
+      const delay = (): void => {
+        if (delayed !== undefined) return;
+        delayed = [];
+        setTimeout(() => {
+          const late = delayed ?? [];
+          delayed = undefined;
+          late.forEach(pass);
+        }, DELAY_MS);
+      };
       source.on("data", (bytes: Buffer) => {
         for (const { type, message } of split(bytes)) {
           if (type === "startup") application = nameIn(message);
           const verdict = decide({ from, type, application, connection });
           if (verdict === "cut") return cut();
           if (verdict === "lose") continue;
+          if (verdict === "delay") delay();
           if (verdict === "strand") {
             isStranded = true;
             stranded.push(() => sink.write(message));
             setImmediate(() => source.destroy());
             continue;
           }
-          if (!sink.destroyed) sink.write(message);
+          pass(message);
           // Flushed, and with an end that is seen behind it: not a reset, which could overtake it.
           if (verdict === "cut-behind") return both.forEach((socket) => socket.destroySoon());
         }
