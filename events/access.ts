@@ -11,9 +11,9 @@ const authenticationsFailed = defineEvent(
       /** Whose they were; absent where several addresses are summed up. */
       address: Type.Optional(Type.String()),
       addresses: Type.Integer(),
-      /** Tokens that were tried and wrong. Which they were is not recorded. */
+      /** Wrong tokens that got 401. Which they were is not recorded. */
       failed: Type.Integer(),
-      /** Requests with a token that was not even looked at, since too many had failed. */
+      /** Further wrong tokens, compared too, that got 429: an address has ten 401 a minute. */
       turned_away: Type.Integer(),
       /** From the first of them to the last one. */
       since: Type.String(),

@@ -152,8 +152,8 @@ function readPublicUrl(values: Environment, report: Report): string {
   }
   if (url.protocol === "https:" && values.TRUSTED_PROXIES === undefined) {
     report.warn(
-      "PUBLIC_URL is https, so a proxy is asked first: without TRUSTED_PROXIES all its callers count as one address, and " +
-        "ten wrong tokens of anybody lock everybody out for a minute.",
+      "PUBLIC_URL is https, so a proxy is asked first: without TRUSTED_PROXIES all its callers count as one address. They " +
+        "share RATE_LIMIT_PER_MINUTE, and after ten wrong tokens a minute further wrong ones get 429. A valid token always passes.",
     );
   }
   if (url.protocol === "http:" && !isLoopback(url.hostname)) {

@@ -9,7 +9,7 @@ export interface ApiToken {
   readonly sha256: string;
 }
 
-/** A shorter token could be guessed within the rate limits of a patient attacker. */
+/** Every token is compared, however many wrong ones came before it: only its length protects it from guesses. */
 const TOKEN_CHARS_MIN = 16;
 
 /** Longest token that fits comfortably into a header line. */

@@ -7,8 +7,9 @@ import { because, nameOf, other, plain, position, quote, say, textOf, time, type
 const ACCESS_WORDS = {
   AuthenticationsFailed: ({ address, addresses, failed, turned_away }: DataOf<"AuthenticationsFailed">) => {
     const who = address === undefined ? `${addresses} ${addresses === 1 ? "address" : "addresses"}` : other(address);
-    const away = turned_away === 0 ? "" : `; turned away ${turned_away} times`;
-    return say`${who} tried ${failed} wrong ${failed === 1 ? "token" : "tokens"}${away}`;
+    const tried = failed + turned_away;
+    const limited = turned_away === 0 ? "" : `; ${turned_away} of them got 429`;
+    return say`${who} tried ${tried} wrong ${tried === 1 ? "token" : "tokens"}${limited}`;
   },
   KeyRotated: ({ from, to }: DataOf<"KeyRotated">) => say`the master key ${other(from)} was replaced by ${other(to)}`,
 };

@@ -16,8 +16,8 @@ export interface FailureRecordDeps {
 const RECORDED_AFTER_MS = 60_000;
 
 /**
- * A limit that records what it counts and turns away: a few events a minute at most, whatever is tried. Disposing it
- * records what is left; a kill loses what was not yet recorded.
+ * A limit that records the wrong tokens it counts: a few events a minute at most, whatever is tried. Disposing it records
+ * those that are pending; a kill loses them.
  */
 export function recordFailures(deps: FailureRecordDeps): FailureLimit & AsyncDisposable {
   const { limit, clock, sleep } = deps;
@@ -67,7 +67,7 @@ async function append(
 /** Addresses with an event of their own in a minute; more share one, so that whoever has many cannot fill the log. */
 const ADDRESSES_ALONE_MAX = 8;
 
-/** What of a request with a wrong token was seen: it was tried, or not even looked at. */
+/** What a request with a wrong token got: 401, or 429 once the limit was passed. */
 export type Failure = "failed" | "turned_away";
 
 type Summary = DataOf<"AuthenticationsFailed">;

@@ -4,12 +4,12 @@ import { networkOf } from "../platform/address.ts";
 import type { Clock } from "../platform/clock.ts";
 import { createRateLimit, WINDOW_MS } from "./rate-limit.ts";
 
-/** Failed authentications a minute from one address. */
+/** Wrong tokens a minute from one address that get 401; further wrong ones get 429. */
 const FAILED_AUTHENTICATIONS_PER_MINUTE = 10;
 
-/** Bounds how often a token may be guessed. */
+/** Chooses between 401 and 429 for a wrong token. Every token is compared before, so a valid one always passes. */
 export interface FailureLimit {
-  /** Counts one failure; answers the seconds to wait when the limit was passed before it. */
+  /** Counts one wrong token; answers the seconds to wait when the limit was passed before it. */
   fail(address: string): Promise<number | undefined>;
 }
 
@@ -27,8 +27,9 @@ export interface SharedFailuresDeps {
 }
 
 /**
- * Counts with all instances: each minute has so many places for an address, and a failure claims one of them. Whoever
- * guesses at several instances gets no more guesses. While the claims are out of reach, each instance counts for itself.
+ * Counts with all instances: each minute has so many places for an address, and a wrong token claims one of them. An
+ * address that tries tokens at several instances gets no more 401. While the claims are out of reach, each instance
+ * counts for itself.
  */
 export function shareFailures(
   { claim, key, clock }: SharedFailuresDeps,

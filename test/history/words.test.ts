@@ -347,7 +347,7 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     ],
     [
       { addresses: 12, failed: 40, turned_away: 3, since: "s", until: "u" },
-      "12 addresses tried 40 wrong tokens; turned away 3 times",
+      "12 addresses tried 43 wrong tokens; 3 of them got 429",
     ],
   ],
   KeyRotated: [[{ from: "0011", to: "2233" }, "the master key 0011 was replaced by 2233"]],

@@ -47,7 +47,7 @@ async function openRecord(replaced: Partial<EventLog> = {}) {
   };
 }
 
-test("what an address tried within a minute is one event, with what was turned away afterwards", async () => {
+test("what an address tried within a minute is one event, with those that got 429 afterwards", async () => {
   await using opened = await openRecord();
   const { record, clock } = opened;
   for (let guess = 0; guess < 13; guess++) {

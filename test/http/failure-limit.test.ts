@@ -51,18 +51,18 @@ test("alone, so many a minute are let through to a refusal, and then one waits",
   ]);
 });
 
-test("whoever guesses at several instances in turn gets no more guesses", async () => {
+test("an address that tries tokens at several instances in turn gets no more 401", async () => {
   await using instances = await openInstances(3);
   expect(await instances.failAt([0, 1, 2, 0, 1, 2])).toEqual([undefined, undefined, undefined, 60, 60, 60]);
 });
 
-test("nor does whoever guesses at all of them at once", async () => {
+test("nor does one that tries them at all instances at once", async () => {
   await using instances = await openInstances(3);
   const waits = await instances.failAtOnce(4);
   expect(waits.filter((wait) => wait === undefined)).toHaveLength(3);
 });
 
-test("each address has its own guesses, and each minute new ones", async () => {
+test("each address has its own count, and each minute a new one", async () => {
   await using instances = await openInstances(2);
   await instances.failAt([0, 0, 0]);
   expect(await instances.failAt([1], "192.0.2.2")).toEqual([undefined]);
