@@ -1,11 +1,12 @@
 /**
  * Prints what `reachlog serve` needs to be allowed by Deno, with the settings that it would find here: to listen at its
  * address, to call the networks that are configured, to read the program and what settings name, and to write where the
- * log lies. `deno task serve` starts it with these, and with no others.
+ * log lies. `deno task serve` starts it with these, and with no others: it runs this once to see that it succeeds, since
+ * its shell starts a program whatever a substitution ended with.
  */
 import { dirname, join, resolve } from "node:path";
 import { urlsOf } from "eventstore-lite/postgres";
-import { configOf } from "../src/commands/command.ts";
+import { configOf, EXIT } from "../src/commands/command.ts";
 import type { Config } from "../src/config/config.ts";
 import type { LogConfig } from "../src/config/log.ts";
 import { settings } from "../src/config/schema.ts";
@@ -31,7 +32,7 @@ function flags(): readonly string[] {
   const authorities = config === undefined ? [] : authoritiesOf(config.log);
   const read = [ROOT, ".env", ...named, ...authorities].map((path) => resolve(path));
   // The service says what is wrong with its settings, for which it needs no more.
-  if (config === undefined) return ["--allow-env", `--allow-read=${read.join()}`];
+  if (config === undefined) return ["--allow-env", list("read", read)];
   const { host, port } = config.http;
   const folders = foldersOf(config.log);
   const net = [
@@ -40,11 +41,26 @@ function flags(): readonly string[] {
   ];
   return [
     "--allow-env",
-    `--allow-net=${net.join()}`,
-    `--allow-read=${[...read, ...folders].join()}`,
+    list("net", net),
+    list("read", [...read, ...folders]),
     // How full the disk of the log is: one of the figures.
-    ...(folders.length === 0 ? [] : [`--allow-write=${folders.join()}`, "--allow-sys=statfs"]),
+    ...(folders.length === 0 ? [] : [list("write", folders), "--allow-sys=statfs"]),
   ];
+}
+
+/** Ends the program where a value would be split: by the shell at white space, by Deno at a comma, which escapes neither. */
+function list(name: string, values: readonly string[]): string {
+  for (const value of values) {
+    const [separator] = /[\s,]/.exec(value) ?? [];
+    if (separator === undefined) continue;
+    const what = separator === "," ? "a comma" : "a space";
+    console.error(
+      `deno-permissions: ${JSON.stringify(value)} has ${what}, which ends a path in Deno's flags; ` +
+        "name a path without spaces and commas",
+    );
+    process.exit(EXIT.config);
+  }
+  return `--allow-${name}=${values.join()}`;
 }
 
 function configured() {

@@ -24,7 +24,8 @@ const CLICK = { event: "click", domain: "go.example", short_code: "s", original_
 /** What `deno task serve` runs, with another program in the place of the service, if one is named. */
 function serveTask(program = "src/main.ts serve"): string {
   const { tasks } = JSON.parse(readFileSync(join(ROOT, "deno.json"), "utf8")) as { tasks: { serve: string } };
-  return `exec ${tasks.serve.replace("src/main.ts serve", program)}`.replaceAll(/(src|deploy|test)\//g, `${ROOT}/$1/`);
+  const task = tasks.serve.replace("&& deno", "&& exec deno").replace("src/main.ts serve", program);
+  return task.replaceAll(/(src|deploy|test)\//g, `${ROOT}/$1/`);
 }
 
 /** Of all that is below `/dev`, a memory disk too, Deno keeps out whoever is not allowed everything. */
@@ -121,6 +122,20 @@ test("on Deno the runtime itself refuses what the service has no use for", async
     "a file beside that: refused",
     ...REFUSED_ANYWHERE,
   ]);
+});
+
+test.each([
+  ["a space", "my logs"],
+  ["a comma", "logs,etc"],
+])("on Deno a folder of the log with %s is refused, and nothing starts", async (what, name) => {
+  await using folder = await openFolder();
+  writeFileSync(join(folder.path, ".env"), `DATABASE_URL='sqlite:${join(folder.path, name, "log.sqlite")}'\n`);
+  const { code, out, err } = await ended(start(folder, serveTask()));
+  expect([code, out]).toEqual([78, ""]);
+  expect(err).toBe(
+    `deno-permissions: ${JSON.stringify(join(folder.path, name))} has ${what}, which ends a path in Deno's flags; ` +
+      "name a path without spaces and commas\n",
+  );
 });
 
 test("on Deno a log on PostgreSQL is reached with TLS, and no other server, nor any file to write", async () => {
