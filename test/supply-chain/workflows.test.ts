@@ -14,9 +14,15 @@ interface Step {
   readonly with?: Readonly<Record<string, unknown>>;
 }
 
+interface Job {
+  readonly uses?: string;
+  readonly steps?: readonly Step[];
+  readonly permissions?: Readonly<Record<string, string>>;
+}
+
 interface Workflow {
   readonly permissions?: unknown;
-  readonly jobs: Readonly<Record<string, { readonly uses?: string; readonly steps?: readonly Step[] }>>;
+  readonly jobs: Readonly<Record<string, Job>>;
 }
 
 const workflows = filesOf(".github/workflows/*.yml").map(
@@ -48,6 +54,22 @@ describe.each(workflows)("%s", (file, workflow) => {
     expect(run.filter((name) => !Object.hasOwn(scripts, name))).toEqual([]);
     expect(commands.filter((command) => command.includes("${{"))).toEqual([]);
   });
+});
+
+/** Neither a checkout nor a registry: what such a job runs are pinned actions, and GitHub's own client. */
+test("a job that may publish or attest runs no code of the project or of its dependencies", () => {
+  const trusted = workflows
+    .flatMap(([, { jobs }]) => Object.values(jobs))
+    .filter(({ permissions = {} }) => Object.values(permissions).includes("write"));
+  expect(trusted.map(({ permissions }) => permissions)).toEqual([
+    { contents: "write", "id-token": "write", attestations: "write" },
+  ]);
+  const used = trusted.flatMap(({ steps = [] }) => steps.map(({ uses = "", run }) => run ?? uses.replace(/@.*/, "")));
+  expect(used.filter((one) => !one.startsWith("gh release create "))).toEqual([
+    "actions/download-artifact",
+    "actions/attest",
+    "actions/attest",
+  ]);
 });
 
 const PROJECT = [
