@@ -1,7 +1,7 @@
 /** Writes the service's OpenAPI document, of a deployment that wants tokens, to the file that the argument names. */
 import { writeFileSync } from "node:fs";
-import { createAuthentication } from "../src/http/authentication.ts";
-import { createDocument } from "../src/http/openapi/document.ts";
+import { createAuthentication } from "../src/http/access/authentication.ts";
+import { createDocument } from "../src/http/server/openapi.ts";
 import { ENDPOINTS } from "../src/http/endpoints.ts";
 import { VERSION } from "../src/platform/version.ts";
 

@@ -22,7 +22,7 @@ export const LONGEST = [
   "test/networks/channel-contract.test.ts",
   "test/commands/migrate.test.ts",
   "test/outreach/x-errors.test.ts",
-  "test/http/idempotency.test.ts",
+  "test/http/server/idempotency.test.ts",
   "test/process/demo-instances.test.ts",
   "test/process/spec-table.test.ts",
   "test/process/proof.test.ts",

@@ -7,9 +7,9 @@ import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createAuthentication } from "../../src/http/authentication.ts";
+import { createAuthentication } from "../../src/http/access/authentication.ts";
 import { ENDPOINTS } from "../../src/http/endpoints.ts";
-import { createDocument } from "../../src/http/openapi/document.ts";
+import { createDocument } from "../../src/http/server/openapi.ts";
 
 const TOOL = ["--package=openapi-typescript@7.13.0", "--package=typescript@5.9.3", "openapi-typescript"];
 

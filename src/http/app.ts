@@ -1,22 +1,20 @@
 import { Elysia } from "elysia";
+import { randomFillSync } from "node:crypto";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { RequestSpan, Tracing } from "../tracing/tracing.ts";
 import { makeId } from "../platform/clock.ts";
 import { errorFields, requestFields, type Logger } from "../platform/logger.ts";
-import { createAdmission, type AdmissionDeps } from "./admission.ts";
-import { JSON_HEADERS, type Answer } from "./answer.ts";
-import { ANONYMOUS } from "./authentication.ts";
-import type { ClientAddress } from "./client-address.ts";
-import type { Asked, Endpoint } from "./endpoint.ts";
+import { createAdmission, type AdmissionDeps } from "./access/admission.ts";
+import { JSON_HEADERS, type Answer } from "./server/answer.ts";
+import { ANONYMOUS } from "./access/authentication.ts";
+import type { ClientAddress } from "./access/client-address.ts";
+import { type Asked, type Endpoint, parametersOf, pathOf, segmentsOf } from "./server/endpoint.ts";
 import { ENDPOINTS, type EndpointDeps } from "./endpoints.ts";
-import type { Idempotency } from "./idempotency.ts";
-import { createDocument, documentDeps, type DocumentDeps } from "./openapi/document.ts";
-import { parametersOf, pathOf, segmentsOf } from "./path.ts";
-import { problemAnswer, problemOf, problems } from "./problem.ts";
-import { problemPage, wantsPage } from "./problem-page.ts";
-import { setRateLimitHeaders } from "./rate-limit.ts";
-import type { Server } from "./server.ts";
-import { requestId, traceparent } from "./trace.ts";
+import type { Idempotency } from "./server/idempotency.ts";
+import { createDocument, documentDeps, type DocumentDeps } from "./server/openapi.ts";
+import { problemAnswer, problemOf, problems, problemPage, wantsPage } from "./server/problem.ts";
+import { setRateLimitHeaders } from "./access/rate-limit.ts";
+import type { Server } from "./server/server.ts";
 
 export interface AppDeps extends AdmissionDeps, Omit<EndpointDeps, keyof DocumentDeps> {
   readonly clientAddress: ClientAddress;
@@ -213,4 +211,37 @@ function notServed({ url }: Request) {
   );
   if (methods.length === 0) return problems.notFound();
   return problems.methodNotAllowed(methods.map((method) => (method === "GET" ? "GET, HEAD" : method)).join(", "));
+}
+
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
+
+/** W3C Trace Context, version 00: trace id and parent id must not be all zeros. */
+const TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
+
+/** The caller's request id where it is one, else a fresh one. */
+export function requestId(given: string | null, make: () => string): string {
+  return given !== null && REQUEST_ID.test(given) ? given : make();
+}
+
+/** The caller's `traceparent` where it is one, else the start of a trace of its own (not sampled). */
+export function traceparent(given: string | null): string {
+  if (given !== null && TRACEPARENT.test(given)) return given;
+  const random = randomHex();
+  return `00-${random.slice(0, 32)}-${random.slice(32)}-00`;
+}
+
+/** A trace id and a parent id. */
+const ID_BYTES = 16 + 8;
+
+/** Asking the system for randomness costs a microsecond, however little is asked for. */
+const pool = Buffer.alloc(ID_BYTES * 256);
+let used = pool.length;
+
+function randomHex(): string {
+  if (used === pool.length) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  used += ID_BYTES;
+  return pool.toString("hex", used - ID_BYTES, used);
 }

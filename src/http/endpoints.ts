@@ -1,6 +1,6 @@
 import type { RoutePaths } from "../config/http.ts";
-import { finishAuthorization, showAccount, startAuthorization, type AccountDeps } from "./account.ts";
-import type { FormDeps } from "./console-form.ts";
+import { finishAuthorization, showAccount, startAuthorization, type AccountDeps } from "./features/account.ts";
+import type { FormDeps } from "./features/console-form.ts";
 import {
   idiomorph,
   script,
@@ -18,7 +18,7 @@ import {
   showVariants,
   stylesheet,
   type ConsoleDeps,
-} from "./console.ts";
+} from "./features/console.ts";
 import {
   discardDeliveries,
   discardDeliveriesByForm,
@@ -27,17 +27,17 @@ import {
   retryDeliveries,
   retryDeliveriesByForm,
   type DeliveriesDeps,
-} from "./deliveries.ts";
-import { notify, sendMessage, testChannels, testChannelsByForm, type DirectSendDeps } from "./direct-sends.ts";
-import type { Endpoint, Protection } from "./endpoint.ts";
-import { followEvents, type EventsDeps } from "./events.ts";
-import { exportEvents, type ExportDeps } from "./export.ts";
-import { forgetByForm, forgetClicks, forgetClicksByForm, forgetRecipient, type ForgetDeps } from "./forget.ts";
-import { outreachHealth, serviceHealth, type OutreachHealthDeps, type ServiceHealthDeps } from "./health.ts";
-import { importByForm } from "./import-form.ts";
-import { showMetrics, type MetricsDeps } from "./metrics.ts";
-import { showDocument, showReference, type DocumentDeps } from "./openapi/document.ts";
-import { livez, readyz, type ReadinessDeps } from "./probes.ts";
+} from "./features/deliveries.ts";
+import { notify, sendMessage, testChannels, testChannelsByForm, type DirectSendDeps } from "./features/direct-sends.ts";
+import type { Endpoint, Protection } from "./server/endpoint.ts";
+import { followEvents, type EventsDeps } from "./features/events.ts";
+import { exportEvents, type ExportDeps } from "./features/export.ts";
+import { forgetByForm, forgetClicks, forgetClicksByForm, forgetRecipient, type ForgetDeps } from "./features/forget.ts";
+import { outreachHealth, serviceHealth, type OutreachHealthDeps, type ServiceHealthDeps } from "./features/health.ts";
+import { importByForm } from "./features/import-form.ts";
+import { showMetrics, type MetricsDeps } from "./features/metrics.ts";
+import { showDocument, showReference, type DocumentDeps } from "./server/openapi.ts";
+import { livez, readyz, type ReadinessDeps } from "./features/probes.ts";
 import {
   importList,
   retryByForm,
@@ -45,19 +45,26 @@ import {
   suppressByForm,
   suppressRecipient,
   type RecipientsDeps,
-} from "./recipients.ts";
-import { dryRunByForm, startRun, startRunByForm, type RunDeps } from "./run.ts";
-import { signIn, signOut, type SignInDeps } from "./sign-in.ts";
-import { showStats, type StatsDeps } from "./stats.ts";
-import { stopRun, stopRunByForm, type StopRunDeps } from "./stop-run.ts";
-import { trackClick, type TrackingDeps } from "./tracking.ts";
+} from "./features/recipients.ts";
+import {
+  dryRunByForm,
+  startRun,
+  startRunByForm,
+  type RunDeps,
+  stopRun,
+  stopRunByForm,
+  type StopRunDeps,
+} from "./features/run.ts";
+import { signIn, signOut, type SignInDeps } from "./features/sign-in.ts";
+import { showStats, type StatsDeps } from "./features/stats.ts";
+import { trackClick, type TrackingDeps } from "./features/tracking.ts";
 import {
   downloadHead,
   showVerification,
   startVerification,
   startVerificationByForm,
   type VerificationDeps,
-} from "./verification.ts";
+} from "./features/verification.ts";
 
 /** What the handlers need, all together. */
 export type EndpointDeps = AccountDeps &

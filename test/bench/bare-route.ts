@@ -1,7 +1,7 @@
 /** The limit of the intake benchmark: the same route and schema, a synchronous handler, no storage. */
 import { Elysia } from "elysia";
 import { makeId } from "../../src/platform/clock.ts";
-import { trackingBody } from "../../src/http/tracking.ts";
+import { trackingBody } from "../../src/http/features/tracking.ts";
 
 const app = new Elysia({ normalize: false })
   .post(

@@ -1,6 +1,6 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { createSessions } from "../../src/http/session.ts";
+import { createSessions } from "../../src/http/access/session.ts";
 import { createApp, type App } from "../../src/http/app.ts";
 import { disposedAfterEach } from "../harness/dispose.ts";
 import { ask, MASTER_KEY, openApp, post, problemIn, TOKEN } from "../harness/memory/app.ts";

@@ -1,5 +1,5 @@
 import { afterAll } from "bun:test";
-import { IN_FLIGHT_MAX } from "../../src/http/load-shedding.ts";
+import { IN_FLIGHT_MAX } from "../../src/http/access/load-shedding.ts";
 import { tally, testAttacks, type Attack } from "../http/attacks/attack.ts";
 import { goodBody } from "../http/attacks/routes.ts";
 import { openTarget } from "../http/attacks/target.ts";

@@ -1,5 +1,5 @@
 import { afterAll } from "bun:test";
-import { IN_FLIGHT_MAX } from "../../src/http/load-shedding.ts";
+import { IN_FLIGHT_MAX } from "../../src/http/access/load-shedding.ts";
 import { testAttacks, tally, type Attack } from "../http/attacks/attack.ts";
 import { openTarget } from "../http/attacks/target.ts";
 import { JSON_TYPE, requestBytes } from "../http/wire/bytes.ts";

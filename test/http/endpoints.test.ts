@@ -1,11 +1,11 @@
 // On the memory harness.
 import { afterAll, describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
-import { json } from "../../src/http/answer.ts";
-import { jsonBody } from "../../src/http/body.ts";
-import type { Endpoint, Operation, Protection } from "../../src/http/endpoint.ts";
+import { json } from "../../src/http/server/answer.ts";
+import { jsonBody } from "../../src/http/server/body.ts";
+import type { Endpoint, Operation, Protection } from "../../src/http/server/endpoint.ts";
 import { ENDPOINTS } from "../../src/http/endpoints.ts";
-import { problems, type Problem } from "../../src/http/problem.ts";
+import { problems, type Problem } from "../../src/http/server/problem.ts";
 import { documentedPath, operationsOf } from "../fuzz/document.ts";
 import { ACTIONS, READINGS } from "./actions.ts";
 import { ask, GOOD, openApp, TOKEN } from "../harness/memory/app.ts";

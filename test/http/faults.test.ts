@@ -4,7 +4,7 @@ import { AppendInDoubt, StoreClosed, StoreFull, StoreOverloaded } from "eventsto
 import { SocialError } from "../../src/networks/network.ts";
 import { ServiceError, type ErrorKind } from "../../src/platform/service-error.ts";
 import { createApp } from "../../src/http/app.ts";
-import { problemOf } from "../../src/http/problem.ts";
+import { problemOf } from "../../src/http/server/problem.ts";
 import { ask, GOOD, openApp, post, problemIn, TOKEN } from "../harness/memory/app.ts";
 
 const CANARY = "canary-4711";

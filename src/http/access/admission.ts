@@ -1,0 +1,133 @@
+import { isLoopback } from "../../config/urls.ts";
+import { ANONYMOUS, bearerToken, type Authentication } from "./authentication.ts";
+import type { Endpoint } from "../server/endpoint.ts";
+import type { LoadShedding } from "./load-shedding.ts";
+import { problems } from "../server/problem.ts";
+import type { FailureLimit } from "./failure-limit.ts";
+import { setRateLimitHeaders, type RateLimit } from "./rate-limit.ts";
+import type { Sessions } from "./session.ts";
+
+export interface AdmissionDeps {
+  readonly authentication: Authentication;
+  /** Host names (without ports, lower case) under which the service may be asked. */
+  readonly hosts: ReadonlySet<string>;
+  /** Whether only this machine can reach the service. */
+  readonly isLocal: boolean;
+  /** Requests without a token, for each address. */
+  readonly anonymousLimit: RateLimit;
+  readonly failureLimit: FailureLimit;
+  readonly load: LoadShedding;
+  readonly sessions: Sessions;
+}
+
+/** What of an endpoint decides who is served. */
+type Entry = Pick<Endpoint<never>, "path" | "protection" | "always" | "anyHost">;
+
+type Headers = Record<string, string>;
+
+/** Who is served. Its functions throw the problem of whoever is not. */
+export interface Admission {
+  /** Refuses a host that is not ours; `entry`: undefined where nothing is. */
+  checkHost(entry: Entry | undefined, request: Request): void;
+  /**
+   * Refuses what is too much, then whoever may not ask; answers the caller's name, at once unless the token is wrong.
+   * `headers` are those of the answer, `pending` the requests under way, this one too.
+   */
+  admit(
+    entry: Entry,
+    request: Request,
+    addressOf: () => string,
+    pending: number,
+    headers: Headers,
+  ): string | Promise<never>;
+}
+
+export function createAdmission(deps: AdmissionDeps): Admission {
+  let goodHost: string | undefined;
+  return {
+    checkHost(entry, { headers }) {
+      const host = headers.get("host") ?? "";
+      // Nearly all requests name the same host: the last good one needs no second look.
+      if (host === goodHost) return;
+      if (deps.hosts.has(host.toLowerCase().replace(/:\d+$/, ""))) goodHost = host;
+      else if (entry?.anyHost !== true) throw problems.misdirected();
+    },
+    admit(entry, request, addressOf, pending, headers) {
+      if (entry.always !== true) deps.load.admit(pending);
+      const authorization = request.headers.get("authorization");
+      return authorization === null
+        ? anonymous(deps, entry, request, addressOf, headers)
+        : authenticated(deps, bearerToken(authorization), addressOf);
+    },
+  };
+}
+
+/** Whoever comes without a token. Throws 401 where one is wanted, 403 for a page of another site, and 429. */
+function anonymous(
+  { authentication, hosts, isLocal, anonymousLimit, sessions }: AdmissionDeps,
+  entry: Entry,
+  request: Request,
+  addressOf: () => string,
+  headers: Headers,
+): string {
+  if (authentication.guards(entry)) throw problems.unauthorized();
+  if (isBehindAPage(entry, request) && isOfForeignSite(request, hosts)) throw problems.foreignSite();
+  // The address costs a call into the socket: not asked for where all callers are on this machine.
+  if (isLocal) return nameOf(entry, request, sessions);
+  const address = addressOf();
+  if (isLoopback(address)) return nameOf(entry, request, sessions);
+  const wait = anonymousLimit.take(address);
+  setRateLimitHeaders(headers, "anonymous", anonymousLimit.allowance(address));
+  if (wait !== undefined) throw problems.tooMany(wait);
+  return nameOf(entry, request, sessions);
+}
+
+/**
+ * Whoever signed in to the console acts in the name of their token. Throws 401 for a form of nobody who did, and 403 for
+ * one that no page of ours can have shown to this browser, before any of it is read.
+ */
+function nameOf({ protection }: Entry, request: Request, sessions: AdmissionDeps["sessions"]): string {
+  if (protection !== "form") return ANONYMOUS;
+  if (!sessions.admits(request)) throw problems.unauthorized();
+  if (sessions.formToken(request) === undefined) throw problems.foreignSite();
+  return sessions.callerOf(request) ?? ANONYMOUS;
+}
+
+/**
+ * What only pages of ours have a reason to send: whatever changes something, and each reading of the console that is no
+ * page opened in a tab. A foreign page could not read the answer, but start one export after the other.
+ */
+function isBehindAPage({ protection }: Entry, { method, headers }: Request): boolean {
+  return method === "POST" || (protection === "session" && headers.get("sec-fetch-mode") !== "navigate");
+}
+
+/**
+ * Whether a browser sends this for a page of another site (CSRF): a form or script anywhere can make it POST without a
+ * body, and to this machine too. `Sec-Fetch-Site` says so; older browsers, and all over plain http but to this machine,
+ * have only `Origin`. Programs send neither.
+ */
+function isOfForeignSite({ headers }: Request, hosts: ReadonlySet<string>): boolean {
+  const site = headers.get("sec-fetch-site");
+  if (site !== null) return site !== "same-origin" && site !== "none";
+  const origin = headers.get("origin");
+  if (origin === null) return false;
+  return !URL.canParse(origin) || !hosts.has(new URL(origin).hostname);
+}
+
+/**
+ * The name of the caller with this token, whatever others failed with from the same address. Throws 401 for a wrong one on
+ * any path, and 429 after too many of them.
+ */
+function authenticated(
+  { authentication, failureLimit }: AdmissionDeps,
+  token: string | undefined,
+  addressOf: () => string,
+): string | Promise<never> {
+  const name = token === undefined ? undefined : authentication.identify(token)?.name;
+  return name ?? refuseToken(failureLimit, addressOf());
+}
+
+async function refuseToken(failureLimit: FailureLimit, address: string): Promise<never> {
+  const wait = await failureLimit.fail(address);
+  throw wait === undefined ? problems.unauthorized() : problems.tooMany(wait);
+}

@@ -1,0 +1,76 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { bearer } from "@elysiajs/bearer";
+import type { HttpConfig } from "../../config/http.ts";
+import type { ApiToken } from "../../config/tokens.ts";
+import type { Endpoint } from "../server/endpoint.ts";
+
+/** A caller without a token. */
+export const ANONYMOUS = "anonymous";
+
+/** Knows callers by their bearer token, and which endpoints want one. */
+export interface Authentication {
+  /** Whose token it is; undefined when no token is that one. Takes as long for any wrong token. */
+  identify(token: string): ApiToken | undefined;
+  /** Whether that token is still one: it may have been taken out since. */
+  knows(token: ApiToken): boolean;
+  /** Whether an endpoint wants a token. */
+  guards(endpoint: Pick<Endpoint<never>, "path" | "protection">): boolean;
+  /** Whether the console wants one. */
+  readonly guardsConsole: boolean;
+  /** From now on these are the tokens. */
+  replace(tokens: readonly ApiToken[]): void;
+}
+
+/** `isSame` compares two digests in a time that does not depend on what is in them. */
+export function createAuthentication(
+  config: Pick<HttpConfig, "tokens" | "authPolicy" | "openRoutes">,
+  isSame: (one: Uint8Array, other: Uint8Array) => boolean = timingSafeEqual,
+): Authentication {
+  let known = withDigests(config.tokens);
+  return {
+    identify(token) {
+      const digest = createHash("sha256").update(token).digest();
+      let found: ApiToken | undefined;
+      // Every token is compared, so that the time says nothing of which one was close.
+      for (const candidate of known) if (isSame(candidate.digest, digest)) found = candidate.token;
+      return found;
+    },
+    knows: ({ name, sha256 }) => known.some(({ token }) => token.name === name && token.sha256 === sha256),
+    guards({ path, protection }) {
+      if (protection === "token") return true;
+      return protection === "strict" && config.authPolicy === "strict" && !config.openRoutes.includes(path);
+    },
+    get guardsConsole() {
+      return known.length > 0 || config.authPolicy === "strict";
+    },
+    replace(tokens) {
+      known = withDigests(tokens);
+    },
+  };
+}
+
+function withDigests(tokens: readonly ApiToken[]) {
+  return tokens.map((token) => ({ token, digest: Buffer.from(token.sha256, "hex") }));
+}
+
+/** A scheme in any case (RFC 9110), and one token. */
+const BEARER = /^bearer +([\x21-\x7e]+)$/i;
+
+/**
+ * The bearer plugin's own function. As a hook it would be called for each request, and Elysia would make an object of all
+ * headers and of the query for it.
+ */
+const plugin = bearer({ extract: { header: "Bearer", query: "", body: "" } }).event.transform?.[0]?.fn as
+  | ((context: { headers: { authorization: string }; query: object }) => { readonly bearer: string | undefined })
+  | undefined;
+
+/**
+ * The token of an `Authorization` header; undefined: it holds none, or more than one. A token anywhere else is not
+ * looked at.
+ */
+export function bearerToken(authorization: string): string | undefined {
+  const token = BEARER.exec(authorization.trim())?.[1];
+  return token === undefined
+    ? undefined
+    : plugin?.({ headers: { authorization: `Bearer ${token}` }, query: {} }).bearer;
+}

@@ -1,0 +1,52 @@
+import { BlockList, isIP, isIPv6 } from "node:net";
+import { canonicalAddress } from "../../platform/address.ts";
+import type { Server } from "../server/server.ts";
+
+/** Whose request it is, by address. */
+export type ClientAddress = (request: Request, server: Pick<Server, "requestIP"> | null) => string;
+
+/** The address of whoever is on this machine. */
+const LOOPBACK = "127.0.0.1";
+
+/** Proxies that a request may pass; a longer list was made by somebody else. */
+const HOPS_MAX = 16;
+
+/**
+ * The address at the other end of the connection or, where that is one of our own proxies, the last one in
+ * `X-Forwarded-For` that is not: everything to the left of it anybody may have written.
+ */
+export function createClientAddress(trustedProxies: readonly string[]): ClientAddress {
+  const trusted = blockListOf(trustedProxies);
+  const isTrusted = (address: string): boolean => trusted.check(address, isIPv6(address) ? "ipv6" : "ipv4");
+  return (request, server) => {
+    const peer = canonicalAddress(server?.requestIP(request)?.address ?? LOOPBACK);
+    if (trustedProxies.length === 0 || !isTrusted(peer)) return peer;
+    const hops = (request.headers.get("x-forwarded-for") ?? "").split(",").slice(-HOPS_MAX).map(addressIn);
+    let last = peer;
+    for (const hop of hops.toReversed()) {
+      // The proxy that was asked last is ours and says nothing readable: then the request is its own.
+      if (hop === undefined) return last;
+      last = hop;
+      if (!isTrusted(hop)) return hop;
+    }
+    return last;
+  };
+}
+
+function blockListOf(networks: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = "", bits] = network.split("/");
+    const kind = isIPv6(address) ? "ipv6" : "ipv4";
+    if (bits === undefined) list.addAddress(address, kind);
+    else list.addSubnet(address, Number(bits), kind);
+  }
+  return list;
+}
+
+/** One entry of the header; some proxies write the port too. Undefined when it is no address. */
+function addressIn(entry: string): string | undefined {
+  const text = entry.trim();
+  const bare = /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1] ?? text.replace(/^(\d+(?:\.\d+){3}):\d+$/, "$1");
+  return isIP(bare) === 0 ? undefined : canonicalAddress(bare);
+}

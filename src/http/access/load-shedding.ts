@@ -1,0 +1,98 @@
+import { problems } from "../server/problem.ts";
+
+/**
+ * Requests answered at the same time. Most take a millisecond; those that wait for a network hold some 10 KB for up to
+ * six seconds. Past it it is better for a caller to come back than to wait.
+ */
+export const IN_FLIGHT_MAX = 4_096;
+
+/** Streams of events that are open at the same time: a browser tab has one. */
+export const STREAMS_MAX = 1_000;
+
+/** Of these, how many one reader may have: nobody keeps all others out. */
+export const STREAMS_PER_READER_MAX = 100;
+
+const ANOTHER_LIST = "Another list is being taken. Nothing of this one was: send it again in some seconds.";
+
+/** How busy the service is. */
+export interface LoadShedding {
+  /** Throws the problem 503 when no more is taken; `pending`: all requests under way, this one too. */
+  admit(pending: number): void;
+  /** Counts a request as one that is still coming, while its body is read. */
+  whileComing<T>(read: Promise<T>): Promise<T>;
+  /** Takes one list of people at a time, since each may fill a core and much memory. Throws the problem 503 while one is. */
+  whileTaking<T>(take: () => Promise<T>): Promise<T>;
+  /** Whether a list is being taken. */
+  readonly isTaking: boolean;
+  /** Requests of which not all has come: nothing was done for them. */
+  readonly coming: number;
+  /**
+   * Counts a stream of events until the answer is called. Throws the problem 503 when no more is taken, and 429 when no more
+   * is taken of this reader.
+   */
+  openStream(reader: string): () => void;
+  /** Streams that are open: they are under way for as long as their readers like. */
+  readonly streams: number;
+  /** Requests that came so far. */
+  readonly came: number;
+}
+
+export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX): LoadShedding {
+  let coming = 0;
+  let came = 0;
+  let streams = 0;
+  const cameOrFailed = (): void => {
+    coming -= 1;
+  };
+  const streamsOf = new Map<string, number>();
+  const countStreams = (reader: string, change: 1 | -1): void => {
+    streams += change;
+    const left = (streamsOf.get(reader) ?? 0) + change;
+    if (left === 0) streamsOf.delete(reader);
+    else streamsOf.set(reader, left);
+  };
+  let isTaking = false;
+  return {
+    admit(pending) {
+      came += 1;
+      // Whoever sends a body slowly takes no place: a few thousand of them would keep all others out.
+      if (pending - coming - streams > inFlightMax) throw problems.overloaded();
+    },
+    whileComing(read) {
+      coming += 1;
+      read.then(cameOrFailed, cameOrFailed);
+      return read;
+    },
+    async whileTaking(take) {
+      if (isTaking) throw problems.overloaded().with({}, { words: ANOTHER_LIST });
+      isTaking = true;
+      try {
+        return await take();
+      } finally {
+        isTaking = false;
+      }
+    },
+    get isTaking() {
+      return isTaking;
+    },
+    openStream(reader) {
+      if (streams >= STREAMS_MAX) throw problems.overloaded();
+      if ((streamsOf.get(reader) ?? 0) >= STREAMS_PER_READER_MAX) throw problems.tooManyStreams();
+      countStreams(reader, 1);
+      let isOpen = true;
+      return () => {
+        if (isOpen) countStreams(reader, -1);
+        isOpen = false;
+      };
+    },
+    get streams() {
+      return streams;
+    },
+    get coming() {
+      return coming;
+    },
+    get came() {
+      return came;
+    },
+  };
+}

@@ -1,0 +1,69 @@
+import { networkOf } from "../../platform/address.ts";
+
+/** A limit on requests, and what is left of it. */
+export interface Allowance {
+  readonly limit: number;
+  readonly windowSeconds: number;
+  readonly left: number;
+  /** Until the limit is whole again. */
+  readonly seconds: number;
+}
+
+/** Counts per address and minute (fixed windows); the addresses of one IPv6 network count together. */
+export interface RateLimit {
+  /** Counts one and answers the seconds to wait when the limit is passed, else undefined. */
+  take(address: string): number | undefined;
+  /** What the address may still ask in this window, without counting. */
+  allowance(address: string): Allowance;
+}
+
+export const WINDOW_MS = 60_000;
+
+/** Addresses counted at once; past it the window is cut short, so that a flood cannot fill the memory. */
+const ADDRESSES_MAX = 50_000;
+
+/** `limitNow`: asked each time, since it may change. */
+export function createRateLimit(limitNow: () => number, clock: () => number): RateLimit {
+  let counts = new Map<string, number>();
+  let endsAt = 0;
+
+  const refresh = (now: number): void => {
+    if (now < endsAt && counts.size < ADDRESSES_MAX) return;
+    counts = new Map();
+    endsAt = now + WINDOW_MS;
+  };
+  return {
+    take(address) {
+      const now = clock();
+      refresh(now);
+      const network = networkOf(address);
+      const used = (counts.get(network) ?? 0) + 1;
+      counts.set(network, used);
+      return used <= limitNow() ? undefined : Math.max(1, Math.ceil((endsAt - now) / 1000));
+    },
+    allowance(address) {
+      const now = clock();
+      refresh(now);
+      const limit = limitNow();
+      const left = Math.max(0, limit - (counts.get(networkOf(address)) ?? 0));
+      const seconds = Math.max(1, Math.ceil((endsAt - now) / 1000));
+      return { limit, windowSeconds: WINDOW_MS / 1000, left, seconds };
+    },
+  };
+}
+
+/** Shows one more limit in `RateLimit-Policy` and `RateLimit` (IETF draft), or shows it anew. */
+export function setRateLimitHeaders(
+  headers: Record<string, string>,
+  name: string,
+  { limit, windowSeconds, left, seconds }: Allowance,
+): void {
+  headers["ratelimit-policy"] = withItem(headers["ratelimit-policy"], name, `q=${limit};w=${windowSeconds}`);
+  headers["ratelimit"] = withItem(headers["ratelimit"], name, `r=${left};t=${seconds}`);
+}
+
+/** A list of items as the header holds it; an item of the same name is replaced. */
+function withItem(list: string | undefined, name: string, parameters: string): string {
+  const others = list?.split(", ").filter((item) => !item.startsWith(`"${name}";`)) ?? [];
+  return [...others, `"${name}";${parameters}`].join(", ");
+}

@@ -1,0 +1,87 @@
+import { createHmac, randomUUID } from "node:crypto";
+import type { ApiToken } from "../../config/tokens.ts";
+import type { EventMetadata } from "../../log/event-log.ts";
+import type { Clock } from "../../platform/clock.ts";
+import { deriveKey } from "../../vault/key.ts";
+import { ANONYMOUS, type Authentication } from "./authentication.ts";
+import { createEncryptedCookie } from "./encrypted-cookie.ts";
+import { problems } from "../server/problem.ts";
+
+/** Signs browsers in to the console with a token that is asked for once. */
+export interface Sessions {
+  /** The name of the cookie. */
+  readonly cookie: string;
+  /** True when this browser may see the console: signed in, or no token is configured at all. */
+  admits(request: Pick<Request, "headers">): boolean;
+  /** Whose token this browser signed in with; undefined: it did not. */
+  callerOf(request: Pick<Request, "headers">): string | undefined;
+  /**
+   * What a form has to bring along so that it is one of our pages' to this browser (CSRF); undefined: this browser may not
+   * act. Without any token configured only browsers of this machine may, on a service that nobody else can reach.
+   */
+  formToken(request: Request): string | undefined;
+  /** The `Set-Cookie` value for a right token; undefined for a wrong one. */
+  signIn(token: string): string | undefined;
+  /** The `Set-Cookie` value that ends the session of a browser. */
+  readonly signedOut: string;
+}
+
+const COOKIE = {
+  name: "reachlog_session",
+  keyName: "console-session",
+  path: "/",
+  lifetimeSeconds: 12 * 3600,
+  sameSite: "strict",
+} as const;
+
+export interface SessionOptions {
+  readonly masterKey: Uint8Array;
+  readonly authentication: Authentication;
+  /** The service is asked over TLS. */
+  readonly isSecure: boolean;
+  /** Only this machine can reach the service. */
+  readonly isLocal: boolean;
+  readonly clock: Clock;
+}
+
+/** A session ends with the token that it was opened with. */
+export function createSessions(options: SessionOptions): Sessions {
+  const { masterKey, authentication, isSecure, isLocal, clock } = options;
+  const cookie = createEncryptedCookie<Session>(COOKIE, masterKey, isSecure, clock);
+  const key = deriveKey(masterKey, "console-form");
+  const sessionOf = (request: Pick<Request, "headers">): Session | undefined => {
+    const session = cookie.read(request);
+    return session !== undefined && authentication.knows(session.token) ? session : undefined;
+  };
+  return {
+    cookie: cookie.name,
+    signedOut: cookie.cleared,
+    admits: (request) => !authentication.guardsConsole || sessionOf(request) !== undefined,
+    callerOf: (request) => sessionOf(request)?.token.name,
+    formToken(request) {
+      const isOpen = !authentication.guardsConsole && isLocal && !cameByProxy(request);
+      const id = isOpen ? "" : sessionOf(request)?.id;
+      return id === undefined ? undefined : createHmac("sha256", key).update(id).digest("base64url");
+    },
+    signIn(given) {
+      const token = authentication.identify(given);
+      return token === undefined ? undefined : cookie.give({ token, id: randomUUID() });
+    },
+  };
+}
+
+/** A proxy of this machine that nobody configured here: its callers come from anywhere. */
+function cameByProxy({ headers }: Request): boolean {
+  return ["x-forwarded-for", "x-forwarded-host", "x-real-ip", "forwarded", "via"].some((name) => headers.has(name));
+}
+
+/** Lets programs with a token and browsers that signed in read; throws 401 for anybody else. */
+export function wantReader(sessions: Sessions, request: Request, { caller }: EventMetadata): void {
+  if (caller === ANONYMOUS && !sessions.admits(request)) throw problems.unauthorized();
+}
+
+interface Session {
+  readonly token: ApiToken;
+  /** Random: each session's forms have a token of their own. */
+  readonly id: string;
+}

@@ -1,0 +1,74 @@
+import { createHash } from "node:crypto";
+import { createReport } from "../../config/error.ts";
+import { readTokenLines, type ApiToken } from "../../config/tokens.ts";
+import type { Logger } from "../../platform/logger.ts";
+import type { Authentication } from "./authentication.ts";
+
+export interface TokensFileDeps {
+  readonly path: string;
+  /** Tokens that are not in the file. */
+  readonly fixed: readonly ApiToken[];
+  /** Those in force at the start. */
+  readonly tokens: readonly ApiToken[];
+  readonly authentication: Authentication;
+  readonly read: (path: string) => Promise<string>;
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly logger: Logger;
+}
+
+/**
+ * The file is read so often, and a change counts when two readings agree: an editor that writes in pieces is waited for.
+ * Its bytes are compared and not its time, which says nothing where a volume is exchanged as a whole.
+ */
+const READ_EVERY_MS = 1_000;
+
+/**
+ * Keeps the callers' tokens as the file has them. One that is gone, empty or faulty changes nothing, so that a slip of
+ * the hand locks nobody out; the log says so, without what is in the file.
+ */
+export function followTokensFile(deps: TokensFileDeps): AsyncDisposable {
+  const stopping = new AbortController();
+  const following = follow(deps, stopping.signal);
+  return {
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await following;
+    },
+  };
+}
+
+async function follow(deps: TokensFileDeps, stopping: AbortSignal): Promise<void> {
+  let inForce = deps.tokens;
+  let seen: string | undefined;
+  let judged: string | undefined;
+  for (;;) {
+    await deps.sleep(READ_EVERY_MS, stopping);
+    if (stopping.aborted) return;
+    const text = await deps.read(deps.path).catch(() => undefined);
+    const digest = text === undefined ? "unreadable" : createHash("sha256").update(text).digest("hex");
+    const isSettled = digest === seen;
+    seen = digest;
+    if (!isSettled || digest === judged) continue;
+    judged = digest;
+    inForce = judge(deps, text, inForce);
+  }
+}
+
+/** Puts in force what the file says, if it says something; answers the tokens in force. */
+function judge(
+  { fixed, authentication, logger }: TokensFileDeps,
+  text: string | undefined,
+  inForce: readonly ApiToken[],
+) {
+  const report = createReport();
+  const tokens = text === undefined ? [] : [...fixed, ...readTokenLines(text, fixed, report)];
+  const fault = text === undefined ? "it cannot be read" : report.faults[0]?.problem;
+  if (fault !== undefined) {
+    logger.error("API_TOKENS_FILE is not taken over, and the former tokens stay valid", { error: fault });
+    return inForce;
+  }
+  if (JSON.stringify(tokens) === JSON.stringify(inForce)) return inForce;
+  authentication.replace(tokens);
+  logger.info("API_TOKENS_FILE was taken over", { callers: tokens.map(({ name }) => name).join(" ") });
+  return tokens;
+}

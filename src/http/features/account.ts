@@ -1,0 +1,201 @@
+import { Type } from "@sinclair/typebox";
+import { linkAccount, type Linked, type LinkDeps } from "../../account/link.ts";
+import { OAuthError, type Authorization } from "../../account/oauth.ts";
+import type { UsedStates } from "../../account/used-states.ts";
+import type { EventMetadata } from "../../log/event-log.ts";
+import type { Clock } from "../../platform/clock.ts";
+import { json, redirect } from "../server/answer.ts";
+import { createEncryptedCookie, type EncryptedCookie } from "../access/encrypted-cookie.ts";
+import type { Operation } from "../server/endpoint.ts";
+import { AUTHORIZE_AGAIN, problemOf, problems, type Problem } from "../server/problem.ts";
+import { text } from "./schema.ts";
+
+export interface AccountDeps {
+  /** Undefined: X is not configured. */
+  readonly account: Account | undefined;
+}
+
+/** How the account is linked that the outreach agent acts for. */
+export interface AccountParts extends LinkDeps {
+  readonly cookie: EncryptedCookie<Authorization>;
+  readonly states: UsedStates;
+}
+
+interface Account extends AccountParts {
+  /** Links in progress, by the redirect that brought them: a browser that asks again meanwhile waits for the same. */
+  readonly underway: Map<string, Promise<Linked | undefined>>;
+}
+
+export function createAccount(parts: AccountParts): Account {
+  return { ...parts, underway: new Map() };
+}
+
+/** Where the browser goes after an authorization. */
+const CONSOLE_PATH = "/";
+
+/** Answers of the OAuth dance are nobody else's business: no cache, no referrer. */
+const CLOSED_PAGE = { "cache-control": "no-store", "referrer-policy": "no-referrer" };
+
+/**
+ * State and PKCE verifier, in the browser that started, so that any instance can finish. A person may take ten minutes on
+ * the network's consent page. `lax`: the redirect back from the network is a cross-site navigation and must carry it.
+ */
+const COOKIE = {
+  name: "reachlog_oauth",
+  keyName: "oauth-cookie",
+  path: "/social",
+  lifetimeSeconds: 600,
+  sameSite: "lax",
+} as const;
+
+export function createAuthorizationCookie(masterKey: Uint8Array, isSecure: boolean, clock: Clock) {
+  return createEncryptedCookie<Authorization>(COOKIE, masterKey, isSecure, clock);
+}
+
+export const startAuthorization: Operation<AccountDeps> = {
+  id: "startAuthorization",
+  tag: "outreach",
+  summary: "Sends the browser to X, to authorize an account.",
+  description:
+    "Starts the PKCE flow of OAuth 2.0. The browser keeps a cookie, without which its way back does not count.",
+  answers: { 302: { says: "To X.", headers: ["location", "set-cookie"] } },
+  problems: ["xNotConfigured"],
+  async handle({ account }) {
+    const { oauth, cookie } = configured(account);
+    const { url, ...authorization } = await oauth.begin();
+    return redirect(302, url, { "set-cookie": cookie.give(authorization), ...CLOSED_PAGE });
+  },
+};
+
+function configured(account: Account | undefined): Account {
+  if (account === undefined) throw problems.xNotConfigured();
+  return account;
+}
+
+const user = Type.Object({ id: text("1786543210987654321"), username: text("acme_team"), name: text("Acme") });
+
+export const finishAuthorization: Operation<AccountDeps> = {
+  id: "finishAuthorization",
+  tag: "outreach",
+  summary: "Where X sends the browser back to.",
+  description:
+    "Exchanges the code for tokens, which are stored encrypted. A state counts once, for ten minutes, in the browser that began.",
+  query: { state: "As it was given to X.", code: "From X.", error: "From X, when the person declined." },
+  takes: ["Accept"],
+  answers: {
+    200: {
+      says: "Authorized, for who asks for JSON.",
+      schema: Type.Object({ ...user.properties, scopes: Type.Array(text("dm.write")) }),
+    },
+    303: { says: "Authorized; to the console.", headers: ["location", "set-cookie"] },
+  },
+  problems: [
+    "authorizationFailed",
+    "notAuthorized",
+    "wrongAccount",
+    "networkFailed",
+    "xNotConfigured",
+    "logUnavailable",
+    "logInDoubt",
+  ],
+  isSlow: true,
+  async handle(deps, { request, metadata }) {
+    const account = configured(deps.account);
+    const given = new URL(request.url).searchParams;
+    const begun = account.cookie.read(request);
+    if (begun === undefined) throw refused("notBegun", CLOSED_PAGE);
+    // The cookie stays: whoever lured the browser here does not end what it has begun.
+    if (given.get("state") !== begun.state) throw refused("otherState", CLOSED_PAGE);
+    const headers = { ...CLOSED_PAGE, "set-cookie": account.cookie.cleared };
+    const linked = await linkOnce(account, given, begun, metadata).catch((fault: unknown) => {
+      throw callbackFault(fault, headers);
+    });
+    if (linked === undefined) throw refused("usedState", headers);
+    if (linked.kind === "wrong_account") throw problems.wrongAccount().with(headers);
+    const wantsJson = request.headers.get("accept")?.includes("application/json") ?? false;
+    if (wantsJson) return json(200, { ...linked.user, scopes: linked.scopes }, headers);
+    return redirect(303, CONSOLE_PATH, headers);
+  },
+};
+
+function linkOnce(account: Account, given: URLSearchParams, begun: Authorization, metadata: EventMetadata) {
+  const { underway } = account;
+  const key = given.toString();
+  const linking = underway.get(key) ?? link(account, given, begun, metadata).finally(() => underway.delete(key));
+  underway.set(key, linking);
+  return linking;
+}
+
+/** Undefined when the state was used before, and not by this very redirect for the account that is linked. */
+async function link(
+  account: Account,
+  given: URLSearchParams,
+  begun: Authorization,
+  metadata: EventMetadata,
+): Promise<Linked | undefined> {
+  if (!(await account.states.claim(begun.state))) return linkedBefore(account, given);
+  const linked = await linkAccount(account, given, begun, metadata);
+  if (linked.kind === "linked") await account.states.finish(given, linked.user.id);
+  return linked;
+}
+
+/** For a browser that did not hear of its success: its connection broke, or it sent the redirect twice. */
+async function linkedBefore(
+  { states, projector, eventLog }: Account,
+  given: URLSearchParams,
+): Promise<Linked | undefined> {
+  // Another instance may have finished it.
+  await projector.until((await eventLog.store.head()).position);
+  const { user: linked, scopes, authorized } = projector.state("account");
+  const isFinished = authorized && linked !== null && (await states.isFinished(given, linked.id));
+  return isFinished ? { kind: "linked", user: linked, scopes } : undefined;
+}
+
+/** Why a callback is refused, in the words of the flow for programs and in plain ones for people. */
+const REFUSALS = {
+  notBegun: {
+    detail: "This browser has no authorization in progress.",
+    words:
+      "This browser has no authorization in progress: it began more than ten minutes ago, in another browser, or is finished. Nothing was stored.",
+  },
+  otherState: {
+    detail: "The state is not the one we gave.",
+    words: "This does not belong to the authorization that this browser began last. Nothing was stored.",
+  },
+  usedState: {
+    detail: "This state was used before.",
+    words: "This authorization was used before, and cannot be used twice. Nothing was stored now.",
+  },
+} as const;
+
+function refused(why: keyof typeof REFUSALS, headers: Record<string, string>): Problem {
+  const { detail, words } = REFUSALS[why];
+  return problems.authorizationFailed(detail).with(headers, { words });
+}
+
+/** What X says of a person who declined. */
+const DECLINED = "access_denied";
+
+function callbackFault(fault: unknown, headers: Record<string, string>): unknown {
+  if (fault instanceof OAuthError && fault.kind === "rejected") {
+    const words = `${fault.message === DECLINED ? "You cancelled at X." : "X refused the authorization."} Nothing was stored.`;
+    return problems.authorizationFailed(`The network answered: ${fault.message}.`).with(headers, { words });
+  }
+  return problemOf(fault)?.with(headers, { wayOn: AUTHORIZE_AGAIN }) ?? fault;
+}
+
+export const showAccount: Operation<AccountDeps> = {
+  id: "getAuthorizedAccount",
+  tag: "outreach",
+  summary: "The authorized X account, asked of X now.",
+  description: "Shows that the authorization still holds.",
+  answers: { 200: { says: "Who it is.", schema: user } },
+  problems: ["notAuthorized", "networkFailed"],
+  isSlow: true,
+  async handle({ account }) {
+    if (account === undefined || !account.projector.state("account").authorized) throw problems.notAuthorized();
+    const { tokens, network } = account;
+    const { id, username, name } = await tokens.use((token) => network.me(token));
+    return json(200, { id, username, name });
+  },
+};

@@ -1,0 +1,183 @@
+import { Type, type Static } from "@sinclair/typebox";
+import { channelName, CHANNELS } from "../../../events/channel.ts";
+import {
+  discardLetters,
+  retryLetters,
+  WHY_CHARACTERS_MAX,
+  type LetterSelection,
+  type Decided,
+} from "../../delivery/dead-letters.ts";
+import type { Delivery } from "../../delivery/delivery.ts";
+import { resumeChannel } from "../../delivery/suspension.ts";
+import type { EventLog } from "../../log/event-log.ts";
+import type { Clock } from "../../platform/clock.ts";
+import type { Projector } from "../../projector/projector.ts";
+import { json, type Answer } from "../server/answer.ts";
+import { jsonBody } from "../server/body.ts";
+import { formOf, type Fields } from "./console-form.ts";
+import { post } from "../server/endpoint.ts";
+import { appendedOrNothing, problems } from "../server/problem.ts";
+import { closed, count, oneOf, orNull, TEXT, text, time } from "./schema.ts";
+
+export interface DeliveriesDeps {
+  readonly eventLog: EventLog;
+  readonly projector: Projector;
+  readonly delivery: Delivery;
+  readonly clock: Clock;
+}
+
+/** Letters that one request may name: more fit its body hardly, and whoever means more means all. */
+const LETTERS_NAMED_MAX = 1_000;
+
+/** Letters listed in an answer that were left as they are. */
+const LEFT_LISTED_MAX = 1_000;
+
+const channel = Type.Optional(channelName);
+
+const event_id = Type.String({
+  pattern: "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
+  examples: ["01a1fd59-3b3a-7515-964c-67ff53c10ed1"],
+});
+
+/** Those that are named, or all. */
+const named = {
+  channel,
+  event_ids: Type.Array(event_id, {
+    minItems: 1,
+    maxItems: LETTERS_NAMED_MAX,
+    description: "Of the events whose dispatches they are.",
+  }),
+};
+const all = {
+  channel,
+  all: Type.Literal(true),
+  until_position: Type.Optional(
+    Type.Integer({ minimum: 0, description: "Only those that were given up by this position of the log." }),
+  ),
+};
+
+type Given = Static<typeof named.event_ids> | undefined;
+
+function toSelection(body: {
+  channel?: (typeof CHANNELS)[number];
+  event_ids?: Given;
+  until_position?: number;
+}): LetterSelection {
+  const { channel: name, event_ids: ids, until_position: until } = body;
+  return { ids, channels: name === undefined ? CHANNELS : [name], ...(until === undefined ? {} : { until }) };
+}
+
+const decided = Type.Object({
+  done: count,
+  left: Type.Array(
+    Type.Object({
+      event_id: text("01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11"),
+      channel: orNull(channelName),
+      why: oneOf("no_dead_letter", "suspended", "may_double", "decided_meanwhile"),
+    }),
+    { maxItems: LEFT_LISTED_MAX },
+  ),
+  left_count: count,
+});
+
+function answerOf({ done, left }: Decided): Answer {
+  return json(200, { done, left: left.slice(0, LEFT_LISTED_MAX), left_count: left.length });
+}
+
+const accept_doubles = Type.Optional(
+  Type.Boolean({ description: "Those too of which an attempt may have arrived, and a repeat would count twice." }),
+);
+
+export const retryDeliveries = post({
+  id: "retryDeliveries",
+  tag: "tracking",
+  summary: "Sends dead letters again.",
+  description:
+    "Makes them pending again. Those of a suspended channel are left as they are, and those that may have arrived and that " +
+    "the network would not know again, unless `accept_doubles` is set. Each that is left is named with the reason.",
+  body: jsonBody(
+    Type.Union([Type.Object({ ...named, accept_doubles }, closed), Type.Object({ ...all, accept_doubles }, closed)]),
+  ),
+  answers: { 200: { says: "How many are sent again, and which are left.", schema: decided } },
+  problems: [],
+  isSlow: true,
+  async handle({ delivery, ...deps }: DeliveriesDeps, { body, metadata }) {
+    const retrying = { ...deps, recognisesMs: delivery.recognisesMs };
+    return answerOf(await retryLetters(retrying, toSelection(body), body.accept_doubles === true, metadata));
+  },
+});
+
+const why = Type.String({ minLength: 1, maxLength: WHY_CHARACTERS_MAX, pattern: TEXT, examples: ["over"] });
+
+export const discardDeliveries = post({
+  id: "discardDeliveries",
+  tag: "tracking",
+  summary: "Gives dead letters up for good.",
+  description: "The log keeps why. They cannot be taken up again.",
+  body: jsonBody(Type.Union([Type.Object({ ...named, why }, closed), Type.Object({ ...all, why }, closed)])),
+  answers: { 200: { says: "How many were given up, and which are left.", schema: decided } },
+  problems: [],
+  isSlow: true,
+  async handle(deps: DeliveriesDeps, { body, metadata }) {
+    return answerOf(await discardLetters(deps, toSelection(body), body.why.trim(), metadata));
+  },
+});
+
+/** Of a form: one letter by its event, or all up to the position that its page was of. */
+function bodyOf({ channel: name, event_id: letter, until_position }: Fields): object {
+  const which = letter === undefined ? { all: true, until_position: Number(until_position) } : { event_ids: [letter] };
+  return { ...which, ...(name === undefined ? {} : { channel: name }) };
+}
+
+interface DecidedAnswer extends Decided {
+  readonly left_count: number;
+}
+
+const WHY_LEFT: Readonly<Record<Decided["left"][number]["why"], string>> = {
+  no_dead_letter: "is no dead letter any more",
+  suspended: "its channel is suspended: resume it first",
+  may_double: "it may have arrived, and would count twice",
+  decided_meanwhile: "another caller decided at the same moment",
+};
+
+/** `12 dead letters are sent again; 3 are left: its channel is suspended: resume it first.` */
+function saying(done: string) {
+  return ({ done: number, left, left_count }: DecidedAnswer): string => {
+    const letters = `${number.toLocaleString("en-US")} dead ${number === 1 ? "letter was" : "letters were"} ${done}`;
+    if (left_count === 0) return `${letters}.`;
+    const reasons = [...new Set(left.map((one) => WHY_LEFT[one.why]))].join("; ");
+    return `${letters}, ${left_count.toLocaleString("en-US")} left as ${left_count === 1 ? "it is" : "they are"} (${reasons}).`;
+  };
+}
+
+export const retryDeliveriesByForm = formOf(retryDeliveries, {
+  body: (fields) => ({ ...bodyOf(fields), accept_doubles: fields["accept_doubles"] !== undefined }),
+  says: saying("taken up again"),
+});
+
+export const discardDeliveriesByForm = formOf(discardDeliveries, {
+  body: (fields) => ({ ...bodyOf(fields), why: fields["why"] ?? "" }),
+  says: saying("discarded"),
+});
+
+const resumed = Type.Object({ channel: channelName, suspended_since: time });
+
+export const resumeDeliveries = post({
+  id: "resumeDeliveries",
+  tag: "tracking",
+  summary: "Goes on with a suspended channel.",
+  description: "Sends what is pending at once; the channel is suspended again if its network still refuses it.",
+  body: jsonBody(Type.Object({ channel: channelName }, closed)),
+  answers: { 200: { says: "The channel goes on.", schema: resumed } },
+  problems: ["notSuspended"],
+  async handle(deps: DeliveriesDeps, { body: { channel }, metadata }) {
+    const ended = await appendedOrNothing(resumeChannel(deps, channel, metadata));
+    if (ended.kind === "not_suspended") throw problems.notSuspended(channel);
+    return json(200, { channel, suspended_since: ended.since });
+  },
+});
+
+export const resumeDeliveriesByForm = formOf(resumeDeliveries, {
+  body: ({ channel }) => ({ channel }),
+  says: ({ channel }: { channel: string }) => `${channel} goes on.`,
+});

@@ -1,0 +1,137 @@
+import { filterIn, FILTER_WORDS, selectionOf, type FilterSources } from "../../history/log-filter.ts";
+import { storedEvents, type Selection } from "../../history/selection.ts";
+import { FORMAT_NAMES, FORMATS, type Format } from "../../log/export-formats.ts";
+import { exportText, shownBy, type ExportChunk } from "../../log/export-text.ts";
+import { errorFields, requestFields, withFields, type Logger } from "../../platform/logger.ts";
+import { ServiceError } from "../../platform/service-error.ts";
+import type { EncryptedLog } from "../../privacy/encrypted-log.ts";
+import type { Projector } from "../../projector/projector.ts";
+import type { Answer } from "../server/answer.ts";
+import type { Operation } from "../server/endpoint.ts";
+import type { LoadShedding } from "../access/load-shedding.ts";
+import { problems } from "../server/problem.ts";
+import { type StreamPace, streamReaderOf, type StreamReader, type StreamReaderDeps } from "../streams/event-stream.ts";
+
+export interface ExportDeps extends StreamReaderDeps {
+  readonly encryptedLog: EncryptedLog;
+  readonly projector: Projector;
+  readonly load: LoadShedding;
+  /** Aborts when the service stops: what is not written by then is not. */
+  readonly stopping: AbortSignal;
+  readonly streamPace: StreamPace;
+  readonly logger: Logger;
+  /** IANA name; days are days of it. */
+  readonly timezone: string;
+}
+
+/** Media types, and how a file of it is called. */
+const FILES: Readonly<Record<Format, { readonly type: string; readonly name: string }>> = {
+  jsonl: { type: "application/x-ndjson", name: "reachlog-events.jsonl" },
+  csv: { type: "text/csv; charset=utf-8", name: "reachlog-events.csv" },
+  cloudevents: { type: "application/x-ndjson", name: "reachlog-events.cloudevents.jsonl" },
+};
+
+export const exportEvents: Operation<ExportDeps> = {
+  id: "exportEvents",
+  tag: "service",
+  summary: "Writes events of the log, one a line.",
+  description:
+    "As `reachlog audit export` does, in the order of the log, up to where it ends when the request comes. Read at the " +
+    "reader's pace. An answer that ends early is cut off, not closed. Wants a token or a console's session as soon as a " +
+    "token is configured, and is cut off when that is none any more.",
+  query: { ...FILTER_WORDS, format: "`jsonl` (JSON Lines, the default), `csv` or `cloudevents`." },
+  answers: {
+    200: {
+      says: "The events.",
+      mediaType: "application/x-ndjson",
+      otherMediaTypes: ["text/csv"],
+      headers: ["content-disposition"],
+    },
+  },
+  problems: ["invalid", "tooManyStreams"],
+  isSlow: true,
+  async handle(deps, asked) {
+    const { request } = asked;
+    const reader = streamReaderOf(deps, asked);
+    const { searchParams } = new URL(request.url);
+    const format = formatIn(searchParams);
+    const selection = await selectionIn(searchParams, deps);
+    const { type, name } = FILES[format];
+    const headers = {
+      "content-type": type,
+      "cache-control": "no-store",
+      "content-disposition": `attachment; filename="${name}"`,
+    };
+    if (request.method === "HEAD") return { status: 200, headers, body: "" };
+    const logger = withFields(deps.logger, requestFields(asked.metadata));
+    return { status: 200, headers, body: "", stream: streamOf({ ...deps, logger }, reader, selection, format) };
+  },
+};
+
+function formatIn(query: URLSearchParams): Format {
+  const wanted = query.get("format") ?? "jsonl";
+  const format = FORMAT_NAMES.find((name) => name === wanted);
+  if (format !== undefined) return format;
+  throw problems.invalid([{ path: "?format", message: `Expected one of ${FORMAT_NAMES.join(", ")}` }]);
+}
+
+/** Throws the problem 422. */
+async function selectionIn(
+  query: URLSearchParams,
+  { encryptedLog: store, projector, timezone }: ExportDeps,
+): Promise<Selection> {
+  const { position } = projector;
+  const sources: FilterSources = { store, contacts: () => projector.state("contacts"), timezone, position };
+  try {
+    return await selectionOf(filterIn(query), sources);
+  } catch (fault) {
+    if (!(fault instanceof ServiceError) || fault.kind !== "usage") throw fault;
+    throw problems.invalid([{ path: "?", message: fault.message }]);
+  }
+}
+
+/** Each chunk is read when its reader takes it. Half an export must not pass for a whole one, so it is cut off then. */
+function streamOf(
+  deps: ExportDeps,
+  { name, isKnown }: StreamReader,
+  selection: Selection,
+  format: Format,
+): NonNullable<Answer["stream"]> {
+  const { encryptedLog, load, stopping, streamPace, logger } = deps;
+  const onGone = load.openStream(name);
+  const shown = storedEvents(encryptedLog, selection, shownBy(encryptedLog.open));
+  const chunks: AsyncGenerator<ExportChunk, void, void> = exportText(shown, FORMATS[format]);
+  const encoder = new TextEncoder();
+  const end = async (): Promise<void> => {
+    onGone();
+    await chunks.return();
+  };
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        try {
+          const sent = await streamPace.turn(stopping);
+          stopping.throwIfAborted();
+          const { done, value } = await chunks.next();
+          sent(done === true ? 0 : value.events);
+          if (!isKnown()) {
+            await end();
+            return controller.error();
+          }
+          if (done === true) {
+            onGone();
+            return controller.close();
+          }
+          controller.enqueue(encoder.encode(value.text));
+        } catch (fault) {
+          await end();
+          if (!stopping.aborted) logger.error("an export failed", errorFields(fault));
+          // Without a reason: the server would write it to stderr.
+          controller.error();
+        }
+      },
+      cancel: end,
+    },
+    { highWaterMark: 1 },
+  );
+}

@@ -1,0 +1,206 @@
+import type { Static, TSchema } from "@sinclair/typebox";
+import { TypeCompiler, type TypeCheck } from "@sinclair/typebox/compiler";
+import { Problem, problems } from "./problem.ts";
+
+/** The largest good body, a tracking event with every field full of escapes, stays below this. */
+export const BODY_BYTES_MAX = 64 * 1024;
+
+/** Misfits looked at; a body may have tens of thousands. */
+const MISFITS_MAX = 64;
+
+const JSON_TYPE = /^application\/json *(; *charset="?utf-8"? *)?$/i;
+
+const FORM_TYPE = /^application\/x-www-form-urlencoded *(; *charset="?utf-8"? *)?$/i;
+
+/** What an endpoint takes, as callers see it and as the service reads it. */
+export interface RequestBody<T> {
+  readonly schema: TSchema;
+  readonly type: string;
+  /** Media types that are taken beside it. */
+  readonly others?: readonly string[];
+  /** Reads a bounded number of bytes. Throws the problem 413, 415, 400 or 422. */
+  readonly read: (request: Request) => Promise<T>;
+  /** The value as what it has to be. Throws the problem 422. */
+  readonly fit: (value: unknown) => T;
+}
+
+/** No bytes are `{}`. */
+export function jsonBody<Schema extends TSchema>(schema: Schema): RequestBody<Static<Schema>> {
+  const fit = fitting(schema);
+  return {
+    schema,
+    type: "application/json",
+    fit,
+    read: (request) =>
+      readBytes(request, BODY_BYTES_MAX, (bytes) =>
+        fit(bytes.length === 0 ? {} : parseJson(textOf(request, bytes, JSON_TYPE))),
+      ),
+  };
+}
+
+/** What a page's form posts, under the same limits. */
+export function formBody<Schema extends TSchema>(schema: Schema): RequestBody<Static<Schema>> {
+  const fit = fitting(schema);
+  return {
+    schema,
+    type: "application/x-www-form-urlencoded",
+    fit,
+    read: (request) =>
+      readBytes(request, BODY_BYTES_MAX, (bytes) => {
+        const fields = new URLSearchParams(bytes.length === 0 ? "" : textOf(request, bytes, FORM_TYPE));
+        return fit(Object.fromEntries(fields));
+      }),
+  };
+}
+
+/** Compiled at the first request: commands read the table of endpoints too, and check no body. */
+export function fitting<Schema extends TSchema>(schema: Schema): (value: unknown) => Static<Schema> {
+  let compiled: TypeCheck<Schema> | undefined;
+  return (value) => {
+    compiled ??= TypeCompiler.Compile(schema);
+    return compiled.Check(value) ? value : refuse(compiled, value);
+  };
+}
+
+/** Throws the problem 422, which says where the value does not fit, and not what it is: it may be personal or a secret. */
+function refuse(check: TypeCheck<TSchema>, value: unknown): never {
+  const messages = new Map<string, string>();
+  for (const { path, message } of Iterator.from(check.Errors(value)).take(MISFITS_MAX)) {
+    if (!messages.has(path)) messages.set(path, message);
+  }
+  throw problems.invalid([...messages].map(([path, message]) => ({ path, message })));
+}
+
+/**
+ * What `use` makes of the whole body, of at most so many bytes. Rejects with the problem 413, or 400 where it ends too soon.
+ * Not async, and given what comes next: each promise on the way of a click costs it something.
+ */
+export function readBytes<T>(
+  request: Request,
+  bytesMax: number,
+  use: (bytes: Uint8Array<ArrayBuffer>) => T | Promise<T>,
+): Promise<T> {
+  const length = request.headers.get("content-length");
+  if (length !== null && Number(length) > bytesMax) return Promise.reject(problems.tooLarge(bytesMax));
+  // With a length the whole is known to fit. Else the body is looked at, which makes a stream of it.
+  return (length === null ? readCounted(request.body, bytesMax) : request.bytes()).then(use, refuseUnread);
+}
+
+/** Whoever hangs up in the middle is no fault of ours. */
+function refuseUnread(fault: unknown): never {
+  throw fault instanceof Problem ? fault : problems.malformed("The body ended before its end.");
+}
+
+/** Without a length the bytes are counted as they come. */
+async function readCounted(
+  body: ReadableStream<Uint8Array> | null,
+  bytesMax: number,
+): Promise<Uint8Array<ArrayBuffer>> {
+  if (body === null) return new Uint8Array();
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.length;
+    if (size > bytesMax) throw problems.tooLarge(bytesMax);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function textOf({ headers }: Request, bytes: Uint8Array, type: RegExp): string {
+  if (!type.test(headers.get("content-type") ?? "")) throw problems.unsupportedType();
+  refusePacked(headers);
+  return decode(bytes);
+}
+
+/** Nothing is unpacked here, and packed bytes would be refused as broken ones. */
+export function refusePacked(headers: Headers): void {
+  if ((headers.get("content-encoding") ?? "identity") !== "identity") throw problems.unsupportedType();
+}
+
+/** Replacing a broken byte would silently alter what the audit log says. */
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw problems.malformed("The body is not valid UTF-8.");
+  }
+}
+
+/** All good bodies are flat. Checking a tower of brackets costs seconds, and any of them is refused anyway. */
+const LEVELS_MAX = 16;
+
+const QUOTE = 0x22;
+const COLON = 0x3a;
+const BACKSLASH = 0x5c;
+
+/**
+ * Reads JSON that means one thing only, to us and to whoever read it before or reads it after us (RFC 7493): no member
+ * twice, no half of a surrogate pair, no NUL. Throws the problem 400.
+ */
+export function parseJson(text: string): unknown {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw problems.malformed("The body is not valid JSON.");
+  }
+  if (!isFlat(text) && !hasLevels(value, LEVELS_MAX)) throw problems.malformed("The body is nested too deeply.");
+  if (membersWritten(text) !== membersOf(value)) throw problems.malformed("The body names a member twice.");
+  // Both come as escapes alone: bare, they are no JSON or no UTF-8.
+  if (text.includes("\\u") && !isStorable(value)) {
+    throw problems.malformed("The body holds a NUL or half of a surrogate pair.");
+  }
+  return value;
+}
+
+/** Whether nothing opens behind the outermost bracket, not even in a string: so it is with nearly every good body. */
+function isFlat(text: string): boolean {
+  return text.indexOf("{", 1) === -1 && text.indexOf("[", 1) === -1;
+}
+
+/** Whether a value has at most so many levels of objects and arrays. */
+function hasLevels(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  return levels > 0 && Object.values(value).every((inner) => hasLevels(inner, levels - 1));
+}
+
+/** The members in the text of valid JSON: each has one colon outside of all strings. */
+function membersWritten(text: string): number {
+  let members = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = endOfString(text, at);
+    else if (code === COLON) members += 1;
+  }
+  return members;
+}
+
+function endOfString(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
+  while (isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  return end;
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let slashes = 0;
+  while (text.charCodeAt(at - 1 - slashes) === BACKSLASH) slashes += 1;
+  return slashes % 2 === 1;
+}
+
+/** The members that are left of them: of those with one name the parser keeps the last. */
+function membersOf(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  const inner = Object.values(value);
+  const own = Array.isArray(value) ? 0 : inner.length;
+  return inner.reduce<number>((sum, each) => sum + membersOf(each), own);
+}
+
+/** Databases end a text at a NUL, and UTF-8 has no bytes for half of a pair: neither would be kept as it came. */
+function isStorable(value: unknown): boolean {
+  if (typeof value === "string") return value.isWellFormed() && !value.includes("\0");
+  if (typeof value !== "object" || value === null) return true;
+  return Object.entries(value).every(([name, inner]) => isStorable(name) && isStorable(inner));
+}

@@ -1,0 +1,197 @@
+import { createHash } from "node:crypto";
+import { StoreClosed, type IdempotencyKey } from "eventstore-lite";
+import type { MakeId } from "../../platform/clock.ts";
+import { errorFields, requestFields } from "../../platform/logger.ts";
+import { STREAMS, type EventMetadata } from "../../log/event-log.ts";
+import { eventAt } from "../../log/events-at.ts";
+import { takeLease, type HeldLease, type LeaseDeps } from "../../log/lease.ts";
+import type { Answer } from "./answer.ts";
+import { Problem, problemAnswer, problems } from "./problem.ts";
+
+/** The IETF draft's String (quoted), or the bare key that most clients send; printable ASCII. */
+const KEY = /^(?:"((?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\]){1,255})"|([\x21\x23-\x7e]{1,255}))$/;
+
+/** Problems after which something was done: they are the first answer too. All others leave nothing behind. */
+const FINAL_PROBLEMS: ReadonlySet<string> = new Set(["delivery-refused", "delivery-in-doubt"]);
+
+/** What identifies a request: the same key counts per route and caller. */
+export interface Keyed {
+  /** The `Idempotency-Key`. */
+  readonly header: string;
+  readonly route: string;
+  readonly body: unknown;
+  readonly metadata: EventMetadata;
+}
+
+/**
+ * Makes POSTs with an `Idempotency-Key` safe to repeat, at whatever instance: an answer is kept for two days, and the key
+ * for ever.
+ */
+export interface Idempotency {
+  /**
+   * Runs `perform` for the first request with this key and gives its answer to all repeats. `perform` gets a key for
+   * its own append, so that a crash between the append and the answer does nothing twice either, nor anything else. Of
+   * two instances that answer at once, the answer that is kept first is that of both.
+   */
+  once(request: Keyed, perform: Perform, options?: OnceOptions): Promise<Answer>;
+}
+
+export interface OnceOptions {
+  readonly isOver?: IsOver | undefined;
+  /** A repeat at another instance waits for the first one's answer, and is not performed beside it. */
+  readonly isExclusive?: boolean | undefined;
+}
+
+export type Perform = (appendKey: IdempotencyKey) => Promise<Answer>;
+
+/** Whether a kept answer no longer counts, since what it began came to nothing: then the request is performed anew. */
+export type IsOver = (kept: Answer) => Promise<boolean>;
+
+/** An answer and the body that it answers. */
+interface KeptAnswer extends Answer {
+  readonly digest: string;
+}
+
+/** One request with a key, as the log knows it. */
+interface Scoped {
+  /** The key, of one route and caller. */
+  readonly scope: string;
+  /** What is asked under it. */
+  readonly digest: string;
+  readonly metadata: EventMetadata;
+}
+
+export interface IdempotencyDeps extends LeaseDeps {
+  readonly makeId: MakeId;
+  /** Aborts when the service begins to stop: then nobody waits for another instance. */
+  readonly stopping: AbortSignal;
+}
+
+export function createIdempotency(deps: IdempotencyDeps): Idempotency {
+  const inFlight = new Map<string, { digest: string; answer: Promise<KeptAnswer> }>();
+
+  return {
+    async once(request, perform, options = {}) {
+      const scoped = scopedOf(request);
+      const { scope, digest } = scoped;
+      const running = inFlight.get(scope);
+      if (running !== undefined) {
+        if (running.digest !== digest) throw problems.keyReused();
+        return await running.answer;
+      }
+      const answer = answerOnce(deps, scoped, perform, options);
+      inFlight.set(scope, { digest, answer });
+      // Only the map's own copy is watched here; the caller below gets the failure.
+      answer.catch(() => {}).finally(() => inFlight.delete(scope));
+      return await answer;
+    },
+  };
+}
+
+async function answerOnce(
+  deps: IdempotencyDeps,
+  scoped: Scoped,
+  perform: Perform,
+  { isOver = async () => false, isExclusive = false }: OnceOptions,
+): Promise<KeptAnswer> {
+  const known = await findKept(deps, scoped, isOver);
+  if ("answer" in known) return known.answer;
+  if (!isExclusive) return answerNow(deps, scoped, perform, known.version);
+  await using _lease = await untilLeased(deps, scoped);
+  // Whoever had the lease until now may have answered.
+  const found = await findKept(deps, scoped, isOver);
+  return "answer" in found ? found.answer : await answerNow(deps, scoped, perform, found.version);
+}
+
+/** The answer that still counts, or the version after which the next one is appended. */
+async function findKept(
+  { eventLog }: IdempotencyDeps,
+  { scope, digest }: Scoped,
+  isOver: IsOver,
+): Promise<{ readonly answer: KeptAnswer } | { readonly version: number }> {
+  for await (const event of eventLog.store.read({ stream: STREAMS.answer(scope), backwards: true, limit: 1 })) {
+    if (event.type !== "RequestAnswered") continue;
+    if (event.data.digest !== digest) throw problems.keyReused();
+    if (event.meta.erased === true) throw problems.keyExpired();
+    return (await isOver(event.data)) ? { version: event.version } : { answer: event.data };
+  }
+  return { version: 0 };
+}
+
+async function answerNow(
+  { eventLog, logger }: IdempotencyDeps,
+  { scope, digest, metadata }: Scoped,
+  perform: Perform,
+  version: number,
+): Promise<KeptAnswer> {
+  const stream = STREAMS.answer(scope);
+  const { status, headers, body } = await performed(perform, { key: `request/${scope}`, digest }, metadata);
+  const answer = { digest, status, headers: keptHeaders(headers), body };
+  try {
+    const newEvent = { type: "RequestAnswered", data: answer } as const;
+    const { first, repeated } = await eventLog.append(stream, [newEvent], metadata, { key: `${stream}/${version}` });
+    if (!repeated) return answer;
+    const kept = await eventAt(eventLog.store, first);
+    if (kept.type === "RequestAnswered") return kept.data;
+  } catch (fault) {
+    // What was asked for is done, whatever becomes of the answer: a repeat makes it again from what the log holds.
+    logger.warn("an answer was not kept", { ...requestFields(metadata), ...errorFields(fault) });
+  }
+  return answer;
+}
+
+/** The longest that a repeat waits for the next once the instance that performs the first one has died. */
+const LEASE_TTL_MS = 15_000;
+const LEASE_RENEW_MS = 5_000;
+
+/** How often a repeat looks whether the first one is answered. */
+const LEASE_POLL_MS = 250;
+
+/**
+ * Hex digits of a key's hash that name its lease. A lease's row stays in the log's database, so keys share 256 of them:
+ * of two requests that share one by chance, the second waits for the first.
+ */
+const LEASE_DIGITS = 2;
+
+/** Resolves once no other instance performs a request with this key. */
+async function untilLeased(deps: IdempotencyDeps, { scope }: Scoped): Promise<HeldLease> {
+  const name = STREAMS.answer(scope.slice(0, LEASE_DIGITS));
+  const terms = { name, holder: deps.makeId(), ttlMs: LEASE_TTL_MS, renewMs: LEASE_RENEW_MS };
+  for (;;) {
+    const lease = await takeLease(deps, terms);
+    if (lease !== undefined) return lease;
+    await deps.sleep(LEASE_POLL_MS, deps.stopping);
+    if (deps.stopping.aborted) throw new StoreClosed();
+  }
+}
+
+async function performed(perform: Perform, appendKey: IdempotencyKey, metadata: EventMetadata): Promise<Answer> {
+  try {
+    return await perform(appendKey);
+  } catch (fault) {
+    if (fault instanceof Problem && FINAL_PROBLEMS.has(fault.slug)) {
+      return problemAnswer(fault, metadata.request_id ?? "");
+    }
+    throw fault;
+  }
+}
+
+function scopedOf({ header, route, body, metadata }: Keyed): Scoped {
+  const match = KEY.exec(header.trim());
+  const key = match?.[1]?.replace(/\\(["\\])/g, "$1") ?? match?.[2];
+  if (key === undefined) throw problems.malformed("The Idempotency-Key wants 1 to 255 printable ASCII characters.");
+  // Without the key, which the log does not hold, nobody finds out by trying what the body was.
+  const digest = sha256(JSON.stringify([key, body ?? null]));
+  return { scope: sha256(JSON.stringify([route, metadata.caller, key])), digest, metadata };
+}
+
+/** Those headers that belong to the answer itself, not to the connection or this request. */
+function keptHeaders(headers: Answer["headers"]): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => KEPT_HEADERS.has(name)));
+}
+
+const KEPT_HEADERS: ReadonlySet<string> = new Set(["content-type", "cache-control"]);
+
+function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}

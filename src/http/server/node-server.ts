@@ -1,0 +1,138 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { webStream } from "../../platform/web-stream.ts";
+import type { Server } from "./server.ts";
+
+/** Ms until all headers of a request have come. */
+const HEADERS_MS_MAX = 10_000;
+
+/** Ms until all of a request has come: whoever drips a body would keep a connection for ever. */
+const REQUEST_MS_MAX = 30_000;
+
+/** Ms for the rest of a body that nobody wanted, after the answer: whoever is cut off at once may not get to read it. */
+const REST_MS_MAX = 10_000;
+
+/** How often clients are looked at for being too slow. */
+const LOOK_MS = 1_000;
+
+/** Bytes of all headers together. */
+const HEADER_BYTES_MAX = 16 * 1024;
+
+/** Headers of a request. `node:http` would leave out in silence what is beyond its own limit. */
+const HEADERS_MAX = 200;
+
+export interface NodeServerOptions {
+  readonly hostname: string;
+  readonly port: number;
+  /** Seconds without a byte after which a connection is closed. */
+  readonly idleTimeout: number;
+}
+
+type Fetch = (request: Request) => Response | Promise<Response>;
+
+/** Serves `fetch` by `node:http`, where there is no Bun. Rejects with the system's error when the port cannot be had. */
+export async function serveByNode(fetch: Fetch, { hostname, port, idleTimeout }: NodeServerOptions): Promise<Server> {
+  const incomingOf = new WeakMap<Request, IncomingMessage>();
+  let pendingRequests = 0;
+  let isStopping = false;
+  const server = createServer(
+    {
+      headersTimeout: HEADERS_MS_MAX,
+      requestTimeout: REQUEST_MS_MAX,
+      connectionsCheckingInterval: LOOK_MS,
+      maxHeaderSize: HEADER_BYTES_MAX,
+      keepAliveTimeout: idleTimeout * 1000,
+    },
+    (incoming, outgoing) => {
+      outgoing.once("close", () => discardRest(incoming));
+      if (isStopping) outgoing.shouldKeepAlive = false;
+      const request = requestOf(incoming);
+      if (typeof request === "number") return void outgoing.writeHead(request, { connection: "close" }).end();
+      incomingOf.set(request, incoming);
+      pendingRequests += 1;
+      void answer(fetch, request, outgoing).finally(() => (pendingRequests -= 1));
+    },
+  ).setTimeout(idleTimeout * 1000);
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject).listen(port, hostname, resolve);
+  });
+  const stopped = Promise.withResolvers<void>();
+  return {
+    get pendingRequests() {
+      return pendingRequests;
+    },
+    requestIP(request) {
+      const address = incomingOf.get(request)?.socket.remoteAddress;
+      return address === undefined ? null : { address };
+    },
+    timeout: (request, seconds) => void incomingOf.get(request)?.socket.setTimeout(seconds * 1000),
+    stop(breakOff = false) {
+      if (!isStopping) server.close(() => stopped.resolve());
+      isStopping = true;
+      if (breakOff) server.closeAllConnections();
+      return stopped.promise;
+    },
+  };
+}
+
+/** The request, or the status with which what cannot be one is refused. */
+function requestOf(incoming: IncomingMessage): Request | number {
+  const { method = "", url = "", httpVersion, rawHeaders } = incoming;
+  if (httpVersion !== "1.1" && httpVersion !== "1.0") return 505;
+  if (rawHeaders.length > 2 * HEADERS_MAX) return 431;
+  const coding = incoming.headers["transfer-encoding"] ?? "chunked";
+  if (coding.toLowerCase() !== "chunked" || !url.startsWith("/")) return 400;
+  const headers = new Headers();
+  for (let at = 0; at < rawHeaders.length; at += 2) headers.append(rawHeaders[at] ?? "", rawHeaders[at + 1] ?? "");
+  // Takes of the connection only what is read; to leave it in the middle does not break the connection off.
+  const body = hasBody(method, headers) ? webStream(incoming.iterator({ destroyOnReturn: false })) : null;
+  // A Request takes no TRACE. No endpoint has either, so both are answered the same.
+  const init = { method: method === "TRACE" ? "OPTIONS" : method, headers, body, duplex: "half" };
+  try {
+    return new Request(`http://localhost${url}`, init);
+  } catch {
+    return 400;
+  }
+}
+
+function hasBody(method: string, headers: Headers): boolean {
+  if (method === "GET" || method === "HEAD") return false;
+  return headers.has("transfer-encoding") || Number(headers.get("content-length") ?? 0) > 0;
+}
+
+/** Lets what is left of a body pass, so that the connection can be used again. */
+function discardRest(incoming: IncomingMessage): void {
+  incoming.resume();
+  if (incoming.complete || incoming.destroyed) return;
+  const tooLate = setTimeout(() => incoming.socket.destroy(), REST_MS_MAX);
+  incoming.once("close", () => clearTimeout(tooLate));
+}
+
+/** Answers, at the reader's pace; when the reader leaves, what the answer is made of ends. */
+async function answer(fetch: Fetch, request: Request, outgoing: ServerResponse): Promise<void> {
+  try {
+    const { status, headers, body } = await fetch(request);
+    if (outgoing.destroyed) return await body?.cancel();
+    outgoing.writeHead(status, [...headers].flat());
+    if (body !== null) await write(body, outgoing);
+    outgoing.end();
+  } catch {
+    // A body that breaks must not look whole.
+    outgoing.destroy();
+  }
+}
+
+async function write(body: ReadableStream<Uint8Array>, outgoing: ServerResponse): Promise<void> {
+  const reader = body.getReader();
+  let goOn = (): void => {};
+  outgoing.on("drain", () => goOn());
+  outgoing.on("close", () => {
+    goOn();
+    reader.cancel().catch(() => {});
+  });
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    if (outgoing.writableNeedDrain) await new Promise<void>((resolve) => (goOn = resolve));
+    outgoing.write(value);
+  }
+}

@@ -1,0 +1,277 @@
+import { Type, type TSchema } from "@sinclair/typebox";
+import { apiReference } from "../../console/api-reference.tsx";
+import { renderPage } from "../../console/document.tsx";
+import { html, json, type Answer } from "./answer.ts";
+import type { Authentication } from "../access/authentication.ts";
+import type { RequestBody } from "./body.ts";
+import type { Answers, Endpoint, Operation, Success, TakenHeader } from "./endpoint.ts";
+import type { ProblemName } from "./problem.ts";
+import { exampleOf } from "./openapi-example.ts";
+import { text } from "../features/schema.ts";
+import { documented, LIMIT_HEADERS, problemSchema } from "./openapi-problems.ts";
+
+export interface DocumentDeps {
+  readonly document: () => Answer;
+  readonly reference: () => Answer;
+}
+
+/** The document as programs and as people get it, each made when somebody first asks for it: few do, and a start is quicker. */
+export function documentDeps(make: () => ReturnType<typeof createDocument>): DocumentDeps {
+  let [document, reference]: (Answer | undefined)[] = [];
+  return {
+    document: () => (document ??= json(200, make())),
+    reference: () => (reference ??= html(200, renderPage(apiReference(make())))),
+  };
+}
+
+export const showDocument: Operation<DocumentDeps> = {
+  id: "getDocument",
+  tag: "service",
+  summary: "This document.",
+  description: "Made by the service itself, of what it checks by.",
+  answers: {
+    200: { says: "OpenAPI 3.1.", schema: Type.Object({ openapi: text("3.1.0") }, { additionalProperties: true }) },
+  },
+  problems: [],
+  handle: ({ document }) => document(),
+};
+
+export const showReference: Operation<DocumentDeps> = {
+  id: "getReference",
+  tag: "console",
+  summary: "The document as a page.",
+  description: "All that programs may ask of the service, with fields and examples.",
+  answers: { 200: { says: "The page.", mediaType: "text/html" } },
+  problems: [],
+  handle: ({ reference }) => reference(),
+};
+
+/** What the operations are about. */
+const TAGS: Readonly<Record<Operation<never>["tag"], string>> = {
+  outreach: "The outreach agent, which sends direct messages on X.",
+  tracking: "Clicks, notifications and messages, and the channels to which they are dispatched.",
+  service: "What an operator and a program need beside them.",
+  console: "The pages of the operator's console, and their forms: programs do the same by the operations above.",
+};
+
+/** Problems that a request may meet on any path. */
+const ANYWHERE = ["unauthorized", "tooMany", "internal"] as const;
+
+const OF_BODY = ["malformed", "tooLarge", "unsupportedType", "invalid"] as const;
+
+const OF_KEY = ["keyReused", "keyExpired", "logUnavailable", "logInDoubt"] as const;
+
+const ABOUT = `Every error is application/problem+json (RFC 9457), and names its kind in \`type\`.
+A browser, which asks for \`text/html\` and not for JSON, gets the same refusal as a page.
+GET answers HEAD too; any other method is answered 405 with \`Allow\`, any other path 404.
+Lengths are counted in UTF-16 units. A body holds no member twice, no NUL and no half of a surrogate pair.
+\`RateLimit\` and \`RateLimit-Policy\` show what is left of the limits that apply to the caller.
+What is not HTTP/1.1, and what has more than some 16 KB of headers, is refused with an empty answer and hung up on.`;
+
+/** The headers of every answer. */
+const ALWAYS = ["x-request-id", "traceparent", "x-content-type-options"];
+
+const HEADERS: Readonly<Record<string, string>> = {
+  "x-request-id": "The caller's, or one that was made.",
+  traceparent: "W3C Trace Context: the caller's, or one that was made.",
+  "x-content-type-options": "nosniff",
+  ratelimit: "What is left of each limit that applies (IETF draft).",
+  "ratelimit-policy": "Each limit that applies (IETF draft).",
+  "retry-after": "Seconds.",
+  "www-authenticate": "What is wanted: a bearer token, or an authorization by X.",
+  location: "Where the browser goes.",
+  "set-cookie": "HttpOnly.",
+  "content-disposition": "The name of the file.",
+};
+
+type Json = Readonly<Record<string, unknown>>;
+
+const STRING = { type: "string" };
+
+/** Headers that only some answers of a status have. They stand among the components a second time, by another name. */
+const SOMETIMES = [...LIMIT_HEADERS, "retry-after"];
+
+const optional = (name: string): string => `${name}-optional`;
+
+/** Formats as JSON Schema knows them, in the place of those by which the service checks. */
+const FORMATS: Readonly<Record<string, Json>> = {
+  "http-url": { type: "string", format: "uri" },
+  "ip-address": {
+    anyOf: [
+      { type: "string", format: "ipv4" },
+      { type: "string", format: "ipv6" },
+    ],
+  },
+};
+
+const JSON_TYPE = "application/json";
+
+const PROBLEM_TYPE = "application/problem+json";
+
+const TAKEN: Readonly<Record<TakenHeader, string>> = {
+  "Idempotency-Key": "1 to 255 printable ASCII characters, bare or quoted: makes a repeat safe.",
+  Prefer: "wait=N waits for the end of the run, up to 300 seconds (RFC 7240).",
+  Accept: "application/json asks for JSON in place of a redirect.",
+};
+
+type Guards = Pick<Authentication, "guards" | "guardsConsole">;
+
+/**
+ * The service in terms of OpenAPI 3.1. `guards`: whether this deployment wants a token for an endpoint; `cookie`: the name
+ * of the session's.
+ */
+export function createDocument(endpoints: readonly Endpoint<never>[], version: string, guards: Guards, cookie: string) {
+  const paths: Record<string, Json> = {};
+  for (const endpoint of endpoints) {
+    const path = endpoint.path.replaceAll(/:(\w+)/g, "{$1}");
+    paths[path] = { ...paths[path], [endpoint.method.toLowerCase()]: operationOf(endpoint, guards) };
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "reachlog",
+      version,
+      description: ABOUT,
+      contact: { name: "Whoever runs this service" },
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    servers: [{ url: "/" }],
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+    paths,
+    components: {
+      headers: Object.fromEntries([
+        ...Object.entries(HEADERS).map(([name, description]) => [
+          name,
+          { description, required: true, schema: STRING },
+        ]),
+        ...SOMETIMES.map((name) => [optional(name), { description: HEADERS[name], schema: STRING }]),
+      ]),
+      responses: {
+        problem: { description: "Any other problem.", content: { [PROBLEM_TYPE]: { schema: plain(problemSchema) } } },
+      },
+      securitySchemes: {
+        token: { type: "http", scheme: "bearer" },
+        session: { type: "apiKey", in: "cookie", name: cookie },
+      },
+    },
+  };
+}
+
+function operationOf(endpoint: Endpoint<never>, guards: Guards): Json {
+  const { id, tag, summary, description, parameters = {}, query = {}, takes = [], body } = endpoint.operation;
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    description,
+    security: securityOf(endpoint, guards),
+    parameters: [
+      ...Object.entries(parameters).map(([name, about]) => ({ ...parameter("path", name, about), required: true })),
+      ...Object.entries(query).map(([name, about]) => parameter("query", name, about)),
+      ...takes.map((name) => parameter("header", name, TAKEN[name])),
+    ],
+    ...(body === undefined ? {} : { requestBody: requestBodyOf(body) }),
+    responses: responsesOf(endpoint, guards.guards(endpoint)),
+  };
+}
+
+/** Whether people open it in a browser: its answers are pages, or lead to one. Programs need not know of other pages. */
+function isVisited(answers: Answers): boolean {
+  const successes: readonly Success[] = Object.values(answers);
+  return successes.some(({ mediaType, headers = [] }) => mediaType === "text/html" || headers.includes("location"));
+}
+
+function responsesOf(endpoint: Endpoint<never>, isGuarded: boolean): Json {
+  const { answers, limit } = endpoint.operation;
+  const limits = { ofAddress: !isGuarded, ofDay: limit !== undefined };
+  const mayLimit = limits.ofAddress ? LIMIT_HEADERS : [];
+  const byStatus: Readonly<Record<string, Success | undefined>> = answers;
+  const responses = Object.entries(answers).map(
+    ([status, success]) => [status, responseOf(success, mayLimit)] as const,
+  );
+  for (const { status, titles, headers, optional: some, schema } of documented(problemsOf(endpoint), limits)) {
+    const other = byStatus[status];
+    const content = {
+      ...(other === undefined ? {} : contentOf(other)),
+      [PROBLEM_TYPE]: { schema: plain(schema) },
+      ...(isVisited(answers) ? { "text/html": { schema: STRING } } : {}),
+    };
+    const description = [...(other === undefined ? [] : [other.says]), ...titles].join(" / ");
+    responses.push([String(status), { description, headers: headersOf(headers, some), content }]);
+  }
+  return { ...Object.fromEntries(responses), default: { $ref: "#/components/responses/problem" } };
+}
+
+/** What its handler says, and what follows from what it takes. */
+function problemsOf({ method, always, anyHost, operation }: Endpoint<never>): ProblemName[] {
+  const { body, takes, problems } = operation;
+  const all = [
+    ...ANYWHERE,
+    ...(anyHost === true ? [] : (["misdirected"] as const)),
+    ...(always === true ? [] : (["overloaded"] as const)),
+    ...(body === undefined ? [] : OF_BODY),
+    ...(method === "POST" ? (["foreignSite"] as const) : []),
+    ...(takes?.includes("Idempotency-Key") === true ? OF_KEY : []),
+    ...problems,
+  ];
+  return [...new Set(all)];
+}
+
+function securityOf(endpoint: Endpoint<never>, guards: Guards): Json[] {
+  if (guards.guards(endpoint)) return [{ token: [] }];
+  if (endpoint.protection === "session" || endpoint.protection === "form") {
+    return guards.guardsConsole ? [{ session: [] }] : [{ session: [] }, {}];
+  }
+  // A token is not wanted, but a wrong one is refused.
+  return [{}, { token: [] }];
+}
+
+function requestBodyOf({ schema, type, others = [] }: RequestBody<unknown>): Json {
+  return {
+    required: "required" in schema && schema["required"] !== undefined,
+    content: Object.fromEntries([type, ...others].map((one) => [one, contentAs(one, schema)])),
+  };
+}
+
+function responseOf(success: Success, mayHave: readonly string[]): Json {
+  const { says, headers = [] } = success;
+  return { description: says, headers: headersOf(headers, mayHave), content: contentOf(success) };
+}
+
+function contentOf({ schema, mediaType, otherMediaTypes = [] }: Success): Json {
+  if (mediaType !== undefined) {
+    return Object.fromEntries([mediaType, ...otherMediaTypes].map((type) => [type, { schema: STRING }]));
+  }
+  return schema === undefined ? {} : { [JSON_TYPE]: contentAs(JSON_TYPE, schema) };
+}
+
+/** With an example of the whole, where it is JSON and has a shape. */
+function contentAs(type: string, schema: TSchema): Json {
+  const known = plain(schema);
+  const example = type === JSON_TYPE ? exampleOf(known) : undefined;
+  return { schema: known, ...(example === undefined ? {} : { example }) };
+}
+
+function headersOf(names: readonly string[], some: readonly string[]): Json {
+  const refOf = (name: string) => ({ $ref: `#/components/headers/${name}` });
+  return Object.fromEntries([
+    ...some.map((name) => [name, refOf(optional(name))] as const),
+    ...[...ALWAYS, ...names].map((name) => [name, refOf(name)] as const),
+  ]);
+}
+
+function parameter(place: "path" | "query" | "header", name: string, description: string): Json {
+  return { name, in: place, description, schema: STRING };
+}
+
+/** A schema without what TypeBox keeps beside it, and with the formats that others know. */
+function plain(schema: TSchema): Json {
+  return JSON.parse(JSON.stringify(schema), (_name, value: unknown) => withKnownFormat(value)) as Json;
+}
+
+function withKnownFormat(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || !("format" in value)) return value;
+  const { type: _, format, ...others } = value as Record<string, unknown>;
+  const known = FORMATS[String(format)];
+  return known === undefined ? value : { ...known, ...others };
+}

@@ -1,0 +1,300 @@
+import { kindOf } from "../../log/error-kind.ts";
+import type { WayOn } from "../../console/view.ts";
+import type { ErrorKind } from "../../platform/service-error.ts";
+import { type Answer, html } from "./answer.ts";
+import { renderPage } from "../../console/document.tsx";
+import { errorPage } from "../../console/error-page.tsx";
+
+/** What a page says beside the title. */
+interface ForPeople {
+  /** What happened, and what helps; absent: the problem's detail. Repeats nothing of the request. */
+  readonly words?: string;
+  readonly wayOn?: WayOn;
+}
+
+interface Extra {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly more?: Readonly<Record<string, unknown>>;
+  readonly people?: ForPeople;
+}
+
+/** A refusal as callers see it (RFC 9457). `detail` is for people and says nothing of the inside. */
+export class Problem extends Error {
+  override readonly name = "Problem";
+  readonly slug: string;
+  readonly status: number;
+  readonly title: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly more: Readonly<Record<string, unknown>>;
+  /** For a browser, in place of what programs get. */
+  readonly people: ForPeople;
+  constructor(status: number, slug: string, title: string, detail: string, extra: Extra = {}) {
+    super(detail);
+    this.status = status;
+    this.slug = slug;
+    this.title = title;
+    this.headers = extra.headers ?? {};
+    this.more = extra.more ?? {};
+    this.people = extra.people ?? {};
+  }
+  /** The same with more headers, and with other words for people where there are any. */
+  with(headers: Readonly<Record<string, string>>, people: ForPeople = {}): Problem {
+    const { status, slug, title, message, more } = this;
+    const extra = { headers: { ...this.headers, ...headers }, more, people: { ...this.people, ...people } };
+    return new Problem(status, slug, title, message, extra);
+  }
+}
+
+const AUTHORIZE: WayOn = { href: "/social/auth", label: "Authorize an X account" };
+export const AUTHORIZE_AGAIN: WayOn = { href: "/social/auth", label: "Authorize again" };
+const SET_UP: WayOn = { href: "/setup", label: "What to set up" };
+const SIGN_IN: WayOn = { href: "/", label: "Sign in" };
+
+/** Seconds after which a busy or full log is worth another try. */
+const RETRY_SECONDS = "5";
+
+export const problems = {
+  malformed: (detail: string) => new Problem(400, "malformed-request", "Malformed request", detail),
+  unauthorized: () =>
+    new Problem(401, "unauthorized", "Unauthorized", "This endpoint wants a valid bearer token.", {
+      headers: { "www-authenticate": 'Bearer realm="reachlog"' },
+      people: { words: "This is for whoever is signed in, or has an API token.", wayOn: SIGN_IN },
+    }),
+  notAuthorized: () =>
+    new Problem(
+      401,
+      "not-authorized",
+      "Not authorized",
+      "No X account is authorized: open /social/auth in a browser.",
+      {
+        headers: { "www-authenticate": 'OAuth realm="reachlog", authorization_uri="/social/auth"' },
+        people: { words: "No X account is authorized.", wayOn: AUTHORIZE },
+      },
+    ),
+  authorizationFailed: (detail: string) =>
+    new Problem(400, "authorization-failed", "Authorization failed", `${detail} Nothing was stored.`, {
+      people: { wayOn: AUTHORIZE_AGAIN },
+    }),
+  wrongAccount: () =>
+    new Problem(403, "wrong-account", "Wrong account", "Another X account is linked or required; nothing was stored.", {
+      people: {
+        words:
+          "You authorized another X account than the one that is linked here, or that X_ACCOUNT names. Nothing was stored. Change the account at X, and authorize again. To link another account for good, change X_ACCOUNT where it is set, and run reachlog account unlink first.",
+        wayOn: AUTHORIZE_AGAIN,
+      },
+    }),
+  foreignSite: () => new Problem(403, "foreign-site", "Foreign site", "A page of another site may not do this."),
+  notFound: () => new Problem(404, "not-found", "Not found", "There is nothing at this path."),
+  methodNotAllowed: (allow: string) =>
+    new Problem(405, "method-not-allowed", "Method not allowed", `This path answers ${allow}.`, {
+      headers: { allow },
+    }),
+  running: (runId: string | undefined) =>
+    new Problem(409, "run-in-progress", "Run in progress", "One run at a time: another one is in progress.", {
+      more: { run_id: runId ?? null },
+      people: { wayOn: { href: runId === undefined ? "/" : `/runs/${encodeURIComponent(runId)}`, label: "That run" } },
+    }),
+  noRun: () =>
+    new Problem(
+      409,
+      "no-run-in-progress",
+      "No run in progress",
+      "No run is in progress, or not the one that was named.",
+    ),
+  unknownPerson: () =>
+    new Problem(
+      404,
+      "unknown-person",
+      "Unknown person",
+      "Nobody is known by that name: they were erased already, or never here.",
+    ),
+  unknownAddress: () =>
+    new Problem(
+      404,
+      "unknown-address",
+      "Unknown address",
+      "Nothing of that address can be read: it was erased already, or never here.",
+    ),
+  suppressed: () => new Problem(409, "suppressed", "Suppressed", "This person is suppressed, and is never written to."),
+  nothingToRetry: () =>
+    new Problem(409, "nothing-to-retry", "Nothing to retry", "This person has no failed message to retry."),
+  unreadableFile: (why: string) => new Problem(422, "unreadable-file", "Unreadable file", `Nothing was taken: ${why}.`),
+  verifying: () =>
+    new Problem(
+      409,
+      "verification-in-progress",
+      "Verification in progress",
+      "One verification at a time: another one is in progress.",
+    ),
+  contradicted: () =>
+    new Problem(
+      503,
+      "log-contradicted",
+      "Log contradicted",
+      "The log does not hold what its last checkpoint knew: nothing was signed. reachlog audit verify says more.",
+    ),
+  notSuspended: (channel: string) =>
+    new Problem(409, "not-suspended", "Not suspended", `The ${channel} channel is not suspended.`),
+  tooLarge: (limit: number) =>
+    new Problem(413, "body-too-large", "Body too large", `A body may have ${limit} bytes at the most.`),
+  unsupportedType: (wanted = "application/json") =>
+    new Problem(415, "unsupported-media-type", "Unsupported media type", `Send ${wanted} in UTF-8, not packed.`),
+  misdirected: () => new Problem(421, "misdirected-request", "Misdirected request", "This host is not served here."),
+  invalid: (errors: readonly { path: string; message: string }[]) =>
+    new Problem(422, "invalid-request", "Invalid request", "The request does not fit its schema.", {
+      more: { errors },
+    }),
+  keyReused: () =>
+    new Problem(422, "idempotency-key-reused", "Idempotency key reused", "This key came with another body before."),
+  keyExpired: () =>
+    new Problem(
+      422,
+      "idempotency-key-expired",
+      "Idempotency key expired",
+      "This key was used, and its answer is kept no longer; nothing was done now.",
+    ),
+  tooMany: (seconds: number) =>
+    new Problem(429, "too-many-requests", "Too many requests", "This address asks too often.", {
+      headers: { "retry-after": String(seconds) },
+    }),
+  tooManyStreams: () =>
+    new Problem(429, "too-many-streams", "Too many streams", "This caller reads too many streams at the same time.", {
+      headers: { "retry-after": RETRY_SECONDS },
+    }),
+  dailyLimit: (limit: number, seconds: number) =>
+    new Problem(429, "daily-limit-reached", "Daily limit reached", `Today's ${limit} messages are used up.`, {
+      headers: { "retry-after": String(seconds) },
+      people: {
+        words: `Today's ${limit} messages are used up; the overview says when the day starts again.`,
+        wayOn: { href: "/", label: "To the overview" },
+      },
+    }),
+  internal: () => new Problem(500, "internal-error", "Internal error", "Something went wrong here; it was logged."),
+  refusedByNetwork: (detail: string) => new Problem(502, "delivery-refused", "Delivery refused", detail),
+  networkFailed: (detail: string) => new Problem(502, "network-failed", "Network failed", detail),
+  notConfigured: (channel: string) =>
+    new Problem(503, "channel-not-configured", "Channel not configured", `The ${channel} channel has no credentials.`),
+  xNotConfigured: () =>
+    new Problem(503, "network-not-configured", "Network not configured", "X_CLIENT_ID is not set.", {
+      people: {
+        words:
+          "X is not configured. Set X_CLIENT_ID, and X_CLIENT_SECRET where the app at X has one, then start the service again. reachlog doctor says what else is missing.",
+      },
+    }),
+  noTemplate: () =>
+    new Problem(503, "no-message-template", "No message template", "MESSAGE_TEMPLATE is not set.", {
+      people: { words: "There is no message yet: MESSAGE_TEMPLATE is not set.", wayOn: SET_UP },
+    }),
+  logUnavailable: (isNothingDone: boolean) =>
+    new Problem(
+      503,
+      "log-unavailable",
+      "Log unavailable",
+      isNothingDone
+        ? "The event log cannot take this now; nothing was done for this request."
+        : "The event log cannot be used now; what was recorded before stays recorded.",
+      // No invitation to repeat what may be done.
+      isNothingDone ? { headers: { "retry-after": RETRY_SECONDS } } : {},
+    ),
+  overloaded: () =>
+    new Problem(
+      503,
+      "overloaded",
+      "Overloaded",
+      "Too many requests are being answered; nothing was done for this one.",
+      {
+        headers: { "retry-after": RETRY_SECONDS },
+      },
+    ),
+  logInDoubt: () =>
+    new Problem(
+      503,
+      "log-in-doubt",
+      "Log in doubt",
+      "Whether this was recorded is not known yet; sent again with its Idempotency-Key, it is recorded once.",
+    ),
+  deliveryInDoubt: (detail: string) => new Problem(504, "delivery-in-doubt", "Delivery in doubt", detail),
+} as const;
+
+export type ProblemName = keyof typeof problems;
+
+/** The log, or the keys without which nothing personal gets into it, refused an append. */
+const REFUSED_APPEND: readonly (ErrorKind | undefined)[] = ["full", "overloaded"];
+
+/** For an append that is the first thing a request does: where the log does not take it, nothing was done. */
+export const appendedOrNothing = <T>(append: Promise<T>): Promise<T> =>
+  append.catch((fault: unknown) => {
+    throw appendFault(fault);
+  });
+
+/** What its caller is told of the fault of such an append. */
+export const appendFault = (fault: unknown): unknown => nothingDoneIf([...REFUSED_APPEND, "closed"], fault);
+
+/** For work that records before it does anything, but may meet with a closed log later. */
+export const startedOrNothing = <T>(work: Promise<T>): Promise<T> =>
+  work.catch((fault: unknown) => {
+    throw nothingDoneIf(REFUSED_APPEND, fault);
+  });
+
+function nothingDoneIf(kinds: readonly (ErrorKind | undefined)[], fault: unknown): unknown {
+  return kinds.includes(kindOf(fault)) ? problems.logUnavailable(true) : fault;
+}
+
+const logUnavailable = (): Problem => problems.logUnavailable(false);
+const networkFailed = ({ message }: Error): Problem => problems.networkFailed(message);
+
+/** What each kind of failure is to a caller; undefined: a fault of ours, to be logged and shown as a 500. */
+const PROBLEM_OF_KIND: Readonly<Record<ErrorKind, ((fault: Error) => Problem) | undefined>> = {
+  usage: undefined,
+  configuration: undefined,
+  damaged: undefined,
+  invalid: undefined,
+  not_found: undefined,
+  conflict: problems.keyReused,
+  busy: logUnavailable,
+  overloaded: logUnavailable,
+  full: logUnavailable,
+  closed: logUnavailable,
+  in_doubt: problems.logInDoubt,
+  unavailable: networkFailed,
+  rate_limited: networkFailed,
+  unauthorized: problems.notAuthorized,
+  rejected: networkFailed,
+  stopped: networkFailed,
+};
+
+/** Every fault as the problem it is to a caller; undefined: a fault of ours. */
+export function problemOf(fault: unknown): Problem | undefined {
+  if (fault instanceof Problem) return fault;
+  const kind = kindOf(fault);
+  return kind === undefined ? undefined : PROBLEM_OF_KIND[kind]?.(fault as Error);
+}
+
+/** `instance` is the request id. */
+export function problemAnswer(problem: Problem, instance: string): Answer {
+  const body = {
+    type: `urn:reachlog:problem:${problem.slug}`,
+    title: problem.title,
+    status: problem.status,
+    detail: problem.message,
+    instance,
+    ...problem.more,
+  };
+  return {
+    status: problem.status,
+    headers: { "content-type": "application/problem+json", "cache-control": "no-store", ...problem.headers },
+    body: JSON.stringify(body),
+  };
+}
+
+/** Whether a person reads the answer: browsers ask for pages by name, programs for JSON or for anything. */
+export function wantsPage({ headers }: Request): boolean {
+  const accepted = headers.get("accept") ?? "";
+  return accepted.includes("text/html") && !accepted.includes("json");
+}
+
+/** The same refusal as programs get, with the same status and headers, as a page with a way on. */
+export function problemPage({ status, title, message, headers, people }: Problem, requestId: string): Answer {
+  const page = errorPage({ title, words: people.words ?? message, wayOn: people.wayOn, requestId });
+  return html(status, renderPage(page), headers);
+}

@@ -1,0 +1,82 @@
+import type { Appended, IdempotencyKey } from "eventstore-lite";
+import { kindOf } from "../../log/error-kind.ts";
+import { STREAMS, type EventLog, type EventMetadata, type NewEvent } from "../../log/event-log.ts";
+import { eventAt } from "../../log/events-at.ts";
+import { BODY_BYTES_MAX } from "./body.ts";
+import { appendFault } from "./problem.ts";
+
+/** The event log, for what requests bring. */
+export interface RequestLog {
+  /**
+   * Appends the event of a request. A repeated key gives the first one's id and position. Throws Problem, or as the
+   * store does.
+   */
+  append(newEvent: NewEvent, by: AppendedBy, how?: HowAppended): Promise<Recorded>;
+  /** False while the log takes nothing. After a refusal it is asked anew, so that an idle service recovers too. */
+  isWritable(): Promise<boolean>;
+}
+
+/** The request that an event comes from; `key` undefined: it came without an `Idempotency-Key`. */
+export interface AppendedBy {
+  readonly metadata: EventMetadata;
+  readonly key: IdempotencyKey | undefined;
+}
+
+/** `stream`: default that of requests. `isChecked`: the event fits its schema, since the request's body fitted its own. */
+interface HowAppended {
+  readonly stream?: string;
+  readonly isChecked?: boolean;
+}
+
+/** Where an event is, and which one. */
+export interface Recorded {
+  readonly first: number;
+  readonly ids: readonly string[];
+}
+
+/** A write that leaves no event behind, as large as the largest body: what is smaller may still find a gap to fit in. */
+const PROBE = {
+  name: "health-probe",
+  snapshot: { version: 1, position: 0, state: " ".repeat(BODY_BYTES_MAX) },
+} as const;
+
+/** `isAlive`: false once the log failed for good. */
+export function createRequestLog(eventLog: EventLog, isAlive: () => boolean): RequestLog {
+  let isRefused = false;
+
+  const accepted = <T>(recorded: T): T => {
+    isRefused = false;
+    return recorded;
+  };
+  /** Remembers when a full disk refused an append. */
+  const refused = (fault: unknown): never => {
+    if (kindOf(fault) === "full") isRefused = true;
+    throw appendFault(fault);
+  };
+
+  return {
+    append(newEvent, { metadata, key }, { stream = STREAMS.requests, isChecked = false } = {}) {
+      const options = { ...key, isChecked };
+      const appended = eventLog.append(stream, [newEvent], metadata, options).then(accepted, refused);
+      return key === undefined ? appended : appended.then((one) => firstOf(eventLog, one));
+    },
+    async isWritable() {
+      if (!isAlive()) return false;
+      if (!isRefused) return true;
+      try {
+        await eventLog.store.snapshots.save(PROBE.name, PROBE.snapshot);
+        isRefused = false;
+      } catch (fault) {
+        if (kindOf(fault) !== "full") throw fault;
+      }
+      return !isRefused;
+    },
+  };
+}
+
+/** What was appended under a key, now or by an earlier request. */
+async function firstOf(eventLog: EventLog, appended: Recorded & Pick<Appended, "repeated">): Promise<Recorded> {
+  const { first, repeated } = appended;
+  if (!repeated) return appended;
+  return { first, ids: [(await eventAt(eventLog.store, first)).id] };
+}

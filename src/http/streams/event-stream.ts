@@ -1,0 +1,242 @@
+import type { EventStore } from "eventstore-lite";
+import type { Event, EventType, Recorded } from "../../../events/catalog.ts";
+import { systemTimer, type Timer } from "../../platform/timer.ts";
+import { createIntakePriority } from "../../delivery/intake-priority.ts";
+import type { Clock } from "../../platform/clock.ts";
+import { networkOf } from "../../platform/address.ts";
+import { bearerToken, type Authentication } from "../access/authentication.ts";
+import type { Asked } from "../server/endpoint.ts";
+import { wantReader, type Sessions } from "../access/session.ts";
+
+/** A comment so often keeps proxies from closing a stream on which nothing happens. */
+const HEARTBEAT_MS = 15_000;
+
+/** How long a client waits before it connects again. */
+const RETRY_MS = 2_000;
+
+/** How often a page is notified that the log has grown, at the most. */
+const LOOK_MS = 1_000;
+
+export type EventStream = ReadableStream<Uint8Array<ArrayBuffer>>;
+
+export interface EventStreamQuery {
+  /** First position, inclusive. */
+  readonly from: number;
+  readonly types?: readonly EventType[];
+  readonly stream?: string;
+}
+
+export interface EventStreamOptions {
+  /** Whether the reader may read still: asked before anything is sent. Default: always. */
+  readonly isKnown?: () => boolean;
+  /** Called when the reader goes, or the stream ends. */
+  readonly onGone?: () => void;
+  readonly timer?: Timer;
+  /** Default: nobody is given way to. */
+  readonly pace?: StreamPace;
+}
+
+/**
+ * The log as Server-Sent Events (WHATWG HTML, section 9.2): what is there from `from` on, then what comes. Each event is
+ * one message: its `id` is the position, by which a client resumes, and its data the event as JSON, as in a JSON Lines
+ * export. Read at the reader's pace: whoever is slow holds up nobody, keeps nothing in memory, and catches up from the
+ * log. Ends when the reader goes or is known no more, at the latest with the next heartbeat, or on `signal`.
+ */
+export function openEventStream(
+  store: Pick<EventStore<Event>, "subscribeBatches">,
+  query: EventStreamQuery,
+  signal: AbortSignal,
+  { isKnown = always, onGone, timer = systemTimer, pace }: EventStreamOptions = {},
+): EventStream {
+  const gone = new AbortController();
+  const ended = AbortSignal.any([signal, gone.signal]);
+  const batches = store.subscribeBatches({ ...query, signal: ended })[Symbol.asyncIterator]();
+  const nextMessages = async (): Promise<string | undefined> => {
+    const sent = await pace?.turn(ended);
+    const { done, value } = await batches.next();
+    sent?.(done === true ? 0 : value.length);
+    if (done === true) return undefined;
+    return value.map(messageOf).join("");
+  };
+  const onCancel = async (): Promise<void> => {
+    gone.abort();
+    onGone?.();
+    await batches.return?.();
+  };
+  return streamOf(nextMessages, isKnown, timer, onCancel);
+}
+
+/**
+ * How far the log has come, as Server-Sent Events: a position as soon as it is `from` or later, and then each time it has
+ * grown, once in {@link LOOK_MS}. It is all that a page needs which is made anew when something happened, and costs the same
+ * however much happens.
+ */
+export function openPositionStream(
+  position: () => number,
+  from: number,
+  signal: AbortSignal,
+  { isKnown = always, onGone, timer = systemTimer }: Omit<EventStreamOptions, "pace"> = {},
+): EventStream {
+  const gone = new AbortController();
+  const ended = AbortSignal.any([signal, gone.signal]);
+  let next = from;
+  let hasLooked = false;
+  const nextLook = async (): Promise<string | undefined> => {
+    do {
+      if (hasLooked) await waited(LOOK_MS, timer, ended);
+      hasLooked = true;
+    } while (position() < next && !ended.aborted);
+    if (ended.aborted) return undefined;
+    next = position() + 1;
+    return `id: ${next - 1}\ndata: ${next - 1}\n\n`;
+  };
+  const onCancel = async (): Promise<void> => {
+    gone.abort();
+    onGone?.();
+  };
+  return streamOf(nextLook, isKnown, timer, onCancel);
+}
+
+const always = (): boolean => true;
+
+function waited(ms: number, timer: Timer, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const wake = (): void => resolve();
+  const cancel = timer(wake, ms);
+  signal.addEventListener("abort", wake);
+  return promise.finally(() => {
+    cancel();
+    // The stream may be open for days, and waits each second.
+    signal.removeEventListener("abort", wake);
+  });
+}
+
+/** `nextText`: the next messages; undefined: there are no more. */
+function streamOf(
+  nextText: () => Promise<string | undefined>,
+  isKnown: () => boolean,
+  timer: Timer,
+  onCancel: () => Promise<void>,
+): EventStream {
+  let next: Promise<string | undefined> | undefined;
+  const encoder = new TextEncoder();
+  return new ReadableStream(
+    {
+      start: (controller) => controller.enqueue(encoder.encode(`retry: ${RETRY_MS}\n\n`)),
+      async pull(controller) {
+        next ??= nextText();
+        const beat = heartbeat(timer);
+        try {
+          const text = await Promise.race([next, beat.text]);
+          if (text === undefined || !isKnown()) {
+            await onCancel();
+            return controller.close();
+          }
+          if (text !== BEAT) next = undefined;
+          controller.enqueue(encoder.encode(text));
+        } finally {
+          beat.cancel();
+        }
+      },
+      cancel: onCancel,
+    },
+    // One batch beside the one that is being written.
+    { highWaterMark: 1 },
+  );
+}
+
+const BEAT = ": heartbeat\n\n";
+
+function heartbeat(timer: Timer): { readonly text: Promise<string>; readonly cancel: () => void } {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  return { text: promise, cancel: timer(() => resolve(BEAT), HEARTBEAT_MS) };
+}
+
+function messageOf({ position, id, stream, version, type, time, data, meta, hash }: Recorded): string {
+  return `id: ${position}\ndata: ${JSON.stringify({ position, id, stream, version, type, time, data, meta, hash })}\n\n`;
+}
+
+/** Events a second that all streams together go on with while requests wait for each other. */
+const EVENTS_PER_SECOND = 2_000;
+
+/** What a turn is taken to send until it is known: about what is read of the log at once. */
+const EXPECTED_EVENTS = 128;
+
+/** How soon a stream that waits finds out that nothing is in its way any more. */
+const PACE_LOOK_MS = 1_000;
+
+/** Streams of events give way to requests: whoever follows the log catches up from it later. */
+export interface StreamPace {
+  /**
+   * Resolves when the next events may be sent, or `signal` aborts: one stream after the other, in the order in which they
+   * asked. Whoever had the turn calls the answer with the number of events that were sent.
+   */
+  turn(signal: AbortSignal): Promise<(events: number) => void>;
+}
+
+/** `requests`: how many came so far. */
+export function createStreamPace(
+  requests: () => number,
+  clock: Clock,
+  sleep: (ms: number, signal: AbortSignal) => Promise<void>,
+): StreamPace {
+  const intake = createIntakePriority(requests);
+  /** When all turns that were taken have had their time; ms since the epoch. */
+  let freeAt = 0;
+
+  return {
+    async turn(signal) {
+      let now = clock();
+      if (!intake.isBusy(now)) {
+        // Nobody waits any more, whatever time was taken.
+        freeAt = 0;
+        return () => {};
+      }
+      // Each turn has a time of its own: if all waited for the same one, they would all go at once.
+      const at = Math.max(freeAt, now);
+      freeAt = at + durationOf(EXPECTED_EVENTS);
+      for (; now < at && intake.isBusy(now) && !signal.aborted; now = clock()) {
+        await sleep(Math.min(at - now, PACE_LOOK_MS), signal);
+      }
+      return (events) => {
+        freeAt += durationOf(events - EXPECTED_EVENTS);
+      };
+    },
+  };
+}
+
+/** The milliseconds that so many events take. */
+function durationOf(events: number): number {
+  return (events / EVENTS_PER_SECOND) * 1_000;
+}
+
+/** Who reads a stream, which may outlast their token and their session. */
+export interface StreamReader {
+  /** By which their streams are counted: one name for a token and for the sessions opened with it. */
+  readonly name: string;
+  /** Whether they may read still. */
+  isKnown(): boolean;
+}
+
+export interface StreamReaderDeps {
+  readonly authentication: Authentication;
+  readonly sessions: Sessions;
+}
+
+/** Throws 401 for whoever may not read. */
+export function streamReaderOf(
+  { authentication, sessions }: StreamReaderDeps,
+  { request, metadata, addressOf }: Asked<never>,
+): StreamReader {
+  wantReader(sessions, request, metadata);
+  const authorization = request.headers.get("authorization");
+  if (authorization === null) {
+    // The request is not there any more when they are asked for again.
+    const kept = { headers: new Headers({ cookie: request.headers.get("cookie") ?? "" }) };
+    const caller = sessions.callerOf(kept);
+    const name = caller === undefined ? `address ${networkOf(addressOf())}` : `caller ${caller}`;
+    return { name, isKnown: () => sessions.admits(kept) };
+  }
+  const token = authentication.identify(bearerToken(authorization) ?? "");
+  return { name: `caller ${metadata.caller}`, isKnown: () => token !== undefined && authentication.knows(token) };
+}

@@ -1,0 +1,216 @@
+// On the memory harness.
+import { describe, expect, test } from "bun:test";
+import { createHash, timingSafeEqual } from "node:crypto";
+import { createAuthentication } from "../../../src/http/access/authentication.ts";
+import { ENDPOINTS } from "../../../src/http/endpoints.ts";
+import { ACTIONS, READ_PATHS } from "../actions.ts";
+import { ask, GOOD, openApp, post, problemIn, TOKEN, type Given } from "../../harness/memory/app.ts";
+
+const GUARDED = ["/api/tracking/test", "/api/messaging"] as const;
+
+/** The paths that answer 401 without a token. */
+async function guarded(given: Given): Promise<string[]> {
+  await using world = await openApp(given);
+  await world.authorize();
+  const paths: string[] = [];
+  for (const { path, method } of ENDPOINTS) {
+    if (!path.startsWith("/social") && !path.startsWith("/api")) continue;
+    const response = await ask(world.app, path, { method });
+    if (response.status !== 401 || (await problemIn(response.clone())) === "401 not-authorized") continue;
+    expect(response.headers.get("www-authenticate")).toBe('Bearer realm="reachlog"');
+    paths.push(path);
+  }
+  return paths;
+}
+
+describe("what wants a token", () => {
+  test("by the policy `spec`: the two endpoints of the table, and actions", async () => {
+    expect(await guarded({ authPolicy: "spec" })).toEqual([...GUARDED, ...ACTIONS, ...READ_PATHS]);
+  });
+
+  test("by the policy `strict`: everything but health and the way of authorization", async () => {
+    expect(await guarded({ authPolicy: "strict" })).toEqual([
+      "/social/me",
+      "/social/run",
+      "/social/stats",
+      "/api/notify",
+      "/api/tracking/event",
+      "/api/tracking/test",
+      "/api/messaging",
+      ...ACTIONS,
+      ...READ_PATHS,
+    ]);
+  });
+
+  test("OPEN_ROUTES opens single ones again, but never the two of the table or an action", async () => {
+    const openRoutes = ["/api/tracking/event", "/social/stats", ...GUARDED, ...ACTIONS];
+    expect(await guarded({ authPolicy: "strict", openRoutes })).toEqual([
+      "/social/me",
+      "/social/run",
+      "/api/notify",
+      ...GUARDED,
+      ...ACTIONS,
+      ...READ_PATHS,
+    ]);
+  });
+
+  test("without any token configured the two endpoints answer 401 to everyone", async () => {
+    await using world = await openApp({ tokens: false });
+    for (const path of GUARDED) {
+      expect(await problemIn(await post(world.app, path, GOOD[path]))).toBe("401 unauthorized");
+      expect(await problemIn(await post(world.app, path, GOOD[path], { token: TOKEN }))).toBe("401 unauthorized");
+    }
+  });
+});
+
+describe("the Authorization header", () => {
+  const asWith = async (authorization: string) => {
+    await using world = await openApp();
+    const response = await post(world.app, "/api/messaging", GOOD["/api/messaging"], { headers: { authorization } });
+    return response.status;
+  };
+
+  test.each([`Bearer ${TOKEN}`, `bearer ${TOKEN}`, `BEARER ${TOKEN}`, `Bearer   ${TOKEN}`, `Bearer ${TOKEN} `])(
+    "%j lets in",
+    async (authorization) => {
+      expect(await asWith(authorization)).toBe(200);
+    },
+  );
+
+  test.each([
+    "",
+    "Bearer",
+    `Basic ${btoa(`tests:${TOKEN}`)}`,
+    `Token ${TOKEN}`,
+    TOKEN,
+    `Bearer ${TOKEN}x`,
+    `Bearer ${TOKEN.slice(1)}`,
+    `Bearer ${TOKEN} ${TOKEN}`,
+    `Bearer ${TOKEN}, Bearer ${TOKEN}`,
+    `Bearer "${TOKEN}"`,
+  ])("%j does not", async (authorization) => {
+    expect(await asWith(authorization)).toBe(401);
+  });
+});
+
+test.each([{}, { authorization: "Basic eDp5" }, { authorization: "none" }])(
+  "a token without a name in the query does not count either, with headers %j",
+  async (headers) => {
+    await using world = await openApp();
+    const response = await post(world.app, `/api/messaging?=${TOKEN}`, GOOD["/api/messaging"], { headers });
+    expect(response.status).toBe(401);
+  },
+);
+
+test("a token in the query, in the body or in a cookie does not count", async () => {
+  await using world = await openApp();
+  const query = `?access_token=${TOKEN}&token=${TOKEN}&Bearer=${TOKEN}`;
+  const headers = { cookie: `access_token=${TOKEN}; token=${TOKEN}; reachlog_session=${TOKEN}` };
+  const bodies = [GOOD["/api/messaging"], { access_token: TOKEN }, { text: "x", access_token: TOKEN }];
+  for (const body of bodies) {
+    const response = await post(world.app, `/api/messaging${query}`, body, { headers });
+    expect(await problemIn(response)).toBe("401 unauthorized");
+  }
+});
+
+test.each([
+  ["of the wrong shape", { nonsense: true }],
+  ["that is no JSON", "{"],
+  ["too large", "x".repeat(70_000)],
+  ["of another type", new Uint8Array([255])],
+])("a stranger's body %s is answered like a good one", async (_what, body) => {
+  await using world = await openApp({ authPolicy: "strict" });
+  for (const path of [...GUARDED, "/api/notify", "/social/run"]) {
+    const response = await post(world.app, path, body, { headers: { "content-type": "text/plain" } });
+    expect(await problemIn(response)).toBe("401 unauthorized");
+  }
+});
+
+test("a wrong token is refused even where none is wanted", async () => {
+  await using world = await openApp();
+  for (const path of ["/social/health", "/api/health", "/social/stats"]) {
+    expect(await problemIn(await ask(world.app, path, { token: "wrong" }))).toBe("401 unauthorized");
+    expect((await ask(world.app, path)).status).toBe(200);
+  }
+});
+
+test("the caller's name stands with the event, and the token stands nowhere", async () => {
+  await using world = await openApp();
+  await post(world.app, "/api/messaging", GOOD["/api/messaging"], { token: TOKEN });
+  const [event] = await world.events("MessageRequested");
+  expect(event?.meta.caller).toBe("tests");
+  expect(JSON.stringify(event)).not.toContain(TOKEN);
+});
+
+test("after ten failures further ones from the address have to wait for the rest of the minute", async () => {
+  await using world = await openApp();
+  for (let failure = 1; failure <= 10; failure++) {
+    expect(await problemIn(await ask(world.app, "/social/health", { token: "wrong" }))).toBe("401 unauthorized");
+  }
+  world.now += 30_000;
+  const response = await ask(world.app, "/social/health", { token: "wrong" });
+  expect([response.headers.get("retry-after"), await problemIn(response)]).toEqual(["30", "429 too-many-requests"]);
+  // Who shows no token is not concerned.
+  expect((await ask(world.app, "/social/health")).status).toBe(200);
+  world.now += 30_000;
+  expect(await problemIn(await ask(world.app, "/social/health", { token: "wrong" }))).toBe("401 unauthorized");
+});
+
+test("a right token always passes: one bad client behind a proxy locks nobody out who shares its address", async () => {
+  await using world = await openApp();
+  for (let failure = 1; failure <= 12; failure++) await ask(world.app, "/social/health", { token: "wrong" });
+  expect((await ask(world.app, "/social/health", { token: TOKEN })).status).toBe(200);
+  expect((await post(world.app, "/api/messaging", GOOD["/api/messaging"], { token: TOKEN })).status).toBe(200);
+  // And it does not wipe out what was counted.
+  expect(await problemIn(await ask(world.app, "/social/health", { token: "wrong" }))).toBe("429 too-many-requests");
+});
+
+test("right tokens do not count as failures", async () => {
+  await using world = await openApp();
+  for (let request = 1; request <= 30; request++) {
+    expect((await ask(world.app, "/social/health", { token: TOKEN })).status).toBe(200);
+  }
+});
+
+describe("the comparison of tokens", () => {
+  const hashOf = (token: string): string => createHash("sha256").update(token).digest("hex");
+  const KNOWN = ["first-token-0123456789", "second-token-0123456789", "third-token-0123456789"];
+  const tokens = KNOWN.map((token, index) => ({ name: `caller-${index}`, sha256: hashOf(token) }));
+
+  test.each([
+    ...KNOWN,
+    "",
+    "x",
+    "first-token-012345678",
+    "first-token-01234567890",
+    hashOf("first-token-0123456789"),
+    "x".repeat(5_000),
+  ])("with %j is made in full with every known one, as digests of one length", (token) => {
+    const compared: (readonly [number, number])[] = [];
+    const authentication = createAuthentication({ tokens, authPolicy: "spec", openRoutes: [] }, (one, other) => {
+      compared.push([one.length, other.length]);
+      return timingSafeEqual(one, other);
+    });
+    const index = KNOWN.indexOf(token);
+    expect(authentication.identify(token)?.name).toBe(
+      index === -1 ? (undefined as unknown as string) : `caller-${index}`,
+    );
+    expect(compared).toEqual([
+      [32, 32],
+      [32, 32],
+      [32, 32],
+    ]);
+  });
+});
+
+test("two tokens of one name are both that caller, and one that was taken out is nobody's", () => {
+  const of = (token: string) => ({ name: "web", sha256: createHash("sha256").update(token).digest("hex") });
+  const authentication = createAuthentication({ tokens: [of("old")], authPolicy: "spec", openRoutes: [] });
+  const callers = () => ["old", "new"].map((token) => authentication.identify(token)?.name);
+  expect(callers()).toEqual(["web", undefined]);
+  authentication.replace([of("old"), of("new")]);
+  expect(callers()).toEqual(["web", "web"]);
+  authentication.replace([of("new")]);
+  expect(callers()).toEqual([undefined, "web"]);
+  expect([authentication.knows(of("old")), authentication.knows(of("new"))]).toEqual([false, true]);
+});

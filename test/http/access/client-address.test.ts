@@ -1,0 +1,61 @@
+// On the memory harness.
+import { describe, expect, test } from "bun:test";
+import { createClientAddress } from "../../../src/http/access/client-address.ts";
+import { ask, openApp, problemIn } from "../../harness/memory/app.ts";
+
+const CLIENT = "203.0.113.9";
+
+function addressOf(peer: string, forwarded: string | undefined, trusted: readonly string[]): string {
+  const headers = forwarded === undefined ? {} : { "x-forwarded-for": forwarded };
+  const request = new Request("http://localhost/", { headers });
+  return createClientAddress(trusted)(request, { requestIP: () => ({ address: peer }) });
+}
+
+test.each([
+  ["nobody is trusted", "198.51.100.1", CLIENT, [], "198.51.100.1"],
+  ["nobody is trusted, on this machine either", "127.0.0.1", CLIENT, [], "127.0.0.1"],
+  ["the peer is none of our proxies", "198.51.100.1", CLIENT, ["10.0.0.0/8"], "198.51.100.1"],
+  ["the peer is our proxy", "10.1.2.3", CLIENT, ["10.0.0.0/8"], CLIENT],
+  ["the peer is our proxy, as IPv6 sockets give it", "::ffff:10.1.2.3", CLIENT, ["10.0.0.0/8"], CLIENT],
+  ["the caller has IPv4 and the socket both", "::ffff:203.0.113.9", undefined, [], CLIENT],
+  ["the proxy gives IPv4 as IPv6", "127.0.0.1", "::FFFF:203.0.113.9", ["127.0.0.1"], CLIENT],
+  ["the caller wrote the header too", "127.0.0.1", `1.1.1.1, 127.0.0.1, ${CLIENT}`, ["127.0.0.1"], CLIENT],
+  ["there are two proxies", "127.0.0.1", `1.1.1.1, ${CLIENT}, 10.0.0.7`, ["127.0.0.1", "10.0.0.0/8"], CLIENT],
+  ["the proxy gives ports", "127.0.0.1", `${CLIENT}:4711`, ["127.0.0.1"], CLIENT],
+  ["the caller has IPv6", "::1", "[2001:db8::1]:4711", ["::1"], "2001:db8::1"],
+  ["the proxy asks by itself", "127.0.0.1", undefined, ["127.0.0.1"], "127.0.0.1"],
+  ["the last entry cannot be read", "127.0.0.1", `${CLIENT}, unknown`, ["127.0.0.1"], "127.0.0.1"],
+  ["all of them are ours", "127.0.0.1", "10.0.0.8, 10.0.0.7", ["127.0.0.1", "10.0.0.0/8"], "10.0.0.8"],
+] as [string, string, string | undefined, string[], string][])(
+  "%s: %j with %j, trusting %j, is %s",
+  (_what, peer, forwarded, trusted, address) => {
+    expect(addressOf(peer, forwarded, trusted)).toBe(address);
+  },
+);
+
+test("a header of any length costs no more than its end", () => {
+  const forwarded = `${CLIENT}, ${Array.from({ length: 500 }, () => "127.0.0.1").join(", ")}`;
+  expect(addressOf("127.0.0.1", forwarded, ["127.0.0.1"])).toBe("127.0.0.1");
+});
+
+describe("behind a proxy", () => {
+  const from = (address: string, token: string) => ({ token, headers: { "x-forwarded-for": address } });
+
+  test("whoever guesses tokens makes only themselves wait", async () => {
+    await using world = await openApp({ trustedProxies: ["127.0.0.1"] });
+    for (let guess = 0; guess < 10; guess++) await ask(world.app, "/social/health", from("198.51.100.1", "wrong"));
+    expect(await problemIn(await ask(world.app, "/social/health", from("198.51.100.1", "wrong")))).toBe(
+      "429 too-many-requests",
+    );
+    expect(await problemIn(await ask(world.app, "/social/health", from(CLIENT, "wrong")))).toBe("401 unauthorized");
+  });
+
+  test("another address in the header at each guess does not help where the caller writes it", async () => {
+    await using world = await openApp();
+    const statuses = [];
+    for (let guess = 0; guess < 12; guess++) {
+      statuses.push((await ask(world.app, "/social/health", from(`198.51.100.${guess}`, "wrong"))).status);
+    }
+    expect(statuses).toEqual([...Array.from({ length: 10 }, () => 401), 429, 429]);
+  });
+});

@@ -1,0 +1,160 @@
+// On the memory harness.
+import { describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { createAuthorizationCookie } from "../../../src/http/features/account.ts";
+import { createAuthentication } from "../../../src/http/access/authentication.ts";
+import { createSessions } from "../../../src/http/access/session.ts";
+import { ask, MASTER_KEY, openApp, post, problemIn, TOKEN } from "../../harness/memory/app.ts";
+
+const OTHER_KEY = new Uint8Array(32).fill(9);
+const SESSIONS = { masterKey: MASTER_KEY, isSecure: false, isLocal: true, clock: () => 0 };
+
+/** `name=value` of a Set-Cookie. */
+const pairOf = (setCookie: string): string => setCookie.split(";", 1)[0] ?? "";
+
+/** The cookie's value with one character in the middle changed. */
+function tampered(pair: string): string {
+  const at = pair.length - 20;
+  return `${pair.slice(0, at)}${pair[at] === "A" ? "B" : "A"}${pair.slice(at + 1)}`;
+}
+
+describe("the authorization's cookie", () => {
+  const clock = { now: 1_000_000 };
+  const cookieWith = (key: Uint8Array, secure = false) => createAuthorizationCookie(key, secure, () => clock.now);
+  const authorization = { state: "the-state", verifier: "the-verifier" };
+  const valueOf = (setCookie: string) => pairOf(setCookie).slice("reachlog_oauth=".length);
+
+  const opened = (pair: string, key = MASTER_KEY) =>
+    cookieWith(key).read(new Request("http://localhost/social/callback", { headers: { cookie: pair } }));
+
+  test("keeps state and verifier for ten minutes, unreadable, for this site's navigation only", () => {
+    const set = cookieWith(MASTER_KEY).give(authorization);
+    expect(set).toMatch(/^reachlog_oauth=[\w-]+; Max-Age=600; Path=\/social; HttpOnly; SameSite=Lax$/);
+    expect(Buffer.from(valueOf(set), "base64url").toString("latin1")).not.toContain("the-");
+    expect(opened(pairOf(set))).toEqual(authorization);
+    clock.now += 599_999;
+    expect(opened(pairOf(set))).toEqual(authorization);
+    clock.now += 1;
+    expect(opened(pairOf(set))).toBeUndefined();
+  });
+
+  test("does not open when it is tampered with, under another key, or absent", () => {
+    const pair = pairOf(cookieWith(MASTER_KEY).give(authorization));
+    expect(opened(tampered(pair))).toBeUndefined();
+    expect(opened(pair, OTHER_KEY)).toBeUndefined();
+    for (const value of ["", "x", "=", "%00"]) expect(opened(`reachlog_oauth=${value}`)).toBeUndefined();
+    expect(opened("")).toBeUndefined();
+  });
+
+  test("is found among others, by its whole name", () => {
+    const pair = pairOf(cookieWith(MASTER_KEY).give(authorization));
+    const other = pair.replace("oauth=", "oauth=A");
+    for (const among of [`b=2; ${pair}`, `b=2;${pair};c=3`, `x${other}; ${pair}`, `${pair}; ${other}`]) {
+      expect(opened(among)).toEqual(authorization);
+    }
+    for (const none of ["reachlog_oauth", pair.toUpperCase(), `x${pair}`, `${other}; ${pair}`]) {
+      expect(opened(none)).toBeUndefined();
+    }
+  });
+
+  test("is sent over TLS only where the service has it", () => {
+    expect(cookieWith(MASTER_KEY, true).give(authorization)).toMatch(
+      /^__Host-reachlog_oauth=[\w-]+; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
+    );
+    expect(cookieWith(MASTER_KEY, true).cleared).toBe(
+      "__Host-reachlog_oauth=; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Lax",
+    );
+  });
+});
+
+describe("the console", () => {
+  test("lets in with a token, asked for once, for twelve hours", async () => {
+    await using world = await openApp();
+    const page = (cookie: string) => ask(world.app, "/", { headers: { cookie } });
+    const form = { "content-type": "application/x-www-form-urlencoded" };
+    const signedIn = await post(world.app, "/session", `token=${TOKEN}`, { headers: form });
+    const set = signedIn.headers.get("set-cookie") ?? "";
+    expect([signedIn.status, signedIn.headers.get("location")]).toEqual([303, "/"]);
+    expect(set).toMatch(/^reachlog_session=[\w-]+; Max-Age=43200; Path=\/; HttpOnly; SameSite=Strict$/);
+
+    expect((await page(pairOf(set))).status).toBe(200);
+    expect((await page(tampered(pairOf(set)))).status).toBe(401);
+    expect((await page("")).status).toBe(401);
+    world.now += 12 * 3_600_000;
+    expect((await page(pairOf(set))).status).toBe(401);
+  });
+
+  test("does not take a session encrypted with another key", async () => {
+    await using world = await openApp();
+    const { authentication } = world.deps;
+    const other = createSessions({ ...SESSIONS, masterKey: OTHER_KEY, authentication, clock: () => world.now });
+    const cookie = pairOf(other.signIn(TOKEN) ?? "");
+    expect((await ask(world.app, "/", { headers: { cookie } })).status).toBe(401);
+  });
+
+  test("ends a session with the token that it was opened with", async () => {
+    await using world = await openApp();
+    const headers = { "content-type": "application/x-www-form-urlencoded" };
+    const signedIn = await post(world.app, "/session", `token=${TOKEN}`, { headers });
+    const cookie = pairOf(signedIn.headers.get("set-cookie") ?? "");
+    const page = () => ask(world.app, "/", { headers: { cookie } });
+    expect((await page()).status).toBe(200);
+    world.deps.authentication.replace([{ name: "tests", sha256: "0".repeat(64) }]);
+    expect((await page()).status).toBe(401);
+  });
+
+  test("is closed under the strict policy, also where no token is left", async () => {
+    await using world = await openApp({ tokens: false, authPolicy: "strict" });
+    expect((await ask(world.app, "/")).status).toBe(401);
+  });
+
+  test("takes no cookie of a neighbour over TLS: its name is bound to this host", () => {
+    const sha256 = createHash("sha256").update(TOKEN).digest("hex");
+    const authentication = createAuthentication({
+      tokens: [{ name: "t", sha256 }],
+      authPolicy: "spec",
+      openRoutes: [],
+    });
+    const sessions = createSessions({ ...SESSIONS, authentication, isSecure: true });
+    const pair = pairOf(sessions.signIn(TOKEN) ?? "");
+    const admits = (cookie: string) => sessions.admits(new Request("https://localhost/", { headers: { cookie } }));
+    expect([admits(pair), admits(pair.replace("__Host-", ""))]).toEqual([true, false]);
+  });
+
+  test("does not take the authorization's cookie for a session", async () => {
+    await using world = await openApp();
+    const encrypted = createAuthorizationCookie(MASTER_KEY, false, () => world.now).give({ state: "s", verifier: "v" });
+    const cookie = pairOf(encrypted).replace("reachlog_oauth", "reachlog_session");
+    expect((await ask(world.app, "/", { headers: { cookie } })).status).toBe(401);
+  });
+
+  test("a wrong token lets nobody in, and after ten of them only a right one does not have to wait", async () => {
+    await using world = await openApp();
+    const headers = { "content-type": "application/x-www-form-urlencoded" };
+    const signIn = (token: string) => post(world.app, "/session", `token=${token}`, { headers });
+    for (let failure = 1; failure <= 10; failure++) {
+      const response = await signIn("wrong");
+      expect([response.status, response.headers.get("set-cookie")]).toEqual([401, null]);
+    }
+    expect(await problemIn(await signIn("wrong"))).toBe("429 too-many-requests");
+    expect((await signIn(TOKEN)).status).toBe(303);
+  });
+
+  test("is open where no token is configured at all", async () => {
+    await using world = await openApp({ tokens: false });
+    expect((await ask(world.app, "/")).status).toBe(200);
+  });
+
+  test("keeps other sites out of it", async () => {
+    await using world = await openApp();
+    const { headers } = await ask(world.app, "/");
+    expect(headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
+    expect(headers.get("cache-control")).toBe("no-store");
+  });
+});
+
+test("a session says nothing of its token, and is made for a right one only", () => {
+  const config = { tokens: [], authPolicy: "spec", openRoutes: [] } as const;
+  const sessions = createSessions({ ...SESSIONS, authentication: createAuthentication(config), isSecure: true });
+  expect(sessions.signIn(TOKEN)).toBeUndefined();
+});

@@ -1,0 +1,53 @@
+// On the memory harness.
+import { expect, test } from "bun:test";
+import { createLoadShedding } from "../../../src/http/access/load-shedding.ts";
+import { Problem } from "../../../src/http/server/problem.ts";
+import { ask, GOOD, openApp, post, problemIn } from "../../harness/memory/app.ts";
+
+const refusal = (act: () => void): unknown => {
+  try {
+    act();
+  } catch (fault) {
+    return fault instanceof Problem ? fault.slug : fault;
+  }
+  return undefined;
+};
+
+/** A server that has so many requests under way. */
+const busyWith = (pendingRequests: number) => ({
+  pendingRequests,
+  requestIP: () => ({ address: "127.0.0.1" }),
+  timeout() {},
+});
+
+test("so many are answered at the same time, and no more", () => {
+  const load = createLoadShedding(2);
+  expect([refusal(() => load.admit(2)), refusal(() => load.admit(3))]).toEqual([undefined, "overloaded"]);
+});
+
+test("a request that is still coming takes no place until it is there, nor when it never comes", async () => {
+  const load = createLoadShedding(2);
+  const body = Promise.withResolvers<void>();
+  const broken = Promise.withResolvers<void>();
+  const read = load.whileComing(body.promise);
+  const failed = load.whileComing(broken.promise).catch(() => "failed");
+  expect([load.coming, refusal(() => load.admit(4)), refusal(() => load.admit(5))]).toEqual([
+    2,
+    undefined,
+    "overloaded",
+  ]);
+  body.resolve();
+  broken.reject(new Error("hung up"));
+  expect([await read, await failed]).toEqual([undefined, "failed"]);
+  expect([load.coming, refusal(() => load.admit(3))]).toEqual([0, "overloaded"]);
+});
+
+test("a busy service says when to come back, and does nothing; its health is answered all the same", async () => {
+  await using world = await openApp();
+  Object.assign(world.app, { server: busyWith(1_000_000) });
+  const answer = await post(world.app, "/api/tracking/event", GOOD["/api/tracking/event"]);
+  expect([answer.headers.get("retry-after"), await problemIn(answer)]).toEqual(["5", "503 overloaded"]);
+  expect((await ask(world.app, "/social/health")).status).toBe(200);
+  expect((await ask(world.app, "/api/health")).status).toBe(200);
+  expect(await world.events("LinkClicked")).toEqual([]);
+});

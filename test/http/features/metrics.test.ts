@@ -1,0 +1,158 @@
+// On the memory harness.
+import { expect, test } from "bun:test";
+import { CLICK_CHANNELS } from "../../../events/channel.ts";
+import type { NewEvent } from "../../../src/log/event-log.ts";
+import { parseExposition, type Sample } from "../../metrics/exposition.ts";
+import { ask, GOOD, openApp, post, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
+import { clickOf } from "../../harness/memory/new-events.ts";
+
+async function samplesOf({ app }: Pick<AppHarness, "app">): Promise<readonly Sample[]> {
+  const response = await ask(app, "/metrics", { token: TOKEN });
+  expect([response.status, response.headers.get("content-type")]).toEqual([
+    200,
+    "text/plain; version=0.0.4; charset=utf-8",
+  ]);
+  return parseExposition(await response.text());
+}
+
+/** The value of the only figure with these labels. */
+function valueOf(samples: readonly Sample[], name: string, labels: Readonly<Record<string, string>> = {}): number {
+  const fits = samples.filter(
+    (sample) =>
+      sample.name === name && Object.entries(labels).every(([label, value]) => sample.labels[label] === value),
+  );
+  expect(fits).toHaveLength(1);
+  return fits[0]?.value ?? NaN;
+}
+
+const LINK = "link-go.example/spring";
+const click: NewEvent = clickOf({ short_code: "spring", channels: [...CLICK_CHANNELS] });
+
+test("without a token nobody is shown a figure, once there is one", async () => {
+  await using world = await openApp({ authPolicy: "spec" });
+  expect((await ask(world.app, "/metrics")).status).toBe(401);
+});
+
+test("answers are counted by endpoint and status, whatever a path holds", async () => {
+  await using world = await openApp();
+  for (const id of ["ada", "ben", "carl"]) await ask(world.app, `/people/${id}`);
+  for (const path of ["/nowhere/1", "/nowhere/2"]) await ask(world.app, path);
+  await post(world.app, "/api/tracking/event", GOOD["/api/tracking/event"]);
+  await post(world.app, "/api/tracking/event", {});
+  const counted = (await samplesOf(world)).filter(({ name }) => name === "reachlog_http_answers_total");
+  expect(counted.map(({ labels, value }) => [labels["endpoint"], labels["status"], value])).toEqual([
+    ["GET /people/:id", "401", 3],
+    ["none", "404", 2],
+    ["POST /api/tracking/event", "202", 1],
+    ["POST /api/tracking/event", "422", 1],
+  ]);
+});
+
+test("of each channel it is known what waits, and for how long", async () => {
+  await using world = await openApp();
+  await world.append(LINK, click, click);
+  await world.append("requests", {
+    type: "NotificationRequested",
+    data: { message: "m", service: "s", level: "info" },
+  });
+  world.now = Date.parse(world.projector.time ?? "") + 90_000;
+  const waiting = await samplesOf(world);
+  const pending = (channel: string, lane: string) => valueOf(waiting, "reachlog_outbox_pending", { channel, lane });
+  const oldest = (channel: string, lane: string) =>
+    valueOf(waiting, "reachlog_outbox_oldest_seconds", { channel, lane });
+  expect([pending("ads", "clicks"), pending("ads", "direct"), pending("chat", "direct")]).toEqual([2, 0, 1]);
+  expect([oldest("ads", "clicks"), oldest("ads", "direct"), oldest("chat", "direct")]).toEqual([
+    expect.closeTo(90, 0),
+    0,
+    expect.closeTo(90, 0),
+  ]);
+});
+
+test("a channel's suspension, its circuit and its dead letters are figures", async () => {
+  await using world = await openApp({ channels: ["ads", "chat"], circuits: { ads: "half_open" } });
+  await world.append(LINK, click);
+  const before = await samplesOf(world);
+  const refused = { attempt: 1, refused: true, detail: "no" };
+  const outcome = {
+    channel: "ads",
+    lane: "clicks",
+    low_watermark: 2,
+    requests: [{ sources: [1], ...refused }],
+  } as const;
+  await world.append("delivery-ads", { type: "DispatchAbandoned", data: outcome as never });
+  const suspended = { channel: "chat", network: "Slack", detail: "archived", credential: "" } as const;
+  await world.append("delivery-chat", { type: "ChannelSuspended", data: suspended });
+  const after = await samplesOf(world);
+  const both = (name: string, channel: string) => [
+    valueOf(before, name, { channel }),
+    valueOf(after, name, { channel }),
+  ];
+  expect(both("reachlog_dead_letters", "ads")).toEqual([0, 1]);
+  expect(both("reachlog_channel_suspended", "chat")).toEqual([0, 1]);
+  const circuits = after.filter(({ name, value }) => name === "reachlog_channel_circuit" && value === 1);
+  expect(circuits.map(({ labels }) => labels)).toEqual([
+    { channel: "ads", state: "half_open" },
+    { channel: "chat", state: "closed" },
+  ]);
+});
+
+test("the day's quota, the account and the run are figures", async () => {
+  await using world = await openApp();
+  await world.authorize();
+  await world.append("outreach", { type: "RunStarted", data: { run_id: "run-1", dry_run: false } });
+  const during = await samplesOf(world);
+  const figures = ["quota_limit", "quota_used", "run_running", "account_linked", "account_authorized"];
+  expect(figures.map((name) => valueOf(during, `reachlog_${name}`))).toEqual([100, 63, 1, 1, 1]);
+  const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
+  await world.append("outreach", {
+    type: "RunFinished",
+    data: { run_id: "run-1", reason: "credits_depleted", ...counts },
+  });
+  const after = await samplesOf(world);
+  expect(valueOf(after, "reachlog_run_running")).toBe(0);
+  expect(valueOf(after, "reachlog_runs_ended_total", { reason: "credits_depleted" })).toBe(1);
+  expect(valueOf(after, "reachlog_runs_ended_total", { reason: "completed" })).toBe(0);
+});
+
+test("who serves the log, and has which role, are figures", async () => {
+  await using world = await openApp({ channels: ["chat"] });
+  const [own] = world.deps.instances();
+  const take = (name: string, holder = "another") => world.store.leases.acquire(name, { holder, ttlMs: 60_000 });
+  await take("dispatcher-chat", own?.id);
+  await take("retention");
+  const samples = await samplesOf(world);
+  const held = samples.filter(({ name }) => name === "reachlog_role_held");
+  expect(held.map(({ labels, value }) => [labels["role"], value])).toEqual([
+    ["dispatcher-chat", 1],
+    ["retention", 0],
+    ["signed-heads", 0],
+  ]);
+  expect([valueOf(samples, "reachlog_instances"), valueOf(samples, "reachlog_log_away_seconds")]).toEqual([1, 0]);
+});
+
+test("while the log is out of reach the figures that need it are missing, and no others", async () => {
+  const away = async () => Promise.reject(new Error("out of reach"));
+  await using world = await openApp({
+    store: (store) => ({ ...store, head: away, leases: { ...store.leases, list: away } }),
+  });
+  const response = await ask(world.app, "/metrics", { token: TOKEN });
+  const text = await response.text();
+  expect(response.status).toBe(200);
+  expect(text).toContain("\nreachlog_log_position Nan\n");
+  expect(text).not.toContain("\nreachlog_role_held{");
+  expect(text).toContain("\nreachlog_quota_limit 100\n");
+});
+
+test("for how long the log has been out of reach is a figure", async () => {
+  await using world = await openApp({ awaySince: Date.parse("2026-03-01T07:58:30.000Z") });
+  expect(valueOf(await samplesOf(world), "reachlog_log_away_seconds")).toBe(90);
+});
+
+test("no figure holds what somebody sent", async () => {
+  await using world = await openApp();
+  await post(world.app, "/api/tracking/event", { ...GOOD["/api/tracking/event"], short_code: "a-secret-code" });
+  await ask(world.app, "/people/a-secret-person");
+  await ask(world.app, "/a-secret-path", { method: "SECRET" });
+  const text = await (await ask(world.app, "/metrics", { token: TOKEN })).text();
+  expect(text.match(/secret/gi)).toBeNull();
+});

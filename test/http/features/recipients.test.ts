@@ -1,0 +1,282 @@
+// On the memory harness.
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { findContact } from "../../../projections/contacts.ts";
+import type { NewEvent } from "../../../src/log/event-log.ts";
+import { ask, openApp, post, problemIn, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
+
+const ANN = { id: "1786543210987654321", username: "ann_builds" };
+const ATTEMPT = { attempt_id: "a1", run_id: "r1", recipient: ANN };
+const FAILED: readonly NewEvent[] = [
+  { type: "DirectMessageAttempted", data: { ...ATTEMPT, text: "Hi Ann", variant: "A", day: "2026-03-01" } },
+  {
+    type: "DirectMessageFailed",
+    data: { ...ATTEMPT, reason: "recipient_closed", detail: "", frees_quota: true, retry: false },
+  },
+];
+
+let world: AppHarness;
+beforeEach(async () => {
+  world = await openApp();
+});
+afterEach(() => world[Symbol.asyncDispose]());
+
+const send = (path: string, body: unknown, type?: string): Promise<Response> =>
+  post(world.app, path, body, {
+    token: TOKEN,
+    ...(type === undefined ? {} : { headers: { "content-type": type } }),
+  });
+const contact = (username: string) => findContact(world.projector.state("contacts"), { username });
+
+describe("POST /social/recipients", () => {
+  const PEOPLE = "username,Product,name,basis\nann_builds,tea,Ann,opt_in\nbea,,Bea,\nc d,,Cid,opt_in\nBEA,cups,Bea,";
+
+  test("takes a CSV, and says what was taken and what was refused", async () => {
+    const answer = await send("/social/recipients", PEOPLE, "text/csv; charset=utf-8");
+    expect([answer.status, await answer.json()]).toEqual([
+      200,
+      {
+        added: 2,
+        updated: 0,
+        without_consent: 1,
+        template_fields: ["product"],
+        refused: 1,
+        refused_rows: [{ line: 4, value: "c d", reason: expect.stringContaining("username is neither a handle") }],
+        duplicates: 1,
+        duplicate_rows: [{ line: 5, of: 3 }],
+      },
+    ]);
+    expect(contact("bea")).toMatchObject({ listed: true, basis: "none", fields: { product: "cups" } });
+    const [event] = await world.events("RecipientAdded");
+    expect(event?.meta.caller).toBe("tests");
+  });
+
+  test.each([
+    ["application/json", JSON.stringify([{ username: "ann_builds" }, { id: "1786543210987654321" }])],
+    ["application/json", JSON.stringify({ recipients: [{ username: "ann_builds" }, { id: "1786543210987654321" }] })],
+    ["application/x-ndjson", '{"username":"ann_builds"}\n{"id":"1786543210987654321"}\n'],
+    ["application/jsonl", '{"username":"ann_builds"}\n{"id":"1786543210987654321"}\n'],
+  ])("takes %s: %s", async (type, body) => {
+    const answer = await send("/social/recipients", body, type);
+    expect([answer.status, await answer.json()]).toMatchObject([200, { added: 2, without_consent: 2, refused: 0 }]);
+  });
+
+  test("sent again, updates whom it added before", async () => {
+    await send("/social/recipients", PEOPLE, "text/csv");
+    const again = await send("/social/recipients", PEOPLE, "text/csv");
+    expect(await again.json()).toMatchObject({ added: 0, updated: 2 });
+  });
+
+  test.each([
+    ["nothing", "", "the file is empty"],
+    ["no list", "name\nAnn", "no column is named username"],
+    ["a workbook", "PK\u0003\u0004", "workbook"],
+  ])("refuses %s as a whole, and takes nothing", async (_what, body, why) => {
+    const answer = await send("/social/recipients", body, "text/csv");
+    const { detail } = (await answer.clone().json()) as { detail: string };
+    expect([await problemIn(answer), detail]).toEqual(["422 unreadable-file", expect.stringContaining(why)]);
+    expect((await world.store.head()).position).toBe(0);
+  });
+
+  test.each(["text/plain", "text/csv; charset=windows-1252", "application/vnd.ms-excel", ""])(
+    "refuses the type %j",
+    async (type) => {
+      expect(await problemIn(await send("/social/recipients", PEOPLE, type))).toBe("415 unsupported-media-type");
+    },
+  );
+
+  test("takes more than other endpoints do, and no more than 10 MiB", async () => {
+    const many = Array.from({ length: 5_000 }, (_, at) => `person_${at},opt_in,${"x".repeat(10)}`).join("\n");
+    const answer = await send("/social/recipients", `username,basis,note\n${many}`, "text/csv");
+    expect(await answer.json()).toMatchObject({ added: 5_000 });
+    let pulled = 0;
+    const endless = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        pulled += 1;
+        controller.enqueue(new Uint8Array(1024 * 1024).fill(10));
+      },
+    });
+    expect(await problemIn(await send("/social/recipients", endless, "text/csv"))).toBe("413 body-too-large");
+    expect(pulled).toBeLessThan(15);
+  });
+
+  test("repeats a million refused rows no more than some of them", async () => {
+    const bad = "! !\n".repeat(3_000);
+    const answer = await send("/social/recipients", `username\n${bad}`, "text/csv");
+    const { refused, refused_rows } = (await answer.json()) as { refused: number; refused_rows: unknown[] };
+    expect([refused, refused_rows.length]).toEqual([3_000, 1_000]);
+  });
+});
+
+describe("while a list is being taken", () => {
+  const LONG = `username,note\n${'"a","b"\n'.repeat(500_000)}`;
+
+  test("another is refused, and may come later", async () => {
+    const taken = Promise.withResolvers<void>();
+    const first = world.deps.load.whileTaking(() => taken.promise);
+    const second = await send("/social/recipients", "username\nbea", "text/csv");
+    expect([await problemIn(second), second.headers.get("retry-after")]).toEqual(["503 overloaded", "5"]);
+    expect(contact("bea")).toBeUndefined();
+    taken.resolve();
+    await first;
+    expect((await send("/social/recipients", "username\nbea", "text/csv")).status).toBe(200);
+  });
+
+  test("it is given up when its client hangs up, and the next one has its place", async () => {
+    const client = new AbortController();
+    const headers = { host: "localhost", "content-type": "text/csv", authorization: `Bearer ${TOKEN}` };
+    const init = { method: "POST", body: LONG, headers, signal: client.signal };
+    const answer = world.app.handle(new Request("http://localhost/social/recipients", init));
+    while (!world.deps.load.isTaking) await Bun.sleep(1);
+    client.abort();
+    expect(await problemIn(await answer)).toBe("503 log-unavailable");
+    expect((await world.store.head()).position).toBe(0);
+    expect((await send("/social/recipients", "username\nbea", "text/csv")).status).toBe(200);
+  });
+
+  test("it is given up when the service stops, before anything is taken", async () => {
+    const app = world.restart({ stopping: AbortSignal.abort() });
+    const headers = { "content-type": "text/csv" };
+    const answer = await post(app, "/social/recipients", "username\nbea\n", { token: TOKEN, headers });
+    expect([await problemIn(answer), answer.headers.get("retry-after")]).toEqual(["503 log-unavailable", "5"]);
+    expect((await world.store.head()).position).toBe(0);
+  });
+});
+
+describe("POST /social/recipients/suppress", () => {
+  test.each([ANN.id, "ann_builds", "@ANN_builds"])("stops messages to %s, once", async (recipient) => {
+    await world.append("outreach", ...FAILED);
+    for (const _again of [1, 2]) {
+      const answer = await send("/social/recipients/suppress", { recipient });
+      expect([answer.status, await answer.json()]).toEqual([200, { known: true }]);
+    }
+    expect(contact("ann_builds")?.suppressed).toBe(true);
+    expect(await world.events("RecipientSuppressed")).toMatchObject([{ meta: { caller: "tests" } }]);
+  });
+
+  test("holds for whoever comes to be known by that name", async () => {
+    expect(await (await send("/social/recipients/suppress", { recipient: "nan" })).json()).toEqual({ known: false });
+    await send("/social/recipients", "username,basis\nnan,opt_in", "text/csv");
+    expect(contact("nan")?.suppressed).toBe(true);
+  });
+});
+
+describe("POST /social/recipients/retry", () => {
+  const retry = (recipient: string) => send("/social/recipients/retry", { recipient });
+
+  test("allows one more message after a failure", async () => {
+    await world.append("outreach", ...FAILED);
+    const answer = await retry("@ann_builds");
+    expect([answer.status, await answer.json()]).toEqual([200, { status: "open" }]);
+    expect(contact("ann_builds")).toMatchObject({ status: "open", again: true });
+    expect(await problemIn(await retry("@ann_builds"))).toBe("409 nothing-to-retry");
+  });
+
+  test("is refused of strangers and of whoever is suppressed", async () => {
+    expect(await problemIn(await retry("nobody"))).toBe("404 unknown-person");
+    await world.append("outreach", ...FAILED);
+    await send("/social/recipients/suppress", { recipient: ANN.id });
+    const head = await world.store.head();
+    expect(await problemIn(await retry(ANN.id))).toBe("409 suppressed");
+    expect(await world.store.head()).toEqual(head);
+  });
+});
+
+describe("POST /social/recipients/forget", () => {
+  const forget = (recipient: string) => send("/social/recipients/forget", { recipient });
+
+  test("erases the person in the log, the projections and the snapshots, and nobody else", async () => {
+    await send("/social/recipients", "username,name\nann_builds,Ann Bell\nbea,Bea Cole", "text/csv");
+    await world.append("outreach", ...FAILED);
+    const answer = await forget("@ann_builds");
+    expect([answer.status, await answer.json()]).toEqual([200, { events: 3, keys: expect.any(Number) }]);
+    expect([...world.projector.state("contacts").people.values()]).toMatchObject([{ username: "bea" }]);
+    const log = JSON.stringify(await Array.fromAsync(world.store.read()));
+    expect(log).not.toMatch(/ann_builds|Ann Bell|Hi Ann/);
+    expect(log).toContain("Bea Cole");
+    const [event] = await world.events("PersonForgotten");
+    expect(event?.meta.caller).toBe("tests");
+    expect(await problemIn(await forget("@ann_builds"))).toBe("404 unknown-person");
+  });
+
+  test("a follower of the log that is behind sees nothing of them any more", async () => {
+    const stop = new AbortController();
+    const follower = world.store.subscribe({ from: 1, signal: stop.signal })[Symbol.asyncIterator]();
+    await send("/social/recipients", "username\nbea", "text/csv");
+    await follower.next();
+    await send("/social/recipients", "username,name\nann_builds,Ann Bell", "text/csv");
+    await forget("ann_builds");
+    const seen = [await follower.next(), await follower.next()].map(({ value }) => JSON.stringify(value));
+    stop.abort();
+    expect(seen[0]).toContain("RecipientAdded");
+    expect(seen[1]).toContain("PersonForgotten");
+    expect(seen.join()).not.toContain("Ann Bell");
+  });
+
+  test("a person who is imported again afterwards is never known by their name", async () => {
+    await world.append("outreach", ...FAILED);
+    await forget(ANN.id);
+    await send("/social/recipients", `id,username,name\n${ANN.id},ann_builds,Ann Bell`, "text/csv");
+    expect(world.projector.state("contacts").people.size).toBe(0);
+    expect(JSON.stringify(await Array.fromAsync(world.store.read()))).not.toContain("Ann Bell");
+  });
+
+  test("logs nothing, and names nobody in its refusals", async () => {
+    const answer = await forget("ann_builds");
+    expect(JSON.stringify(await answer.json())).not.toContain("ann_builds");
+    expect(world.logged).toEqual([]);
+  });
+
+  test("is given up when the service stops, before anything is erased", async () => {
+    await send("/social/recipients", "username,name\nann_builds,Ann Bell", "text/csv");
+    const head = await world.store.head();
+    const stopping = AbortSignal.abort();
+    const answer = await post(
+      world.restart({ stopping }),
+      "/social/recipients/forget",
+      { recipient: "ann_builds" },
+      { token: TOKEN },
+    );
+    expect([await problemIn(answer), answer.headers.get("retry-after")]).toEqual(["503 log-unavailable", "5"]);
+    expect(await world.store.head()).toEqual(head);
+  });
+});
+
+describe("POST /api/tracking/forget", () => {
+  const click = (ip: string) => ({
+    event: "click",
+    domain: "go.example",
+    short_code: "x",
+    original_url: `https://shop.example/?from=${ip}`,
+    ip,
+    user_agent: "Firefox",
+  });
+
+  test("erases the clicks of that address and of no other", async () => {
+    for (const ip of ["203.0.113.7", "203.0.113.8", "203.0.113.7"]) await send("/api/tracking/event", click(ip));
+    const answer = await send("/api/tracking/forget", { ip: "203.0.113.7" });
+    expect([answer.status, await answer.json()]).toEqual([200, { events: 2, keys: 1 }]);
+    const log = JSON.stringify(await Array.fromAsync(world.store.read()));
+    expect(log).not.toContain("203.0.113.7");
+    expect(log).toContain("203.0.113.8");
+    expect(await problemIn(await send("/api/tracking/forget", { ip: "203.0.113.7" }))).toBe("404 unknown-address");
+  });
+
+  test("wants an address", async () => {
+    expect(await problemIn(await send("/api/tracking/forget", { ip: "@ann" }))).toBe("422 invalid-request");
+  });
+});
+
+test.each(["", " ", "no handle", "a".repeat(16), "@", "12345678901234567890", "Ä"])(
+  "%j names nobody, and is refused as it stands",
+  async (recipient) => {
+    for (const action of ["suppress", "retry", "forget"]) {
+      expect(await problemIn(await send(`/social/recipients/${action}`, { recipient }))).toBe("422 invalid-request");
+    }
+  },
+);
+
+test("each wants a token, before its body is read", async () => {
+  for (const path of ["/social/recipients", "/social/recipients/forget", "/api/tracking/forget"]) {
+    expect(await problemIn(await ask(world.app, path, { method: "POST", body: "x" }))).toBe("401 unauthorized");
+  }
+});

@@ -1,0 +1,132 @@
+// On the memory harness.
+import { describe, expect, test } from "bun:test";
+import { ask, openApp, post, REPORT, slugOf, problemIn } from "../../harness/memory/app.ts";
+
+const { run_id, ...rest } = REPORT;
+
+async function authorized() {
+  const world = await openApp();
+  await world.authorize();
+  return world;
+}
+
+const run = (world: Awaited<ReturnType<typeof openApp>>, body: unknown = {}, prefer?: string) =>
+  post(world.app, "/social/run", body, prefer === undefined ? {} : { headers: { prefer } });
+
+test("a run is started and its id given, with what is left of the day", async () => {
+  await using world = await authorized();
+  const response = await run(world);
+  expect([response.status, await response.json()]).toEqual([202, { run_id, dry_run: false, status: "started" }]);
+  expect(response.headers.get("ratelimit-policy")).toBe('"dm-day";q=100;w=86400');
+  expect(response.headers.get("ratelimit")).toBe('"dm-day";r=37;t=57600');
+});
+
+test.each(["wait=10", "respond-async, wait=10", "wait = 10; x=y", 'wait="10"', "WAIT=300", "wait=999999"])(
+  "with Prefer: %s the finished run is answered",
+  async (prefer) => {
+    await using world = await authorized();
+    const response = await run(world, {}, prefer);
+    expect([response.status, await response.json()]).toEqual([
+      200,
+      { run_id, dry_run: false, status: "finished", ...rest },
+    ]);
+  },
+);
+
+test.each(["wait=0", "wait", "wait=soon", "wait=1.5", "await=10", "wait=-1", ""])(
+  "with Prefer: %j nobody waits",
+  async (prefer) => {
+    await using world = await authorized();
+    expect((await run(world, {}, prefer)).status).toBe(202);
+  },
+);
+
+test("whoever waited sees what is left of the day after the run", async () => {
+  await using world = await authorized();
+  const done = Promise.resolve().then(() => {
+    world.used = 66;
+    return REPORT;
+  });
+  world.triggered = { kind: "started", run_id, done };
+  expect((await run(world, {}, "wait=10")).headers.get("ratelimit")).toBe('"dm-day";r=34;t=57600');
+});
+
+test("a run that is not finished in time, or died, is answered as started", async () => {
+  await using world = await authorized();
+  world.triggered = { kind: "started", run_id, done: Promise.resolve(undefined) };
+  expect((await run(world, {}, "wait=300")).status).toBe(202);
+  world.triggered = { kind: "started", run_id, done: new Promise(() => {}) };
+  expect((await run(world, {}, "wait=1")).status).toBe(202);
+});
+
+test("a dry run always waits, and shows whom it would write to and whom not", async () => {
+  await using world = await authorized();
+  const preview = {
+    reason: "completed" as const,
+    would_send: [{ recipient: { id: "7", username: "ann" }, text: "Hi", variant: "A" }],
+    would_skip: [{ recipient: { username: "bob" }, reason: "no_consent" as const }],
+    variants: [{ variant: "A", text: "Hi" }],
+    estimate: { ...REPORT.usage, sends: 4, usd: 0.12 },
+  };
+  world.triggered = { kind: "started", run_id, done: Promise.resolve({ ...REPORT, preview }) };
+  const response = await run(world, { dry_run: true }, "wait=0");
+  const { reason: _reason, ...shown } = preview;
+  expect([response.status, await response.json()]).toEqual([
+    200,
+    { run_id, dry_run: true, status: "finished", ...rest, ...shown },
+  ]);
+  expect(world.triggers).toMatchObject([{ dryRun: true }]);
+});
+
+test("a dry run that died of a fault is an internal error", async () => {
+  await using world = await authorized();
+  world.triggered = { kind: "started", run_id, done: Promise.resolve(undefined) };
+  expect(await problemIn(await run(world, { dry_run: true }))).toBe("500 internal-error");
+});
+
+describe("a run that does not start", () => {
+  test("because one is in progress: its id is given", async () => {
+    await using world = await authorized();
+    world.triggered = { kind: "running", run_id: "run-0" };
+    const response = await run(world);
+    expect([response.status, await response.json()]).toMatchObject([409, { run_id: "run-0" }]);
+    expect(response.headers.get("ratelimit")).toBe('"dm-day";r=37;t=57600');
+  });
+
+  test("because the day is used up: it says when to come back", async () => {
+    await using world = await authorized();
+    world.triggered = { kind: "limit_reached" };
+    const response = await run(world);
+    expect(response.headers.get("retry-after")).toBe("57600");
+    expect(response.headers.get("ratelimit-policy")).toBe('"dm-day";q=100;w=86400');
+    expect(await problemIn(response)).toBe("429 daily-limit-reached");
+  });
+
+  test("because nobody authorized an account: it says where to do that", async () => {
+    await using world = await openApp();
+    const response = await run(world);
+    expect(response.headers.get("www-authenticate")).toContain("/social/auth");
+    expect(await problemIn(response)).toBe("401 not-authorized");
+    expect(world.triggers).toEqual([]);
+  });
+
+  test("because the grant died meanwhile", async () => {
+    await using world = await authorized();
+    world.triggered = { kind: "not_authorized" };
+    expect(await problemIn(await run(world))).toBe("401 not-authorized");
+  });
+
+  test("because there is no template", async () => {
+    await using world = await openApp({ hasTemplate: false });
+    await world.authorize();
+    expect(await problemIn(await run(world))).toBe("503 no-message-template");
+  });
+
+  test("because X is not configured", async () => {
+    await using world = await openApp({ hasX: false });
+    await world.authorize();
+    expect((await run(world)).status).toBe(401);
+    expect(await slugOf(await ask(world.app, "/social/auth"))).toBe("network-not-configured");
+    expect(await slugOf(await ask(world.app, "/social/callback"))).toBe("network-not-configured");
+  });
+});

@@ -1,0 +1,22 @@
+// On the memory harness.
+import { expect, test } from "bun:test";
+import { ask, openApp } from "../../harness/memory/app.ts";
+
+test("stats are counted over all time, as of a position", async () => {
+  await using world = await openApp();
+  const stats = async () => (await ask(world.app, "/social/stats")).json();
+  expect(await stats()).toEqual({ sent: 0, skipped: 0, failed: 0, as_of: { position: 0, time: null } });
+  const skip = { run_id: "run-1", recipient: { id: "7" }, reason: "suppressed" } as const;
+  await world.append("outreach", { type: "DirectMessageSkipped", data: skip });
+  expect(await stats()).toEqual({
+    sent: 0,
+    skipped: 1,
+    failed: 0,
+    as_of: { position: 1, time: world.projector.time ?? "" },
+  });
+});
+
+test("while the log is out of reach they say that they may be out of date", async () => {
+  await using world = await openApp({ awaySince: 0 });
+  expect(await (await ask(world.app, "/social/stats")).json()).toMatchObject({ as_of: { stale: true } });
+});

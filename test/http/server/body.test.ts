@@ -1,0 +1,168 @@
+// On the memory harness.
+import { describe, expect, test } from "bun:test";
+import { GOOD, openApp, post, slugOf, problemIn, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
+
+const LIMIT = 64 * 1024;
+const text = new TextEncoder();
+
+const notify = (world: AppHarness, body: unknown, headers: Record<string, string> = {}) =>
+  post(world.app, "/api/notify", body, { token: TOKEN, headers });
+
+/** A body of so many bytes: too long a message, but JSON. */
+const ofBytes = (bytes: number): string => JSON.stringify({ message: "x".repeat(bytes - '{"message":""}'.length) });
+
+/** In pieces and without a length, as a chunked request comes. */
+function chunked(body: string): ReadableStream<Uint8Array> {
+  const bytes = text.encode(body);
+  let at = 0;
+  return new ReadableStream({
+    pull(controller) {
+      if (at >= bytes.length) return controller.close();
+      controller.enqueue(bytes.slice(at, at + 10_000));
+      at += 10_000;
+    },
+  });
+}
+
+describe("a body of 64 KiB is read, one byte more is refused", () => {
+  const shapes = [
+    ["with its length given", (body: string) => body, true],
+    ["chunked", chunked, false],
+  ] as const;
+  test.each(shapes)("%s", async (_what, shape, hasLength) => {
+    await using world = await openApp();
+    const headers = (bytes: number): Record<string, string> => (hasLength ? { "content-length": String(bytes) } : {});
+    expect(await problemIn(await notify(world, shape(ofBytes(LIMIT)), headers(LIMIT)))).toBe("422 invalid-request");
+    expect(await problemIn(await notify(world, shape(ofBytes(LIMIT + 1)), headers(LIMIT + 1)))).toBe(
+      "413 body-too-large",
+    );
+  });
+});
+
+test("a body without end is given up at the limit", async () => {
+  await using world = await openApp();
+  let pulled = 0;
+  const endless = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      pulled += 1;
+      controller.enqueue(new Uint8Array(10_000).fill(32));
+    },
+  });
+  expect(await problemIn(await notify(world, endless))).toBe("413 body-too-large");
+  expect(pulled).toBeLessThan(20);
+});
+
+test.each(["application/json", "application/json; charset=utf-8", 'APPLICATION/JSON;charset="UTF-8"'])(
+  "the type %s is read",
+  async (type) => {
+    await using world = await openApp();
+    expect((await notify(world, GOOD["/api/notify"], { "content-type": type })).status).toBe(200);
+  },
+);
+
+test.each([
+  "text/plain",
+  "application/x-www-form-urlencoded",
+  "multipart/form-data; boundary=x",
+  "application/json; charset=latin1",
+  "application/jsonp",
+  "text/json, application/json",
+  "",
+])("the type %j is refused", async (type) => {
+  await using world = await openApp();
+  const body = text.encode(JSON.stringify(GOOD["/api/notify"]));
+  expect(await problemIn(await notify(world, body, { "content-type": type }))).toBe("415 unsupported-media-type");
+});
+
+test.each([
+  ["cut short", '{"message":"x'],
+  ["two values", '{"message":"x"}{}'],
+  ["a comma too many", '{"message":"x",}'],
+  ["single quotes", "{'message':'x'}"],
+  ["not a number", "NaN"],
+  ["white space only", "   "],
+  ["a tower of brackets", "[".repeat(30_000) + "]".repeat(30_000)],
+  ["an object in each other", '{"a":'.repeat(17) + "1" + "}".repeat(17)],
+  ["ambiguous", '{"message":"x","message":"y"}'],
+  ["ambiguous by an escape", '{"message":"x","mess\\u0061ge":"y"}'],
+  ["ambiguous where nobody looks", '{"message":"x","more":[{"a":1,"a":1}]}'],
+  ["ambiguous beside a text that looks like it", '{"a":"\\\\","b":"\\"\\":","a":1}'],
+  ["ambiguous about its prototype", '{"__proto__":1,"__proto__":2}'],
+  ["holding a NUL", '{"message":"x\\u0000"}'],
+  ["holding a NUL in a name", '{"message\\u0000":"x"}'],
+  ["holding half of a surrogate pair", '{"message":"\\ud83d"}'],
+  ["holding a pair the wrong way round", '{"message":"\\udc4b\\ud83d"}'],
+])("a body that is %s is malformed", async (_what, body) => {
+  await using world = await openApp();
+  expect(await problemIn(await notify(world, body))).toBe("400 malformed-request");
+});
+
+test.each([
+  ["colons and quotes in a text", { message: 'a": "b", "message": ":\\\\" }' }],
+  ["a backslash before a quote", { message: "\\", service: '\\"' }],
+  ["escapes of whole characters", '{"message":"\\ud83d\\udc4b \\u00e4 \\\\u0000"}'],
+  ["control characters, which each outlet leaves out", { message: "\u001b[31mred\u001b[0m\t\u0085" }],
+  ["marks of direction, which right-to-left text needs", { message: "\u202eshalom\u202c \u2067x\u2069" }],
+])("%s is taken, and kept as it came", async (_what, body) => {
+  await using world = await openApp();
+  expect((await notify(world, body)).status).toBe(200);
+  const given = (typeof body === "string" ? JSON.parse(body) : body) as { message: string };
+  expect(await world.events("NotificationRequested")).toMatchObject([{ data: { message: given.message } }]);
+});
+
+test.each(["gzip", "deflate", "br", "x"])("a body packed by %s is refused", async (encoding) => {
+  await using world = await openApp();
+  const answer = await notify(world, GOOD["/api/notify"], { "content-encoding": encoding });
+  expect(await problemIn(answer)).toBe("415 unsupported-media-type");
+});
+
+test.each([
+  ["a lone continuation byte", [0x80]],
+  ["an overlong slash", [0xc0, 0xaf]],
+  ["half of a surrogate pair", [0xed, 0xa0, 0x80]],
+  ["a character cut short", [0xe2, 0x82]],
+])("invalid UTF-8 is refused rather than altered: %s", async (_what, bytes) => {
+  await using world = await openApp();
+  const body = new Uint8Array([...text.encode('{"message":"x'), ...bytes, ...text.encode('"}')]);
+  expect(await problemIn(await notify(world, body))).toBe("400 malformed-request");
+  expect(await world.events("NotificationRequested")).toEqual([]);
+});
+
+test("after a broken body the next one is read as it is", async () => {
+  await using world = await openApp();
+  await notify(world, new Uint8Array([0xe2, 0x82]));
+  await notify(world, { message: "größer 日本 👋🏽" });
+  expect(await world.events("NotificationRequested")).toMatchObject([{ data: { message: "größer 日本 👋🏽" } }]);
+});
+
+test("an absent and an empty body are an empty object, whatever the type", async () => {
+  await using world = await openApp();
+  await world.authorize();
+  for (const body of [undefined, ""]) {
+    const response = await post(world.app, "/social/run", body, { headers: { "content-type": "text/plain" } });
+    expect(response.status).toBe(202);
+  }
+  expect(world.triggers.map(({ dryRun }) => dryRun)).toEqual([false, false]);
+});
+
+test.each([{ text: { toString: "" } }, { text: [{ valueOf: 1, toString: null }] }, [{ toString: "" }]])(
+  "a body with members that only look like methods is refused like any other: %j",
+  async (body) => {
+    await using world = await openApp();
+    const answer = await post(world.app, "/api/messaging", body, { token: TOKEN });
+    expect([answer.status, await slugOf(answer)]).toEqual([422, "invalid-request"]);
+  },
+);
+
+test("whoever hangs up in the middle of a body leaves no error in the log", async () => {
+  await using world = await openApp();
+  const body = new ReadableStream({
+    start: (controller) => controller.error(new Error("the connection was closed")),
+  });
+  const headers = { "content-type": "application/json", host: "localhost" };
+  const answer = await world.app.handle(
+    new Request("http://localhost/api/tracking/event", { method: "POST", headers, body }),
+  );
+  expect([answer.status, await slugOf(answer)]).toEqual([400, "malformed-request"]);
+  expect(world.logged).toEqual([]);
+});

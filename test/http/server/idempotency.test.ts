@@ -1,0 +1,376 @@
+// On the memory harness.
+import { describe, expect, test } from "bun:test";
+import { AppendInDoubt, StoreClosed, StoreFull, StoreOverloaded } from "eventstore-lite";
+import type { RunEnd } from "../../../events/outreach.ts";
+import type { Settlement } from "../../../src/delivery/delivery.ts";
+import { createApp, type App } from "../../../src/http/app.ts";
+import { createIdempotency } from "../../../src/http/server/idempotency.ts";
+import type { NewEvent } from "../../../src/log/event-log.ts";
+import { sleep } from "../../../src/platform/clock.ts";
+import { ask, GOOD, openApp, post, REPORT, problemIn, TOKEN, type Ask, type Given } from "../../harness/memory/app.ts";
+
+const TRACK = "/api/tracking/event";
+const keyed = (key: string, more: Ask = {}): Ask => ({ ...more, headers: { "idempotency-key": key, ...more.headers } });
+
+test("a repeat gets the first answer, to the letter, and nothing is done twice", async () => {
+  await using world = await openApp();
+  const send = () => post(world.app, TRACK, GOOD[TRACK], keyed("k-1"));
+  const [first, again] = [await send(), await send()];
+  expect([again.status, again.headers.get("content-type")]).toEqual([202, first.headers.get("content-type")]);
+  expect([first, again].map(({ headers }) => headers.get("cache-control"))).toEqual(["no-store", "no-store"]);
+  expect(await again.text()).toBe(await first.text());
+  expect(await world.events("LinkClicked")).toHaveLength(1);
+});
+
+test("after a restart too", async () => {
+  await using world = await openApp();
+  const first = await post(world.app, TRACK, GOOD[TRACK], keyed("k-1"));
+  const again = await post(world.restart(), TRACK, GOOD[TRACK], keyed("k-1"));
+  expect(await again.text()).toBe(await first.text());
+  expect(await world.events("LinkClicked")).toHaveLength(1);
+});
+
+/** A log that takes events, and not the answers to those who asked for them. */
+function takingNoAnswers(fault: () => Error | undefined): NonNullable<Given["store"]> {
+  return (store) => ({
+    ...store,
+    append: (stream, events, options) => {
+      const refusal = stream.startsWith("answer-") ? fault() : undefined;
+      return refusal === undefined ? store.append(stream, events, options) : Promise.reject(refusal);
+    },
+  });
+}
+
+const FAULTS = [new StoreFull(), new StoreOverloaded(), new StoreClosed(), new AppendInDoubt(null), new Error("died")];
+
+describe.each(FAULTS)("an answer that is not kept (%s)", (fault) => {
+  test("is given all the same: what was asked for is done", async () => {
+    await using world = await openApp({ store: takingNoAnswers(() => fault) });
+    const answer = await post(world.app, TRACK, GOOD[TRACK], keyed("k-1"));
+    const [clicked] = await world.events("LinkClicked");
+    expect([answer.status, await answer.json()]).toEqual([202, { id: clicked?.id }]);
+    expect(world.logged.join("\n")).toContain("an answer was not kept");
+  });
+
+  test("is made again from what the log holds", async () => {
+    let lost: Error | undefined = fault;
+    await using world = await openApp({ store: takingNoAnswers(() => lost) });
+    const first = await post(world.app, TRACK, GOOD[TRACK], keyed("k-1"));
+    lost = undefined;
+    const again = await post(world.restart(), TRACK, GOOD[TRACK], keyed("k-1"));
+    expect([again.status, await again.text()]).toEqual([202, await first.text()]);
+    expect(await world.events("LinkClicked")).toHaveLength(1);
+  });
+
+  test.each([TRACK, "/api/notify", "/api/messaging"] as const)("%s: another body is refused", async (path) => {
+    let lost: Error | undefined = fault;
+    await using world = await openApp({ store: takingNoAnswers(() => lost) });
+    const send = (body: object) => post(world.restart(), path, body, keyed("k-1", { token: TOKEN }));
+    expect((await send(GOOD[path])).status).toBeLessThan(300);
+    lost = undefined;
+    const [name = "", value] = Object.entries(GOOD[path])[0] ?? [];
+    const other = { ...GOOD[path], [name]: `${String(value)}-other` };
+    expect(await problemIn(await send(other))).toBe("422 idempotency-key-reused");
+    expect((await send(GOOD[path])).status).toBeLessThan(300);
+  });
+});
+
+test("a repeat that the log cannot answer does not read that nothing was done", async () => {
+  let isLost = true;
+  await using world = await openApp({
+    store: (store) => ({
+      ...takingNoAnswers(() => (isLost ? new StoreFull() : undefined))(store),
+      read: (query) => {
+        if (!isLost && query?.from !== undefined) throw new StoreClosed();
+        return store.read(query);
+      },
+    }),
+  });
+  await post(world.app, TRACK, GOOD[TRACK], keyed("k-1"));
+  isLost = false;
+  const again = await post(world.restart(), TRACK, GOOD[TRACK], keyed("k-1"));
+  expect([again.status, (await again.clone().text()).includes("nothing")]).toEqual([503, false]);
+  expect(await problemIn(again)).toBe("503 log-unavailable");
+});
+
+test("what is recorded is never answered as if nothing was, also when the log ends while its outcome is waited for", async () => {
+  await using world = await openApp();
+  const delivery = { ...world.deps.delivery, settled: () => Promise.reject(new StoreClosed()) };
+  const app = createApp({ ...world.deps, delivery });
+  const answer = await post(app, "/api/notify", GOOD["/api/notify"]);
+  const [requested] = await world.events("NotificationRequested");
+  expect([answer.status, await answer.json()]).toEqual([202, { id: requested?.id, status: "pending" }]);
+  const tested = await post(app, "/api/tracking/test", {}, { token: TOKEN });
+  expect([tested.status, await tested.json()]).toMatchObject([200, { results: { ads: { status: "in_doubt" } } }]);
+});
+
+test("another body under the same key is refused, also after a restart", async () => {
+  await using world = await openApp();
+  await post(world.app, TRACK, GOOD[TRACK], keyed("k-1"));
+  const other = { ...GOOD[TRACK], short_code: "summer" };
+  for (const app of [world.app, world.restart()]) {
+    expect(await problemIn(await post(app, TRACK, other, keyed("k-1")))).toBe("422 idempotency-key-reused");
+  }
+  expect(await world.events("LinkClicked")).toHaveLength(1);
+});
+
+test("parallel duplicates wait for the first; another body among them is refused", async () => {
+  await using world = await openApp();
+  const send = (event: string) => post(world.app, TRACK, { ...GOOD[TRACK], event }, keyed("k-1"));
+  const answers = await Promise.all(["click", "click", "other", "click"].map(send));
+  expect(answers.map(({ status }) => status)).toEqual([202, 202, 422, 202]);
+  const same = answers.filter(({ status }) => status === 202);
+  expect(new Set(await Promise.all(same.map((response) => response.text()))).size).toBe(1);
+  expect(await world.events("LinkClicked")).toHaveLength(1);
+});
+
+test("parallel duplicates at two instances are done once", async () => {
+  await using world = await openApp();
+  const apps = [world.app, world.restart(), world.app, world.restart()];
+  const answers = await Promise.all(apps.map((app) => post(app, TRACK, GOOD[TRACK], keyed("k-1"))));
+  expect(new Set(await Promise.all(answers.map((response) => response.text()))).size).toBe(1);
+  expect(await world.events("LinkClicked")).toHaveLength(1);
+});
+
+describe("two instances that get the same key at once", () => {
+  test("give the same answer, although the outcome came in time for one of them only", async () => {
+    await using world = await openApp();
+    const first = Promise.withResolvers<Settlement | undefined>();
+    const slow = world.restart({ delivery: { ...world.deps.delivery, settled: () => first.promise } });
+    const send = (app: App) => post(app, "/api/notify", GOOD["/api/notify"], keyed("k-1"));
+    const waiting = send(slow);
+    const answered = await send(world.app);
+    first.resolve(undefined);
+    expect([answered.status, (await waiting).status]).toEqual([200, 200]);
+    expect(await (await waiting).text()).toBe(await answered.text());
+    expect(await world.events("NotificationRequested")).toHaveLength(1);
+    expect(await world.events("RequestAnswered")).toHaveLength(1);
+  });
+
+  test("refuse the same, and give it again", async () => {
+    await using world = await openApp();
+    const first = Promise.withResolvers<Settlement | undefined>();
+    const slow = world.restart({ delivery: { ...world.deps.delivery, settled: () => first.promise } });
+    world.settlement = { status: "failed", detail: "no such channel" };
+    // A problem names the request, which is the first one's in both answers.
+    const headers = { "x-request-id": "request-1" };
+    const send = (app: App) => post(app, "/api/notify", GOOD["/api/notify"], keyed("k-1", { headers }));
+    const waiting = send(slow);
+    const refused = await send(world.app);
+    first.resolve({ status: "delivered", latencyMs: 1 });
+    expect(await (await waiting).text()).toBe(await refused.text());
+  });
+
+  test("start one run, and both wait for it", async () => {
+    await using world = await openApp();
+    await world.authorize();
+    const done = Promise.withResolvers<typeof REPORT>();
+    world.triggered = { kind: "started", run_id: "run-1", done: done.promise };
+    const polled = Promise.withResolvers<void>();
+    const other = world.restart({
+      idempotency: createIdempotency({
+        ...world.deps,
+        makeId: () => crypto.randomUUID(),
+        async sleep(_ms, signal) {
+          polled.resolve();
+          await sleep(1, signal);
+        },
+      }),
+    });
+    const send = (app: App) => post(app, "/social/run", {}, keyed("k-1", { headers: { prefer: "wait=60" } }));
+    const first = send(world.app);
+    while (world.triggers.length === 0) await new Promise(setImmediate);
+    // What it would be told: that a run is in progress.
+    world.triggered = { kind: "running", run_id: "run-1" };
+    const second = send(other);
+    await polled.promise;
+    done.resolve(REPORT);
+    const answers = await Promise.all([first, second]);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    const [one, two] = await Promise.all(answers.map((answer) => answer.text()));
+    expect(two).toBe(one ?? "");
+    expect(world.triggers).toHaveLength(1);
+  });
+
+  test("wait no longer than the service runs", async () => {
+    await using world = await openApp();
+    await world.authorize();
+    world.triggered = { kind: "started", run_id: "run-1", done: new Promise(() => {}) };
+    const stopping = new AbortController();
+    const polled = Promise.withResolvers<void>();
+    const other = world.restart({
+      idempotency: createIdempotency({
+        ...world.deps,
+        makeId: () => crypto.randomUUID(),
+        stopping: stopping.signal,
+        async sleep(_ms, signal) {
+          polled.resolve();
+          await sleep(60_000, signal);
+        },
+      }),
+    });
+    const send = (app: App) => post(app, "/social/run", {}, keyed("k-1", { headers: { prefer: "wait=1" } }));
+    const first = send(world.app);
+    while (world.triggers.length === 0) await new Promise(setImmediate);
+    const second = send(other);
+    await polled.promise;
+    stopping.abort();
+    expect(await problemIn(await second)).toBe("503 log-unavailable");
+    await first;
+  });
+});
+
+test("a key counts for one caller and one route", async () => {
+  await using world = await openApp();
+  await post(world.app, TRACK, GOOD[TRACK], keyed("k-1"));
+  await post(world.app, TRACK, GOOD[TRACK], keyed("k-1", { token: TOKEN }));
+  expect(await world.events("LinkClicked")).toHaveLength(2);
+  expect((await post(world.app, "/api/notify", GOOD["/api/notify"], keyed("k-1"))).status).toBe(200);
+});
+
+test.each([
+  ['"k-1"', "k-1"],
+  ["k-1", '"k-1"'],
+  [" k-1 ", "k-1"],
+  ['"a b"', '"a b"'],
+  ['"a\\"b"', '"a\\"b"'],
+  [`"${"x".repeat(255)}"`, "x".repeat(255)],
+])("%s is the same key as %s", async (one, other) => {
+  await using world = await openApp();
+  const answers = [
+    await post(world.app, TRACK, GOOD[TRACK], keyed(one)),
+    await post(world.app, TRACK, GOOD[TRACK], keyed(other)),
+  ];
+  expect(answers.map(({ status }) => status)).toEqual([202, 202]);
+  expect(await world.events("LinkClicked")).toHaveLength(1);
+});
+
+test("keys of different case are different keys", async () => {
+  await using world = await openApp();
+  for (const key of ["k", "K"]) await post(world.app, TRACK, GOOD[TRACK], keyed(key));
+  expect(await world.events("LinkClicked")).toHaveLength(2);
+});
+
+test.each(["", '""', '"', 'a"b', "a b", "a, b", '"a\\b"', "ä", "x".repeat(256), `"${"x".repeat(256)}"`])(
+  "%j is no key",
+  async (key) => {
+    await using world = await openApp();
+    expect(await problemIn(await post(world.app, TRACK, GOOD[TRACK], keyed(key)))).toBe("400 malformed-request");
+    expect(await world.events("LinkClicked")).toEqual([]);
+  },
+);
+
+describe("what is kept", () => {
+  test("a refusal by the network, with all it said", async () => {
+    await using world = await openApp();
+    world.settlement = { status: "failed", detail: "no such channel" };
+    const send = () => post(world.app, "/api/notify", GOOD["/api/notify"], keyed("k-1"));
+    const first = await send();
+    world.settlement = { status: "delivered", latencyMs: 1 };
+    const again = await ask(world.app, "/api/notify", {
+      ...keyed("k-1"),
+      method: "POST",
+      body: GOOD["/api/notify"],
+      headers: { "idempotency-key": "k-1", "x-request-id": first.headers.get("x-request-id") ?? "" },
+    });
+    expect([again.status, await again.text()]).toEqual([502, await first.text()]);
+    expect(await world.events("NotificationRequested")).toHaveLength(1);
+  });
+
+  test("a run that is in progress is not: the same key may start one later", async () => {
+    await using world = await openApp();
+    await world.authorize();
+    const { triggered } = world;
+    world.triggered = { kind: "running", run_id: "run-0" };
+    const send = () => post(world.app, "/social/run", {}, keyed("k-1"));
+    expect(await problemIn(await send())).toBe("409 run-in-progress");
+    world.triggered = triggered;
+    expect((await send()).status).toBe(202);
+    expect((await send()).status).toBe(202);
+    expect(world.triggers).toHaveLength(2);
+  });
+
+  test("a body that did not fit is not", async () => {
+    await using world = await openApp();
+    const send = (body: unknown) => post(world.app, "/api/notify", body, keyed("k-1"));
+    expect((await send({ msg: "typo" })).status).toBe(422);
+    expect((await send(GOOD["/api/notify"])).status).toBe(200);
+  });
+});
+
+describe("the answer of a run", () => {
+  const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
+
+  /** Asks for a run, lets it end, and asks again with the same key. */
+  async function repeatAfter(end: NewEvent | undefined, prefer: Record<string, string> = {}) {
+    await using world = await openApp();
+    await world.authorize();
+    const send = () => post(world.app, "/social/run", {}, keyed("2026-03-01", { headers: prefer }));
+    await world.append("outreach", { type: "RunStarted", data: { run_id: "run-1", dry_run: false } });
+    await send();
+    if (end !== undefined) await world.append("outreach", end);
+    const done = Promise.resolve({ ...REPORT, run_id: "run-2" });
+    world.triggered = { kind: "started", run_id: "run-2", done };
+    const answers = [await send(), await send()];
+    const bodies = (await Promise.all(answers.map((answer) => answer.json()))) as { run_id: string }[];
+    return { triggers: world.triggers.length, answered: bodies.map(({ run_id }) => run_id) };
+  }
+  const finished = (reason: RunEnd): NewEvent => ({
+    type: "RunFinished",
+    data: { run_id: "run-1", reason, ...counts },
+  });
+
+  test.each([
+    ["the network was down", finished("network_unavailable")],
+    ["the service was stopped", finished("stopped")],
+    ["of a fault of ours", finished("fault")],
+    ["its process died", { type: "RunAbandoned", data: { run_id: "run-1", ...counts } } satisfies NewEvent],
+  ])("that ended because %s is not given again: the day would be lost", async (_why, end) => {
+    for (const prefer of [{}, { prefer: "wait=10" }]) {
+      // The second run did not end so, and is the answer from then on.
+      expect(await repeatAfter(end, prefer)).toEqual({ triggers: 2, answered: ["run-2", "run-2"] });
+    }
+  });
+
+  test.each([
+    ["goes on", undefined],
+    ["is complete", finished("completed")],
+    ["used the day up", finished("daily_limit_reached")],
+    ["took its time", finished("time_limit")],
+    ["has found what an operator has to see to", finished("sender_restricted")],
+  ])("that %s is given again", async (_why, end) => {
+    expect(await repeatAfter(end)).toEqual({ triggers: 1, answered: ["run-1", "run-1"] });
+  });
+});
+
+test("the trigger of a run gets a key of its own, the same for each repeat", async () => {
+  await using world = await openApp();
+  await world.authorize();
+  world.triggered = { kind: "not_authorized" };
+  for (const key of ["k-1", "k-1", "k-2"]) await post(world.app, "/social/run", {}, keyed(key));
+  const [first, again, other] = world.triggers.map(({ key }) => key);
+  expect(first).toEqual({ key: expect.any(String), digest: expect.any(String) });
+  expect([again, other?.key === first?.key]).toEqual([first, false]);
+});
+
+test("however many keys there are, the log's database holds few leases for them", async () => {
+  const names = new Set<string>();
+  await using world = await openApp({
+    store: (store) => ({
+      ...store,
+      leases: {
+        ...store.leases,
+        acquire(name, options) {
+          names.add(name);
+          return store.leases.acquire(name, options);
+        },
+      },
+    }),
+  });
+  await world.authorize();
+  world.triggered = { kind: "not_authorized" };
+  for (let key = 1; key <= 400; key++) await post(world.app, "/social/run", {}, keyed(`k-${key}`));
+  expect(world.triggers).toHaveLength(400);
+  expect(names.size).toBeGreaterThan(100);
+  expect(names.size).toBeLessThanOrEqual(256);
+});

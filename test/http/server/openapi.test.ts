@@ -1,0 +1,175 @@
+// On the memory harness.
+import { expect, test } from "bun:test";
+import { Ajv } from "ajv";
+import { default as addFormats } from "ajv-formats";
+import { createApp } from "../../../src/http/app.ts";
+import { ENDPOINTS } from "../../../src/http/endpoints.ts";
+import { problems, type Problem } from "../../../src/http/server/problem.ts";
+import { createSessions } from "../../../src/http/access/session.ts";
+import { documentedPath, operationsOf, type Schema } from "../../fuzz/document.ts";
+import { ACTIONS } from "../actions.ts";
+import { ask, MASTER_KEY, openApp, TOKEN, type Given } from "../../harness/memory/app.ts";
+
+async function documentOf(given: Given = {}): Promise<string> {
+  await using world = await openApp(given);
+  return await (await ask(world.app, "/openapi.json")).text();
+}
+
+test("every path is documented, with its method, and nothing else is", async () => {
+  const documented = operationsOf(await documentOf()).map(({ path, method }) => `${method} ${path}`);
+  expect(documented.sort()).toEqual(ENDPOINTS.map(({ path, method }) => `${method} ${documentedPath(path)}`).sort());
+});
+
+test("what stands in a path is a parameter that is always there", async () => {
+  for (const { path, parameters } of operationsOf(await documentOf())) {
+    expect(parameters).toEqual([...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? ""));
+  }
+  const { paths } = JSON.parse(await documentOf()) as Described;
+  expect(paths["/links/{domain}/{short_code}"]?.["get"]?.["parameters"]).toMatchObject([
+    { name: "domain", in: "path", required: true },
+    { name: "short_code", in: "path", required: true },
+    { name: "as_of", in: "query" },
+  ]);
+});
+
+test("every problem that there is stands somewhere, under its own status", async () => {
+  const documented = new Set<string>();
+  for (const { answers } of operationsOf(await documentOf())) {
+    for (const [status, { content }] of answers) {
+      for (const type of content.get("application/problem+json")?.properties?.["type"]?.enum ?? [])
+        documented.add(`${status} ${String(type)}`);
+    }
+  }
+  const made = Object.values(problems).map((make) => (make as (...words: unknown[]) => Problem)());
+  // Of a method that is not there to be documented.
+  const nowhere = ["method-not-allowed"];
+  const wanted = made.filter(({ slug }) => !nowhere.includes(slug));
+  expect([...documented].sort()).toEqual(
+    wanted.map(({ status, slug }) => `${status} urn:reachlog:problem:${slug}`).sort(),
+  );
+});
+
+interface Described {
+  readonly info: object;
+  readonly tags: readonly { readonly name: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, unknown>>>>>>;
+  readonly components: Readonly<Record<string, object>>;
+}
+
+/** What the linters of OpenAPI ask for (Redocly's and Spectral's own rules): both are too large to be installed here. */
+test("it leaves no linter anything to warn of", async () => {
+  const text = await documentOf();
+  const { info, tags, paths, components } = JSON.parse(text) as Described;
+  expect(info).toMatchObject({ contact: expect.any(Object), license: expect.any(Object) });
+  const operations = Object.values(paths).flatMap((methods) => Object.values(methods));
+  for (const operation of operations) {
+    expect(operation).toMatchObject({
+      operationId: expect.stringMatching(/^[a-zA-Z]+$/),
+      summary: expect.stringMatching(/./),
+      description: expect.stringMatching(/./),
+      tags: [expect.stringMatching(new RegExp(`^(${tags.map(({ name }) => name).join("|")})$`))],
+      responses: { default: expect.any(Object) },
+    });
+  }
+  expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(ENDPOINTS.length);
+  const names = Object.entries(components)
+    .filter(([kind]) => kind !== "securitySchemes")
+    .flatMap(([kind, each]) => Object.keys(each).map((name) => `${kind}/${name}`));
+  expect(names.filter((name) => !text.includes(`"#/components/${name}"`))).toEqual([]);
+});
+
+test("every JSON body and answer has an example, which fits", async () => {
+  const ajv = addFormats(new Ajv({ strict: false }));
+  const { paths } = JSON.parse(await documentOf()) as Described;
+  const contents = Object.values(paths).flatMap((methods) => Object.values(methods).flatMap(contentsOf));
+  expect(contents.length).toBeGreaterThan(40);
+  for (const [where, { schema, example }] of contents) {
+    expect([where, ajv.validate(schema, example), ajv.errors]).toEqual([where, true, null]);
+    // Whatever may be there is shown: only what is a text of anybody's has no example of its own.
+    expect([where, Object.keys(example as object)]).toEqual([where, Object.keys(schema.properties ?? {})]);
+  }
+});
+
+/** What an operation takes and answers as JSON, but for problems. */
+function contentsOf({ operationId, requestBody, responses }: Readonly<Record<string, unknown>>) {
+  const holders = { body: requestBody, ...(responses as object) } as Readonly<Record<string, Holder | undefined>>;
+  return Object.entries(holders).flatMap(([name, holder]) => {
+    const content = holder?.content?.["application/json"];
+    const isObject = content?.schema.type === "object";
+    return isObject ? [[`${String(operationId)} ${name}`, content] as const] : [];
+  });
+}
+
+interface Holder {
+  readonly content?: Readonly<Record<string, { readonly schema: Schema; readonly example: unknown }>>;
+}
+
+test("no problem is listed twice for one status", async () => {
+  for (const { id, answers } of operationsOf(await documentOf())) {
+    for (const [status, { content }] of answers) {
+      const types = content.get("application/problem+json")?.properties?.["type"]?.enum ?? [];
+      expect([id, status, types]).toEqual([id, status, [...new Set(types)]]);
+    }
+  }
+});
+
+test("formats are those that others know", async () => {
+  const formats = [...(await documentOf()).matchAll(/"format":"([^"]+)"/g)].map(([, format]) => format);
+  expect(new Set(formats)).toEqual(new Set(["date-time", "ipv4", "ipv6", "uri", "uuid"]));
+});
+
+test("the limits are documented wherever they are sent", async () => {
+  const strict = operationsOf(await documentOf({ authPolicy: "strict" }));
+  const namesAt = (id: string, kind: "headers" | "optional") =>
+    [...(strict.find((each) => each.id === id)?.answers ?? [])]
+      .filter(([, answer]) => answer[kind].includes("ratelimit") && answer[kind].includes("ratelimit-policy"))
+      .map(([status]) => status);
+  // Whoever has a token has no limit but the day's.
+  expect([namesAt("notify", "headers"), namesAt("notify", "optional")]).toEqual([[], []]);
+  expect([namesAt("startRun", "headers"), namesAt("startRun", "optional")]).toEqual([
+    [200, 202],
+    [400, 401, 409, 422, 429, 500, 503],
+  ]);
+  expect(namesAt("startAuthorization", "optional")).toEqual([302, 429, 500, 503]);
+});
+
+test.each([
+  [{ authPolicy: "spec" }, ["/api/tracking/test", "/api/messaging"]],
+  [
+    { authPolicy: "strict", openRoutes: ["/social/me", "/social/run", "/social/stats"] },
+    ["/api/notify", "/api/tracking/event", "/api/tracking/test", "/api/messaging"],
+  ],
+] as const)("with %j a token is wanted where the service wants one", async (given, guarded) => {
+  const { paths } = JSON.parse(await documentOf(given)) as {
+    paths: Record<string, Record<string, { security: object[] }>>;
+  };
+  const wanting = Object.entries(paths).filter(([, methods]) =>
+    Object.values(methods).every(({ security }) => security.every((scheme) => "token" in scheme)),
+  );
+  expect(wanting.map(([path]) => path)).toEqual([...guarded, ...ACTIONS]);
+});
+
+test("it is open, also where nearly all else wants a token", async () => {
+  await using world = await openApp({ authPolicy: "strict" });
+  expect((await ask(world.app, "/openapi.json")).status).toBe(200);
+});
+
+test.each([
+  [true, "__Host-reachlog_session"],
+  [false, "reachlog_session"],
+])("the console's cookie has the name that it is sent under: over TLS (%j) %s", async (secure, name) => {
+  await using world = await openApp();
+  const sessions = createSessions({
+    masterKey: MASTER_KEY,
+    authentication: world.deps.authentication,
+    isSecure: secure,
+    isLocal: true,
+    clock: () => world.now,
+  });
+  const app = createApp({ ...world.deps, sessions });
+  const { components } = (await (await ask(app, "/openapi.json")).json()) as {
+    components: { securitySchemes: { session: { name: string } } };
+  };
+  expect(components.securitySchemes.session.name).toBe(name);
+  expect(sessions.signIn(TOKEN)).toStartWith(`${name}=`);
+});

@@ -1,0 +1,22 @@
+// On the memory harness.
+import { expect, test } from "bun:test";
+import { ENDPOINTS } from "../../../src/http/endpoints.ts";
+import { documentedPath } from "../../fuzz/document.ts";
+import { ask, openApp } from "../../harness/memory/app.ts";
+
+test("the page shows each operation for programs, with its example, and runs nothing", async () => {
+  await using world = await openApp({ authPolicy: "strict" });
+  const response = await ask(world.app, "/docs");
+  expect([response.status, response.headers.get("content-security-policy")]).toEqual([
+    200,
+    expect.stringContaining("default-src 'none'"),
+  ]);
+  const page = await response.text();
+  const shown = [...page.matchAll(/<details id="(\w+)"><summary><code>([A-Z]+) ([^<]+)<\/code>/g)];
+  const programs = ENDPOINTS.filter(({ operation }) => operation.tag !== "console");
+  expect(shown.map(([, id, method, path]) => `${id} ${method} ${path}`).sort()).toEqual(
+    programs.map(({ method, path, operation }) => `${operation.id} ${method} ${documentedPath(path)}`).sort(),
+  );
+  expect(page).toContain("&quot;original_url&quot;: &quot;https://shop.example/?utm_source=dm&quot;");
+  expect(page.match(/<script|style=|javascript:/g)).toBeNull();
+});

@@ -1,0 +1,111 @@
+// On no harness.
+import { expect, test } from "bun:test";
+import { createStreamPace } from "../../../src/http/streams/event-stream.ts";
+
+const START = Date.UTC(2026, 2, 1);
+
+/** A pace on a clock that its waits move; `perMs`: requests that come. */
+function openPace(perMs: number) {
+  const state = { now: START, requests: 0, perMs };
+  const pass = (ms: number): void => {
+    state.now += ms;
+    state.requests += ms * state.perMs;
+  };
+  const pace = createStreamPace(
+    () => state.requests,
+    () => state.now,
+    async (ms) => pass(ms),
+  );
+  /** Milliseconds until so many events in batches of so many were sent. */
+  const send = async (events: number, batch = 100): Promise<number> => {
+    const startedAt = state.now;
+    for (let left = events; left > 0; left -= batch) {
+      const sent = await pace.turn(new AbortController().signal);
+      sent(batch);
+      pass(1);
+    }
+    return state.now - startedAt;
+  };
+  // From here on it knows how many came.
+  void pace.turn(new AbortController().signal);
+  return { state, pass, pace, send };
+}
+
+/** A pace whose streams wait beside each other, while requests come without end. */
+function openBusyPace() {
+  const waiting: { readonly at: number; readonly wake: () => void }[] = [];
+  let now = START;
+  const pace = createStreamPace(
+    () => now * 5,
+    () => now,
+    (ms) => new Promise((wake) => waiting.push({ at: now + ms, wake })),
+  );
+  void pace.turn(new AbortController().signal);
+  const pass = async (ms: number): Promise<void> => {
+    for (const until = now + ms; now < until;) {
+      now++;
+      for (const waiter of waiting.splice(0)) {
+        if (waiter.at <= now) waiter.wake();
+        else waiting.push(waiter);
+      }
+      await new Promise(setImmediate);
+    }
+  };
+  return { pace, pass };
+}
+
+test("while few requests come, a stream goes on at its reader's pace, and nothing is held against it when more come", async () => {
+  const { state, pass, send } = openPace(0.5);
+  pass(100);
+  expect(await send(10_000)).toBe(100);
+  state.perMs = 5;
+  pass(100);
+  expect(await send(100)).toBe(1);
+});
+
+test.each([10, 100, 500])(
+  "while requests wait for each other, all streams together go on at 2,000 events a second, %d at a time",
+  async (batch) => {
+    const { pass, send } = openPace(5);
+    pass(100);
+    expect(await send(10_000, batch)).toBeWithin(4_700, 5_300);
+  },
+);
+
+test("streams that wait go on one after the other, in the order in which they asked", async () => {
+  const { pace, pass } = openBusyPace();
+  await pass(100);
+  const gone: number[] = [];
+  for (let stream = 1; stream <= 20; stream++) {
+    void pace.turn(new AbortController().signal).then((sent) => {
+      gone.push(stream);
+      // Events are read first.
+      setImmediate(() => sent(128));
+    });
+  }
+  await pass(320);
+  expect(gone).toEqual([1, 2, 3, 4, 5, 6]);
+  await pass(1_000);
+  expect(gone).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
+});
+
+test("a stream that waits goes on within a second after the requests have ended", async () => {
+  const { state, pass, send } = openPace(5);
+  pass(100);
+  await send(10_000, 10_000);
+  state.perMs = 0;
+  expect(await send(100)).toBeLessThan(1_100);
+});
+
+test("a stream whose reader went waits no longer, and takes nobody's time", async () => {
+  const { state, pass, pace, send } = openPace(5);
+  pass(100);
+  await send(2_000, 2_000);
+  const asked = state.now;
+  for (let time = 1; time <= 100; time++) {
+    const sent = await pace.turn(AbortSignal.abort());
+    sent(0);
+  }
+  expect(state.now).toBe(asked);
+  expect(await send(100)).toBeWithin(900, 1_100);
+});
