@@ -64,13 +64,19 @@ export async function joinInstances(deps: InstancesDeps, own: Instance): Promise
   joining.defer(() => leave(deps, own));
   await heartbeat();
   await refuseDifference(deps, own, { heartbeat, others });
+  let isFailing = false;
   const heartbeats = (async () => {
     for (;;) {
       await deps.sleep(HEARTBEAT_MS, stopping.signal);
       if (stopping.signal.aborted) return;
-      await heartbeat()
-        .then(others.look)
-        .catch((fault: unknown) => deps.logger.warn("a heartbeat failed", errorFields(fault)));
+      try {
+        await heartbeat();
+        await others.look();
+        isFailing = false;
+      } catch (fault) {
+        if (!isFailing) deps.logger.warn("a heartbeat failed", errorFields(fault));
+        isFailing = true;
+      }
     }
   })();
   joining.defer(async () => {

@@ -63,11 +63,12 @@ export async function takeLease(deps: LeaseDeps, terms: LeaseTerms): Promise<Hel
   let { token } = taken;
   const lost = new AbortController();
   const disposed = new AbortController();
+  let isFailing = false;
 
   /**
    * One that ran out is held anew where it is free, so that nobody else begins before what is under way here has ended.
    * Tokens grow by one with each holder, so they show whether there was another. A renewal that fails is not the last:
-   * the next comes in time.
+   * the next comes in time, and those that fail one after the other are one line of the operator's log.
    */
   const renew = async (): Promise<boolean> => {
     const renewed = deadline.ask();
@@ -78,9 +79,11 @@ export async function takeLease(deps: LeaseDeps, terms: LeaseTerms): Promise<Hel
       if (lost.signal.aborted) return false;
       ({ token } = held);
       renewed();
+      isFailing = false;
       return true;
     } catch (fault) {
-      logger.error("a lease could not be renewed", { lease: name, ...errorFields(fault) });
+      if (!isFailing) logger.error("a lease could not be renewed", { lease: name, ...errorFields(fault) });
+      isFailing = true;
       return false;
     }
   };

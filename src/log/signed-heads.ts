@@ -76,6 +76,7 @@ async function keepCheckpoint(
   { checkpoints, clock, logger }: CheckpointsDeps,
 ): Promise<AsyncDisposable> {
   let written: number | undefined;
+  let isFailing = false;
   const write = async (): Promise<void> => {
     try {
       const head = await store.head();
@@ -83,10 +84,12 @@ async function keepCheckpoint(
       // What another instance has seen, and the log denies, is for an operator to accept.
       if (await deniesItsLast(store, checkpoints, key)) return;
       await checkpoints.write(signHead(store, head, key, clock));
+      isFailing = false;
       written = head.position;
     } catch (fault) {
       // A full disk stops no requests. The old checkpoint stays true, and the next time this is tried again.
-      logger.warn("the checkpoint could not be written", errorFields(fault));
+      if (!isFailing) logger.warn("the checkpoint could not be written", errorFields(fault));
+      isFailing = true;
     }
   };
   let writing = write();

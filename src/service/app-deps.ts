@@ -106,7 +106,7 @@ export function appDeps(served: Served): AppDeps {
     encryptedLog: openedLog,
     timezone: config.outreach.timezone,
     hashesOf,
-    requestLog: createRequestLog(eventLog, isWritable),
+    requestLog: createRequestLog(eventLog, isWritable, logger),
     projector,
     delivery,
     dispatchBots: config.bots === "dispatch",

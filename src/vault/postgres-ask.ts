@@ -1,4 +1,4 @@
-import { isLost, sqlState, type TransactionSql } from "eventstore-lite/postgres";
+import { isLost, isRefused, sqlState, type TransactionSql } from "eventstore-lite/postgres";
 import { ServiceError } from "../platform/service-error.ts";
 
 /** Asks the server, with the name of the set of secrets as $1. */
@@ -22,8 +22,6 @@ export function askOver(sql: Pick<TransactionSql, "unsafe">, store: string): Ask
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 const LOCK_NOT_AVAILABLE = "55P03";
 const QUERY_CANCELED = "57014";
-const DISK_FULL = "53100";
-const READ_ONLY = "25006";
 
 /** What the server's answer, or that there is none, means to whoever asked: nothing was changed, but what is claimed may be. */
 export function faultOf(fault: unknown, name: string): unknown {
@@ -31,7 +29,7 @@ export function faultOf(fault: unknown, name: string): unknown {
   const cause = { cause: fault };
   if ([LOCK_NOT_AVAILABLE, QUERY_CANCELED].includes(state))
     return new ServiceError("busy", `${name} is being changed by another instance`, cause);
-  if ([DISK_FULL, READ_ONLY].includes(state)) return new ServiceError("full", `${name} cannot be written now`, cause);
+  if (isRefused(fault)) return new ServiceError("full", `${name} cannot be written now`, cause);
   return isLost(fault) ? away(name, cause) : fault;
 }
 

@@ -1,7 +1,8 @@
-import type { Appended, IdempotencyKey } from "eventstore-lite";
+import { StoreFull, type Appended, type IdempotencyKey } from "eventstore-lite";
 import { kindOf } from "../../log/error-kind.ts";
 import { STREAMS, type EventLog, type EventMetadata, type NewEvent } from "../../log/event-log.ts";
 import { eventAt } from "../../log/events-at.ts";
+import { errorFields, type Logger } from "../../platform/logger.ts";
 import { BODY_BYTES_MAX } from "./body.ts";
 import { appendFault } from "./problem.ts";
 
@@ -40,17 +41,29 @@ const PROBE = {
   snapshot: { version: 1, position: 0, state: " ".repeat(BODY_BYTES_MAX) },
 } as const;
 
-/** `isAlive`: false once the log failed for good. */
-export function createRequestLog(eventLog: EventLog, isAlive: () => boolean): RequestLog {
+/** `isAlive`: false once the log failed for good. An outage is one line of the operator's log, and its end another. */
+export function createRequestLog(eventLog: EventLog, isAlive: () => boolean, logger: Logger): RequestLog {
   let isRefused = false;
+  let isSaid = false;
 
+  const recover = (): void => {
+    if (isSaid) logger.info("requests are recorded again");
+    isRefused = isSaid = false;
+  };
   const accepted = <T>(recorded: T): T => {
-    isRefused = false;
+    if (isRefused) recover();
     return recorded;
   };
-  /** Remembers when a full disk refused an append. */
+  /** Remembers when the log refused an append. */
   const refused = (fault: unknown): never => {
-    if (kindOf(fault) === "full") isRefused = true;
+    if (kindOf(fault) === "full") {
+      isRefused = true;
+      // A nearly full disk accepts what is small and refuses what is large: that would be a line for each.
+      if (!isSaid && !(fault instanceof StoreFull)) {
+        logger.warn("requests are refused: they cannot be recorded", errorFields(fault));
+        isSaid = true;
+      }
+    }
     throw appendFault(fault);
   };
 
@@ -65,7 +78,7 @@ export function createRequestLog(eventLog: EventLog, isAlive: () => boolean): Re
       if (!isRefused) return true;
       try {
         await eventLog.store.snapshots.save(PROBE.name, PROBE.snapshot);
-        isRefused = false;
+        recover();
       } catch (fault) {
         if (kindOf(fault) !== "full") throw fault;
       }

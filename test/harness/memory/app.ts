@@ -266,7 +266,7 @@ function wire({
     encryptedLog,
     timezone: "Etc/UTC",
     hashesOf,
-    requestLog: createRequestLog(eventLog, () => given.isWritable ?? true),
+    requestLog: createRequestLog(eventLog, () => given.isWritable ?? true, log),
     projector,
     delivery,
     dispatchBots: true,

@@ -1,7 +1,7 @@
 import type { Sql, TransactionSql as TransactionSqlOf } from "postgres";
 import { StoreClosed } from "../errors.ts";
 import { addressOf, type Server } from "./address.ts";
-import { isLost, StandbyServer } from "./errors.ts";
+import { isLost, isReadOnly, NotConnected, ReadOnlyServer } from "./errors.ts";
 
 export type DatabaseSql = Sql<{ bigint: number }>;
 export type TransactionSql = TransactionSqlOf<{ bigint: number }>;
@@ -10,10 +10,11 @@ export type TransactionSql = TransactionSqlOf<{ bigint: number }>;
 export interface Database {
   /**
    * Does one thing with one connection: a query, or a transaction. A connection that was lost is never used again, and
-   * nor is one that does not answer in time: the server may be behind a network that lost it without a word.
+   * nor is one that does not answer in time: the server may be behind a network that lost it without a word. Throws
+   * {@link NotConnected} when no server accepts a connection; calls in a pause after that, which grows, throw it at once.
    */
   run<Result>(work: (sql: DatabaseSql) => PromiseLike<Result>, deadlineMs?: number): Promise<Result>;
-  /** Whether a connection was lost since it was used last. */
+  /** True if a connection was lost since its last use, or may be made now after it was refused. */
   hasLost(): boolean;
   close(): Promise<void>;
 }
@@ -35,6 +36,11 @@ const CONNECT_S_MAX = 2;
 /** The driver's own pause grows to 20 seconds: so long a listener would hear nothing after the server is back. */
 const RECONNECT_S = 0.05;
 
+/** The pause after a failed connect, doubled with each: all instances come back at once when a server restarts. */
+const PAUSE_MS_MIN = 50;
+/** The most that a server which accepts connections again is noticed late. */
+const PAUSE_MS_MAX = 500;
+
 /** One connection, which is made when it is first used. */
 interface Slot {
   connection: Connection | undefined;
@@ -45,6 +51,8 @@ interface Connection {
   readonly sql: Promise<DatabaseSql>;
   /** It closed while nobody used it. */
   isClosed: boolean;
+  /** Of one that was never made: it refuses until then, and is made again afterwards. */
+  failedUntil: number | undefined;
   /** Also while it is made. */
   end(): Promise<void>;
 }
@@ -55,6 +63,8 @@ export function openDatabase(options: DatabaseOptions): Database {
   const slots = Array.from({ length: options.connections }, (): Slot => ({ connection: undefined, running: 0 }));
   let isClosed = false;
   let next = 0;
+  /** Connects that failed since one succeeded. */
+  let failures = 0;
 
   /** Begins behind the server that was tried last, so that one which does not answer keeps nobody from the others. */
   function connect(): Connection {
@@ -73,10 +83,21 @@ export function openDatabase(options: DatabaseOptions): Database {
         }
       }
     }
-    const sql = toPrimary();
+    const sql = toPrimary().then(
+      (connected) => {
+        failures = 0;
+        return connected;
+      },
+      (error: unknown) => {
+        failures += 1;
+        connection.failedUntil = performance.now() + pauseMs(failures);
+        throw new NotConnected(error);
+      },
+    );
     const connection: Connection = {
       sql,
       isClosed: false,
+      failedUntil: undefined,
       async end() {
         ending.abort();
         await sql.then(
@@ -101,21 +122,23 @@ export function openDatabase(options: DatabaseOptions): Database {
     async run(work, deadlineMs = ANSWER_MS_MAX) {
       if (isClosed) throw new StoreClosed();
       const slot = slots.reduce((idlest, other) => (other.running < idlest.running ? other : idlest));
-      if (slot.connection?.isClosed) giveUp(slot, slot.connection);
+      if (slot.connection !== undefined && isOver(slot.connection)) giveUp(slot, slot.connection);
       const used = (slot.connection ??= connect());
       const timer = setTimeout(() => giveUp(slot, used), deadlineMs);
       slot.running += 1;
       try {
         return await work(await used.sql);
       } catch (error) {
-        if (isLost(error)) giveUp(slot, used);
+        // One that was never made stays for its pause.
+        const isUnusable = isLost(error) || isReadOnly(error);
+        if (isUnusable && used.failedUntil === undefined) giveUp(slot, used);
         throw isClosed ? new StoreClosed() : error;
       } finally {
         slot.running -= 1;
         clearTimeout(timer);
       }
     },
-    hasLost: () => slots.some(({ connection }) => connection?.isClosed === true),
+    hasLost: () => slots.some(({ connection }) => connection !== undefined && isOver(connection)),
     async close() {
       isClosed = true;
       await Promise.all(slots.map(async ({ connection }) => connection?.end()));
@@ -123,7 +146,15 @@ export function openDatabase(options: DatabaseOptions): Database {
   };
 }
 
-/** Throws {@link StandbyServer} where nothing can be written. */
+function isOver({ isClosed, failedUntil = Infinity }: Connection): boolean {
+  return isClosed || failedUntil <= performance.now();
+}
+
+function pauseMs(failures: number): number {
+  return Math.min(PAUSE_MS_MIN * 2 ** (failures - 1), PAUSE_MS_MAX);
+}
+
+/** Throws {@link ReadOnlyServer} where nothing can be written. */
 async function connectTo(
   href: string,
   server: Server,
@@ -161,8 +192,10 @@ async function connectTo(
   const end = (): void => void sql.end({ timeout: 0 });
   ending.addEventListener("abort", end, { once: true });
   try {
-    const [found] = await sql<{ standby: boolean }[]>`SELECT pg_is_in_recovery() AS standby`;
-    if (found!.standby) throw new StandbyServer();
+    const [found] = await sql<{ standby: boolean; reads: string }[]>`
+      SELECT pg_is_in_recovery() AS standby, current_setting('transaction_read_only') AS reads`;
+    if (found!.standby) throw new ReadOnlyServer("is a standby");
+    if (!readOnly && found!.reads === "on") throw new ReadOnlyServer("is set to read-only transactions");
     isConnected = true;
     return sql;
   } catch (error) {

@@ -10,6 +10,7 @@ const LOCK_NOT_AVAILABLE = "55P03";
 const DEADLOCK = "40P01";
 const QUERY_CANCELED = "57014";
 const READ_ONLY = "25006";
+const NO_RIGHT = "42501";
 const DISK_FULL = "53100";
 const INSUFFICIENT_RESOURCES = "53";
 /** The server shuts down, crashes or does not take connections yet. */
@@ -18,9 +19,22 @@ const CONNECTION_EXCEPTION = "08";
 /** Raised by `append`: the log is not the one that this writer has seen. */
 const DIVERGED = "EL001";
 
-/** The SQLSTATE of an error that the server answered; undefined: the answer is missing. */
+/** No connection was made: nothing was sent. `cause`: the network's error, or the server's answer. */
+export class NotConnected extends Error {
+  override readonly name = "NotConnected";
+  readonly code = "NOT_CONNECTED";
+  constructor(cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause });
+  }
+}
+
+/** The SQLSTATE of an error that the server answered, to a connect too; undefined: the answer is missing. */
 export function sqlState(error: unknown): string | undefined {
-  return error instanceof Error && error.name === "PostgresError" ? (error as PostgresError).code : undefined;
+  return answerIn(error instanceof NotConnected ? error.cause : error)?.code;
+}
+
+function answerIn(error: unknown): PostgresError | undefined {
+  return error instanceof Error && error.name === "PostgresError" ? (error as PostgresError) : undefined;
 }
 
 /** The tables or functions of a log are not there. */
@@ -29,12 +43,16 @@ export function isMissing(error: unknown): boolean {
 }
 
 /**
- * What was asked may have been done: the server gave no answer, or went away in the middle of it. Any other error is
- * one too, since nobody knows at what point of the driver it came up.
+ * The request may have been executed: the server gave no answer, or ended the connection with it. Any other error counts
+ * too, because it may come from any point of the driver.
  */
 export function isUnanswered(error: unknown): boolean {
-  const state = sqlState(error);
-  return state === undefined || state.startsWith(OPERATOR_INTERVENTION) || state.startsWith(CONNECTION_EXCEPTION);
+  const answer = answerIn(error);
+  if (answer === undefined) return true;
+  const { code, severity, severity_local } = answer;
+  // A pool names its severity in the older field alone.
+  const isEnd = ["FATAL", "PANIC"].includes(severity ?? severity_local);
+  return isEnd || code.startsWith(OPERATOR_INTERVENTION) || code.startsWith(CONNECTION_EXCEPTION);
 }
 
 /** The connection cannot be used any more. What `work` throws by itself says nothing of it. */
@@ -42,30 +60,17 @@ export function isLost(error: unknown): boolean {
   return error instanceof Error && !(error instanceof StoreError) && "code" in error && isUnanswered(error);
 }
 
-/** Errors of a connection that was never made, by the system and the driver, and by a server that just starts. */
-const NEVER_CONNECTED = [
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "CONNECT_TIMEOUT",
-  "57P03",
-  "STANDBY_SERVER",
-];
-
-/** The server follows another one, and takes no writes. */
-export class StandbyServer extends Error {
-  override readonly name = "StandbyServer";
-  readonly code = "STANDBY_SERVER";
-  constructor() {
-    super("the server is a standby");
-  }
+/** The server, or this database, accepts no writes; also as the cause of what `work` throws. */
+export function isReadOnly(error: unknown): boolean {
+  return error instanceof Error && (sqlState(error) ?? sqlState(error.cause)) === READ_ONLY;
 }
 
-/** There was no connection to send it over. */
-export function isUnsent(error: unknown): boolean {
-  return error instanceof Error && "code" in error && NEVER_CONNECTED.includes(String(error.code));
+/** The server follows another one, or is set to accept no writes. */
+export class ReadOnlyServer extends Error {
+  override readonly name = "ReadOnlyServer";
+  constructor(why: string) {
+    super(`the server ${why}`);
+  }
 }
 
 /** Of an error that is an answer: nothing was written. */
@@ -77,10 +82,14 @@ export function faultOf(error: unknown): Fault {
   return "unavailable";
 }
 
+/** The server answered that it cannot do this now, or that its administrator does not allow it. */
+export function isRefused(error: unknown): boolean {
+  const state = sqlState(error) ?? "";
+  return state === READ_ONLY || state === NO_RIGHT || state.startsWith(INSUFFICIENT_RESOURCES);
+}
+
 /** What a reader's caller gets. */
 export function readerError(error: unknown): unknown {
-  const state = sqlState(error);
-  if (state === QUERY_CANCELED) return new StoreOverloaded();
-  const isAway = isLost(error) || state === READ_ONLY || state?.startsWith(INSUFFICIENT_RESOURCES) === true;
-  return isAway ? new StoreUnavailable(error) : error;
+  if (sqlState(error) === QUERY_CANCELED) return new StoreOverloaded();
+  return isRefused(error) || isLost(error) ? new StoreUnavailable(error) : error;
 }

@@ -1,6 +1,6 @@
 import type { Operation, Reply } from "../append/messages.ts";
 import type { Database, DatabaseSql } from "./database.ts";
-import { isUnanswered } from "./errors.ts";
+import { isUnanswered, NotConnected } from "./errors.ts";
 
 /** By which clock leases expire: that of whoever asks, or the database's. */
 export type NowOf = (nowMs: number) => number | null;
@@ -16,7 +16,7 @@ interface LeaseRow {
 export async function perform(database: Database, schema: string, operation: Asked, nowOf: NowOf): Promise<Reply> {
   const ask = () => database.run((sql) => queryOf(sql, schema, operation, nowOf));
   const [row] = await ask().catch((error: unknown) => {
-    if (isUnanswered(error)) return ask();
+    if (isUnanswered(error) && !(error instanceof NotConnected)) return ask();
     throw error;
   });
   if (operation.kind !== "acquireLease" || row === undefined) return { kind: "done" };

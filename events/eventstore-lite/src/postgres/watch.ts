@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { type Database, openDatabase } from "./database.ts";
+import { openDatabase } from "./database.ts";
 import { channelOf } from "./notifications.ts";
 
 /** How late an append by another process may be seen. */
@@ -25,7 +25,7 @@ export function watchHead(
   const { signal } = ended;
   let pause = new AbortController();
   let pauseMs = pollMs;
-  let listener: Database | undefined;
+  const listener = openDatabase({ url, connections: 1, name: "eventstore-lite listener" });
 
   async function poll(): Promise<void> {
     while (!signal.aborted) {
@@ -34,26 +34,23 @@ export function watchHead(
       // While the database is away nothing is appended either.
       const position = await lastPosition().catch(() => undefined);
       // The server that is found again may be another one.
-      if (position !== undefined && listener?.hasLost()) void listen();
+      if (position !== undefined && listener.hasLost()) void listen();
       if (!signal.aborted) onHead(position ?? 0);
       await delay(pauseMs, undefined, { signal: pause.signal }).catch(() => undefined);
     }
   }
 
   async function listen(): Promise<void> {
-    void listener?.close();
-    if (signal.aborted) return;
-    listener = openDatabase({ url, connections: 1, name: "eventstore-lite listener" });
-    pauseMs = (await hears(listener)) ? pollMs : POLL_ALONE_MS;
+    pauseMs = (await hears()) ? pollMs : POLL_ALONE_MS;
   }
 
   /** Has the listener interrupt pauses. Answers whether notifications arrive. */
-  async function hears(database: Database): Promise<boolean> {
+  async function hears(): Promise<boolean> {
     const heard = Promise.withResolvers<boolean>();
     const channel = channelOf(storeId);
     const timeout = AbortSignal.any([signal, AbortSignal.timeout(HEARING_MS_MAX)]);
     timeout.addEventListener("abort", () => heard.resolve(false), { once: true });
-    const listening = database.run((sql) =>
+    const listening = listener.run((sql) =>
       sql.listen(
         channel,
         (payload) => {
@@ -72,6 +69,6 @@ export function watchHead(
   return () => {
     ended.abort();
     pause.abort();
-    void listener?.close();
+    void listener.close();
   };
 }

@@ -5,7 +5,7 @@ import { decodeBatch, type FaultReply, type Operation, type Reply } from "../app
 import { type BatchAnswer, createSettle, finishAll, type Head, OtherHashes } from "./batch.ts";
 import { type Columns, columnsOf } from "./columns.ts";
 import { createDoubt, type DoubtOptions, type Outcome } from "./doubt.ts";
-import { faultOf, isUnanswered, isUnsent } from "./errors.ts";
+import { faultOf, isUnanswered, NotConnected } from "./errors.ts";
 import { type NowOf, perform } from "./operations.ts";
 
 /** Answers each request with what is durable by then. */
@@ -100,7 +100,7 @@ function createSend(options: DoubtOptions) {
       );
       return answer!;
     } catch (error) {
-      if (!isUnanswered(error) || isUnsent(error)) throw error;
+      if (!isUnanswered(error) || error instanceof NotConnected) throw error;
       const outcome: Outcome = await doubt.resolve(seq).catch((cause: unknown) => {
         throw new InDoubt(messageOf(cause));
       });
