@@ -14,7 +14,7 @@ export interface Database {
    * {@link NotConnected} when no server accepts a connection; calls in a pause after that, which grows, throw it at once.
    */
   run<Result>(work: (sql: DatabaseSql) => PromiseLike<Result>, deadlineMs?: number): Promise<Result>;
-  /** True if a connection was lost since its last use, or may be made now after it was refused. */
+  /** True if a connection is missing that the next call would make: it was lost, or refused and its pause is over. */
   hasLost(): boolean;
   close(): Promise<void>;
 }
@@ -138,7 +138,7 @@ export function openDatabase(options: DatabaseOptions): Database {
         clearTimeout(timer);
       }
     },
-    hasLost: () => slots.some(({ connection }) => connection !== undefined && isOver(connection)),
+    hasLost: () => slots.some(({ connection }) => connection === undefined || isOver(connection)),
     async close() {
       isClosed = true;
       await Promise.all(slots.map(async ({ connection }) => connection?.end()));

@@ -133,7 +133,9 @@ async function rename(sql: TransactionSql, partial: string, schema: string): Pro
   const [turn] = await sql`SELECT to_regclass(${`${quoted(schema)}.turn`}) AS name`;
   if (turn!["name"] !== null) await sql`LOCK ${sql(schema)}.turn`;
   await requireUnused(sql, schema);
+  const rights = await rightsOn(sql, schema, partial);
   await sql`DROP SCHEMA IF EXISTS ${sql(schema)} CASCADE`;
+  for (const { statement } of rights) await sql.unsafe(statement);
   await sql`ALTER SCHEMA ${sql(partial)} RENAME TO ${sql(schema)}`;
   // The functions still look for the log's tables under its former name.
   const functions = await sql<{ signature: string }[]>`
@@ -142,4 +144,32 @@ async function rename(sql: TransactionSql, partial: string, schema: string): Pro
   for (const { signature } of functions) {
     await sql.unsafe(`ALTER FUNCTION ${signature} SET search_path TO ${quoted(schema)}, pg_temp`);
   }
+}
+
+/**
+ * Statements that give roles the rights on the new log that they have on the one it replaces: the service's role has no
+ * more than its administrator granted it.
+ */
+function rightsOn(sql: TransactionSql, before: string, after: string) {
+  return sql<{ statement: string }[]>`
+    WITH place AS (
+      SELECT old.oid AS old, old.nspacl AS acl, new.oid AS new, new.nspowner AS owner
+      FROM pg_namespace old, pg_namespace new WHERE old.nspname = ${before} AND new.nspname = ${after}
+    ), granted AS (
+      SELECT format('SCHEMA %I', ${after}::text) AS object, owner, aclexplode(acl) AS entry FROM place
+      UNION ALL
+      SELECT 'TABLE ' || new.oid::regclass, owner, aclexplode(old.relacl)
+      FROM place JOIN pg_class old ON old.relnamespace = place.old
+        JOIN pg_class new ON new.relnamespace = place.new AND new.relname = old.relname
+      WHERE old.relkind = 'r'
+      UNION ALL
+      SELECT 'ROUTINE ' || new.oid::regprocedure, owner, aclexplode(old.proacl)
+      FROM place JOIN pg_proc old ON old.pronamespace = place.old
+        JOIN pg_proc new ON new.pronamespace = place.new AND new.proname = old.proname
+          AND new.proargtypes = old.proargtypes
+    )
+    SELECT format('GRANT %s ON %s TO %s', (entry).privilege_type, object,
+      CASE (entry).grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid((entry).grantee)) END)
+      || CASE WHEN (entry).is_grantable THEN ' WITH GRANT OPTION' ELSE '' END AS statement
+    FROM granted WHERE (entry).grantee <> owner`;
 }

@@ -56,6 +56,31 @@ test("an import gives the same log, goes on as that would have, and comes back t
   expect(await schemasOf(url)).toEqual(["log"]);
 });
 
+test("a role that was granted its rights on the log before has them on what is imported, and no more", async () => {
+  const url = await newDatabase();
+  await (await openPostgresStore({ url, schema: "log" }))[Symbol.asyncDispose]();
+  const role = `app_${new URL(url).pathname.slice(1)}`;
+  const owner = postgres(url, { max: 1 });
+  await owner.unsafe(`CREATE ROLE ${role} LOGIN; GRANT USAGE ON SCHEMA log TO ${role};
+    GRANT SELECT ON ALL TABLES IN SCHEMA log TO ${role}; GRANT SELECT ON log.events TO PUBLIC;
+    GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA log TO ${role} WITH GRANT OPTION`);
+  const events = await recorded();
+  const rightsOf = () => owner<{ rights: string }[]>`
+    SELECT nspname || nspacl::text AS rights FROM pg_namespace WHERE nspname = 'log'
+    UNION SELECT relname || relacl::text FROM pg_class WHERE relnamespace = 'log'::regnamespace AND relkind = 'r'
+    UNION SELECT proname || proacl::text FROM pg_proc WHERE pronamespace = 'log'::regnamespace ORDER BY rights`;
+  const before = await rightsOf();
+  await importPostgresLog({ url, schema: "log", events: each(events) });
+  expect([...(await rightsOf())]).toEqual([...before]);
+  await owner.end();
+
+  const asRole = new URL(url);
+  asRole.username = role;
+  await using store = await openPostgresStore({ url: asRole.href, schema: "log" });
+  expect(await store.append("a", [newEvent()])).toMatchObject({ first: events.length + 1 });
+  expect(await schemasOf(url)).toEqual(["log"]);
+});
+
 test("an event that does not fit is named, and nothing is imported", async () => {
   const url = await newDatabase();
   const events = await recorded();
