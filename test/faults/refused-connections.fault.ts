@@ -179,9 +179,9 @@ async function openWorld(programs: string | undefined) {
 
 /** What callers and operators ask for: of the log, of the vault and of what is in memory. */
 const READ = [
-  ...["/readyz", "/api/health", "/social/health", "/social/stats", "/social/me", "/social/auth", "/metrics"],
-  ...["/", "/audit", "/audit/1", "/find?q=ann", "/people", "/people/7", "/deliveries", "/setup", "/api/audit/head"],
-];
+  "/readyz /api/health /api/audit/head /social/health /social/stats /social/me /social/auth /metrics",
+  "/ /audit /audit/1 /find?q=ann /people /people/7 /deliveries /setup",
+].flatMap((paths) => paths.split(" "));
 const WRITTEN: Readonly<Record<string, object | undefined>> = {
   "/social/run": undefined,
   "/social/recipients/suppress": { recipient: "ann" },

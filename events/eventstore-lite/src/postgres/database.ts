@@ -59,15 +59,58 @@ interface Connection {
 
 /** Throws {@link StoreUnusable} for an address that is not to be used. */
 export function openDatabase(options: DatabaseOptions): Database {
-  const { href, servers } = addressOf(options.url);
+  const connect = createConnect(options);
   const slots = Array.from({ length: options.connections }, (): Slot => ({ connection: undefined, running: 0 }));
   let isClosed = false;
+
+  /**
+   * The driver would make another connection by itself, but counts the rows of the next answer from where the lost one
+   * had stopped: the first of them would be missing.
+   */
+  function giveUp(slot: Slot, lost: Connection): void {
+    if (slot.connection === lost) slot.connection = undefined;
+    void lost.end();
+  }
+
+  return {
+    async run(work, deadlineMs = ANSWER_MS_MAX) {
+      if (isClosed) throw new StoreClosed();
+      const slot = slots.reduce((idlest, other) => (other.running < idlest.running ? other : idlest));
+      if (slot.connection !== undefined && isOver(slot.connection)) giveUp(slot, slot.connection);
+      const used = (slot.connection ??= connect());
+      const timer = setTimeout(() => giveUp(slot, used), deadlineMs);
+      slot.running += 1;
+      try {
+        return await work(await used.sql);
+      } catch (error) {
+        // One that was never made stays for its pause.
+        const isUnusable = isLost(error) || isReadOnly(error);
+        if (isUnusable && used.failedUntil === undefined) giveUp(slot, used);
+        throw isClosed ? new StoreClosed() : error;
+      } finally {
+        slot.running -= 1;
+        clearTimeout(timer);
+      }
+    },
+    hasLost: () => slots.some(({ connection }) => connection === undefined || isOver(connection)),
+    async close() {
+      isClosed = true;
+      await Promise.all(slots.map(async ({ connection }) => connection?.end()));
+    },
+  };
+}
+
+/**
+ * Connects to the server that takes writes. Begins behind the one that was tried last, so that one which does not answer
+ * keeps no call from the others.
+ */
+function createConnect(options: DatabaseOptions): () => Connection {
+  const { href, servers } = addressOf(options.url);
   let next = 0;
   /** Connects that failed since one succeeded. */
   let failures = 0;
 
-  /** Begins behind the server that was tried last, so that one which does not answer keeps nobody from the others. */
-  function connect(): Connection {
+  return () => {
     const ending = new AbortController();
     async function toPrimary(): Promise<DatabaseSql> {
       const first = next;
@@ -107,42 +150,6 @@ export function openDatabase(options: DatabaseOptions): Database {
       },
     };
     return connection;
-  }
-
-  /**
-   * The driver would make another connection by itself, but counts the rows of the next answer from where the lost one
-   * had stopped: the first of them would be missing.
-   */
-  function giveUp(slot: Slot, lost: Connection): void {
-    if (slot.connection === lost) slot.connection = undefined;
-    void lost.end();
-  }
-
-  return {
-    async run(work, deadlineMs = ANSWER_MS_MAX) {
-      if (isClosed) throw new StoreClosed();
-      const slot = slots.reduce((idlest, other) => (other.running < idlest.running ? other : idlest));
-      if (slot.connection !== undefined && isOver(slot.connection)) giveUp(slot, slot.connection);
-      const used = (slot.connection ??= connect());
-      const timer = setTimeout(() => giveUp(slot, used), deadlineMs);
-      slot.running += 1;
-      try {
-        return await work(await used.sql);
-      } catch (error) {
-        // One that was never made stays for its pause.
-        const isUnusable = isLost(error) || isReadOnly(error);
-        if (isUnusable && used.failedUntil === undefined) giveUp(slot, used);
-        throw isClosed ? new StoreClosed() : error;
-      } finally {
-        slot.running -= 1;
-        clearTimeout(timer);
-      }
-    },
-    hasLost: () => slots.some(({ connection }) => connection === undefined || isOver(connection)),
-    async close() {
-      isClosed = true;
-      await Promise.all(slots.map(async ({ connection }) => connection?.end()));
-    },
   };
 }
 
