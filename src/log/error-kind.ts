@@ -18,6 +18,7 @@ const KIND_OF_STORE: Readonly<Record<StoreErrorCode, ErrorKind | undefined>> = {
   unusable: "configuration",
   signing_key_refused: "configuration",
   snapshot_ahead: "damaged",
+  chain_broken: "damaged",
   diverged: "damaged",
   backup_failed: "invalid",
   import_refused: "invalid",

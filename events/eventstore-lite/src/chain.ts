@@ -29,6 +29,9 @@ const ROOM_FOR_HASH = " ".repeat(HASH_BYTES);
 
 const CANONICAL_FIELDS = ["e.position", "s.name", "e.version", "e.id", "t.name", "e.time", "e.data", "e.meta"];
 
+/** The canonical bytes of an event, as SQL over events e, streams s and types t. `concat_ws` would leave out a NULL. */
+export const CANONICAL_SQL: string = `CAST(concat(${CANONICAL_FIELDS.join(", char(10), ")}) AS BLOB)`;
+
 /**
  * The canonical bytes of an event behind room for a hash, as SQL over events e, streams s and types t: verifying reads one
  * column instead of eight, and neither makes a text of it nor copies it. One call is faster than as many `||`; `concat_ws`

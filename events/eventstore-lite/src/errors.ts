@@ -19,7 +19,8 @@ export type StoreErrorCode =
   | "target_taken"
   | "backup_failed"
   | "checkpoint_refused"
-  | "signing_key_refused";
+  | "signing_key_refused"
+  | "chain_broken";
 
 /** The base of all that this package throws for its callers. */
 export abstract class StoreError extends Error {
@@ -199,6 +200,15 @@ export class TargetTaken extends StoreError {
 export class BackupFailed extends StoreError {
   override readonly name = "BackupFailed";
   override readonly code = "backup_failed";
+}
+
+/** The log does not hold what its hash chain says, at this position or before: no root over its events proves anything. */
+export class ChainBroken extends StoreError {
+  override readonly name = "ChainBroken";
+  override readonly code = "chain_broken";
+  constructor(position: number) {
+    super(`the log does not hold what its chain says, at position ${position} or before: verify it`);
+  }
 }
 
 /** `malformed`: no checkpoint; `signature`: not signed by the key. */

@@ -225,6 +225,11 @@ export interface EventStore<E extends NewEvent = NewEvent> extends AsyncDisposab
   readFolded(query?: Query): AsyncIterable<readonly Folded<E>[]>;
   /** Reads events as they were stored, which is what the hashes cover: neither upcast nor checked. */
   readStored(query?: Query): AsyncIterable<Recorded<NewEvent>>;
+  /**
+   * The canonical bytes of the events [from, to], many at a time, as the hash chain and the leaves of a Merkle tree
+   * cover them: position, stream, version, id, type, time in ms, data and meta, one a line.
+   */
+  readCanonical(query: { readonly from: number; readonly to: number }): AsyncIterable<readonly Uint8Array[]>;
   /** Catch-up, then live: every matching event from `from` on, in order, none twice, until `signal` aborts. */
   subscribe(query: SubscribeQuery): AsyncIterable<Recorded<E>>;
   /** As `subscribe`, with all that is there at a time; never an empty batch. */

@@ -20,6 +20,7 @@ export function chainContract({ describe, expect, open, test }: Runner): void {
       await using store = await open();
       await store.append("é", [newEvent("T", { text: "line\nbreak" }), newEvent("T", [1, "ü"])]);
       let previous: Buffer = Buffer.alloc(32);
+      const canonical = (await take(store.readCanonical({ from: 1, to: 2 }))).flat();
       for await (const { position, stream, version, id, type, time, data, meta, hash } of store.read()) {
         const fields = [
           position,
@@ -33,7 +34,9 @@ export function chainContract({ describe, expect, open, test }: Runner): void {
         ];
         previous = createHash("sha256").update(previous).update(fields.join("\n")).digest();
         expect(hash).toBe(previous.toString("hex"));
+        expect(Buffer.from(canonical[position - 1] ?? []).toString()).toBe(fields.join("\n"));
       }
+      expect((await take(store.readCanonical({ from: 2, to: 9 }))).flat()).toEqual(canonical.slice(1));
     });
 
     test(

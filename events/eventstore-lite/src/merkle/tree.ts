@@ -154,7 +154,10 @@ function isSame(a: Uint8Array | undefined, b: Uint8Array): boolean {
 
 /** Where a static server of https://c2sp.org/tlog-tiles has a tile. */
 export function tilePath(level: number, index: number, width: number): string {
-  const groups = String(index).padStart(Math.ceil(String(index).length / 3) * 3, "0").match(/.{3}/g) ?? [];
+  const groups =
+    String(index)
+      .padStart(Math.ceil(String(index).length / 3) * 3, "0")
+      .match(/.{3}/g) ?? [];
   const name = groups.map((group, at) => (at < groups.length - 1 ? `x${group}` : group)).join("/");
   return `tile/${level}/${name}${width === TILE_HASHES ? "" : `.p/${width}`}`;
 }

@@ -1,13 +1,11 @@
 import { createLink, GENESIS_HASH } from "../chain.ts";
 import type { Fault, Range } from "../sqlite/verify/range.ts";
 import { readHashAt } from "./heads.ts";
+import { CANONICAL } from "./read.ts";
 import type { Reader } from "./reader.ts";
 
 /** Events that one query answers. */
 const CHUNK_EVENTS = 512;
-
-/** The canonical text of an event as SQL over events e. `concat_ws` leaves out NULLs, which the table refuses. */
-const CANONICAL = `concat_ws(E'\\n', e.position, e.stream, e.version, e.id, e.type, e.time, e.data, e.meta)`;
 
 const SELECT_LINKS = `
   SELECT e.position, e.version, e.time, e.hash, ${CANONICAL} AS canonical,

@@ -19,7 +19,7 @@ import {
   readHead,
   readStreamHead,
 } from "./heads.ts";
-import { readBatches, readFolded, readOnceBack } from "./read.ts";
+import { readBatches, readCanonical, readFolded, readOnceBack } from "./read.ts";
 import { openReader, type Reader } from "./reader.ts";
 import { prepareSchema } from "./schema.ts";
 import { createVerifier } from "./verify.ts";
@@ -130,7 +130,7 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
 function createReading<E extends NewEvent>(
   reader: Reader,
   codec: Codec<E>,
-): Pick<EventStore<E>, "read" | "readStored" | "readFolded" | "head" | "streamHead" | "hashAt"> {
+): Pick<EventStore<E>, "read" | "readStored" | "readFolded" | "readCanonical" | "head" | "streamHead" | "hashAt"> {
   const decode = createDecode(codec);
   const decodeStored = createDecode(identityCodec());
   const decodeFolded = createDecodeFolded(codec, (type: string) => type);
@@ -138,6 +138,7 @@ function createReading<E extends NewEvent>(
     read: (query = {}) => oneByOne(readBatches(reader, decode, query)),
     readStored: (query = {}) => oneByOne(readBatches(reader, decodeStored, query)),
     readFolded: (query = {}) => readFolded(reader, decodeFolded, query),
+    readCanonical: (query) => readCanonical(reader, query),
     head: () => readHead(reader),
     streamHead: (stream) => readStreamHead(reader, stream),
     hashAt: (position) => readHashAt(reader, position),

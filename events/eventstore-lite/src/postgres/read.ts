@@ -13,6 +13,9 @@ const CHUNK_EVENTS = 1_024;
 const WHOLE = `e.position, e.stream, e.version, e.type, e.id, e.time AS "timeMs", encode(e.hash, 'hex') AS hash, e.data, e.meta`;
 const FOLDED = "e.position, e.version, e.type, e.time, e.data, e.meta";
 
+/** The canonical text of an event as SQL over events e. `concat_ws` leaves out NULLs, which the table refuses. */
+export const CANONICAL = `concat_ws(E'\\n', e.position, e.stream, e.version, e.id, e.type, e.time, e.data, e.meta)`;
+
 export async function* readBatches<E extends NewEvent>(
   reader: Reader,
   decode: Decode<E>,
@@ -51,6 +54,15 @@ export async function* readFolded<E extends NewEvent>(
   query: OpenQuery,
 ): AsyncGenerator<readonly Folded<E>[], void, void> {
   for await (const chunk of chunksOf<FoldedRow<string>>(reader, FOLDED, query)) yield await decode(chunk);
+}
+
+export async function* readCanonical(
+  reader: Reader,
+  query: OpenQuery,
+): AsyncGenerator<readonly Uint8Array[], void, void> {
+  const columns = `e.position, e.version, ${CANONICAL} AS canonical`;
+  for await (const chunk of chunksOf<Placed & { readonly canonical: string }>(reader, columns, query))
+    yield chunk.map(({ canonical }) => Buffer.from(canonical));
 }
 
 /**

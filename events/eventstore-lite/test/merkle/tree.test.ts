@@ -25,7 +25,7 @@ const leaves = Array.from({ length: LEAVES_MAX }, (_, index) => hashLeaf(Buffer.
 const leaf = (index: number): Uint8Array => leaves[index]!;
 
 /** The tree over the first `size` of any number of leaves, whose tiles are made when they are read. */
-function treeOf(size: number, leafAt = leaf): Tree {
+function treeOf(size: number, leafAt: (index: number) => Uint8Array = leaf): Tree {
   const readTile = async (level: number, index: number, width: number): Promise<Uint8Array> => {
     const hashes = Array.from({ length: width }, async (_, at) => {
       const child = index * TILE_HASHES + at;
@@ -40,9 +40,7 @@ function treeOf(size: number, leafAt = leaf): Tree {
 function rootByDefinition(leaves: readonly Uint8Array[]): Uint8Array {
   if (leaves.length < 2) return leaves[0] ?? EMPTY_ROOT;
   const split = 2 ** Math.ceil(Math.log2(leaves.length) - 1);
-  return foldHashes(
-    Buffer.concat([rootByDefinition(leaves.slice(0, split)), rootByDefinition(leaves.slice(split))]),
-  );
+  return foldHashes(Buffer.concat([rootByDefinition(leaves.slice(0, split)), rootByDefinition(leaves.slice(split))]));
 }
 
 function flip(value: Uint8Array, bit: number): Uint8Array {
@@ -75,7 +73,11 @@ describe("the published vectors", () => {
 
 describe("the log that Tessera published", () => {
   const entries = tessera.entries.map((entry) => hashLeaf(Buffer.from(entry)));
-  const publicKey = parsePublicKey(bytes(/^[^+]*\+[^+]*\+(.+)$/.exec(tessera.verifier)?.[1] ?? "").subarray(1).toString("base64"));
+  const publicKey = parsePublicKey(
+    bytes(/^[^+]*\+[^+]*\+(.+)$/.exec(tessera.verifier)?.[1] ?? "")
+      .subarray(1)
+      .toString("base64"),
+  );
 
   test.each(Object.entries(tessera.checkpoints))("has our root at size %s", async (size, note) => {
     const { position, hash } = openCheckpoint(note, publicKey);

@@ -1,3 +1,4 @@
+import { CANONICAL_SQL } from "../../chain.ts";
 import type { FoldedRow, StoredEvent } from "../../codec.ts";
 import { versionsWithin } from "./bounds.ts";
 import type { DatabaseReader } from "./database-reader.ts";
@@ -28,6 +29,15 @@ export const WHOLE: Shape<StoredEvent> = {
 
 /** Each column and each join costs a twentieth to a tenth of the whole read: a fold does without most of them. */
 export const FOLDED: Shape<FoldedRow> = { columns: "e.position, e.version, e.type, e.time, e.data, e.meta", joins: "" };
+
+export interface CanonicalRow extends Placed {
+  readonly canonical: Uint8Array;
+}
+
+export const CANONICAL: Shape<CanonicalRow> = {
+  columns: `e.position, ${CANONICAL_SQL} AS canonical`,
+  joins: WHOLE.joins,
+};
 
 export interface Range {
   readonly stream?: string | undefined;

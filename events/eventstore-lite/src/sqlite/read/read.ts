@@ -4,7 +4,7 @@ import { endLongTurn } from "../../next-turn.ts";
 import { decodeAll, type OpenQuery } from "../../read.ts";
 import type { Folded, NewEvent, Recorded } from "../../store.ts";
 import { lastPosition, lastPositionUntil } from "./bounds.ts";
-import { type Chunks, FOLDED, type Range, readChunks, WHOLE } from "./chunks.ts";
+import { CANONICAL, type Chunks, FOLDED, type Range, readChunks, WHOLE } from "./chunks.ts";
 import type { DatabaseReader } from "./database-reader.ts";
 
 /**
@@ -28,6 +28,14 @@ export async function* readFolded<E extends NewEvent>(
 ): AsyncGenerator<readonly Folded<E>[], void, void> {
   for await (const chunk of inTurns((range) => readChunks(reader, FOLDED, range), reader, query))
     yield await decode(chunk);
+}
+
+export async function* readCanonical(
+  reader: DatabaseReader,
+  query: OpenQuery,
+): AsyncGenerator<readonly Uint8Array[], void, void> {
+  for await (const chunk of inTurns((range) => readChunks(reader, CANONICAL, range), reader, query))
+    yield chunk.map(({ canonical }) => canonical);
 }
 
 /** The chunks of a query with at most `limit` rows in all, none of them empty. */

@@ -1,0 +1,133 @@
+import { hash } from "node:crypto";
+import { HASH_BYTES } from "../chain.ts";
+import { ChainBroken, SnapshotAhead } from "../errors.ts";
+import type { EventStore, Snapshot } from "../store.ts";
+import { createTree, foldHashes, hashLeaf, TILE_HASHES, type Tree } from "./tree.ts";
+
+/** Changes when tiles are made or stored in another way; those of another version are made again. */
+const VERSION = 1;
+
+/** Its state is the hash chain's end where the tiles end, which shows that they are of this log. */
+const BUILT = "merkle";
+const tileName = (level: number, index: number): string => `${BUILT}/${level}/${index}`;
+
+/** What one call adds at most: half a second's work, so that a start does not wait for a log of many millions. */
+const EXTEND_EVENTS_MAX = 262_144;
+
+/**
+ * The Merkle tree over the canonical bytes of a log's events. Tiles from level 1 on are snapshots of the log: a tile of
+ * level 0 is 256 hashes of events that stand in the log, and is made when it is read. What is missing is made from below.
+ */
+export interface LogTree {
+  /** The tree over the first `size` events. */
+  at(size: number): Tree;
+  /** Adds full tiles up to position `to`, as far as one call goes. True: no full tile is missing. Throws {@link ChainBroken}. */
+  extend(to: number): Promise<boolean>;
+  /** Removes all tiles, so that they are made from the log. */
+  forget(): Promise<void>;
+}
+
+export function createLogTree({
+  readCanonical,
+  hashAt,
+  snapshots,
+}: Pick<EventStore, "readCanonical" | "hashAt" | "snapshots">): LogTree {
+  async function load(name: string): Promise<Snapshot | undefined> {
+    try {
+      const snapshot = await snapshots.load(name);
+      return snapshot?.version === VERSION ? snapshot : undefined;
+    } catch (error) {
+      if (error instanceof SnapshotAhead) return undefined;
+      throw error;
+    }
+  }
+
+  /** Up to which event there are tiles of this log. */
+  async function builtTo(): Promise<number> {
+    const built = await load(BUILT);
+    return built !== undefined && (await hashAt(built.position)) === built.state ? built.position : 0;
+  }
+
+  async function readLeaves(first: number, count: number): Promise<Uint8Array> {
+    const leaves: Uint8Array[] = [];
+    for await (const events of readCanonical({ from: first + 1, to: first + count }))
+      for (const event of events) leaves.push(hashLeaf(event));
+    if (leaves.length !== count) throw new ChainBroken(first + leaves.length + 1);
+    return Buffer.concat(leaves);
+  }
+
+  async function readTile(built: number, level: number, index: number, width: number): Promise<Uint8Array> {
+    const first = index * TILE_HASHES;
+    if (level === 0) return readLeaves(first, width);
+    const isBuilt = (first + width) * TILE_HASHES ** level <= built;
+    const stored = isBuilt ? Buffer.from((await load(tileName(level, index)))?.state ?? "", "base64") : undefined;
+    if (stored !== undefined && stored.length >= width * HASH_BYTES) return stored.subarray(0, width * HASH_BYTES);
+    const hashes: Uint8Array[] = [];
+    for (let at = first; at < first + width; at += 1)
+      hashes.push(foldHashes(await readTile(built, level - 1, at, TILE_HASHES)));
+    return Buffer.concat(hashes);
+  }
+
+  /** The hashes that stand above each 256 events of (from, to], whose chain ends as the log says. */
+  async function foldEvents(from: number, to: number): Promise<Uint8Array[]> {
+    const folded: Uint8Array[] = [];
+    let chain = Buffer.from((await hashAt(from)) ?? "", "hex");
+    let leaves: Uint8Array[] = [];
+    for await (const events of readCanonical({ from: from + 1, to })) {
+      for (const event of events) {
+        chain = hash("sha256", Buffer.concat([chain, event]), "buffer");
+        if (leaves.push(hashLeaf(event)) < TILE_HASHES) continue;
+        folded.push(foldHashes(Buffer.concat(leaves)));
+        leaves = [];
+      }
+    }
+    if (chain.toString("hex") !== (await hashAt(to))) throw new ChainBroken(to);
+    return folded;
+  }
+
+  /** Appends to the tiles of one level, and to those above of each tile that is full then. */
+  async function append(built: number, level: number, first: number, hashes: readonly Uint8Array[]): Promise<void> {
+    const above: Uint8Array[] = [];
+    const [firstTile, offset] = [Math.floor(first / TILE_HASHES), first % TILE_HASHES];
+    let before = offset === 0 ? new Uint8Array() : await readTile(built, level, firstTile, offset);
+    for (let [index, at] = [firstTile, 0]; at < hashes.length; index += 1) {
+      const room = TILE_HASHES - before.length / HASH_BYTES;
+      const tile = Buffer.concat([before, ...hashes.slice(at, at + room)]);
+      const position = (index * TILE_HASHES + tile.length / HASH_BYTES) * TILE_HASHES ** level;
+      await snapshots.save(tileName(level, index), { version: VERSION, position, state: tile.toString("base64") });
+      if (tile.length === TILE_HASHES * HASH_BYTES) above.push(foldHashes(tile));
+      at += room;
+      before = new Uint8Array();
+    }
+    if (above.length > 0) await append(built, level + 1, firstTile, above);
+  }
+
+  async function forget(): Promise<void> {
+    await snapshots.remove([BUILT]);
+    await snapshots.remove((await snapshots.list(`${BUILT}/`)).map(({ name }) => name));
+  }
+
+  return {
+    at(size) {
+      let built: Promise<number> | undefined;
+      return createTree(size, async (level, index, width) =>
+        readTile(await (built ??= builtTo()), level, index, width),
+      );
+    },
+    async extend(to) {
+      const built = await builtTo();
+      // What is there is of a log that lost events, or of work that a crash cut off.
+      if (built === 0) await forget();
+      const whole = to - (to % TILE_HASHES);
+      const end = Math.min(whole, built + EXTEND_EVENTS_MAX);
+      if (end > built) {
+        await append(built, 1, built / TILE_HASHES, await foldEvents(built, end));
+        // Last: what a crash leaves half written is not built yet.
+        const chainEnd = (await hashAt(end)) ?? "";
+        await snapshots.save(BUILT, { version: VERSION, position: end, state: chainEnd });
+      }
+      return end >= whole;
+    },
+    forget,
+  };
+}

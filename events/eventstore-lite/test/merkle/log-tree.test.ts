@@ -1,0 +1,125 @@
+import { describe, expect, test } from "bun:test";
+import { ChainBroken, type EventStore } from "eventstore-lite";
+import { newEvents, refusalOf, take } from "../../src/contract/events.ts";
+import { createLogTree } from "../../src/merkle/log-tree.ts";
+import { createTree, foldHashes, hashLeaf, provesInclusion, TILE_HASHES } from "../../src/merkle/tree.ts";
+import { engines } from "../engines.ts";
+
+/** More than one full tile of level 1 would need 65,536 events: two of level 0 and a rest show the same. */
+const EVENTS = 2 * TILE_HASHES + 17;
+
+async function fill(store: EventStore, events = EVENTS): Promise<Uint8Array[]> {
+  for (let left = events; left > 0; left -= 256) await store.append("a", newEvents(Math.min(left, 256)));
+  const { position: to } = await store.head();
+  return (await take(store.readCanonical({ from: 1, to }))).flat().map((event) => hashLeaf(event));
+}
+
+/** The root over these leaves, without a log and without tiles that anyone stored. */
+function rootOf(leaves: readonly Uint8Array[]): Promise<Uint8Array> {
+  const read = async (level: number, index: number, width: number): Promise<Uint8Array> => {
+    const children = Array.from({ length: width }, (_, at) => index * TILE_HASHES + at);
+    if (level === 0) return Buffer.concat(children.map((child) => leaves[child]!));
+    const below = await Promise.all(children.map((child) => read(level - 1, child, TILE_HASHES)));
+    return Buffer.concat(below.map(foldHashes));
+  };
+  return createTree(leaves.length, read).root();
+}
+
+/** A store that ends at the given number of saved snapshots, as a process does that is killed. */
+function dyingAfter(store: EventStore, saves: number): EventStore {
+  let left = saves;
+  const save: EventStore["snapshots"]["save"] = async (...snapshot) => {
+    if ((left -= 1) < 0) throw new Error("killed");
+    await store.snapshots.save(...snapshot);
+  };
+  return { ...store, snapshots: { ...store.snapshots, save } };
+}
+
+/** Tiles as they are stored, by name. */
+async function tilesOf(store: EventStore): Promise<Record<string, string>> {
+  const tiles: Record<string, string> = {};
+  for (const { name } of await store.snapshots.list("merkle"))
+    tiles[name] = (await store.snapshots.load(name))?.state ?? "";
+  return tiles;
+}
+
+describe.each(engines())("the tree of a log on %s", (_, open) => {
+  test("is over the canonical bytes, with tiles and without", async () => {
+    await using store = await open();
+    const leaves = await fill(store);
+    const root = await rootOf(leaves);
+    const tree = createLogTree(store);
+    expect(await tree.at(EVENTS).root()).toEqual(root);
+    expect(await tree.extend(EVENTS)).toBe(true);
+    expect(Object.keys(await tilesOf(store)).toSorted()).toEqual(["merkle", "merkle/1/0"]);
+    expect(await tree.at(EVENTS).root()).toEqual(root);
+    expect(await tree.at(300).root()).toEqual(await rootOf(leaves.slice(0, 300)));
+    for (const index of [0, 255, 256, EVENTS - 1]) {
+      const proof = await tree.at(EVENTS).inclusion(index);
+      expect(provesInclusion({ size: EVENTS, root }, index, leaves[index]!, proof)).toBe(true);
+    }
+  });
+
+  test("reads full tiles instead of events", async () => {
+    await using store = await open();
+    await fill(store);
+    let read = 0;
+    const counted: EventStore = {
+      ...store,
+      readCanonical(query) {
+        read += query.to - query.from + 1;
+        return store.readCanonical(query);
+      },
+    };
+    await createLogTree(counted).extend(EVENTS);
+    read = 0;
+    await createLogTree(counted).at(EVENTS).root();
+    expect(read).toBe(EVENTS % TILE_HASHES);
+    expect(await createLogTree(counted).extend(EVENTS)).toBe(true);
+    expect(read).toBe(EVENTS % TILE_HASHES);
+  });
+
+  test("is the same however a crash cut its work off", async () => {
+    await using whole = await open();
+    const root = await rootOf(await fill(whole));
+    await createLogTree(whole).extend(EVENTS);
+    const expected = await tilesOf(whole);
+    for (let saves = 0; saves < 2; saves += 1) {
+      await createLogTree(whole).forget();
+      expect(await refusalOf(createLogTree(dyingAfter(whole, saves)).extend(EVENTS))).toEqual(new Error("killed"));
+      expect(await createLogTree(whole).at(EVENTS).root()).toEqual(root);
+      await createLogTree(whole).extend(EVENTS);
+      expect(await tilesOf(whole)).toEqual(expected);
+    }
+  });
+
+  test("does not use tiles of another history", async () => {
+    await using other = await open();
+    await fill(other);
+    await createLogTree(other).extend(EVENTS);
+    await using store = await open();
+    const leaves = await fill(store);
+    for (const [name, state] of Object.entries(await tilesOf(other)))
+      await store.snapshots.save(name, { version: 1, position: 2 * TILE_HASHES, state });
+    const tree = createLogTree(store);
+    const root = await rootOf(leaves);
+    expect(await tree.at(EVENTS).root()).toEqual(root);
+    await tree.extend(EVENTS);
+    expect(await tree.at(EVENTS).root()).toEqual(root);
+    expect(await tilesOf(store)).not.toEqual(await tilesOf(other));
+  });
+
+  test("is refused where the events are not those of the chain", async () => {
+    await using store = await open();
+    await fill(store);
+    const altered: EventStore = {
+      ...store,
+      async *readCanonical(query) {
+        for await (const events of store.readCanonical(query))
+          yield events.map((event) => (query.from === 1 ? event.with(event.length - 1, 7) : event));
+      },
+    };
+    expect(await refusalOf(createLogTree(altered).extend(EVENTS))).toBeInstanceOf(ChainBroken);
+    expect(await tilesOf(store)).toEqual({});
+  });
+});
