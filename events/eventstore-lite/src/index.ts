@@ -16,6 +16,9 @@ export {
   type SigningKey,
 } from "./checkpoint/signing-key.ts";
 export * from "./errors.ts";
+export { createLogTree, type LogTree } from "./merkle/log-tree.ts";
+export { formatProof, openProof, type ProvedEvent } from "./merkle/proof.ts";
+export { hashLeaf, provesConsistency, provesInclusion, type TreeHead } from "./merkle/tree.ts";
 export { importSqliteLog, type ImportOptions } from "./sqlite/import/import.ts";
 export type { Limits } from "./limits.ts";
 export { type Database, openDatabase } from "./postgres/database.ts";

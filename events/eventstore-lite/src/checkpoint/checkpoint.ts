@@ -11,27 +11,38 @@ export interface Checkpoint {
   readonly origin: string;
   /** 0 for an empty log. */
   readonly position: number;
-  /** 64 hex digits. */
+  /** The end of the hash chain; 64 hex digits. */
   readonly hash: string;
+  /** The root of the Merkle tree over these events; 64 hex digits. Absent in checkpoints of the chain alone. */
+  readonly root?: string;
   /** When it was signed: ISO 8601 UTC; undefined when the signer did not say. */
   readonly time: string | undefined;
 }
 
 const TIME_PREFIX = "time ";
+const CHAIN_PREFIX = "chain ";
+
+/** Ends the origin of a checkpoint whose third line is a root. */
+const TREE_SUFFIX = "/tree";
 
 /** ASCII decimal without leading zeroes. */
 const SIZE = /^(0|[1-9]\d*)$/;
 
 /**
- * Writes a checkpoint in the layout of https://c2sp.org/tlog-checkpoint, a https://c2sp.org/signed-note: origin, size,
- * hash in base64, the time as an extension line, an empty line, the signature under the name of the origin. The third
- * line is the last hash of a chain, not the root of a Merkle tree: to compare it one needs the log.
+ * Writes a https://c2sp.org/tlog-checkpoint, a https://c2sp.org/signed-note: origin, size, root in base64, the end of
+ * the chain and the time as extension lines, an empty line, the signature under the name of the origin. Without a root
+ * the third line is the end of the chain: to compare it one needs the log.
  */
 export function signCheckpoint(checkpoint: Checkpoint, { privateKey, publicKey }: SigningKey): string {
-  const { origin, position, hash, time } = checkpoint;
-  const extension = time === undefined ? "" : `${TIME_PREFIX}${time}\n`;
-  const text = `${origin}\n${position}\n${Buffer.from(hash, "hex").toString("base64")}\n${extension}`;
-  return signNote(text, origin, privateKey, publicKey);
+  const { origin: log, position, hash, root, time } = checkpoint;
+  const origin = root === undefined ? log : `${log}${TREE_SUFFIX}`;
+  const base64 = (hex: string): string => Buffer.from(hex, "hex").toString("base64");
+  const extensions = [
+    ...(root === undefined ? [] : [`${CHAIN_PREFIX}${base64(hash)}`]),
+    ...(time === undefined ? [] : [`${TIME_PREFIX}${time}`]),
+  ];
+  const lines = [origin, position, base64(root ?? hash), ...extensions];
+  return signNote(lines.map((line) => `${line}\n`).join(""), origin, privateKey, publicKey);
 }
 
 /**
@@ -50,15 +61,30 @@ export function openCheckpoint(note: string, publicKey: KeyObject): Checkpoint {
 }
 
 function parseText(text: string): Checkpoint {
-  const [origin = "", size = "", root = "", ...extensions] = text.slice(0, -1).split("\n");
-  const position = Number(size);
-  if (!SIZE.test(size) || !Number.isSafeInteger(position)) throw malformed("its second line is no number of events");
-  const hash = decodeBase64(root);
-  if (hash?.length !== HASH_BYTES) throw malformed("its third line is no hash");
+  const [origin = "", size = "", third = "", ...extensions] = text.slice(0, -1).split("\n");
+  const position = parseSize(size);
+  if (position === undefined) throw malformed("its second line is no number of events");
   if (extensions.includes("")) throw malformed("it has an empty line");
   // Extension lines of others are passed over.
-  const time = extensions.find((line) => line.startsWith(TIME_PREFIX))?.slice(TIME_PREFIX.length);
-  return { origin, position, hash: hash.toString("hex"), time };
+  const valueOf = (prefix: string): string | undefined =>
+    extensions.find((line) => line.startsWith(prefix))?.slice(prefix.length);
+  const hash = parseHash(third, "its third line");
+  const time = valueOf(TIME_PREFIX);
+  const chain = origin.endsWith(TREE_SUFFIX) ? valueOf(CHAIN_PREFIX) : undefined;
+  if (chain === undefined) return { origin, position, hash, time };
+  const log = origin.slice(0, -TREE_SUFFIX.length);
+  return { origin: log, position, hash: parseHash(chain, "its chain's line"), root: hash, time };
+}
+
+/** Undefined unless it is a size as these formats write it: decimal, without leading zeroes. */
+export function parseSize(text: string): number | undefined {
+  return SIZE.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined;
+}
+
+function parseHash(base64: string, what: string): string {
+  const hash = decodeBase64(base64);
+  if (hash?.length !== HASH_BYTES) throw malformed(`${what} is no hash`);
+  return hash.toString("hex");
 }
 
 /**

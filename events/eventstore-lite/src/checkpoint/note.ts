@@ -13,6 +13,10 @@ const SIGNATURE_BYTES = 64;
 /** Signature type of Ed25519 over the note's text. */
 const ED25519 = 0x01;
 
+/** Signature type of a timestamped Ed25519 cosignature. */
+const COSIGNATURE = 0x04;
+const TIME_BYTES = 8;
+
 // The set of the specification: line feeds are the only control characters.
 // oxlint-disable-next-line no-control-regex
 const CONTROL = /[\u0000-\u0009\u000b-\u001f]/;
@@ -72,9 +76,48 @@ export function isSignedBy({ text, signatures }: Note, name: string, publicKey: 
 }
 
 /** The first four bytes of SHA-256(name ‖ line feed ‖ signature type ‖ public key). */
-function keyId(name: string, publicKey: KeyObject): Buffer {
-  const hash = createHash("sha256").update(`${name}\n`).update(Buffer.of(ED25519)).update(rawPublicKey(publicKey));
+function keyId(name: string, publicKey: KeyObject, type = ED25519): Buffer {
+  const hash = createHash("sha256").update(`${name}\n`).update(Buffer.of(type)).update(rawPublicKey(publicKey));
   return hash.digest().subarray(0, KEY_ID_BYTES);
+}
+
+/** Who cosigns, and with what. */
+export interface Cosigner {
+  readonly name: string;
+  readonly publicKey: KeyObject;
+}
+
+/** https://c2sp.org/tlog-cosignature, version 1: what is signed names the second at which it was. */
+function cosigned(text: string, time: bigint): Buffer {
+  return Buffer.from(`cosignature/v1\ntime ${time}\n${text}`);
+}
+
+/** A signature line of a witness; `time` in seconds since 1970. */
+export function cosign(text: string, { name, publicKey }: Cosigner, privateKey: KeyObject, time: number): string {
+  const stamp = Buffer.alloc(TIME_BYTES);
+  stamp.writeBigUInt64BE(BigInt(time));
+  const signature = sign(null, cosigned(text, BigInt(time)), privateKey);
+  const line = Buffer.concat([keyId(name, publicKey, COSIGNATURE), stamp, signature]).toString("base64");
+  return `\u2014 ${name} ${line}\n`;
+}
+
+/** When the witness cosigned the note, in seconds since 1970; undefined: it did not. */
+export function cosignedAt({ text, signatures }: Note, { name, publicKey }: Cosigner): number | undefined {
+  const id = keyId(name, publicKey, COSIGNATURE);
+  for (const { bytes } of signatures.filter(
+    (one) => one.name === name && one.bytes.subarray(0, KEY_ID_BYTES).equals(id),
+  )) {
+    if (bytes.length !== KEY_ID_BYTES + TIME_BYTES + SIGNATURE_BYTES) continue;
+    const time = bytes.readBigUInt64BE(KEY_ID_BYTES);
+    if (verify(null, cosigned(text, time), publicKey, bytes.subarray(KEY_ID_BYTES + TIME_BYTES))) return Number(time);
+  }
+  return undefined;
+}
+
+/** The key of a witness as https://c2sp.org/signed-note writes it: name, key id and typed key, with plus signs between. */
+export function formatVerifierKey({ name, publicKey }: Cosigner): string {
+  const typed = Buffer.concat([Buffer.of(COSIGNATURE), rawPublicKey(publicKey)]).toString("base64");
+  return `${name}+${keyId(name, publicKey, COSIGNATURE).toString("hex")}+${typed}`;
 }
 
 /** The 32 bytes of RFC 8032. */

@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { SigningKeyRefused } from "../errors.ts";
 import { OWNER_ONLY } from "../private-file.ts";
-import { decodeBase64, rawPublicKey } from "./note.ts";
+import { decodeBase64, formatVerifierKey, rawPublicKey, type Cosigner } from "./note.ts";
 
 /** Ed25519 (RFC 8032). */
 export interface SigningKey {
@@ -108,4 +108,16 @@ export function parsePublicKey(text: string): KeyObject {
     // Deno alone minds bytes that are no point of the curve: here too, they are a key that has signed nothing.
     return generateKeyPairSync("ed25519").publicKey;
   }
+}
+
+/** Throws {@link SigningKeyRefused} when `text` is not what {@link formatVerifierKey} makes. */
+export function parseVerifierKey(text: string): Cosigner {
+  const [, name = "", key = ""] = /^([^+\s]+)\+[0-9a-f]{8}\+(.+)$/u.exec(text) ?? [];
+  const typed = decodeBase64(key);
+  if (typed?.length === 1 + PUBLIC_KEY_BYTES) {
+    const cosigner = { name, publicKey: parsePublicKey(typed.subarray(1).toString("base64")) };
+    // Its type and its key id are right then, too.
+    if (formatVerifierKey(cosigner) === text) return cosigner;
+  }
+  throw new SigningKeyRefused("a witness's key is NAME+ID+KEY, as reachlog witness serve prints it");
 }

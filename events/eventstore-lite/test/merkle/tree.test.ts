@@ -17,7 +17,7 @@ import consistency from "./vectors/consistency.json";
 import inclusion from "./vectors/inclusion.json";
 import tessera from "./vectors/tessera-log.json";
 
-const bytes = (base64: string): Uint8Array => Buffer.from(base64, "base64");
+const bytes = (base64: string): Buffer => Buffer.from(base64, "base64");
 const hashesOf = (proof: readonly string[] | null) => (proof ?? []).map(bytes);
 
 const LEAVES_MAX = 300;

@@ -1,0 +1,67 @@
+import type { KeyObject } from "node:crypto";
+import { openCheckpoint, parseSize, type Checkpoint } from "../checkpoint/checkpoint.ts";
+import { decodeBase64 } from "../checkpoint/note.ts";
+import { CheckpointRefused } from "../errors.ts";
+import { hashLeaf, provesInclusion } from "./tree.ts";
+
+/** An event and the proof that it stands in a tree which the log's key has signed. */
+export interface EventProof {
+  /** Canonical: what the leaf is the hash of. */
+  readonly event: Uint8Array;
+  readonly position: number;
+  readonly hashes: readonly Uint8Array[];
+  /** The signed tree, with cosignatures where there are any. */
+  readonly note: string;
+}
+
+const FIRST_LINE = "c2sp.org/tlog-proof@v1";
+
+/** As https://c2sp.org/tlog-proof has it; its `extra` line is the event. */
+export function formatProof({ event, position, hashes, note }: EventProof): string {
+  const lines = [FIRST_LINE, `extra ${base64(event)}`, `index ${position - 1}`, ...hashes.map(base64)];
+  return `${lines.join("\n")}\n\n${note}`;
+}
+
+/** Throws {@link CheckpointRefused}. Nothing is checked but the form. */
+export function parseProof(text: string): EventProof {
+  const end = text.indexOf("\n\n");
+  const [first, extra = "", index = "", ...hashes] = text.slice(0, end).split("\n");
+  if (end === -1 || first !== FIRST_LINE) throw refused(`its first line is not ${FIRST_LINE}`);
+  const event = extra.startsWith("extra ") ? decodeBase64(extra.slice("extra ".length)) : undefined;
+  if (event === undefined) throw refused("its second line is no event");
+  const at = index.startsWith("index ") ? parseSize(index.slice("index ".length)) : undefined;
+  if (at === undefined) throw refused("its third line is no index");
+  const decoded = hashes.map((line) => decodeBase64(line) ?? new Uint8Array());
+  return { event, position: at + 1, hashes: decoded, note: text.slice(end + 2) };
+}
+
+/** What a proof says of its event that was found true. */
+export interface ProvedEvent {
+  readonly event: Uint8Array;
+  readonly position: number;
+  readonly checkpoint: Checkpoint;
+}
+
+/** Throws {@link CheckpointRefused} unless the key signed a tree in which the event stands at its position. */
+export function openProof(text: string, publicKey: KeyObject): ProvedEvent {
+  const { event, position, hashes, note } = parseProof(text);
+  const checkpoint = openCheckpoint(note, publicKey);
+  if (checkpoint.root === undefined) throw refused("its checkpoint is of no Merkle tree");
+  const head = { size: checkpoint.position, root: Buffer.from(checkpoint.root, "hex") };
+  if (!provesInclusion(head, position - 1, hashLeaf(event), hashes))
+    throw new CheckpointRefused(
+      "signature",
+      "the event does not stand where the proof says in the tree that was signed",
+    );
+  // The event names its own position: one that stands elsewhere is of no log of this kind.
+  if (!Buffer.from(event).toString().startsWith(`${position}\n`)) throw refused("its event is of another position");
+  return { event, position, checkpoint };
+}
+
+function base64(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString("base64");
+}
+
+function refused(why: string): CheckpointRefused {
+  return new CheckpointRefused("malformed", `the proof cannot be read: ${why}`);
+}

@@ -1,0 +1,97 @@
+import { expect, test } from "bun:test";
+import {
+  CheckpointRefused,
+  formatProof,
+  openCheckpoint,
+  openProof,
+  signCheckpoint,
+  signingKeyOf,
+} from "eventstore-lite";
+import { parseNote, signNote } from "../../src/checkpoint/note.ts";
+import { createTree, hashLeaf, TILE_HASHES } from "../../src/merkle/tree.ts";
+
+const key = signingKeyOf(new Uint8Array(32).fill(1));
+const events = Array.from({ length: 21 }, (_, at) => Buffer.from(`${at + 1}\nstream\n${at + 1}\nid\nT\n0\n{}\n{}`));
+const tree = createTree(events.length, async (_level, index, width) =>
+  Buffer.concat(events.slice(index * TILE_HASHES, index * TILE_HASHES + width).map(hashLeaf)),
+);
+const checkpoint = {
+  origin: "example.com/log-1",
+  position: events.length,
+  hash: "0123456789abcdef".repeat(4),
+  root: Buffer.from(await tree.root()).toString("hex"),
+  time: "2026-11-21T10:00:00.000Z",
+};
+const note = signCheckpoint(checkpoint, key);
+const position = 6;
+const event = events[position - 1]!;
+const proof = formatProof({ event, position, hashes: await tree.inclusion(position - 1), note });
+
+function refusal(text: string, { publicKey } = key): string | undefined {
+  try {
+    openProof(text, publicKey);
+    return undefined;
+  } catch (error) {
+    if (error instanceof CheckpointRefused) return error.reason;
+    throw error;
+  }
+}
+
+test("a checkpoint of a tree binds its root and the end of the chain", () => {
+  expect(openCheckpoint(note, key.publicKey)).toEqual(checkpoint);
+  const [origin, size, root, chain, time] = note.split("\n");
+  expect([origin, size]).toEqual(["example.com/log-1/tree", "21"]);
+  expect(root).toBe(Buffer.from(checkpoint.root, "hex").toString("base64"));
+  expect(chain).toBe(`chain ${Buffer.from(checkpoint.hash, "hex").toString("base64")}`);
+  expect(time).toBe("time 2026-11-21T10:00:00.000Z");
+});
+
+test("a tree's checkpoint whose chain is no hash is refused", () => {
+  const text = parseNote(note).text.replace(/^chain .*$/m, "chain AA==");
+  const signed = signNote(text, "example.com/log-1/tree", key.privateKey, key.publicKey);
+  expect(refusal(proof.replace(note, signed))).toBe("malformed");
+});
+
+test("a proof is read again, with its event and its checkpoint", () => {
+  expect(proof.split("\n").slice(0, 3)).toEqual([
+    "c2sp.org/tlog-proof@v1",
+    `extra ${event.toString("base64")}`,
+    "index 5",
+  ]);
+  expect(openProof(proof, key.publicKey)).toEqual({ event, position, checkpoint });
+});
+
+test("a proof by another key is refused", () => {
+  expect(refusal(proof, signingKeyOf(new Uint8Array(32).fill(2)))).toBe("signature");
+});
+
+test("a checkpoint of the chain alone proves no event", () => {
+  const { root: _, ...chain } = checkpoint;
+  expect(refusal(proof.replace(note, signCheckpoint(chain, key)))).toBe("malformed");
+});
+
+test.each(Array.from(proof.matchAll(/[^\n]/g), ({ index }) => index).filter((at) => at % 7 === 0))(
+  "a proof with another character at %d is refused",
+  (at) => {
+    const other = proof[at] === "A" ? "B" : "A";
+    expect(refusal(proof.slice(0, at) + other + proof.slice(at + 1))).toBeOneOf(["malformed", "signature"]);
+  },
+);
+
+test("a proof for another position is refused, also of an event that says so", async () => {
+  expect(refusal(proof.replace("index 5", "index 4"))).toBe("signature");
+  const hashes = await tree.inclusion(position);
+  expect(refusal(formatProof({ event, position: position + 1, hashes, note }))).toBe("signature");
+  const strange = [Buffer.from("9\nof another place")];
+  const alone = createTree(1, async () => hashLeaf(strange[0]!));
+  const root = Buffer.from(await alone.root()).toString("hex");
+  const signed = signCheckpoint({ ...checkpoint, position: 1, root }, key);
+  expect(refusal(formatProof({ event: strange[0]!, position: 1, hashes: [], note: signed }))).toBe("malformed");
+});
+
+test.each(["", "\n\n", "c2sp.org/tlog-proof@v1\n\n", proof.replace("extra ", "extra: "), proof.slice(0, 100)])(
+  "%j is no proof",
+  (text) => {
+    expect(refusal(text)).toBe("malformed");
+  },
+);
