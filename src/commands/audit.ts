@@ -1,5 +1,6 @@
 import { exportLog } from "./audit/export.ts";
 import { importLog } from "./audit/import.ts";
+import { checkProof, consistency, prove } from "./audit/prove.ts";
 import { show } from "./audit/show.ts";
 import { verify } from "./audit/verify.ts";
 import { Command, configOf, EXIT, group, type MakeCommand, usageError } from "./command.ts";
@@ -81,6 +82,6 @@ function lineOf({ position, time, type, stream, data }: Recorded): string {
 export const audit = group(
   "audit",
   "verify, follow, export and question the event log",
-  [verify, head, tail, show, exportLog, importLog],
+  [verify, head, prove, checkProof, consistency, tail, show, exportLog, importLog],
   "All but import work beside a running service.",
 );

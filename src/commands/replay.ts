@@ -1,4 +1,6 @@
 import { availableParallelism } from "node:os";
+import { createLogTree, type EventStore } from "eventstore-lite";
+import type { Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, type ProjectionName } from "../../projections/all.ts";
 import { Command, Option, configOf, EXIT, type MakeCommand, type Terminal } from "./command.ts";
 import { openExistingLog } from "./log-session.ts";
@@ -14,7 +16,8 @@ export const replay: MakeCommand = (terminal, exit) =>
       `Folds the log again from its first event, in one pass for all projections and in a
 process of its own: a service goes on serving, and takes the new states over when
 they are ready. Compares each with its stored snapshot, at the snapshot's own
-position. Exit code 1 when something differed (it is corrected then).
+position. Exit code 1 when something differed (it is corrected then). Without
+--projection, the tiles of the log's Merkle tree are made again too.
 
 Interrupted, it exits 75 (unless it is killed), and the next replay goes on from
 where the work was last kept.`,
@@ -36,10 +39,19 @@ where the work was last kept.`,
           terminal.err("interrupted; the next replay goes on from here\n");
           return EXIT.temporary;
         }
+        if (projection === undefined) await rebuildTree(store, terminal);
         for (const report of rebuilt) terminal.out(json === true ? `${JSON.stringify(report)}\n` : lineOf(report));
         return rebuilt.every(({ differences }) => (differences ?? []).length === 0) ? EXIT.ok : EXIT.fault;
       }),
     );
+
+/** The tiles of the log's Merkle tree are computed from it, as projections are. */
+async function rebuildTree(store: EventStore<Event>, { signal }: Terminal): Promise<void> {
+  const tree = createLogTree(store);
+  const { position } = await store.head();
+  await tree.forget();
+  while (!(await tree.extend(position)) && !signal.aborted);
+}
 
 function foldsBySettings({ env }: Terminal): Pick<RebuildOptions, "foldInWorker"> {
   return { foldInWorker: (order, ended) => foldInWorker({ env: { ...env }, ...order }, ended) };

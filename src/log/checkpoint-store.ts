@@ -20,6 +20,9 @@ export interface CheckpointStore {
   read(): Promise<string | undefined>;
   /** Replaces the note; after a crash it is the old one or the new one, whole. */
   write(note: string): Promise<void>;
+  /** The newest note with a witness's cosignature; undefined when there is none. Throws CheckpointRefused. */
+  readCosigned(): Promise<string | undefined>;
+  writeCosigned(note: string): Promise<void>;
   /** Keeps what the log denies: from then on it is what is read, whatever others write, until the loss is accepted. */
   writeDenied(note: string): Promise<void>;
   acceptLoss(): Promise<void>;
@@ -30,12 +33,14 @@ export interface CheckpointStore {
 }
 
 /** Beside the log, as files. */
-export function checkpointFiles({ checkpoint, signingKey }: LogFiles): CheckpointStore {
+export function checkpointFiles({ checkpoint, cosigned, signingKey }: LogFiles): CheckpointStore {
   return {
     checkpoint,
     signingKey,
     read: () => readCheckpointFile(checkpoint),
     write: (note) => writeCheckpointFile(checkpoint, note),
+    readCosigned: () => readCheckpointFile(cosigned),
+    writeCosigned: (note) => writeCheckpointFile(cosigned, note),
     writeDenied: (note) => writeCheckpointFile(checkpoint, note),
     acceptLoss: async () => {},
     loadKey: async () => loadSigningKey(signingKey),
@@ -45,6 +50,7 @@ export function checkpointFiles({ checkpoint, signingKey }: LogFiles): Checkpoin
 
 /** A snapshot of no projection holds the note, as of no position: it is to be read where the log has lost events. */
 const NOTE = { name: "checkpoint", version: 1, position: 0 } as const;
+const COSIGNED = { ...NOTE, name: "checkpoint/cosigned" } as const;
 const DENIED = { ...NOTE, name: "checkpoint/denied" } as const;
 
 /** In the log's own database, which all instances share. `seed`: 32 secret bytes that are the same for all of them. */
@@ -60,6 +66,8 @@ export function checkpointInDatabase(
     signingKey: "the key in the vault",
     read,
     write: (note) => snapshots.save(NOTE.name, { ...NOTE, state: note }),
+    readCosigned: async () => (await snapshots.load(COSIGNED.name))?.state,
+    writeCosigned: (note) => snapshots.save(COSIGNED.name, { ...COSIGNED, state: note }),
     writeDenied: (note) => snapshots.save(DENIED.name, { ...DENIED, state: note }),
     acceptLoss: () => snapshots.remove([DENIED.name]),
     loadKey: async () => key,

@@ -1,11 +1,13 @@
 import {
   CheckpointRefused,
   contradictionOf,
+  createLogTree,
   openCheckpoint,
   signCheckpoint,
   type Checkpoint,
   type EventStore,
   type Head,
+  type LogTree,
   type SigningKey,
 } from "eventstore-lite";
 import type { DataOf, Event } from "../../events/catalog.ts";
@@ -17,9 +19,31 @@ export function originOf(store: { readonly id: string }): string {
   return `reachlog/${store.id}`;
 }
 
-/** The log's signed checkpoint as of that head. */
-export function signHead(store: EventStore<Event>, { position, hash }: Head, key: SigningKey, clock: Clock): string {
-  return signCheckpoint({ origin: originOf(store), position, hash, time: isoTime(clock()) }, key);
+/** The log's signed checkpoint as of that head: it binds the end of the chain and the root of the Merkle tree. */
+export async function signHead(store: EventStore<Event>, head: Head, key: SigningKey, clock: Clock): Promise<string> {
+  return signChain(store, head, key, clock, { root: await readRoot(createLogTree(store), head.position) });
+}
+
+/** The same without a root: of a log that has no tree yet, or no longer holds the head. */
+export function signChain(
+  store: EventStore<Event>,
+  { position, hash }: Head,
+  key: SigningKey,
+  clock: Clock,
+  tree: Pick<Checkpoint, "root"> = {},
+): string {
+  return signCheckpoint({ origin: originOf(store), position, hash, ...tree, time: isoTime(clock()) }, key);
+}
+
+async function readRoot(tree: LogTree, size: number): Promise<string> {
+  return Buffer.from(await tree.at(size).root()).toString("hex");
+}
+
+/** True: the log's events have another root. Stored tiles may be wrong where the log is right: they are made again. */
+export async function deniesRoot(tree: LogTree, { position, root }: Checkpoint): Promise<boolean> {
+  if (root === undefined || (await readRoot(tree, position)) === root) return false;
+  await tree.forget();
+  return (await readRoot(tree, position)) !== root;
 }
 
 /** How the log denies a checkpoint, as a sentence and for the event that accepts it. */

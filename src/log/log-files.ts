@@ -7,6 +7,8 @@ export interface LogFiles {
   readonly keys: string;
   /** What the service last signed of the log's head. */
   readonly checkpoint: string;
+  /** The newest that a witness cosigned. */
+  readonly cosigned: string;
   /** The Ed25519 key that signs it. */
   readonly signingKey: string;
 }
@@ -19,6 +21,7 @@ export function logFiles(log: string): LogFiles {
     vault: `${base}.vault.sqlite`,
     keys: `${base}.keys.sqlite`,
     checkpoint: `${base}.checkpoint`,
+    cosigned: `${base}.cosigned`,
     signingKey: `${base}.signing.pem`,
   };
 }

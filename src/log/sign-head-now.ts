@@ -17,5 +17,5 @@ export async function signHeadNow(
   // A key that signed two histories of one log would prove neither.
   const loss = await findLoss(store, checkpoints, key);
   if (loss !== undefined) return { loss: loss.sentence };
-  return { note: signHead(store, await store.head(), key, clock) };
+  return { note: await signHead(store, await store.head(), key, clock) };
 }

@@ -1,10 +1,18 @@
-import { CheckpointRefused, openCheckpoint, type Checkpoint, type EventStore, type SigningKey } from "eventstore-lite";
+import {
+  ChainBroken,
+  CheckpointRefused,
+  createLogTree,
+  openCheckpoint,
+  type Checkpoint,
+  type EventStore,
+  type SigningKey,
+} from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import type { Clock } from "../platform/clock.ts";
 import { SERVICE_METADATA, STREAMS, type EventLog } from "./event-log.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { forgetSnapshots } from "../projector/snapshots.ts";
-import { contradict, findLoss, signHead, type Loss } from "./checkpoint.ts";
+import { contradict, deniesRoot, findLoss, signChain, signHead, type Loss } from "./checkpoint.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
 import { HARMLESS, ROLES, type Roles } from "./role.ts";
 import { ServiceError } from "../platform/service-error.ts";
@@ -42,7 +50,7 @@ export async function openSignedHeads(deps: CheckpointsDeps): Promise<AsyncDispo
     logger.warn("a loss was accepted", { loss: sentence });
     await accept(eventLog, loss);
     // Before any other instance looks, which has accepted nothing.
-    await checkpoints.write(signHead(store, await store.head(), key, deps.clock));
+    await checkpoints.write(signChain(store, await store.head(), key, deps.clock));
     await checkpoints.acceptLoss();
   }
   return deps.roles.start({ name: ROLES.signedHeads, ...HARMLESS }, () => keepCheckpoint(store, key, deps));
@@ -75,6 +83,7 @@ async function keepCheckpoint(
   key: SigningKey,
   { checkpoints, clock, logger }: CheckpointsDeps,
 ): Promise<AsyncDisposable> {
+  const tree = createLogTree(store);
   let written: number | undefined;
   let isFailing = false;
   const write = async (): Promise<void> => {
@@ -82,8 +91,12 @@ async function keepCheckpoint(
       const head = await store.head();
       if (head.position === written) return;
       // What another instance has seen, and the log denies, is for an operator to accept.
-      if (await deniesItsLast(store, checkpoints, key)) return;
-      await checkpoints.write(signHead(store, head, key, clock));
+      const known = await readLast(checkpoints, key);
+      if (known !== undefined && (await contradict(store, known, "")) !== undefined) return;
+      if (known !== undefined && (await deniesRoot(tree, known))) throw new ChainBroken(known.position);
+      // The tree of a log that had none is made in several turns.
+      const hasTree = await tree.extend(head.position);
+      await checkpoints.write(hasTree ? await signHead(store, head, key, clock) : signChain(store, head, key, clock));
       isFailing = false;
       written = head.position;
     } catch (fault) {
@@ -105,21 +118,16 @@ async function keepCheckpoint(
   };
 }
 
-async function deniesItsLast(
-  store: EventStore<Event>,
-  checkpoints: CheckpointStore,
-  { publicKey }: SigningKey,
-): Promise<boolean> {
-  let known: Checkpoint | undefined;
+/** The last checkpoint; undefined where it says nothing, and may be replaced. That of an empty log knew nothing. */
+async function readLast(checkpoints: CheckpointStore, { publicKey }: SigningKey): Promise<Checkpoint | undefined> {
   try {
     const note = await checkpoints.read();
-    known = note === undefined ? undefined : openCheckpoint(note, publicKey);
+    const known = note === undefined ? undefined : openCheckpoint(note, publicKey);
+    return known?.position === 0 ? undefined : known;
   } catch (fault) {
-    // It says nothing, and may be replaced.
     if (!(fault instanceof CheckpointRefused)) throw fault;
+    return undefined;
   }
-  // That of an empty log knew nothing.
-  return known !== undefined && known.position > 0 && (await contradict(store, known, "")) !== undefined;
 }
 
 /** The log does not hold what its last checkpoint knew: `sentence` says what is missing. */

@@ -4,7 +4,7 @@ import type { Clock } from "../platform/clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import type { Projector } from "../projector/projector.ts";
-import { signHead } from "./checkpoint.ts";
+import { signChain } from "./checkpoint.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
 
 export interface WatchLogDeps {
@@ -47,7 +47,7 @@ export function watchLog({ store, projector, reopen, clock, sleep, logger }: Wat
     const { position, hash } = projector;
     if ((await store.hashAt(position)) === hash) return undefined;
     await using log = await reopen();
-    const note = signHead(store, { position, hash, time: undefined }, await log.checkpoints.loadKey(), clock);
+    const note = signChain(store, { position, hash, time: undefined }, await log.checkpoints.loadKey(), clock);
     await log.checkpoints.writeDenied(note);
     return new ServiceError(
       "damaged",

@@ -82,6 +82,7 @@ const WITHOUT_JSON: Readonly<Record<string, string>> = {
   sandbox: "runs until it is stopped",
   settings: "prints a file of settings",
   "audit head": "writes a signed note, whose form is a standard",
+  "audit prove": "writes a proof, whose form is a standard",
   "audit export": "writes events, in the form that --format says",
   mcp: "speaks a protocol",
   completion: "prints a script",

@@ -1,7 +1,14 @@
 // On the memory harness.
 import { afterEach, describe, expect, jest, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { loadSigningKey, openCheckpoint, openSqliteStore, signCheckpoint, type EventStore } from "eventstore-lite";
+import {
+  createLogTree,
+  loadSigningKey,
+  openCheckpoint,
+  openSqliteStore,
+  signCheckpoint,
+  type EventStore,
+} from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
 import { chainAnew, tamper } from "../../events/eventstore-lite/test/tampering.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
@@ -100,6 +107,7 @@ test("a checkpoint is there from the start on, and at the stop it is that of the
       origin: originOf(store),
       position,
       hash,
+      root: Buffer.from(await createLogTree(store).at(position).root()).toString("hex"),
       time: "1970-01-01T00:00:00.000Z",
     });
     expect(position).toBe(5);
@@ -149,6 +157,31 @@ test("a checkpoint that cannot be written stops nothing, is told, and is written
   rmSync(home.files.checkpoint, { recursive: true });
   await home.run();
   expect(existsSync(home.files.checkpoint)).toBe(true);
+});
+
+test("no head is signed over an event that was altered, also where its hash was kept", async () => {
+  const home = house();
+  await home.run((eventLog) => write(eventLog, 9));
+  const before = readFileSync(home.files.checkpoint, "utf8");
+  tamper(home.files.log, `UPDATE events SET data = '{"text":"other"}' WHERE position = 4`);
+  await home.run((eventLog) => write(eventLog, 1));
+  expect(home.warnings).toContain("the checkpoint could not be written");
+  expect(readFileSync(home.files.checkpoint, "utf8")).toBe(before);
+});
+
+test("wrong tiles are made again before a head is signed", async () => {
+  const home = house();
+  await home.run((eventLog) => write(eventLog, 300));
+  const { root } = known(home);
+  await home.run(async ({ store }) => {
+    const state = Buffer.alloc(32).toString("base64");
+    await store.snapshots.save("merkle/1/0", { version: 1, position: 256, state });
+  });
+  await home.run();
+  expect(known(home)).toMatchObject({ position: 300, root: root! });
+  await home.run((eventLog) => write(eventLog, 1));
+  expect(known(home).position).toBe(301);
+  expect(home.warnings).toEqual([]);
 });
 
 test("a log whose end was cut off is refused, with where it ends and what was known", async () => {

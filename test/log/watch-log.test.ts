@@ -57,7 +57,7 @@ async function openInstance(events: number, other: Partial<EventStore<Event>> = 
     async sign() {
       await using log = await open();
       const checkpoints = checkpointInDatabase(log, SEED);
-      await checkpoints.write(signHead(log, await log.head(), await checkpoints.loadKey(), () => 0));
+      await checkpoints.write(await signHead(log, await log.head(), await checkpoints.loadKey(), () => 0));
     },
     async looked(times: number) {
       looks.left = times;

@@ -8,10 +8,12 @@ export {
   type Contradiction,
 } from "./checkpoint/checkpoint.ts";
 export { readCheckpointFile, writeCheckpointFile } from "./checkpoint/file.ts";
+export { formatVerifierKey, type Cosigner } from "./checkpoint/note.ts";
 export {
   formatPublicKey,
   loadSigningKey,
   parsePublicKey,
+  parseVerifierKey,
   signingKeyOf,
   type SigningKey,
 } from "./checkpoint/signing-key.ts";

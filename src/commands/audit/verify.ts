@@ -1,4 +1,3 @@
-import type { KeyObject } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { parsePublicKey, SigningKeyRefused } from "eventstore-lite";
 import { readKnownHeads, type Compared } from "../../log/known-heads.ts";
@@ -23,7 +22,7 @@ code is 1.`,
     .addHelpText("after", "\nExample:\n  reachlog audit verify --head /mnt/elsewhere/head-of-monday")
     .action(
       exit(async ({ head, publicKey, json }) => {
-        const given = publicKeyOf(publicKey);
+        const given = publicKey === undefined ? undefined : readKeyOption("--public-key", publicKey, parsePublicKey);
         await using store = await openExistingStoredLog(configOf(terminal));
         const known = await readKnownHeads(store.checkpoints, head, given);
         const { position } = await store.head();
@@ -56,12 +55,11 @@ function asJson({ verification: { checked, head, fault }, compared, isWhole: ok 
   return `${JSON.stringify({ ok, checked, head, fault: fault ?? null, heads })}\n`;
 }
 
-/** The key given, as text or as a file of it. */
-function publicKeyOf(given: string | undefined): KeyObject | undefined {
-  if (given === undefined) return undefined;
+/** The key of that option, as text or as a file of it. */
+export function readKeyOption<Key>(option: string, given: string, parse: (text: string) => Key): Key {
   try {
-    return parsePublicKey(existsSync(given) ? readFileSync(given, "utf8").trim() : given);
+    return parse(existsSync(given) ? readFileSync(given, "utf8").trim() : given);
   } catch (fault) {
-    throw fault instanceof SigningKeyRefused ? usageError(`--public-key: ${fault.message}`) : fault;
+    throw fault instanceof SigningKeyRefused ? usageError(`${option}: ${fault.message}`) : fault;
   }
 }

@@ -104,7 +104,7 @@ async function proveOnServer(config: Config, manifest: Manifest, onProgress: (ch
   if (fault !== undefined || head.position !== position || head.hash !== hash || missing.length > 0) {
     throw new ServiceError("damaged", `${shownLog(config.log)} did not keep what was put there: do not use it`);
   }
-  await log.checkpoints.write(signHead(log, head, await log.checkpoints.loadKey(), systemClock));
+  await log.checkpoints.write(await signHead(log, head, await log.checkpoints.loadKey(), systemClock));
 }
 
 /** Shows how far a work on all events of a backup is. */

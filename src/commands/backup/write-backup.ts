@@ -66,7 +66,7 @@ async function fill(
   if (loss !== undefined) throw new ServiceError("damaged", `${loss.sentence}; no backup was made`);
   const write = (file: string, content: string | Uint8Array): Promise<void> =>
     makeNewFile(file, (descriptor) => writeFileSync(descriptor, content));
-  await write(place("head"), signHead(log, copied, key, clock));
+  await write(place("head"), await signHead(log, copied, key, clock));
   await write(place("signingKey"), encryptSigningKey(key, log.master, log.id));
   const unsigned = {
     format: 1,

@@ -27,11 +27,16 @@ export interface LogTree {
   forget(): Promise<void>;
 }
 
-export function createLogTree({
-  readCanonical,
-  hashAt,
-  snapshots,
-}: Pick<EventStore, "readCanonical" | "hashAt" | "snapshots">): LogTree {
+type TreeLog = Pick<EventStore, "readCanonical" | "hashAt" | "snapshots">;
+
+/** Reads tiles that are there, and makes the others from below. */
+interface TileReader {
+  /** Up to which event there are tiles of this log. */
+  builtTo(): Promise<number>;
+  readTile(built: number, level: number, index: number, width: number): Promise<Uint8Array>;
+}
+
+function createTileReader({ readCanonical, hashAt, snapshots }: TreeLog): TileReader {
   async function load(name: string): Promise<Snapshot | undefined> {
     try {
       const snapshot = await snapshots.load(name);
@@ -42,7 +47,6 @@ export function createLogTree({
     }
   }
 
-  /** Up to which event there are tiles of this log. */
   async function builtTo(): Promise<number> {
     const built = await load(BUILT);
     return built !== undefined && (await hashAt(built.position)) === built.state ? built.position : 0;
@@ -67,6 +71,13 @@ export function createLogTree({
       hashes.push(foldHashes(await readTile(built, level - 1, at, TILE_HASHES)));
     return Buffer.concat(hashes);
   }
+
+  return { builtTo, readTile };
+}
+
+export function createLogTree(log: TreeLog): LogTree {
+  const { readCanonical, hashAt, snapshots } = log;
+  const { builtTo, readTile } = createTileReader(log);
 
   /** The hashes that stand above each 256 events of (from, to], whose chain ends as the log says. */
   async function foldEvents(from: number, to: number): Promise<Uint8Array[]> {

@@ -1,6 +1,6 @@
 import type { KeyObject } from "node:crypto";
 import { openCheckpoint, parseSize, type Checkpoint } from "../checkpoint/checkpoint.ts";
-import { decodeBase64 } from "../checkpoint/note.ts";
+import { cosignedAt, decodeBase64, parseNote, type Cosigner } from "../checkpoint/note.ts";
 import { CheckpointRefused } from "../errors.ts";
 import { hashLeaf, provesInclusion } from "./tree.ts";
 
@@ -40,10 +40,15 @@ export interface ProvedEvent {
   readonly event: Uint8Array;
   readonly position: number;
   readonly checkpoint: Checkpoint;
+  /** When the witness cosigned it, in seconds since 1970; undefined: no witness was asked for. */
+  readonly cosignedAt: number | undefined;
 }
 
-/** Throws {@link CheckpointRefused} unless the key signed a tree in which the event stands at its position. */
-export function openProof(text: string, publicKey: KeyObject): ProvedEvent {
+/**
+ * Throws {@link CheckpointRefused} unless the key signed a tree in which the event stands at its position; with a
+ * `witness`, unless that one cosigned it too.
+ */
+export function openProof(text: string, publicKey: KeyObject, witness?: Cosigner): ProvedEvent {
   const { event, position, hashes, note } = parseProof(text);
   const checkpoint = openCheckpoint(note, publicKey);
   if (checkpoint.root === undefined) throw refused("its checkpoint is of no Merkle tree");
@@ -55,7 +60,10 @@ export function openProof(text: string, publicKey: KeyObject): ProvedEvent {
     );
   // The event names its own position: one that stands elsewhere is of no log of this kind.
   if (!Buffer.from(event).toString().startsWith(`${position}\n`)) throw refused("its event is of another position");
-  return { event, position, checkpoint };
+  const time = witness && cosignedAt(parseNote(note), witness);
+  if (witness !== undefined && time === undefined)
+    throw new CheckpointRefused("signature", `the head was not cosigned by the witness ${witness.name}`);
+  return { event, position, checkpoint, cosignedAt: time };
 }
 
 function base64(bytes: Uint8Array): string {

@@ -1,13 +1,17 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import {
   CheckpointRefused,
   formatProof,
+  formatVerifierKey,
   openCheckpoint,
   openProof,
+  parseVerifierKey,
   signCheckpoint,
   signingKeyOf,
+  SigningKeyRefused,
+  type Cosigner,
 } from "eventstore-lite";
-import { parseNote, signNote } from "../../src/checkpoint/note.ts";
+import { cosign, parseNote, signNote } from "../../src/checkpoint/note.ts";
 import { createTree, hashLeaf, TILE_HASHES } from "../../src/merkle/tree.ts";
 
 const key = signingKeyOf(new Uint8Array(32).fill(1));
@@ -58,7 +62,7 @@ test("a proof is read again, with its event and its checkpoint", () => {
     `extra ${event.toString("base64")}`,
     "index 5",
   ]);
-  expect(openProof(proof, key.publicKey)).toEqual({ event, position, checkpoint });
+  expect(openProof(proof, key.publicKey)).toEqual({ event, position, checkpoint, cosignedAt: undefined });
 });
 
 test("a proof by another key is refused", () => {
@@ -95,3 +99,47 @@ test.each(["", "\n\n", "c2sp.org/tlog-proof@v1\n\n", proof.replace("extra ", "ex
     expect(refusal(text)).toBe("malformed");
   },
 );
+
+describe("a witness", () => {
+  const witnessKey = signingKeyOf(new Uint8Array(32).fill(3));
+  const witness: Cosigner = { name: "witness.example/w1", publicKey: witnessKey.publicKey };
+  const cosignature = cosign(parseNote(note).text, witness, witnessKey.privateKey, 1_764_000_000);
+  const cosigned = proof + cosignature;
+
+  test("cosigns a head, which names the second", () => {
+    expect(openProof(cosigned, key.publicKey, witness).cosignedAt).toBe(1_764_000_000);
+    // The log's own signature is checked as before.
+    expect(openProof(cosigned, key.publicKey).cosignedAt).toBeUndefined();
+  });
+
+  test("whose cosignature is missing, altered, or another's is noticed", () => {
+    const others = signingKeyOf(new Uint8Array(32).fill(4)).publicKey;
+    const bytes = Buffer.from(cosignature.split(" ")[2]!, "base64");
+    for (const [text, by] of [
+      [proof, witness],
+      [cosigned, { ...witness, name: "witness.example/w2" }],
+      [cosigned, { ...witness, publicKey: others }],
+      ...Array.from(bytes.keys(), (at) => {
+        const altered = bytes.with(at, bytes[at]! ^ 1);
+        return [`${proof}\u2014 ${witness.name} ${Buffer.from(altered).toString("base64")}\n`, witness] as const;
+      }),
+    ] as const) {
+      expect(() => openProof(text, key.publicKey, by)).toThrow("was not cosigned by the witness");
+    }
+  });
+
+  test("has a key that is read as it is written, and no other", () => {
+    const text = formatVerifierKey(witness);
+    expect(text).toMatch(/^witness\.example\/w1\+[0-9a-f]{8}\+B[A-Za-z0-9+/]{43}$/);
+    expect(formatVerifierKey(parseVerifierKey(text))).toBe(text);
+    const [name, id, base64] = [witness.name, text.split("+")[1], text.slice(-44)];
+    for (const wrong of [
+      "",
+      base64,
+      `${name}+00000000+${base64}`,
+      `${name}+${id}+${base64.slice(1)}`,
+      `w+${id}+${base64}`,
+    ])
+      expect(() => parseVerifierKey(wrong)).toThrow(SigningKeyRefused);
+  });
+});

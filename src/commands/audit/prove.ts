@@ -1,0 +1,181 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import {
+  CheckpointRefused,
+  createLogTree,
+  openCheckpoint,
+  openProof,
+  provesConsistency,
+  type Checkpoint,
+  parsePublicKey,
+  parseVerifierKey,
+  type EventStore,
+} from "eventstore-lite";
+import type { Event } from "../../../events/catalog.ts";
+import { EVENT_ID, findEvent } from "../../history/find-event.ts";
+import { FORMATS } from "../../log/export-formats.ts";
+import { shownBy } from "../../log/export-text.ts";
+import { proveEvent } from "../../log/prove-event.ts";
+import { isoTime, systemClock } from "../../platform/clock.ts";
+import { ServiceError } from "../../platform/service-error.ts";
+import { absolutePath, Command, configOf, EXIT, JSON_OPTION, usageError, type MakeCommand } from "../command.ts";
+import { openExistingLog, openExistingStoredLog } from "../log-session.ts";
+import { makeNewFile } from "../new-file.ts";
+import { naming } from "../system-fault.ts";
+import { printable } from "../table.ts";
+import { readKeyOption } from "./verify.ts";
+
+export const prove: MakeCommand = (terminal, exit) =>
+  new Command("prove")
+    .summary("prove one event to a reader who does not have the log")
+    .description(
+      `Writes a C2SP tlog-proof: the bytes of the event as the log stores them, their
+place in the Merkle tree, and the signed head of that tree. Personal data in it
+stays encrypted, so the proof stays valid when a key is deleted: it then proves
+that these encrypted bytes stood at that position.`,
+    )
+    .argument("<event>", "the id of the event, or its position")
+    .option("--out <file>", "a new file; without it, stdout", absolutePath)
+    .option("--plain", "also write FILE.jsonl: the event as audit export shows it, with what its keys still open")
+    .addHelpText("after", "\nExample:\n  reachlog audit prove 42 --out event-42.tlog-proof")
+    .action(
+      exit(async (event, { out, plain }) => {
+        if (plain === true && out === undefined) throw usageError("--plain writes a second file: give --out");
+        const config = configOf(terminal);
+        await using log = plain === true ? await openExistingLog(config) : undefined;
+        await using stored = log === undefined ? await openExistingStoredLog(config) : undefined;
+        const store = log ?? stored!;
+        const position = await findPosition(store, event);
+        const proved = await proveEvent(store, store.checkpoints, systemClock, position);
+        if ("loss" in proved) {
+          terminal.err(`${proved.loss}; nothing was proved\n`);
+          return EXIT.fault;
+        }
+        if (out === undefined) terminal.out(proved.proof);
+        else await makeNewFile(out, (descriptor) => writeFileSync(descriptor, proved.proof));
+        if (log === undefined) return EXIT.ok;
+        for await (const one of log.readStored({ from: position, to: position })) {
+          const [shown = one] = await shownBy(log.open)([one]);
+          await makeNewFile(`${out}.jsonl`, (descriptor) => writeFileSync(descriptor, FORMATS.jsonl.line(shown)));
+        }
+        return EXIT.ok;
+      }),
+    );
+
+async function findPosition(store: EventStore<Event>, event: string): Promise<number> {
+  const { position: to } = await store.head();
+  if (EVENT_ID.test(event)) {
+    const found = await findEvent({ store, to, onProgress() {} }, event.toLowerCase());
+    if (found !== undefined) return found.position;
+  } else if (!/^\d{1,15}$/.test(event)) throw usageError("an event is given by its id or its position");
+  else if (Number(event) >= 1 && Number(event) <= to) return Number(event);
+  throw new ServiceError("not_found", `the log has no event ${printable(event)}: it ends at position ${to}`);
+}
+
+export const checkProof: MakeCommand = (terminal, exit) =>
+  new Command("check")
+    .summary("check a proof that audit prove wrote, without the log")
+    .description(
+      `Checks that the log's key signed the head in the proof, and that the event's
+bytes stand at their position in the tree of that head. Reads no log and no
+settings. Says in one sentence what is proved; exit code 1 when nothing is.`,
+    )
+    .argument("<file>", "what audit prove wrote", absolutePath)
+    .requiredOption("--public-key <key>", "the log's key (reachlog audit head --public-key), as a file or in base64")
+    .option(
+      "--witness-key <key>",
+      "also require the cosignature of this witness, as reachlog witness serve prints its key",
+    )
+    .option(...JSON_OPTION)
+    .addHelpText("after", "\nExample:\n  reachlog audit check event-42.tlog-proof --public-key log.pub")
+    .action(
+      exit((file, { publicKey, witnessKey, json }) => {
+        const key = readKeyOption("--public-key", publicKey, parsePublicKey);
+        const witness =
+          witnessKey === undefined ? undefined : readKeyOption("--witness-key", witnessKey, parseVerifierKey);
+        const text = naming(file, () => readFileSync(file, "utf8"));
+        const found = refusing(() => openProof(text, key, witness));
+        if (typeof found === "string") {
+          terminal.out(json === true ? `${JSON.stringify({ ok: false, fault: found })}\n` : `not proved: ${found}\n`);
+          return EXIT.fault;
+        }
+        const { event, position, checkpoint, cosignedAt } = found;
+        const [, stream = "", , id = "", type = "", timeMs = "", data = ""] = Buffer.from(event).toString().split("\n");
+        const recorded = isoTime(Number(timeMs));
+        const { origin, position: size, time = "an unknown time" } = checkpoint;
+        const cosigned = cosignedAt === undefined ? "" : ` and cosigned at ${isoTime(cosignedAt * 1_000)}`;
+        const shown = { ok: true, origin, position, id, type, stream, time: recorded, head: { position: size, time } };
+        terminal.out(
+          json === true
+            ? `${JSON.stringify({ ...shown, data: JSON.parse(data) as unknown })}\n`
+            : `proved: exactly these bytes, ${printable(type)} ${printable(id)} of ${recorded}, stood at position ` +
+                `${position} of ${printable(origin)} when its head of ${size} events was signed at ${printable(time)}${cosigned}\n`,
+        );
+        return EXIT.ok;
+      }),
+    );
+
+export const consistency: MakeCommand = (terminal, exit) =>
+  new Command("consistency")
+    .summary("prove that a newer signed head extends an older one")
+    .description(
+      `Compares two heads that were signed at different times: whether the newer one
+holds all events of the older one, unchanged and in their order. The proof is
+made of the log and checked against the roots that were signed. Exit code 1 when
+it does not hold.`,
+    )
+    .argument("<head1>", "a signed head, as audit head writes it", absolutePath)
+    .argument("<head2>", "another one of the same log", absolutePath)
+    .option("--public-key <key>", "the key of both, as a file or in base64; without it, the log's own")
+    .option(...JSON_OPTION)
+    .addHelpText("after", "\nExample:\n  reachlog audit consistency head-of-monday head-of-friday")
+    .action(
+      exit(async (head1, head2, { publicKey, json }) => {
+        await using store = await openExistingStoredLog(configOf(terminal));
+        const key =
+          publicKey === undefined
+            ? (await store.checkpoints.loadKey()).publicKey
+            : readKeyOption("--public-key", publicKey, parsePublicKey);
+        const files = [head1, head2].map((file) => ({ file, note: naming(file, () => readFileSync(file, "utf8")) }));
+        const heads = refusing(() => files.map(({ note }) => openCheckpoint(note, key)));
+        const found = typeof heads === "string" ? heads : await compareHeads(store, heads);
+        const fault = typeof found === "string" ? found : undefined;
+        const proof = typeof found === "string" ? [] : found.map((hash) => Buffer.from(hash).toString("base64"));
+        terminal.out(
+          json === true
+            ? `${JSON.stringify({ ok: fault === undefined, fault: fault ?? null, proof })}\n`
+            : fault === undefined
+              ? `the newer head holds all events of the older one; the proof has ${proof.length} hashes\n`
+              : `${fault}\n`,
+        );
+        return fault === undefined ? EXIT.ok : EXIT.fault;
+      }),
+    );
+
+/** The proof; or why there is none. */
+async function compareHeads(
+  store: EventStore<Event>,
+  heads: readonly Checkpoint[],
+): Promise<readonly Uint8Array[] | string> {
+  const [older, newer] = heads.toSorted((a, b) => a.position - b.position);
+  if (older?.root === undefined || newer?.root === undefined) return "a head without a Merkle root: sign another one";
+  if (older.origin !== newer.origin) return `the heads are of two logs: ${older.origin} and ${newer.origin}`;
+  const { position: end } = await store.head();
+  if (newer.position > end) return `the log ends at position ${end}, before the newer head's ${newer.position}`;
+  const proof = await createLogTree(store).at(newer.position).consistency(older.position);
+  const [first, second] = [older, newer].map(({ position, root = "" }) => ({
+    size: position,
+    root: Buffer.from(root, "hex"),
+  }));
+  const holds = older.position === 0 || provesConsistency(first!, second!, proof);
+  return holds ? proof : "the log does not extend the older head to the newer one: one of them is of another history";
+}
+
+/** What the work gives; a sentence where what it read proves nothing. */
+function refusing<Result>(work: () => Result): Result | string {
+  try {
+    return work();
+  } catch (fault) {
+    if (fault instanceof CheckpointRefused) return fault.message;
+    throw fault;
+  }
+}

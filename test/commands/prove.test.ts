@@ -1,0 +1,154 @@
+// On the memory harness.
+import { expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { formatPublicKey } from "eventstore-lite";
+import { audit } from "../../src/commands/audit.ts";
+import { forget } from "../../src/commands/forget.ts";
+import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
+import { makeId } from "../../src/platform/clock.ts";
+import { startRetention } from "../../src/privacy/retention.ts";
+import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
+import { SILENT } from "../harness/memory/log.ts";
+import { addedOf, clickOf } from "../harness/memory/new-events.ts";
+
+const IP = "203.0.113.7";
+
+/** 1 a person, 2 a click, 3 a message; a minute apart. */
+async function openProved() {
+  const world = await openCommands();
+  await world.append(STREAMS.outreach, [addedOf({ username: "ada" })]);
+  await world.append(STREAMS.link("go.example", "x"), [clickOf({ ip: IP })]);
+  await world.append(STREAMS.requests, [{ type: "MessageRequested", data: { text: "hello" } }]);
+  const key = formatPublicKey((await world.store.checkpoints.loadKey()).publicKey);
+  let files = 0;
+  return {
+    world,
+    key,
+    /** Proves the event; answers the file. */
+    async prove(event: string, ...args: string[]): Promise<string> {
+      const file = join(world.directory, `${(files += 1)}.tlog-proof`);
+      expect(await world.run(audit, "prove", event, "--out", file, ...args)).toMatchObject({ code: 0, out: "" });
+      return file;
+    },
+    check: (file: string, ...args: string[]) => world.run(audit, "check", file, "--public-key", key, ...args),
+    [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
+  };
+}
+
+async function headOf(world: CommandHarness, name: string): Promise<string> {
+  const file = join(world.directory, name);
+  expect(await world.run(audit, "head", "--out", file)).toMatchObject({ code: 0 });
+  return file;
+}
+
+test("an event is proved by its position or its id, and checked without the log", async () => {
+  await using proved = await openProved();
+  const { world } = proved;
+  const [event] = await Array.fromAsync(world.store.read({ from: 2, to: 2 }));
+  for (const name of ["2", event!.id]) {
+    const { code, out } = await proved.check(await proved.prove(name));
+    expect(code).toBe(0);
+    expect(out).toStartWith(
+      `proved: exactly these bytes, LinkClicked ${event!.id} of ${timeAt(2)}, stood at position 2 of `,
+    );
+    expect(out.split("\n")).toHaveLength(2);
+  }
+  const { out } = await proved.check(await proved.prove("2"), "--json");
+  expect(JSON.parse(out)).toMatchObject({ ok: true, position: 2, type: "LinkClicked", head: { position: 3 } });
+  expect((await world.run(audit, "prove", "2")).out).toStartWith("c2sp.org/tlog-proof@v1\nextra ");
+});
+
+test("the proof holds no personal data; what keys still open is beside it on request", async () => {
+  await using proved = await openProved();
+  const file = await proved.prove("2", "--plain");
+  const [, extra = ""] = /^extra (.+)$/m.exec(readFileSync(file, "utf8")) ?? [];
+  expect(Buffer.from(extra, "base64").toString()).not.toContain(IP);
+  expect(JSON.parse(readFileSync(`${file}.jsonl`, "utf8"))).toMatchObject({ position: 2, data: { ip: IP } });
+});
+
+const ERASURES: readonly (readonly [string, (world: CommandHarness) => Promise<void>])[] = [
+  ["forget", async ({ run }) => void (await run(forget, IP))],
+  [
+    "retention",
+    async ({ store }) => {
+      const clock = (): number => Date.parse(timeAt(3)) + 3 * 86_400_000;
+      const deps = { eventLog: createEventLog(store, makeId), keyring: store.keyring, days: 1, clock, logger: SILENT };
+      using _retention = await startRetention({ ...deps, timer: () => () => {} });
+      const { signal } = new AbortController();
+      for await (const _ of store.subscribe({ types: ["PersonalDataExpired"], from: 1, signal })) break;
+    },
+  ],
+];
+
+test.each(ERASURES)(
+  "after %s the proof of before checks, and so does a new one; the text is gone",
+  async (_, erase) => {
+    await using proved = await openProved();
+    const before = await proved.prove("2");
+    await erase(proved.world);
+    const after = await proved.prove("2", "--plain");
+    for (const file of [before, after]) expect(await proved.check(file)).toMatchObject({ code: 0 });
+    const extra = (file: string): string | undefined => /^extra .+$/m.exec(readFileSync(file, "utf8"))?.[0];
+    expect(extra(after)).toBe(extra(before));
+    expect(readFileSync(`${after}.jsonl`, "utf8")).not.toContain(IP);
+  },
+);
+
+test("a proof that was altered, or of another key, proves nothing", async () => {
+  await using proved = await openProved();
+  const file = await proved.prove("2");
+  const text = readFileSync(file, "utf8");
+  writeFileSync(file, text.replace("index 1", "index 2"));
+  expect(await proved.check(file)).toMatchObject({
+    code: 1,
+    out: "not proved: the event does not stand where the proof says in the tree that was signed\n",
+  });
+  writeFileSync(file, text);
+  const other = await proved.world.run(audit, "check", file, "--public-key", Buffer.alloc(32, 1).toString("base64"));
+  expect(other).toMatchObject({ code: 1, out: "not proved: the checkpoint is not signed by the log's key\n" });
+});
+
+test("tiles that are wrong are made again for a proof", async () => {
+  await using proved = await openProved();
+  const { world } = proved;
+  const messages = Array.from({ length: 300 }, () => ({ type: "MessageRequested", data: { text: "hello" } }) as const);
+  await createEventLog(world.store, () => Bun.randomUUIDv7()).append(STREAMS.requests, messages, { caller: "test" });
+  await proved.prove("300");
+  const { hash = "" } = (await Array.fromAsync(world.store.read({ from: 256, to: 256 })))[0] ?? {};
+  const wrong = Buffer.alloc(32).toString("base64");
+  await world.store.snapshots.save("merkle/1/0", { version: 1, position: 256, state: wrong });
+  await world.store.snapshots.save("merkle", { version: 1, position: 256, state: hash });
+  expect(await proved.check(await proved.prove("300"))).toMatchObject({ code: 0 });
+});
+
+test.each(["4", "0", Bun.randomUUIDv7()])("%s is no event of the log", async (event) => {
+  await using proved = await openProved();
+  const refusal = proved.world.run(audit, "prove", event).catch((fault: unknown) => fault);
+  expect(await refusal).toMatchObject({ kind: "not_found" });
+});
+
+test("a newer head extends an older one, in whatever order they are given", async () => {
+  await using proved = await openProved();
+  const { world } = proved;
+  const older = await headOf(world, "older");
+  await world.append(STREAMS.requests, [{ type: "MessageRequested", data: { text: "more" } }]);
+  const newer = await headOf(world, "newer");
+  const expected = "the newer head holds all events of the older one; the proof has 3 hashes\n";
+  expect(await world.run(audit, "consistency", older, newer)).toMatchObject({ code: 0, out: expected });
+  expect(await world.run(audit, "consistency", newer, older)).toMatchObject({ code: 0, out: expected });
+  const { out } = await world.run(audit, "consistency", older, newer, "--json");
+  expect(JSON.parse(out)).toMatchObject({
+    ok: true,
+    proof: Array.from({ length: 3 }, () => expect.stringMatching(/^.{44}$/)),
+  });
+});
+
+test("a head of another log extends none of this one", async () => {
+  await using proved = await openProved();
+  await using other = await openProved();
+  const own = await headOf(proved.world, "own");
+  const foreign = await headOf(other.world, "foreign");
+  const { code, out } = await proved.world.run(audit, "consistency", own, foreign);
+  expect([code, out]).toEqual([1, "the checkpoint is not signed by the log's key\n"]);
+});
