@@ -98,7 +98,7 @@ async function keepCheckpoint(
       const hasTree = await tree.extend(head.position);
       await checkpoints.write(hasTree ? await signHead(store, head, key, clock) : signChain(store, head, key, clock));
       isFailing = false;
-      written = head.position;
+      if (hasTree) written = head.position;
     } catch (fault) {
       // A full disk stops no requests. The old checkpoint stays true, and the next time this is tried again.
       if (!isFailing) logger.warn("the checkpoint could not be written", errorFields(fault));
