@@ -22,11 +22,37 @@ const CRAWLERS = new RegExp(
 );
 
 /**
- * Machines that both lists take for people: Office and Outlook asking for a link before the browser does, LINE's
- * previews, PowerShell, jsdom, and apps that fetch through Apple's or Dart's HTTP library (a browser's or a web view's
- * user agent begins with `Mozilla/`). Dalvik is not among them: apps show people's devices by it.
+ * Machines that both lists take for people: Office and Outlook on a computer asking for a link before the browser does,
+ * LINE's previews, programs that draw a page or fetch one, and apps that fetch through Apple's, Dart's or Alamofire's HTTP
+ * library (a browser's or a web view's user agent begins with `Mozilla/`). Dalvik is not among them: apps show people's
+ * devices by it.
  */
-const MISSED = /ms-office|^microsoft office|linepoker|powershell\/|\bjsdom\/|^(?!mozilla\/).*\bcfnetwork\/|^dart\//i;
+const MISSED = new RegExp(
+  [
+    /ms-office|^microsoft office(?!.*\(ios\/)|linepoker|^(?!mozilla\/).*\bcfnetwork\/|^dart\/|\balamofire\//,
+    /powershell\/|\bjsdom\/|\bcpython\/|\bvert\.x\/|^(?:docker|gradle|kubectl|reactornetty|ureq)\/|^kube-|^mikrotik\//,
+    /assetnote|catchpoint|claude-web|debugbear|grub-client|link-resolver|\bowler\/|screen-?shot|seocompany|\bsiege\//,
+    /snapsearch|web-?thumb|wkhtmlto/,
+  ]
+    .map(({ source }) => source)
+    .join("|"),
+  "i",
+);
+
+/** The name that a phone has from its maker, which may be "M bot 54", "Spider 8" or "Discovery". */
+const DEVICE_NAME = /(\bandroid(?: [\d.]+)?; ?(?:[a-z]{2}(?:[-_][a-z]{2})?; ?)?)[^;)]+/gi;
+
+/** What both lists take for a machine's, and browsers, television sets and older phones say of themselves. */
+const WORDS_OF_PEOPLE = new RegExp(
+  [
+    /\bopera tv store|google(?:tv|_cube|hypersonic|\/1\.0\.0 applewebkit)|\bomi\/\S+|\bqqdownload|\bchromeframe|; htc; radar\b/,
+    /\bsogou(?:mse|mobilebrowser)\b|\bsafari\/[\d.]+ viber\b|\b(?:newsarticle|sohunews)\/|\bjava(?:platform\b|\/jbed)/,
+    /\bmaui ?\/? ?\(http[^)]*\)|^[\d.]+(?= \(linux; u; android)|\b(?:ce-html|bada|nettv|freesat|bdp7g)\/1\.0(?=;)/,
+  ]
+    .map(({ source }) => source)
+    .join("|"),
+  "gi",
+);
 
 /** User agents whose verdict is remembered: real traffic repeats a few hundred, and 1,000 of 1 KB are 1 MB. */
 const REMEMBERED_MAX = 1000;
@@ -51,5 +77,14 @@ export function isBot(userAgent: string | undefined): boolean {
 }
 
 function judge(userAgent: string): boolean {
-  return isbot(userAgent) || CRAWLERS.test(userAgent) || MISSED.test(userAgent);
+  if (MISSED.test(userAgent)) return true;
+  return isListed(userAgent) && isListed(withoutNames(userAgent));
+}
+
+function isListed(userAgent: string): boolean {
+  return isbot(userAgent) || CRAWLERS.test(userAgent);
+}
+
+function withoutNames(userAgent: string): string {
+  return userAgent.replace(DEVICE_NAME, "$1_").replace(WORDS_OF_PEOPLE, "_");
 }

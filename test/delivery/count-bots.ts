@@ -1,24 +1,31 @@
 /**
- * Counts how many machines of two lists are known for what they are, and how many people are taken for machines:
- * `bun test/delivery/count-bots.ts`
+ * Counts how many machines of the lists are known for what they are, and how many people are taken for machines:
+ * `bun test/delivery/count-bots.ts [PEOPLE MACHINES]`, two files with a user agent a line beside the lists that are here.
  */
+import { readFileSync } from "node:fs";
 import crawlers from "crawler-user-agents";
 import { isbot } from "isbot";
 import { isBot, OF_PEOPLE } from "../../src/delivery/bots.ts";
 import userAgents from "../fixtures/user-agents.json";
 
 const ofKind = (bot: boolean): string[] => userAgents.filter((each) => each.bot === bot).map(({ ua }) => ua);
-const listed = crawlers.filter(({ pattern }) => !OF_PEOPLE.has(pattern)).flatMap(({ instances }) => instances);
+const linesOf = (file: string): string[] => readFileSync(file, "utf8").split("\n").filter(Boolean);
 
-const takenBy = (judge: (userAgent: string) => boolean, list: readonly string[]): string =>
-  `${list.filter(judge).length} of ${list.length}`;
+const [people, machines] = process.argv.slice(2);
+const lists = [
+  { name: "crawler-user-agents", bot: true, list: crawlers.flatMap((each) => instancesOf(each)) },
+  { name: "fixture", bot: true, list: ofKind(true) },
+  { name: "fixture", bot: false, list: ofKind(false) },
+  ...(people === undefined ? [] : [{ name: people, bot: false, list: linesOf(people) }]),
+  ...(machines === undefined ? [] : [{ name: machines, bot: true, list: linesOf(machines) }]),
+];
 
-for (const [name, judge] of [
-  ["isbot alone", isbot],
-  ["reachlog", isBot],
-] as const) {
-  console.log(
-    `${name.padEnd(12)} machines of crawler-user-agents: ${takenBy(judge, listed)};`,
-    `of the fixture: ${takenBy(judge, ofKind(true))}; people taken for machines: ${takenBy(judge, ofKind(false))}`,
-  );
+for (const { name, bot, list } of lists) {
+  const wrong = (judge: (userAgent: string) => boolean): number => list.filter((ua) => judge(ua) !== bot).length;
+  const mistake = bot ? "machines taken for people" : "people taken for machines";
+  console.log(`${name}, ${mistake}, of ${list.length}: isbot alone ${wrong(isbot)}, reachlog ${wrong(isBot)}`);
+}
+
+function instancesOf({ pattern, instances }: { readonly pattern: string; readonly instances: string[] }): string[] {
+  return OF_PEOPLE.has(pattern) ? [] : instances;
 }
