@@ -1,6 +1,6 @@
 import * as oauth from "oauth4webapi";
 import { NetworkFault } from "../networks/network-fault.ts";
-import type { SafeFetch } from "../networks/safe-fetch.ts";
+import { USER_AGENT, type SafeFetch } from "../networks/safe-fetch.ts";
 import type { Secret } from "../platform/secret.ts";
 import { codeOf, endsAuthorization, endsGrant, readRefusal, type Ends } from "./oauth-refusal.ts";
 import { ServiceError } from "../platform/service-error.ts";
@@ -154,7 +154,8 @@ function throughSafeFetch(options: OAuthOptions, ends: Ends) {
   ): Promise<Response> => {
     const { status, headers, text } = await options.safeFetch(url, {
       method: init.method,
-      headers: init.headers,
+      // The library names itself where nothing else is named.
+      headers: { ...init.headers, "user-agent": USER_AGENT },
       // The library sends forms only.
       body: init.body instanceof URLSearchParams ? init.body.toString() : undefined,
       timeoutMs: TOKEN_TIMEOUT_MS,

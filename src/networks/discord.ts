@@ -6,13 +6,14 @@ import { readJson } from "./json-answer.ts";
 import type { Channel } from "./network.ts";
 import { excerpt } from "./plain-text.ts";
 import { retryAfterMs, retryAfterOf } from "./retry-after.ts";
+import { USER_AGENT } from "./safe-fetch.ts";
 import { createWebhookChannel, type WebhookOptions } from "./webhook.ts";
 
 /** `SUPPRESS_EMBEDS`: Discord visits no link of the message. */
 const SUPPRESS_EMBEDS = 1 << 2;
 
-/** Discord wants clients to name themselves: https://docs.discord.com/developers/reference#user-agent */
-const USER_AGENT = `DiscordBot (reachlog, ${VERSION})`;
+/** Discord wants a form of its own, to which more may be appended: https://docs.discord.com/developers/reference#user-agent */
+const DISCORD_USER_AGENT = `DiscordBot (reachlog, ${VERSION}) ${USER_AGENT}`;
 
 /**
  * The version that we speak, whatever the address says. The one that Discord shows says none, which means the sixth: its
@@ -25,7 +26,7 @@ export function createDiscordChannel(options: WebhookOptions): Channel {
   return createWebhookChannel(options, {
     network: "discord",
     answers: DISCORD_ANSWERS,
-    headers: { "content-type": "application/json", "user-agent": USER_AGENT },
+    headers: { "content-type": "application/json", "user-agent": DISCORD_USER_AGENT },
     messageOf: (text) =>
       JSON.stringify({ content: discordText(text), allowed_mentions: { parse: [] }, flags: SUPPRESS_EMBEDS }),
     addressOf(webhookUrl) {

@@ -1,5 +1,6 @@
 import { systemClock, type Clock } from "../platform/clock.ts";
 import { isBun } from "../platform/runtime.ts";
+import { VERSION } from "../platform/version.ts";
 import { faultOf, NetworkFault } from "./network-fault.ts";
 
 /** Bytes kept of an answer, unpacked, where the caller expects no more: most answers are under 1 KB. */
@@ -11,7 +12,10 @@ export const EXPECTED_BYTES_MAX = 16 * 1024 * 1024;
 /** Of most calls; by this one object they are known without looking. */
 export const JSON_BODY: Readonly<Record<string, string>> = { "content-type": "application/json" };
 
-const JSON_BODY_HEADERS = new Headers(JSON_BODY);
+/** How the service names itself in each request. */
+export const USER_AGENT = `reachlog/${VERSION}`;
+
+const JSON_BODY_HEADERS = named(new Headers(JSON_BODY));
 
 export interface SafeRequest {
   readonly method: string;
@@ -128,11 +132,16 @@ function allowOnly(urls: readonly string[]): (url: string) => boolean {
 function checkedHeaders(headers: SafeRequest["headers"]): Headers {
   if (headers === JSON_BODY) return JSON_BODY_HEADERS;
   try {
-    return new Headers(headers);
+    return named(new Headers(headers));
   } catch {
     // A line break in a token, for example; the runtime's error may repeat it.
     throw new NetworkFault("forbidden", true);
   }
+}
+
+function named(headers: Headers): Headers {
+  if (!headers.has("user-agent")) headers.set("user-agent", USER_AGENT);
+  return headers;
 }
 
 function bytesKept({ answerBytesMax = ANSWER_BYTES_MAX }: SafeRequest): number {

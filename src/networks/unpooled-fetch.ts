@@ -12,8 +12,8 @@ const UNPACKERS = new Map<string | undefined, () => Duplex>([
   ["zstd", createZstdDecompress],
 ]);
 
-/** Sent by every runtime's own `fetch` as well, which names itself. */
-const HEADERS = { "accept-encoding": [...UNPACKERS.keys()].join(", "), "user-agent": "reachlog" };
+/** Sent by every runtime's own `fetch` as well. */
+const HEADERS = { "accept-encoding": [...UNPACKERS.keys()].join(", ") };
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
