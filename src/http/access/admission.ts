@@ -57,7 +57,7 @@ export function createAdmission(deps: AdmissionDeps): Admission {
       const authorization = request.headers.get("authorization");
       return authorization === null
         ? anonymous(deps, entry, request, addressOf, headers)
-        : authenticated(deps, bearerToken(authorization), addressOf);
+        : authenticated(deps, authorization, addressOf);
     },
   };
 }
@@ -120,14 +120,19 @@ function isOfForeignSite({ headers }: Request, hosts: ReadonlySet<string>): bool
  */
 function authenticated(
   { authentication, failureLimit }: AdmissionDeps,
-  token: string | undefined,
+  authorization: string,
   addressOf: () => string,
 ): string | Promise<never> {
+  const token = bearerToken(authorization);
   const name = token === undefined ? undefined : authentication.identify(token)?.name;
-  return name ?? refuseToken(failureLimit, addressOf());
+  return name ?? refuseToken(failureLimit, authorization, addressOf());
 }
 
-async function refuseToken(failureLimit: FailureLimit, address: string): Promise<never> {
+/** A bearer token that is wrong or malformed is named as such (RFC 6750, section 3); another scheme brings no token. */
+const INVALID_TOKEN = { "www-authenticate": 'Bearer realm="reachlog", error="invalid_token"' };
+
+async function refuseToken(failureLimit: FailureLimit, authorization: string, address: string): Promise<never> {
   const wait = await failureLimit.fail(address);
-  throw wait === undefined ? problems.unauthorized() : problems.tooMany(wait);
+  if (wait !== undefined) throw problems.tooMany(wait);
+  throw /^bearer +\S/i.test(authorization) ? problems.unauthorized().with(INVALID_TOKEN) : problems.unauthorized();
 }

@@ -91,12 +91,14 @@ export const startRun = post({
       runner.trigger({ dryRun, metadata, ...(key === undefined ? {} : { key }) }),
     );
     const { run_id, done } = startedOrThrow(triggered, deps);
-    const waitMs = dryRun ? undefined : waitOf(request.headers.get("prefer"));
+    const waitS = dryRun ? undefined : waitOf(request.headers.get("prefer"));
+    const headers = waitS === undefined ? {} : { "preference-applied": `wait=${waitS}` };
+    const waitMs = dryRun ? undefined : (waitS ?? 0) * 1000;
     const report = waitMs === 0 ? undefined : await withinMs(done, waitMs);
-    if (report !== undefined) return json(200, shown(report, dryRun));
+    if (report !== undefined) return json(200, shown(report, dryRun), headers);
     // A dry run always waits: without a report it died of a fault, which is logged.
     if (dryRun) throw problems.internal();
-    return json(202, { run_id, dry_run: dryRun, status: "started" });
+    return json(202, { run_id, dry_run: dryRun, status: "started" }, headers);
   },
 });
 
@@ -127,10 +129,10 @@ function startedOrThrow(triggered: Triggered, deps: QuotaDeps): Extract<Triggere
   }
 }
 
-/** `Prefer: wait=N` in ms (RFC 7240); 0 without one. */
-function waitOf(prefer: string | null): number {
+/** `Prefer: wait=N` in seconds (RFC 7240), as far as it is granted; undefined without one. */
+function waitOf(prefer: string | null): number | undefined {
   const seconds = /(?:^|[,;])\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:$|[,;])/i.exec(prefer ?? "")?.[1];
-  return Math.min(Number(seconds ?? 0), WAIT_MAX_S) * 1000;
+  return seconds === undefined ? undefined : Math.min(Number(seconds), WAIT_MAX_S);
 }
 
 /** The report, or undefined when it is not there in time; `ms` undefined waits for it. */

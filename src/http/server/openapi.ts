@@ -88,6 +88,9 @@ type Json = Readonly<Record<string, unknown>>;
 
 const STRING = { type: "string" };
 
+/** Only an answer to a request that asked for it has this one. */
+const APPLIED = "preference-applied";
+
 /** Headers that only some answers of a status have. They stand among the components a second time, by another name. */
 const SOMETIMES = [...LIMIT_HEADERS, "retry-after"];
 
@@ -145,6 +148,7 @@ export function createDocument(endpoints: readonly Endpoint<never>[], version: s
           { description, required: true, schema: STRING },
         ]),
         ...SOMETIMES.map((name) => [optional(name), { description: HEADERS[name], schema: STRING }]),
+        [optional(APPLIED), { description: "What was granted of `Prefer` (RFC 7240).", schema: STRING }],
       ]),
       responses: {
         problem: { description: "Any other problem.", content: { [PROBLEM_TYPE]: { schema: plain(problemSchema) } } },
@@ -182,13 +186,14 @@ function isVisited(answers: Answers): boolean {
 }
 
 function responsesOf(endpoint: Endpoint<never>, isGuarded: boolean): Json {
-  const { answers, limit } = endpoint.operation;
+  const { answers, limit, takes = [] } = endpoint.operation;
   const limits = { ofAddress: !isGuarded, ofDay: limit !== undefined };
-  const mayLimit = limits.ofAddress ? LIMIT_HEADERS : [];
+  const mayHave = [
+    ...(limits.ofAddress ? LIMIT_HEADERS : []),
+    ...(takes.includes("Prefer") ? [APPLIED] : []),
+  ];
   const byStatus: Readonly<Record<string, Success | undefined>> = answers;
-  const responses = Object.entries(answers).map(
-    ([status, success]) => [status, responseOf(success, mayLimit)] as const,
-  );
+  const responses = Object.entries(answers).map(([status, success]) => [status, responseOf(success, mayHave)] as const);
   for (const { status, titles, headers, optional: some, schema } of documented(problemsOf(endpoint), limits)) {
     const other = byStatus[status];
     const content = {

@@ -70,6 +70,18 @@ describe("the Authorization header", () => {
     return response.status;
   };
 
+  test.each([
+    [undefined, ""],
+    ["Basic eDp5", ""],
+    ["Bearer wrong", ', error="invalid_token"'],
+    [`Bearer ${TOKEN} ${TOKEN}`, ', error="invalid_token"'],
+  ])("of a 401 after %j the challenge says what RFC 6750 wants", async (authorization, error) => {
+    await using world = await openApp();
+    const headers = authorization === undefined ? {} : { authorization };
+    const response = await post(world.app, "/api/messaging", GOOD["/api/messaging"], { headers });
+    expect(response.headers.get("www-authenticate")).toBe(`Bearer realm="reachlog"${error}`);
+  });
+
   test.each([`Bearer ${TOKEN}`, `bearer ${TOKEN}`, `BEARER ${TOKEN}`, `Bearer   ${TOKEN}`, `Bearer ${TOKEN} `])(
     "%j lets in",
     async (authorization) => {

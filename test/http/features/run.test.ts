@@ -41,6 +41,20 @@ test.each(["wait=0", "wait", "wait=soon", "wait=1.5", "await=10", "wait=-1", ""]
   },
 );
 
+test.each([
+  [undefined, false, null],
+  ["wait=soon", false, null],
+  ["respond-async, wait=10", false, "wait=10"],
+  ["wait=0", false, "wait=0"],
+  ["wait=999999", false, "wait=300"],
+  ["wait=10", true, null],
+])("to Prefer: %s, with dry_run %p, the answer says what was applied: %s", async (prefer, dry_run, applied) => {
+  await using world = await authorized();
+  const response = await run(world, { dry_run }, prefer);
+  expect(response.status).toBeLessThan(300);
+  expect(response.headers.get("preference-applied")).toBe(applied);
+});
+
 test("whoever waited sees what is left of the day after the run", async () => {
   await using world = await authorized();
   const done = Promise.resolve().then(() => {

@@ -260,6 +260,17 @@ test.each(["", '""', '"', 'a"b', "a b", "a, b", '"a\\b"', "ä", "x".repeat(256),
   },
 );
 
+test.each([
+  ['"a";p=1', "The Idempotency-Key has parameters. Send the key alone."],
+  ["a; p=1", "The Idempotency-Key has parameters. Send the key alone."],
+  ['"a", "b"', "The Idempotency-Key was sent more than once. Send one key."],
+  ["a, b", "The Idempotency-Key was sent more than once. Send one key."],
+  ["a b", "The Idempotency-Key wants 1 to 255 printable ASCII characters. Send it bare without spaces, or quoted."],
+])("the refusal of %j says what is wrong with it", async (key, detail) => {
+  await using world = await openApp();
+  expect(await (await post(world.app, TRACK, GOOD[TRACK], keyed(key))).json()).toMatchObject({ detail });
+});
+
 describe("what is kept", () => {
   test("a refusal by the network, with all it said", async () => {
     await using world = await openApp();
