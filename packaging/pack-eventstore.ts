@@ -35,7 +35,8 @@ const packed = {
     ]),
   ),
   files: ["src"],
-  engines: root.engines,
+  // Older ones know no `await using`.
+  engines: { ...root.engines, node: ">=24" },
   dependencies,
   peerDependencies: { "fast-check": `^${root.devDependencies["fast-check"]}` },
   // For whoever runs the contract on a store of their own.

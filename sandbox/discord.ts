@@ -27,6 +27,9 @@ const SUPPRESS_EMBEDS = 4;
 /** Where ids of messages begin. */
 const FIRST_ID = 1_440_000_000_000_000_000n;
 
+/** https://docs.discord.com/developers/resources/webhook#webhook-object */
+const ABOUT = { type: 1, name: "Sandbox", avatar: null, channel_id: "77", guild_id: "76", application_id: null };
+
 /** One webhook. */
 export function createDiscordState(clock: SandboxClock) {
   return {
@@ -53,7 +56,7 @@ export function discordHandlers(state: DiscordState) {
   };
   return [
     http.get(webhook, ({ request }) =>
-      guarded(request, () => HttpResponse.json({ id: state.webhookId, type: 1, name: "Sandbox", channel_id: "77" })),
+      guarded(request, () => HttpResponse.json({ ...ABOUT, id: state.webhookId, token: state.webhookToken })),
     ),
     http.post(webhook, ({ request }) => guarded(request, () => execute(state, request))),
   ];
@@ -82,11 +85,31 @@ async function execute(state: DiscordState, request: Request): Promise<Response>
     embeds: /https?:/.test(text) && (Number(flags ?? 0) & SUPPRESS_EMBEDS) === 0,
     at: now,
   });
-  return answer(state, request, window);
+  return answer(state, request, window, { content: text, flags: Number(flags ?? 0) });
 }
 
+/** What a message has beside its text, whatever it says: https://docs.discord.com/developers/resources/message#message-object */
+const NOTHING_MORE = {
+  type: 0,
+  channel_id: ABOUT.channel_id,
+  attachments: [],
+  components: [],
+  embeds: [],
+  mentions: [],
+  mention_roles: [],
+  mention_everyone: false,
+  pinned: false,
+  tts: false,
+  edited_timestamp: null,
+};
+
 /** With `wait` the message, else nothing. */
-function answer({ messages, webhookId }: DiscordState, request: Request, window: WindowState): Response {
+function answer(
+  { messages, webhookId, clock }: DiscordState,
+  request: Request,
+  window: WindowState,
+  sent: { readonly content: string; readonly flags: number },
+): Response {
   const headers = {
     "x-ratelimit-limit": String(window.limit),
     "x-ratelimit-remaining": String(window.remaining),
@@ -95,7 +118,9 @@ function answer({ messages, webhookId }: DiscordState, request: Request, window:
   const wait = new URL(request.url).searchParams.get("wait");
   if (wait !== "true" && wait !== "1") return new Response(null, { status: 204, headers });
   const id = String(FIRST_ID + BigInt(messages.total));
-  return HttpResponse.json({ id, type: 0, webhook_id: webhookId, channel_id: "77" }, { headers });
+  const timestamp = new Date(clock.now()).toISOString();
+  const author = { id: webhookId, username: ABOUT.name, avatar: null, discriminator: "0000", bot: true };
+  return HttpResponse.json({ ...NOTHING_MORE, ...sent, id, webhook_id: webhookId, author, timestamp }, { headers });
 }
 
 /** Whether `allowed_mentions` allows none at all. */

@@ -21,6 +21,15 @@ const KEY_KNOWN_MS = 24 * 3_600_000;
 
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
+/** https://developers.line.biz/en/reference/messaging-api/#get-bot-info */
+const ABOUT = {
+  userId: "Ufedcba9876543210fedcba9876543210",
+  basicId: "@sandbox",
+  displayName: "Sandbox",
+  chatMode: "bot",
+  markAsReadMode: "auto",
+};
+
 /** One official account, and the one user who is its friend. */
 export function createLineState(clock: SandboxClock) {
   return {
@@ -49,9 +58,7 @@ export function lineHandlers(state: LineState) {
       return takeTurn(clock.now(), { bucket, limit, periodMs: PERIOD_MS }) > 0 ? tooMany() : push(state, request);
     }),
     http.get(`${ORIGINS.line}/v2/bot/info`, ({ request }) =>
-      bearerOf(request) === state.accessToken
-        ? HttpResponse.json({ userId: "Ub0t", basicId: "@sandbox", displayName: "Sandbox", chatMode: "bot" })
-        : unauthorized(),
+      bearerOf(request) === state.accessToken ? HttpResponse.json(ABOUT) : unauthorized(),
     ),
   ];
 }

@@ -60,13 +60,29 @@ function call(state: TelegramState, method: string, parameters: Parameters): Res
     case "getme":
       return done({ id: 1_234_567_890, is_bot: true, first_name: "Sandbox", username: "sandbox_bot" });
     case "getchat":
-      return refuseChat(state, parameters) ?? done({ id: Number(chatOf(parameters)), type: "supergroup" });
+      return refuseChat(state, parameters) ?? done({ ...ABOUT_CHAT, id: Number(chatOf(parameters)) });
     case "sendmessage":
       return refuseChat(state, parameters) ?? sendMessage(state, parameters);
     default:
       return telegramError(404, "Not Found: method not found");
   }
 }
+
+const CHAT = { type: "supergroup", title: "Sandbox" };
+
+/** What every chat has: https://core.telegram.org/bots/api#chatfullinfo */
+const ABOUT_CHAT = {
+  ...CHAT,
+  accent_color_id: 0,
+  max_reaction_count: 11,
+  accepted_gift_types: {
+    unlimited_gifts: false,
+    limited_gifts: false,
+    unique_gifts: false,
+    premium_subscription: false,
+    gifts_from_channels: false,
+  },
+};
 
 /** Chats are named by numbers, or by texts of digits. */
 function chatOf({ chat_id }: Parameters): string {
@@ -98,7 +114,7 @@ function sendMessage(state: TelegramState, parameters: Parameters): Response {
   return done({
     message_id: state.messages.total,
     date: Math.floor(at / 1000),
-    chat: { id: Number(chat_id), type: "supergroup" },
+    chat: { ...CHAT, id: Number(chat_id) },
     text,
   });
 }

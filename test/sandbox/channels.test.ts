@@ -157,7 +157,13 @@ describe("the sandbox's Telegram", () => {
     const url = `${sandbox.urls.telegram}/bot${sandbox.telegram.botToken}`;
     expect(await (await fetch(`${url}/getMe`)).json()).toMatchObject({ ok: true, result: { is_bot: true } });
     const chat = await fetch(`${url}/getChat?chat_id=${sandbox.telegram.chatId}`);
-    expect(await chat.json()).toMatchObject({ ok: true, result: { id: Number(sandbox.telegram.chatId) } });
+    const always = {
+      accent_color_id: expect.any(Number),
+      max_reaction_count: expect.any(Number),
+      accepted_gift_types: { unlimited_gifts: false, limited_gifts: false, unique_gifts: false },
+    };
+    const result = { id: Number(sandbox.telegram.chatId), title: "Sandbox", ...always };
+    expect(await chat.json()).toMatchObject({ ok: true, result });
   });
 
   test("a group that became a supergroup names its new id", async () => {
@@ -186,4 +192,11 @@ describe("the sandbox's Telegram", () => {
     expect(sent).toBeLessThanOrEqual(40);
     expect(sent).toBeGreaterThan(25);
   });
+});
+
+test("the sandbox's LINE answers with all that an official account's information always has", async () => {
+  const headers = { authorization: `Bearer ${sandbox.line.accessToken}` };
+  const info = await fetch(`${sandbox.urls.line}/v2/bot/info`, { headers });
+  const members = { userId: expect.stringMatching(/^U[0-9a-f]{32}$/), basicId: "@sandbox", displayName: "Sandbox" };
+  expect(await info.json()).toEqual({ ...members, chatMode: "bot", markAsReadMode: "auto" });
 });

@@ -24,6 +24,25 @@ describe("the sandbox's Discord", () => {
     expect((await fetch(sandbox.urls.discordWebhook)).status).toBe(200);
   });
 
+  test("answers with all members that a message and a webhook of Discord's always have", async () => {
+    const saved = (await (await say({ content: " hi ", flags: 4 })).json()) as object;
+    expect(saved).toMatchObject({ content: "hi", flags: 4, tts: false, edited_timestamp: null });
+    const members = [
+      "attachments",
+      "author",
+      "channel_id",
+      "components",
+      "content",
+      "edited_timestamp",
+      "embeds",
+      "flags",
+    ];
+    const others = ["id", "mention_everyone", "mention_roles", "mentions", "pinned", "timestamp", "tts", "type"];
+    expect(Object.keys(saved).toSorted()).toEqual([...members, ...others, "webhook_id"]);
+    const webhook = (await (await fetch(sandbox.urls.discordWebhook)).json()) as object;
+    expect(webhook).toMatchObject({ application_id: null, avatar: null, name: "Sandbox", guild_id: "76" });
+  });
+
   test("refuses what is no message, and what is too long", async () => {
     for (const [body, code] of [
       [{}, 50_006],
