@@ -188,10 +188,7 @@ function isVisited(answers: Answers): boolean {
 function responsesOf(endpoint: Endpoint<never>, isGuarded: boolean): Json {
   const { answers, limit, takes = [] } = endpoint.operation;
   const limits = { ofAddress: !isGuarded, ofDay: limit !== undefined };
-  const mayHave = [
-    ...(limits.ofAddress ? LIMIT_HEADERS : []),
-    ...(takes.includes("Prefer") ? [APPLIED] : []),
-  ];
+  const mayHave = [...(limits.ofAddress ? LIMIT_HEADERS : []), ...(takes.includes("Prefer") ? [APPLIED] : [])];
   const byStatus: Readonly<Record<string, Success | undefined>> = answers;
   const responses = Object.entries(answers).map(([status, success]) => [status, responseOf(success, mayHave)] as const);
   for (const { status, titles, headers, optional: some, schema } of documented(problemsOf(endpoint), limits)) {
