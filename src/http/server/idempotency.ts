@@ -179,13 +179,13 @@ async function performed(perform: Perform, appendKey: IdempotencyKey, metadata: 
 function scopedOf({ header, route, body, metadata }: Keyed): Scoped {
   const match = KEY.exec(header.trim());
   const key = match?.[1]?.replace(/\\(["\\])/g, "$1") ?? match?.[2];
-  if (key === undefined) throw problems.malformed(`The Idempotency-Key ${faultOf(header)}`);
+  if (key === undefined) throw problems.malformed(`The Idempotency-Key ${describeFault(header)}`);
   // Without the key, which the log does not hold, nobody finds out by trying what the body was.
   const digest = sha256(JSON.stringify([key, body ?? null]));
   return { scope: sha256(JSON.stringify([route, metadata.caller, key])), digest, metadata };
 }
 
-function faultOf(header: string): string {
+function describeFault(header: string): string {
   const separator = /^(?:"(?:[^"\\]|\\.)*"|[^\s",;]+)\s*([,;])/.exec(header.trim())?.[1];
   if (separator === ",") return "was sent more than once. Send one key.";
   if (separator === ";") return "has parameters. Send the key alone.";
