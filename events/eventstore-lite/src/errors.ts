@@ -69,12 +69,12 @@ export class StoreOverloaded extends StoreError {
   }
 }
 
-/** Another process keeps the write lock of the log that is to be opened: later it works. */
+/** Another process keeps the write lock of the log that is to be opened, or puts one there: later it works. */
 export class StoreBusy extends StoreError {
   override readonly name = "StoreBusy";
   override readonly code = "busy";
-  constructor() {
-    super("another process is writing to the log and does not end: try again later");
+  constructor(reason = "another process is writing to the log and does not end: try again later") {
+    super(reason);
   }
 }
 
@@ -97,14 +97,14 @@ export class StoreUnavailable extends StoreError {
 }
 
 /**
- * The log no longer holds what this store has seen of it: the server was replaced by one that had not heard of it yet,
- * or restored. This store stops, since whoever read the lost events may have acted on them.
+ * The log no longer is what this store has seen of it: the server was replaced by one that had not heard of it yet, or
+ * another log was put there. This store stops, since the readers of lost events may have acted on them.
  */
 export class LogDiverged extends StoreError {
   override readonly name = "LogDiverged";
   override readonly code = "diverged";
   constructor(reason: string) {
-    super(`the log lost events that were in it: ${reason}`);
+    super(`the log is not what this store has seen of it: ${reason}`);
   }
 }
 

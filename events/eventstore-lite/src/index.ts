@@ -27,7 +27,15 @@ export { type Database, openDatabase } from "./postgres/database.ts";
 export { migrate, type MigrateOptions } from "./postgres/migrate.ts";
 export { importPostgresLog, type PostgresImportOptions } from "./postgres/import.ts";
 export { openPostgresStore, type PostgresStoreOptions } from "./postgres/open.ts";
+export {
+  beginPostgresEpoch,
+  isPostgresLogElsewhere,
+  knownPostgresPlace,
+  type PlaceKnown,
+  type PostgresLogPlace,
+} from "./postgres/place.ts";
 export { restorePostgresLog, type PostgresRestoreOptions } from "./postgres/restore.ts";
 export { examineSqliteLog, type ExaminedLog } from "./sqlite/examine.ts";
+export { beginSqliteEpoch } from "./sqlite/ownership.ts";
 export { openSqliteStore, type SqliteStoreOptions } from "./sqlite/open.ts";
 export type * from "./store.ts";

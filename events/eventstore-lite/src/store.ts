@@ -102,10 +102,14 @@ export interface Cursor {
 }
 
 /**
- * `new`: there was nothing before. `backup`: a copy, `import`: events of another log; what that log recorded since is
- * not in this one.
+ * `new`: there was nothing before. `backup`: a copy made by `backup`; `import`: events of another log; `copy`: a copy made
+ * by other means, which the log has noticed; `operator`: the same, which an operator has said. What the log recorded since
+ * is not in this one.
  */
-export type BegunAs = "new" | "backup" | "import";
+export type BegunAs = "new" | "backup" | "import" | "copy" | "operator";
+
+/** `lost`: the log does not hold that event. `replaced`: another log is there, or this one went on in another epoch. */
+export type Presence = "same" | "lost" | "replaced";
 
 export interface SubscribeQuery {
   readonly stream?: string;
@@ -239,6 +243,11 @@ export interface EventStore<E extends NewEvent = NewEvent> extends AsyncDisposab
   streamHead(stream: string): Promise<StreamHead>;
   /** The hash of one event as the log holds it; undefined when it holds none there. Of position 0 it is 64 zeros. */
   hashAt(position: number): Promise<string | undefined>;
+  /**
+   * Whether this is still the log that was opened, and holds that event. If it does, a log on a server that has changed
+   * (a failover) notes where it is now, so that no later opening takes it for a copy.
+   */
+  confirm(head: Pick<Head, "position" | "hash">): Promise<Presence>;
   /**
    * Recomputes the hash chain over [from, to], as far as the log goes at the start; names the first position that does
    * not fit. Other work goes on meanwhile, in at most `threads` threads (default: one for each core). `onProgress` gets

@@ -101,6 +101,21 @@ export function chainContract({ describe, expect, open, test }: Runner): void {
       expect(await store.head()).toEqual({ position: 3, hash: last!.hash, time: last!.time });
     });
 
+    test("is confirmed as far as the log holds it", async () => {
+      await using store = await open();
+      const empty = await store.head();
+      expect(await store.confirm(empty)).toBe("same");
+      await store.append("a", newEvents(2));
+      const head = await store.head();
+      expect(await Promise.all([empty, head].map(store.confirm))).toEqual(["same", "same"]);
+      const others = [
+        { ...head, position: 1 },
+        { ...head, position: 3 },
+        { ...head, hash: empty.hash },
+      ];
+      expect(await Promise.all(others.map(store.confirm))).toEqual(["lost", "lost", "lost"]);
+    });
+
     test("has a hash at every position up to it", async () => {
       await using store = await open();
       await store.append("a", newEvents(3));

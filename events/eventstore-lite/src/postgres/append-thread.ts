@@ -12,6 +12,7 @@ export interface AppendThreadOptions {
   readonly url: string;
   readonly schema: string;
   readonly storeId: string;
+  readonly epoch: string;
   readonly usesServerClock: boolean;
   readonly eventBytesMax: number;
   /** Address of the module that finishes events. */
@@ -20,7 +21,7 @@ export interface AppendThreadOptions {
 
 if (!parentPort) throw new Error("append-thread.ts runs as a worker only");
 const port = parentPort;
-const { url, schema, storeId, usesServerClock, eventBytesMax, finish } = workerData as AppendThreadOptions;
+const { url, schema, storeId, epoch, usesServerClock, eventBytesMax, finish } = workerData as AppendThreadOptions;
 
 try {
   const finishing = createFinishing(await loadFinish(finish), eventBytesMax);
@@ -30,6 +31,7 @@ try {
   const writer = createWriter({
     database,
     schema,
+    epoch,
     usesServerClock,
     finishing,
     onAppended: (position) => notifier.notify(position),

@@ -16,7 +16,7 @@ const INSUFFICIENT_RESOURCES = "53";
 /** The server shuts down, crashes or does not take connections yet. */
 const OPERATOR_INTERVENTION = "57P";
 const CONNECTION_EXCEPTION = "08";
-/** Raised by `append`: the log is not the one that this writer has seen. */
+/** Raised by the log's functions: it is not the one, or not in the epoch, that this writer has seen. */
 const DIVERGED = "EL001";
 
 /** No connection was made: nothing was sent. `cause`: the network's error, or the server's answer. */

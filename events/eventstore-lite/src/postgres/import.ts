@@ -7,6 +7,7 @@ import { type Database, openDatabase, type TransactionSql } from "./database.ts"
 import { readerError } from "./errors.ts";
 import { readHead } from "./heads.ts";
 import { migrate } from "./migrate.ts";
+import { takeLog } from "./place-lock.ts";
 import { openReader, quoted } from "./reader.ts";
 import { COMPONENT, migrations } from "./schema.ts";
 
@@ -23,7 +24,10 @@ export interface PostgresImportOptions {
 /** Events that one query inserts. */
 const CHUNK_EVENTS = 1_000;
 
-/** Somebody's long query may be in the way of the new name. */
+/** A log of thousands of millions of events is written in less. */
+const CREATE_MS_MAX = 24 * 60 * 60 * 1_000;
+
+/** A long query of another program may be in the way of the schema's end. */
 const RENAME_MS_MAX = 60_000;
 
 /**
@@ -46,18 +50,24 @@ export async function createLog(
   complete: (database: Database, schema: string) => Promise<void>,
 ): Promise<Head> {
   const partial = `${schema} import ${randomUUID()}`;
+  const locking = openDatabase({ url, connections: 1, name: "eventstore-lite import lock" });
   const database = openDatabase({ url, connections: 1, name: "eventstore-lite import" });
-  try {
-    await database.run((sql) => sql.begin((transaction) => requireUnused(transaction, schema)));
+  const create = async (transaction: TransactionSql): Promise<void> => {
+    await takeLog(transaction, schema);
+    await requireUnused(transaction, schema);
     await migrate(database, { schema: partial, component: COMPONENT, migrations: migrations() });
     await fill(database, partial, events, { ...DEFAULT_LIMITS, ...limits });
     await complete(database, partial);
-    await database.run((sql) => sql.begin((transaction) => rename(transaction, partial, schema)), RENAME_MS_MAX);
+    // In the transaction that has the lock: without that connection there is no rename.
+    await rename(transaction, partial, schema);
+  };
+  try {
+    await locking.run((sql) => sql.begin(create), CREATE_MS_MAX);
   } catch (error) {
     await database.run((sql) => sql`DROP SCHEMA IF EXISTS ${sql(partial)} CASCADE`, RENAME_MS_MAX).catch(() => {});
     throw readerError(error);
   } finally {
-    await database.close();
+    await Promise.all([locking.close(), database.close()]);
   }
   const reader = openReader(url, schema);
   try {

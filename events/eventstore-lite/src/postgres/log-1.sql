@@ -1,15 +1,52 @@
 -- The first format of a log. It runs with a search path that holds the log's own schema alone.
 
+-- Where this log is: the server, the database, the schema, the server's timeline, and when the server's files came to be
+-- where they are, which no copy of files carries. NULL: the log's owner may not ask, or this server does not know.
+CREATE FUNCTION current_place() RETURNS text[]
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+  found text[] := ARRAY[
+    NULL,
+    (SELECT d.oid::text FROM pg_database d WHERE d.datname = current_database()),
+    (SELECT n.oid::text FROM pg_namespace n WHERE n.nspname = current_schema()),
+    NULL,
+    NULL
+  ];
+BEGIN
+  BEGIN
+    found[1] := (SELECT s.system_identifier::text FROM pg_control_system() s);
+  EXCEPTION WHEN OTHERS THEN
+    NULL;
+  END;
+  BEGIN
+    -- The control file names a new timeline only some time after a promotion.
+    found[4] := left(pg_walfile_name(pg_current_wal_lsn()), 8);
+  EXCEPTION WHEN OTHERS THEN
+    NULL;
+  END;
+  BEGIN
+    found[5] := (SELECT extract(epoch FROM f.change)::bigint::text FROM pg_stat_file('PG_VERSION') f);
+  EXCEPTION WHEN OTHERS THEN
+    NULL;
+  END;
+  RETURN found;
+END $$;
+
 CREATE TABLE info (
   one integer PRIMARY KEY CHECK (one = 1),
-  store text NOT NULL
+  store text NOT NULL,
+  place text[] NOT NULL -- where the log was last known to be
 );
-INSERT INTO info VALUES (1, gen_random_uuid());
+INSERT INTO info VALUES (1, gen_random_uuid(), current_place());
 
--- Whoever appends locks its one row. Nobody ever updates it: beside a long transaction each update would leave a dead
--- version behind, and the next lock would have to go past all of them.
-CREATE TABLE turn (one integer PRIMARY KEY CHECK (one = 1));
-INSERT INTO turn VALUES (1);
+-- Each append locks its one row, and reads there in which epoch the log is. No append updates it: beside a long
+-- transaction each update would leave a dead version behind, and the next lock would have to go past all of them.
+CREATE TABLE turn (
+  one integer PRIMARY KEY CHECK (one = 1),
+  epoch text NOT NULL
+);
 
 CREATE TABLE events (
   position bigint PRIMARY KEY CHECK (position > 0),
@@ -64,6 +101,7 @@ CREATE TABLE epochs (
   begun_as text NOT NULL
 );
 INSERT INTO epochs (id, after, begun_as) VALUES (gen_random_uuid(), 0, 'new');
+INSERT INTO turn SELECT 1, id FROM epochs;
 
 -- What each writer was answered last, so that one whose connection was cut can ask. Without an answer (time_ms is NULL)
 -- the writer was told that the batch is not in the log: if it arrives after all, it fails.
@@ -82,6 +120,18 @@ CREATE TABLE batches (
 CREATE FUNCTION now_ms() RETURNS bigint LANGUAGE sql VOLATILE
 RETURN floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint;
 
+-- Refuses a writer that opened another log here, or this one in another epoch: nothing is granted to it any more.
+CREATE FUNCTION require_epoch(p_epoch text) RETURNS void
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+  PERFORM FROM turn WHERE epoch = p_epoch;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'the log was replaced, or goes on after a restore' USING ERRCODE = 'EL001';
+  END IF;
+END $$;
+
 -- Appends a batch in the order of its appends, of which each gets its own verdict.
 --
 -- Lists are texts of one entry a line. `streams`, `keys` and `leases` name each once; `floors` has a version that each of
@@ -95,7 +145,7 @@ RETURN floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint;
 --
 -- Each statement of the loops takes about 0.1 µs, and others wait for the turn meanwhile: there are as few as can be.
 CREATE FUNCTION append(
-  p_writer uuid, p_seq bigint, p_now bigint, p_known bigint, p_known_hash bytea,
+  p_writer uuid, p_seq bigint, p_epoch text, p_now bigint, p_known bigint, p_known_hash bytea,
   p_streams text, p_floors bigint[], p_keys text, p_leases text, p_appends bigint[], p_conditions bigint[],
   p_digests text, p_ids text, p_types text, p_datas text, p_metas text,
   OUT time_ms bigint, OUT base bigint, OUT base_hash bytea, OUT verdicts text, OUT head_hash bytea
@@ -112,6 +162,7 @@ SET jit = off
 AS $$
 DECLARE
   clock bigint;
+  is_current boolean;
   head_time bigint;
   streams text[] := string_to_array(p_streams, E'\n');
   keys text[];
@@ -154,7 +205,10 @@ DECLARE
   result integer := 0;
   event integer := 0;
 BEGIN
-  PERFORM FROM turn FOR UPDATE;
+  SELECT t.epoch = p_epoch INTO is_current FROM turn t FOR UPDATE;
+  IF NOT is_current THEN
+    PERFORM require_epoch(p_epoch);
+  END IF;
   clock := coalesce(p_now, now_ms());
   SELECT e.position, e.time, e.hash INTO base, head_time, base_hash FROM events e ORDER BY e.position DESC LIMIT 1;
   IF NOT FOUND THEN
@@ -264,6 +318,54 @@ BEGIN
   END IF;
 END $$;
 
+-- Where the log is now; what cannot be asked is taken to be as it was.
+CREATE FUNCTION place_now() RETURNS text[]
+LANGUAGE sql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $$
+  SELECT array_agg(coalesce(p.now, p.noted) ORDER BY p.at)
+  FROM info i, unnest(i.place, current_place()) WITH ORDINALITY AS p (noted, now, at)
+$$;
+
+-- Whether the log is a copy, or was set back to one. What was not known before says nothing.
+CREATE FUNCTION is_elsewhere() RETURNS boolean
+LANGUAGE sql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $$ SELECT EXISTS (SELECT FROM info i, unnest(i.place, place_now()) AS p (noted, now) WHERE p.noted <> p.now) $$;
+
+-- Notes where the log is, for a writer that knows that it has lost nothing on its way there.
+CREATE FUNCTION note_place(p_epoch text, p_position bigint, p_hash text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET lock_timeout = '2s'
+AS $$
+BEGIN
+  PERFORM FROM turn FOR UPDATE;
+  PERFORM require_epoch(p_epoch);
+  UPDATE info SET place = place_now()
+    WHERE p_position = 0 OR EXISTS (SELECT FROM events e WHERE e.position = p_position AND e.hash = decode(p_hash, 'hex'));
+END $$;
+
+-- Goes on with the log as with a restored one. As `copy`: only where it is elsewhere, since of several that find so one
+-- begins the epoch.
+CREATE FUNCTION begin_epoch(p_begun_as text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET lock_timeout = '2s'
+AS $$
+DECLARE
+  begun text := gen_random_uuid();
+BEGIN
+  PERFORM FROM turn FOR UPDATE;
+  IF p_begun_as = 'copy' AND NOT is_elsewhere() THEN
+    RETURN;
+  END IF;
+  INSERT INTO epochs (id, after, begun_as)
+    VALUES (begun, coalesce((SELECT max(e.position) FROM events e), 0), p_begun_as);
+  UPDATE turn SET epoch = begun;
+  UPDATE info SET place = place_now();
+END $$;
+
 -- What became of a batch whose answer was lost: its answer, or NULLs when it is not in the log and never will be.
 CREATE FUNCTION resolve(
   p_writer uuid, p_seq bigint,
@@ -290,7 +392,7 @@ RETURN p_expires_at > p_now AND p_expires_at - p_now <= 2 * p_ttl;
 -- Takes a lease or renews it; no row while another holds it. In turn with appends: once it is answered, everything that
 -- was appended under the lease before is in the log, and nothing more will be.
 CREATE FUNCTION acquire_lease(
-  p_name text, p_holder text, p_ttl bigint, p_steal boolean, p_now bigint
+  p_epoch text, p_name text, p_holder text, p_ttl bigint, p_steal boolean, p_now bigint
 ) RETURNS TABLE (token bigint, expires_at bigint)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -303,6 +405,7 @@ DECLARE
   is_renewed boolean;
 BEGIN
   PERFORM FROM turn FOR UPDATE;
+  PERFORM require_epoch(p_epoch);
   clock := coalesce(p_now, now_ms());
   SELECT * INTO held FROM leases l WHERE l.name = p_name;
   is_renewed := FOUND AND held.expires_at > clock AND held.holder = p_holder;
@@ -317,31 +420,36 @@ BEGIN
     RETURNING l.token, l.expires_at;
 END $$;
 
-CREATE FUNCTION release_lease(p_name text, p_token bigint) RETURNS void
+CREATE FUNCTION release_lease(p_epoch text, p_name text, p_token bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 SET lock_timeout = '2s'
 AS $$
 BEGIN
   PERFORM FROM turn FOR UPDATE;
+  PERFORM require_epoch(p_epoch);
   UPDATE leases SET expires_at = 0 WHERE name = p_name AND token = p_token;
 END $$;
 
 -- Never replaces one that holds more: another instance may be further on.
-CREATE FUNCTION save_snapshot(p_names text, p_version bigint, p_position bigint, p_state text) RETURNS void
+CREATE FUNCTION save_snapshot(p_epoch text, p_names text, p_version bigint, p_position bigint, p_state text) RETURNS void
 LANGUAGE sql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $$
+  SELECT require_epoch(p_epoch);
   INSERT INTO snapshots AS s (name, version, position, state)
     SELECT name, p_version, p_position, p_state FROM string_to_table(p_names, E'\n') AS name
   ON CONFLICT (name) DO UPDATE SET version = excluded.version, position = excluded.position, state = excluded.state
     WHERE s.version <> excluded.version OR s.position <= excluded.position
 $$;
 
-CREATE FUNCTION remove_snapshots(p_names text) RETURNS void
+CREATE FUNCTION remove_snapshots(p_epoch text, p_names text) RETURNS void
 LANGUAGE sql SECURITY DEFINER
 SET search_path FROM CURRENT
-AS $$ DELETE FROM snapshots WHERE name = ANY (string_to_array(p_names, E'\n')) $$;
+AS $$
+  SELECT require_epoch(p_epoch);
+  DELETE FROM snapshots WHERE name = ANY (string_to_array(p_names, E'\n'))
+$$;
 
 -- How many events of a stream are at or before a position: its version there.
 CREATE FUNCTION version_at(p_stream text, p_position bigint) RETURNS bigint

@@ -11,16 +11,22 @@ export interface MigrateOptions {
   /** Whose tables these are: several may share a schema. */
   readonly component: string;
   readonly migrations: Migrations;
+  /** Asked at the beginning of the transaction: what it throws leaves everything as it was. */
+  readonly beginning?: (sql: TransactionSql) => Promise<void>;
 }
 
 /**
  * Brings the tables of a component up to date, in one transaction that one process at a time is in. Asks for no right to
  * change anything when there is nothing to do. Throws {@link StoreUnusable} when the tables are of a newer version.
  */
-export async function migrate(database: Database, { schema, component, migrations }: MigrateOptions): Promise<void> {
+export async function migrate(
+  database: Database,
+  { schema, component, migrations, beginning }: MigrateOptions,
+): Promise<void> {
   const known = migrations.length;
   if ((await database.run((sql) => appliedTo(sql, schema, component, known))) === known) return;
   const apply = async (transaction: TransactionSql): Promise<void> => {
+    await beginning?.(transaction);
     await transaction`SET LOCAL statement_timeout = 0`;
     await transaction`SET LOCAL search_path TO ${transaction(schema)}, pg_temp`;
     await transaction`SELECT pg_advisory_xact_lock(hashtext(${`eventstore-lite ${schema}`}))`;

@@ -19,6 +19,7 @@ import {
   readHead,
   readStreamHead,
 } from "./heads.ts";
+import { confirmPlace } from "./place.ts";
 import { readBatches, readCanonical, readFolded, readOnceBack } from "./read.ts";
 import { openReader, type Reader } from "./reader.ts";
 import { prepareSchema } from "./schema.ts";
@@ -52,7 +53,8 @@ const SCHEMA = "eventstore";
  * Opens an event log in a PostgreSQL database (14 or later), and makes its tables when they do not exist. Any number of
  * processes may append to it and follow it.
  *
- * Throws {@link StoreUnavailable} when the server does not answer, {@link StoreUnusable} when it cannot hold a log.
+ * Throws {@link StoreUnavailable} when the server does not answer, {@link StoreUnusable} when it cannot hold a log,
+ * {@link StoreBusy} while one is restored or imported there.
  */
 export async function openPostgresStore<E extends NewEvent = NewEvent>(
   options: PostgresStoreOptions<E>,
@@ -63,9 +65,11 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
 
   await using opening = new AsyncDisposableStack();
   const { storeId, epochs } = await prepareSchema(url, schema);
+  const epoch = epochs.at(-1)!.id;
   const threadOptions: AppendThreadOptions = {
     ...place,
     storeId,
+    epoch,
     usesServerClock: clock === undefined,
     eventBytesMax: limits.eventBytes,
     finish: options.finish?.href,
@@ -107,6 +111,7 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
     failed: queue.failed,
     append: createAppend(queue, codec, limits),
     ...createReading(reader, codec),
+    confirm: (head) => confirmPlace(reader, { ...place, epoch }, head),
     subscribe: (query) => oneByOne(live.subscribe(query), query.signal),
     subscribeBatches: (query) => live.subscribe(query),
     verify: verifier.verify,

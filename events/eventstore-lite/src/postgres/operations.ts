@@ -7,14 +7,25 @@ export type NowOf = (nowMs: number) => number | null;
 
 type Asked = Exclude<Operation, { kind: "close" }>;
 
+/** A log as its writer opened it. In another epoch its functions raise EL001. */
+export interface OpenedEpoch {
+  readonly database: Database;
+  readonly schema: string;
+  readonly epoch: string;
+}
+
 interface LeaseRow {
   readonly token: number;
   readonly expires_at: number;
 }
 
 /** What changes snapshots and leases. Done twice it is done once, so what was not answered is simply asked again. */
-export async function perform(database: Database, schema: string, operation: Asked, nowOf: NowOf): Promise<Reply> {
-  const ask = () => database.run((sql) => queryOf(sql, schema, operation, nowOf));
+export async function perform(
+  { database, schema, epoch }: OpenedEpoch,
+  operation: Asked,
+  nowOf: NowOf,
+): Promise<Reply> {
+  const ask = () => database.run((sql) => queryOf(sql, { schema, epoch }, operation, nowOf));
   const [row] = await ask().catch((error: unknown) => {
     if (isUnanswered(error) && !(error instanceof NotConnected)) return ask();
     throw error;
@@ -24,23 +35,25 @@ export async function perform(database: Database, schema: string, operation: Ask
   return { kind: "done", lease: { name, holder, token: row.token, expiresAt: new Date(row.expires_at) } };
 }
 
-function queryOf(sql: DatabaseSql, schema: string, operation: Asked, nowOf: NowOf) {
+function queryOf(sql: DatabaseSql, { schema, epoch }: Omit<OpenedEpoch, "database">, operation: Asked, nowOf: NowOf) {
   const log = sql(schema);
   switch (operation.kind) {
     case "saveSnapshot": {
       const { version, position, state } = operation.snapshot;
-      return sql<LeaseRow[]>`SELECT ${log}.save_snapshot(${lines(operation.names)}, ${version}, ${position}, ${state})`;
+      return sql<
+        LeaseRow[]
+      >`SELECT ${log}.save_snapshot(${epoch}, ${lines(operation.names)}, ${version}, ${position}, ${state})`;
     }
     case "removeSnapshots":
-      return sql<LeaseRow[]>`SELECT ${log}.remove_snapshots(${lines(operation.names)})`;
+      return sql<LeaseRow[]>`SELECT ${log}.remove_snapshots(${epoch}, ${lines(operation.names)})`;
     case "acquireLease": {
       const { name, holder, ttlMs, steal, nowMs } = operation;
       return sql<
         LeaseRow[]
-      >`SELECT * FROM ${log}.acquire_lease(${name}, ${holder}, ${ttlMs}, ${steal}, ${nowOf(nowMs)})`;
+      >`SELECT * FROM ${log}.acquire_lease(${epoch}, ${name}, ${holder}, ${ttlMs}, ${steal}, ${nowOf(nowMs)})`;
     }
     default:
-      return sql<LeaseRow[]>`SELECT ${log}.release_lease(${operation.name}, ${operation.token})`;
+      return sql<LeaseRow[]>`SELECT ${log}.release_lease(${epoch}, ${operation.name}, ${operation.token})`;
   }
 }
 

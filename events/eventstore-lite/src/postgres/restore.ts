@@ -109,5 +109,6 @@ async function copyLives(copy: DatabaseReader, database: Database, schema: strin
     await database.run(
       (sql) => sql`INSERT INTO ${sql(schema)}.epochs (id, after, begun_as) VALUES (${own}, ${after}, ${begunAs})`,
     );
+    await database.run((sql) => sql`UPDATE ${sql(schema)}.turn SET epoch = ${own}`);
   }
 }

@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
 import type { Epoch } from "../epochs.ts";
 import { StoreUnusable } from "../errors.ts";
-import { type Database, openDatabase } from "./database.ts";
+import { type Database, openDatabase, type TransactionSql } from "./database.ts";
 import { readerError } from "./errors.ts";
 import { migrate, type Migrations } from "./migrate.ts";
+import { shareLog } from "./place-lock.ts";
 
 export const COMPONENT = "eventstore-lite";
 
@@ -22,14 +23,20 @@ export interface PreparedLog {
 
 /**
  * Makes the tables of a log, or brings them up to date. Throws {@link StoreUnusable} for a server that cannot hold one,
- * {@link StoreUnavailable} when it does not answer.
+ * {@link StoreUnavailable} when it does not answer, {@link StoreBusy} while a log is restored or imported there.
  */
 export async function prepareSchema(url: string, schema: string): Promise<PreparedLog> {
   const database = openDatabase({ url, connections: 1, name: "eventstore-lite" });
   try {
     await requireServer(database);
-    await migrate(database, { schema, component: COMPONENT, migrations: migrations() });
-    return await readLog(database, schema);
+    const beginning = (sql: TransactionSql): Promise<void> => shareLog(sql, schema);
+    await migrate(database, { schema, component: COMPONENT, migrations: migrations(), beginning });
+    return await database.run((sql) =>
+      sql.begin(async (transaction) => {
+        await beginning(transaction);
+        return await readLog(transaction, schema);
+      }),
+    );
   } catch (error) {
     throw readerError(error);
   } finally {
@@ -47,11 +54,10 @@ async function requireServer(database: Database): Promise<void> {
   if (server!.encoding !== "UTF8") throw new StoreUnusable(`the database's encoding is ${server!.encoding}, not UTF8`);
 }
 
-async function readLog(database: Database, schema: string): Promise<PreparedLog> {
-  await database.run((sql) => sql`SELECT ${sql(schema)}.forget_batches()`);
-  const [info] = await database.run((sql) => sql<{ store: string }[]>`SELECT store FROM ${sql(schema)}.info`);
-  const epochs = await database.run(
-    (sql) => sql<Epoch[]>`SELECT id, after, begun_as AS "begunAs" FROM ${sql(schema)}.epochs ORDER BY number`,
-  );
+async function readLog(sql: TransactionSql, schema: string): Promise<PreparedLog> {
+  await sql`SELECT ${sql(schema)}.forget_batches()`;
+  const [info] = await sql<{ store: string }[]>`SELECT store FROM ${sql(schema)}.info`;
+  const epochs = await sql<Epoch[]>`
+    SELECT id, after, begun_as AS "begunAs" FROM ${sql(schema)}.epochs ORDER BY number`;
   return { storeId: info!.store, epochs };
 }

@@ -6,7 +6,7 @@ import { type BatchAnswer, createSettle, finishAll, type Head, OtherHashes } fro
 import { type Columns, columnsOf } from "./columns.ts";
 import { createDoubt, type DoubtOptions, type Outcome } from "./doubt.ts";
 import { faultOf, isUnanswered, NotConnected } from "./errors.ts";
-import { type NowOf, perform } from "./operations.ts";
+import { type NowOf, type OpenedEpoch, perform } from "./operations.ts";
 
 /** Answers each request with what is durable by then. */
 export interface Writer {
@@ -17,7 +17,7 @@ export interface Writer {
   begin(request: string | Exclude<Operation, { kind: "close" }>): () => Promise<Reply>;
 }
 
-export interface WriterOptions extends DoubtOptions {
+export interface WriterOptions extends DoubtOptions, OpenedEpoch {
   readonly finishing: Finishing;
   /** Leases expire, and events are recorded, by the database's clock and not by that of whoever asks. */
   readonly usesServerClock: boolean;
@@ -29,7 +29,7 @@ export interface WriterOptions extends DoubtOptions {
 const STREAMS_CACHED_MAX = 65_536;
 
 export function createWriter(options: WriterOptions): Writer {
-  const { database, schema, finishing, onAppended } = options;
+  const { finishing, onAppended } = options;
   const nowOf: NowOf = (nowMs) => (options.usesServerClock ? null : nowMs);
   const versions = createBoundedCache<string, number>(STREAMS_CACHED_MAX);
   const send = createSend(options);
@@ -57,7 +57,7 @@ export function createWriter(options: WriterOptions): Writer {
 
   return {
     begin(request) {
-      const answer = typeof request === "string" ? append(request) : () => perform(database, schema, request, nowOf);
+      const answer = typeof request === "string" ? append(request) : () => perform(options, request, nowOf);
       return async () => {
         if (stoppedBy !== undefined) return { kind: "fault", fault: "stopped", cause: stoppedBy };
         try {
@@ -83,8 +83,8 @@ class NotAppended extends Error {
 }
 
 /** Sends a batch; once it is answered, or another connection was asked what became of it, the answer is the truth. */
-function createSend(options: DoubtOptions) {
-  const { database, schema } = options;
+function createSend(options: WriterOptions) {
+  const { database, schema, epoch } = options;
   const writer = randomUUID();
   const doubt = createDoubt(writer, options);
   let seq = 0;
@@ -95,7 +95,7 @@ function createSend(options: DoubtOptions) {
     try {
       const [answer] = await database.run(
         (sql) => sql<BatchAnswer[]>`SELECT * FROM ${sql(schema)}.append(
-          ${writer}, ${seq}, ${nowMs}, ${known.position}, ${known.hash}, ${streams}, ${floors}, ${keys}, ${leases},
+          ${writer}, ${seq}, ${epoch}, ${nowMs}, ${known.position}, ${known.hash}, ${streams}, ${floors}, ${keys}, ${leases},
           ${appends}, ${conditions}, ${digests}, ${ids}, ${types}, ${datas}, ${metas})`,
       );
       return answer!;

@@ -21,7 +21,7 @@ export const EPOCHS = `
     number INTEGER PRIMARY KEY,
     id TEXT UNIQUE, -- NULL: of a copy, before it is first written to
     after INTEGER NOT NULL, -- the last position of the epoch before
-    begun_as TEXT NOT NULL DEFAULT 'new' -- new, backup or import: what the epoch goes on with
+    begun_as TEXT NOT NULL DEFAULT 'new' -- what the epoch goes on with
   ) STRICT;
 `;
 
@@ -54,6 +54,14 @@ export function markAsImport(db: DatabaseSync): void {
  */
 export function markAsCopy(db: DatabaseSync): void {
   db.exec("INSERT INTO epochs (after, begun_as) SELECT coalesce(max(position), 0), 'backup' FROM events");
+}
+
+/** Begins another epoch at once; inside of a transaction. */
+export function beginEpoch(db: DatabaseSync, begunAs: BegunAs): void {
+  db.prepare("INSERT INTO epochs (id, after, begun_as) SELECT ?, coalesce(max(position), 0), ? FROM events").run(
+    randomUUID(),
+    begunAs,
+  );
 }
 
 /** Begins the epoch of a copy that is now opened to be written to; inside of a transaction. */

@@ -111,6 +111,8 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
     failed: queue.failed,
     append: createAppend(queue, codec, limits),
     ...createReading(reader, codec),
+    // A file has one place, and its epoch begins when it is opened.
+    confirm: ({ position, hash }) => attempt(() => (readHashAt(reader, position) === hash ? "same" : "lost")),
     subscribe: (query) => oneByOne(live.subscribe(query), query.signal),
     subscribeBatches: (query) => live.subscribe(query),
     verify: (options) => verifier.verify(options),

@@ -1,7 +1,11 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { StoreOwned, StoreUnusable } from "../errors.ts";
+import { DEFAULT_LIMITS } from "../limits.ts";
+import { openWriter } from "./connections.ts";
+import { beginEpoch } from "./epochs.ts";
 import { isBusy } from "./faults.ts";
+import { createBoundaries, createTransaction } from "./transaction.ts";
 import { createPrivateFile, OWNER_ONLY } from "../private-file.ts";
 
 /** Garbage collection closes a handle that nobody refers to, and its lock with it: these live as long as the process. */
@@ -45,6 +49,24 @@ export function takeOwnership(file: string, holder: string, nowMs: number): () =
     }
     release();
   };
+}
+
+/**
+ * Has a log go on in an epoch of its own, as a copy does: an operator knows that it is one. Throws what `openSqliteStore`
+ * throws, {@link StoreOwned} while a service has it.
+ */
+export function beginSqliteEpoch({ file, holder }: { readonly file: string; readonly holder: string }): void {
+  const release = takeOwnership(file, holder, Date.now());
+  try {
+    const { db } = openWriter(file, DEFAULT_LIMITS.databaseBytes);
+    try {
+      createTransaction(createBoundaries(db))(() => beginEpoch(db, "operator"));
+    } finally {
+      db.close();
+    }
+  } finally {
+    release();
+  }
 }
 
 function describe(holder: string, nowMs: number): string {

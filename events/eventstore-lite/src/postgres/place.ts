@@ -1,0 +1,96 @@
+import type { BegunAs, Head, Presence } from "../store.ts";
+import { type Database, openDatabase } from "./database.ts";
+import { isMissing, readerError } from "./errors.ts";
+import type { Reader } from "./reader.ts";
+
+/** A log on a server. */
+export interface PostgresLogPlace {
+  /** As for `openPostgresStore`. */
+  readonly url: string;
+  readonly schema: string;
+}
+
+/** What a log knows of the place where it is, so that a copy of it is found to be one. */
+export interface PlaceKnown {
+  /** Of what tells a copy from the log, what the log's owner may not ask the server for. */
+  readonly unknown: readonly ("server" | "timeline" | "files")[];
+  /** The role that owns the log, as SQL names it. */
+  readonly owner: string;
+}
+
+/**
+ * Whether a log is a copy of another one, or was set back to one, by other means than `restorePostgresLog`: it is not on the
+ * server, in the database, in the schema, or on the timeline where it was last. False where no log is.
+ */
+export async function isPostgresLogElsewhere({ url, schema }: PostgresLogPlace): Promise<boolean> {
+  return await once(url, async (database) => {
+    const rows = await database
+      .run((sql) => sql<{ elsewhere: boolean }[]>`SELECT ${sql(schema)}.is_elsewhere() AS elsewhere`)
+      .catch((error: unknown) => {
+        if (isMissing(error)) return [];
+        throw error;
+      });
+    return rows[0]?.elsewhere === true;
+  });
+}
+
+/**
+ * Has a log go on in an epoch of its own, as a restored one does; stores that have it open stop. As `copy` only where it is
+ * elsewhere: of several programs that find so, one begins the epoch.
+ */
+export async function beginPostgresEpoch(
+  { url, schema }: PostgresLogPlace,
+  begunAs: Extract<BegunAs, "copy" | "operator">,
+): Promise<void> {
+  await once(url, (database) => database.run((sql) => sql`SELECT ${sql(schema)}.begin_epoch(${begunAs})`));
+}
+
+export async function knownPostgresPlace({ url, schema }: PostgresLogPlace): Promise<PlaceKnown> {
+  const [row] = await once(url, (database) =>
+    database.run(
+      (sql) => sql<{ place: readonly (string | null)[]; owner: string }[]>`
+        SELECT array_to_json(${sql(schema)}.current_place()) AS place, quote_ident(pg_get_userbyid(p.proowner)) AS owner
+        FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+        WHERE n.nspname = ${schema} AND p.proname = 'current_place'`,
+    ),
+  );
+  const [server, , , timeline, files] = row!.place;
+  const parts = Object.entries({ server, timeline, files }) as [PlaceKnown["unknown"][number], string | null][];
+  return { unknown: parts.filter(([, part]) => part === null).map(([name]) => name), owner: row!.owner };
+}
+
+/** Of a store in `epoch`, as `EventStore.confirm`. */
+export async function confirmPlace(
+  reader: Reader,
+  { url, schema, epoch }: PostgresLogPlace & { readonly epoch: string },
+  { position, hash }: Pick<Head, "position" | "hash">,
+): Promise<Presence> {
+  const found = await reader.get<{ epoch: string; holds: boolean; moved: boolean }>(
+    `SELECT t.epoch, $1::bigint = 0 OR EXISTS
+       (SELECT FROM log.events WHERE position = $1::bigint AND hash = decode($2, 'hex')) AS holds,
+       i.place IS DISTINCT FROM log.place_now() AS moved
+     FROM log.turn t, log.info i`,
+    position,
+    hash,
+  );
+  if (found?.epoch !== epoch) return "replaced";
+  if (!found.holds) return "lost";
+  // After a failover that lost nothing: a later start is not to take it for a restore.
+  if (found.moved) {
+    await once(url, (database) =>
+      database.run((sql) => sql`SELECT ${sql(schema)}.note_place(${epoch}, ${position}, ${hash})`),
+    );
+  }
+  return "same";
+}
+
+async function once<Result>(url: string, work: (database: Database) => Promise<Result>): Promise<Result> {
+  const database = openDatabase({ url, connections: 1, name: "eventstore-lite place" });
+  try {
+    return await work(database);
+  } catch (error) {
+    throw readerError(error);
+  } finally {
+    await database.close();
+  }
+}

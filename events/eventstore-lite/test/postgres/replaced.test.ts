@@ -1,0 +1,126 @@
+import { expect, test } from "bun:test";
+import {
+  importPostgresLog,
+  LogDiverged,
+  type NewEvent,
+  openPostgresStore,
+  openSqliteStore,
+  type Recorded,
+  restorePostgresLog,
+  StoreBusy,
+} from "eventstore-lite";
+import postgres from "postgres";
+import { newEvent, newEvents, refusalOf, take } from "../../src/contract/events.ts";
+import { newDatabase } from "../../testing/postgres-server.ts";
+import { temporaryLogs } from "../temporary-logs.ts";
+
+const newLogPath = temporaryLogs();
+
+/** A backup of a log of three events, and these. */
+async function copied() {
+  const file = newLogPath();
+  await using store = await openSqliteStore({ file: newLogPath() });
+  await store.append("a", newEvents(3));
+  await store.backup(file);
+  return { file, events: await take(store.readStored()) };
+}
+
+/** Events that come only once they are released. */
+function heldBack(events: readonly Recorded<NewEvent>[]) {
+  const asked = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  async function* each(): AsyncGenerator<Recorded<NewEvent>, void, void> {
+    asked.resolve();
+    await released.promise;
+    yield* events;
+  }
+  return { asked: asked.promise, release: released.resolve, events: each() };
+}
+
+test.each(["a restore", "an import"])(
+  "%s under an open store stops that store before it writes anything to the other log",
+  async (what) => {
+    const url = await newDatabase();
+    const schema = "log";
+    const { file, events } = await copied();
+    const open = () => openPostgresStore({ url, schema });
+    await using appending = await open();
+    await using leasing = await open();
+    await using saving = await open();
+    await using removing = await open();
+    const lease = await leasing.leases.acquire("role", { holder: "before", ttlMs: 60_000 });
+    if (what === "a restore") await restorePostgresLog({ url, schema, file });
+    else await importPostgresLog({ url, schema, events: eachOf(events) });
+    await using now = await open();
+    const held = await now.leases.acquire("role", { holder: "after", ttlMs: 60_000 });
+    expect([lease?.token, held?.token]).toEqual([1, 1]);
+    await now.snapshots.save("kept", { version: 1, position: 1, state: "{}" });
+
+    for (const stale of [appending, leasing, saving, removing]) expect(stale.epoch).not.toBe(now.epoch);
+    expect(await refusalOf(appending.append("a", [newEvent()]))).toBeInstanceOf(LogDiverged);
+    expect(await refusalOf(leasing.leases.release(lease!))).toBeInstanceOf(LogDiverged);
+    expect(await refusalOf(saving.snapshots.save("own", { version: 1, position: 0, state: "{}" }))).toBeInstanceOf(
+      LogDiverged,
+    );
+    expect(await refusalOf(removing.snapshots.remove(["kept"]))).toBeInstanceOf(LogDiverged);
+    for (const stale of [appending, leasing, saving, removing]) expect(await stale.failed).toBeInstanceOf(LogDiverged);
+    expect(await take(now.readStored())).toEqual(events);
+    expect((await now.snapshots.list("")).map(({ name }) => name)).toEqual(["kept"]);
+    expect(await now.leases.list(["role"])).toMatchObject([{ holder: "after" }]);
+  },
+);
+
+async function* eachOf(events: readonly Recorded<NewEvent>[]) {
+  yield* events;
+}
+
+test("a lease is not given to a store under which the log was replaced", async () => {
+  const url = await newDatabase();
+  await using stale = await openPostgresStore({ url, schema: "log" });
+  await restorePostgresLog({ url, schema: "log", file: (await copied()).file });
+  expect(await refusalOf(stale.leases.acquire("role", { holder: "h", ttlMs: 1_000 }))).toBeInstanceOf(LogDiverged);
+});
+
+test("while a log is written no other is, and no store opens there; it appears once it is whole", async () => {
+  const url = await newDatabase();
+  const target = { url, schema: "log" };
+  const { file, events } = await copied();
+  const first = heldBack(events);
+  const importing = importPostgresLog({ ...target, events: first.events });
+  await first.asked;
+  for (const attempt of [
+    () => restorePostgresLog({ ...target, file }),
+    () => importPostgresLog({ ...target, events: eachOf(events) }),
+    () => openPostgresStore(target),
+  ]) {
+    const refusal = await refusalOf(attempt());
+    expect(refusal).toBeInstanceOf(StoreBusy);
+    expect((refusal as Error).message).toContain("a log is being restored or imported there");
+  }
+  // Another log of the same database is no matter of that.
+  await (await openPostgresStore({ url, schema: "other" }))[Symbol.asyncDispose]();
+  first.release();
+  await importing;
+  await using store = await openPostgresStore(target);
+  expect(await take(store.readStored())).toEqual(events);
+});
+
+test("the lock goes with the connection of a restore that is cut off, which then puts nothing there", async () => {
+  const url = await newDatabase();
+  const target = { url, schema: "log" };
+  const { events } = await copied();
+  const cut = heldBack(events);
+  const importing = refusalOf(importPostgresLog({ ...target, events: cut.events }));
+  await cut.asked;
+  const admin = postgres(url, { max: 1, onnotice: () => {} });
+  await admin`SELECT pg_terminate_backend(pid, 10000) FROM pg_locks
+    WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+  await using store = await openPostgresStore(target);
+  await store.append("a", [newEvent()]);
+  cut.release();
+  expect(await importing).toBeInstanceOf(Error);
+  expect((await store.head()).position).toBe(1);
+  const left = await admin`SELECT FROM pg_namespace WHERE nspname LIKE 'log import%'`;
+  await admin.end();
+  expect(left).toHaveLength(0);
+});
