@@ -2,14 +2,20 @@ import { Type } from "@sinclair/typebox";
 import { defineEvent } from "./event.ts";
 
 /**
- * A service first opened a log that goes on with a backup of another life of it (`restore`), or with the events of another
- * log (`import`): what was done since they were copied is not in it, and may have been done all the same.
+ * A service first opened a log that goes on with a backup of another life of it (`restore`), with the events of another log
+ * (`import`), or with a copy that was made by other means, which the log noticed (`copy`) or the operator has said
+ * (`operator`): what was done since the copy was made is not in it, and may have been done all the same.
  */
 export const LogRestored = defineEvent(
   "LogRestored",
   Type.Object(
     {
-      cause: Type.Union([Type.Literal("restore"), Type.Literal("import")]),
+      cause: Type.Union([
+        Type.Literal("restore"),
+        Type.Literal("import"),
+        Type.Literal("copy"),
+        Type.Literal("operator"),
+      ]),
       /** The log's life that begins with this: each has one such event. */
       epoch: Type.String(),
       /** Where the log ended: with what was copied, and what commands have appended to it since. */

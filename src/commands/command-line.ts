@@ -20,7 +20,7 @@ import { quota } from "./quota.ts";
 import { ready } from "./ready.ts";
 import { recipients } from "./recipients.ts";
 import { replay } from "./replay.ts";
-import { restore } from "./restore.ts";
+import { restore, restored } from "./restore.ts";
 import { sandbox } from "./sandbox.ts";
 import { serve } from "./serve.ts";
 import { settings } from "./settings.ts";
@@ -47,6 +47,7 @@ const COMMANDS: readonly MakeCommand[] = [
   audit,
   backup,
   restore,
+  restored,
   migrate,
   upgradeCheck,
   forget,

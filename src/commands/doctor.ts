@@ -59,7 +59,7 @@ async function checkFiles(config: Config): Promise<Finding[]> {
   );
   if (reached.detail !== "") return [reached];
   return [
-    ...(await store.warnings()).flatMap((detail) => warned(detail)),
+    ...[...(await store.warnings()), ...(await store.unprotected())].flatMap((detail) => warned(detail)),
     await finding("log", () => checkLog(config)),
     await finding("vault", async () => {
       if (!(await secrets.vault.isThere())) return "not there yet; the first start makes it";

@@ -4,8 +4,8 @@ import { dirname, join } from "node:path";
 import { parseEnv } from "node:util";
 import type { Config } from "../config/config.ts";
 import { shownLog } from "../config/log.ts";
-import { findLiving } from "../log/instances.ts";
-import { sleep, systemClock } from "../platform/clock.ts";
+import { refuseServed } from "../log/instances.ts";
+import { systemClock } from "../platform/clock.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { logPlaceOf } from "../service/log-place.ts";
 import { openLog, type OpenedLog } from "../service/open.ts";
@@ -104,13 +104,6 @@ async function copyTo(terminal: Terminal, log: OpenedLog, { source, target }: Pl
   } finally {
     rmSync(scratch, { recursive: true, force: true });
   }
-}
-
-/** A log on a server has no single owner. Throws a ServiceError (busy). */
-async function refuseServed(store: OpenedLog): Promise<void> {
-  const living = await findLiving({ store, sleep, elapsedMs: () => performance.now() });
-  if (living === undefined) return;
-  throw new ServiceError("busy", `the service at ${living.url} (instance ${living.id}) serves this log: stop it first`);
 }
 
 /** Where the log is: nothing of it holds for the new place. */

@@ -1,11 +1,12 @@
 import { existsSync } from "node:fs";
 import type { Config } from "../config/config.ts";
 import { shownLog } from "../config/log.ts";
-import { filesOf } from "../service/log-place.ts";
+import { filesOf, logPlaceOf } from "../service/log-place.ts";
 import { keyError } from "../vault/error.ts";
 import { loadKeyFile } from "../vault/key-file.ts";
 import { parseKey } from "../vault/key.ts";
 import { putBack, refuseTaken } from "./backup/put-back.ts";
+import { refuseNoLog } from "./log-session.ts";
 import { absolutePath, Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "./command.ts";
 
 export const restore: MakeCommand = (terminal, exit) =>
@@ -40,6 +41,38 @@ Consumers that keep a cursor and saw more than the backup holds are refused from
 then on.`,
     )
     .action(exit((folder, { rehearse: only, json }) => restoreBackup(terminal, folder, only === true, json === true)));
+
+export const restored: MakeCommand = (terminal, exit) =>
+  new Command("restored")
+    .summary("say that this log was put back by other means")
+    .description(
+      `Says that the log of this configuration is a copy that other programs have put
+back: a snapshot of the disk, files that were copied, a dump. Such a log lacks what
+was done since the copy was made. The next start treats it as one that reachlog
+restore has put there: it records LogRestored, makes no run on that day, and does
+not repeat what may have been sent or delivered.
+
+On PostgreSQL a start notices most copies by itself: docs/postgresql.md says which.`,
+    )
+    .option(...JSON_OPTION)
+    .addHelpText(
+      "after",
+      "\nExample:\n  reachlog restored\n\nStop the service first: beside a running one this is refused (75).",
+    )
+    .action(
+      exit(async ({ json }) => {
+        const config = configOf(terminal);
+        await refuseNoLog(config);
+        await logPlaceOf(config).store.beginEpoch("operator", `reachlog restored, pid ${process.pid}`);
+        const shown = shownLog(config.log);
+        terminal.out(
+          json === true
+            ? `${JSON.stringify({ restored: shown })}\n`
+            : `the next start treats the log in ${shown} as a restored one\n`,
+        );
+        return EXIT.ok;
+      }),
+    );
 
 async function restoreBackup(terminal: Terminal, folder: string, only: boolean, json: boolean): Promise<number> {
   const config = configOf(terminal);

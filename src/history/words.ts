@@ -32,11 +32,17 @@ const ACCOUNT_WORDS = {
   },
 };
 
+const RESTORED_BY: Readonly<Record<DataOf<"LogRestored">["cause"], string>> = {
+  restore: "restored from a backup",
+  import: "made by an import",
+  copy: "found in another place than before",
+  operator: "said to be restored",
+};
+
 /** The log itself, and what it may no longer show. */
 const LOG_WORDS = {
   LogRestored: ({ cause, found_position }: DataOf<"LogRestored">) => {
-    const from = cause === "restore" ? "restored from a backup" : "made by an import";
-    return say`the log was ${from}, and opened by a service: it ended at position ${position(found_position)}; what was done since the copy was made may not be in it`;
+    return say`the log was ${other(RESTORED_BY[cause])}, and opened by a service: it ended at position ${position(found_position)}; what was done since the copy was made may not be in it`;
   },
   LogLossAccepted: ({ reason, expected_position, found_position }: DataOf<"LogLossAccepted">) => {
     const known = expected_position === undefined ? "" : `; the checkpoint knew ${expected_position} events`;

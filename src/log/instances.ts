@@ -1,5 +1,6 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
+import { sleep } from "../platform/clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
@@ -91,6 +92,13 @@ export async function joinInstances(deps: InstancesDeps, own: Instance): Promise
     isOldest: () => others.live().every(({ id }) => own.id < id),
     [Symbol.asyncDispose]: () => joined.disposeAsync(),
   };
+}
+
+/** Throws a ServiceError (busy) that names a service of the log, which has no single owner on a server. */
+export async function refuseServed(store: Pick<EventStore<Event>, "snapshots">): Promise<void> {
+  const living = await findLiving({ store, sleep, elapsedMs: () => performance.now() });
+  if (living === undefined) return;
+  throw new ServiceError("busy", `the service at ${living.url} (instance ${living.id}) serves this log: stop it first`);
 }
 
 /** A service of the log, for who is none; undefined: none lives. Takes its time only where one was killed. */

@@ -1,5 +1,22 @@
 import { SERVICE_METADATA, STREAMS, type EventLog } from "./event-log.ts";
+import { findLiving } from "./instances.ts";
+import type { StorePlace } from "./store-place.ts";
+import { sleep } from "../platform/clock.ts";
 import type { Logger } from "../platform/logger.ts";
+
+/**
+ * Has a log go on as a restored one where it is a copy that was made by other means, or was set back to one. Only a service
+ * looks, before it opens the log. An instance that lives through a failover knows better whether anything was lost.
+ */
+export async function noticeCopy(place: StorePlace, holder: string, logger: Logger): Promise<void> {
+  if (!(await place.isElsewhere())) return;
+  {
+    await using store = await place.open();
+    if ((await findLiving({ store, sleep, elapsedMs: () => performance.now() })) !== undefined) return;
+  }
+  logger.warn("this log is not where it was: it goes on as a restored one");
+  await place.beginEpoch("copy", holder);
+}
 
 /**
  * Says in the log, once in each life of it, that it goes on with a copy: everything that guards against doing a thing
@@ -9,12 +26,12 @@ import type { Logger } from "../platform/logger.ts";
 export async function recordRestore({ store, append }: EventLog, logger: Logger): Promise<void> {
   if (store.begunAs === "new" || (await isRecorded(store))) return;
   const { position, hash } = await store.head();
-  const cause = store.begunAs === "import" ? "import" : "restore";
+  const cause = store.begunAs === "backup" ? "restore" : store.begunAs;
   const data = { cause, epoch: store.epoch, found_position: position, found_hash: hash } as const;
   // With a key: of instances that start at once, one says so.
   const options = { key: `restored/${store.epoch}` };
   await append(STREAMS.log, [{ type: "LogRestored", data }], SERVICE_METADATA, options);
-  logger.warn("this log was restored or imported: what was done since its copy was made is not in it", {
+  logger.warn("this log was restored, imported or copied: what was done since is not in it", {
     cause,
     position,
   });

@@ -1,8 +1,12 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import {
+  beginPostgresEpoch,
+  beginSqliteEpoch,
   importPostgresLog,
   importSqliteLog,
+  isPostgresLogElsewhere,
+  knownPostgresPlace,
   openPostgresStore,
   openSqliteStore,
   restorePostgresLog,
@@ -11,11 +15,13 @@ import {
   type EventStore,
   type Head,
   type ImportOptions,
+  type PlaceKnown,
 } from "eventstore-lite";
 import { openDatabase } from "eventstore-lite/postgres";
 import type { Event } from "../../events/catalog.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Secret } from "../platform/secret.ts";
+import { refuseServed } from "./instances.ts";
 import { reachServer } from "./reach-server.ts";
 
 /** Where a log is kept, or comes to be. */
@@ -27,7 +33,19 @@ export interface StorePlace {
   warnings(): Promise<readonly string[]>;
   /** Opens the log, or makes it. Throws what the store throws. */
   open(options?: OpenStoreOptions): Promise<EventStore<Event>>;
-  /** Makes the log of events that another one has recorded, all or nothing. Throws what the store throws. */
+  /** Whether the log is a copy that was made by other means than ours, or was set back to one. */
+  isElsewhere(): Promise<boolean>;
+  /**
+   * Has the log go on as a restored one; `copy`: only where it is elsewhere. `holder` describes the caller to others.
+   * Throws what the store throws; of `operator` also a ServiceError (busy) while a service has the log.
+   */
+  beginEpoch(begunAs: "copy" | "operator", holder: string): Promise<void>;
+  /** What of the place cannot be told apart from a copy of it, and how that is mended, as sentences for the operator. */
+  unprotected(): Promise<readonly string[]>;
+  /**
+   * Makes the log of events that another one has recorded, all or nothing. Throws what the store throws, and a ServiceError
+   * (busy) while a service has a log there.
+   */
   import(events: ImportOptions["events"]): Promise<Head>;
 }
 
@@ -49,6 +67,10 @@ export function sqliteStore(file: string): StorePlace {
     name: file,
     isThere: async () => existsSync(file),
     warnings: async () => [],
+    // Of a copy of all files at once nothing tells: an operator says so.
+    isElsewhere: async () => false,
+    beginEpoch: async (_, holder) => beginSqliteEpoch({ file, holder }),
+    unprotected: async () => [],
     import: (events) => importSqliteLog({ file, events }),
     open({ owner, ...options } = {}) {
       mkdirSync(dirname(file), { recursive: true });
@@ -68,19 +90,40 @@ export interface PostgresPlace {
 }
 
 export function postgresStore({ url, shown }: PostgresPlace): StorePlace {
+  const log = { url: url.reveal(), schema: SCHEMA };
+  const isThere = async (): Promise<boolean> => {
+    const rows = await reachServer(shown, () => askOnce<{ there: boolean }>(url, IS_THERE));
+    return rows[0]?.there === true;
+  };
+  const open = (options: OpenStoreOptions = {}): Promise<EventStore<Event>> =>
+    reachServer(shown, () => openPostgresStore<Event>({ ...log, ...given(options) }));
+  const refuseLiving = async (): Promise<void> => {
+    if (!(await isThere())) return;
+    await using store = await open();
+    await refuseServed(store);
+  };
   return {
     name: shown,
-    async isThere() {
-      const rows = await reachServer(shown, () => askOnce<{ there: boolean }>(url, IS_THERE));
-      return rows[0]?.there === true;
-    },
+    isThere,
     async warnings() {
       const off = await reachServer(shown, () => askOnce<{ name: keyof typeof LOSES }>(url, ARE_OFF));
       return off.map(({ name }) => `${shown}: ${name} is off there: ${LOSES[name]}`);
     },
-    import: (events) => reachServer(shown, () => importPostgresLog({ url: url.reveal(), schema: SCHEMA, events })),
-    open: (options = {}) =>
-      reachServer(shown, () => openPostgresStore<Event>({ url: url.reveal(), schema: SCHEMA, ...given(options) })),
+    isElsewhere: () => reachServer(shown, () => isPostgresLogElsewhere(log)),
+    async beginEpoch(begunAs) {
+      // Of instances that start at once on a copy, one may serve by now.
+      if (begunAs === "operator") await refuseLiving();
+      await reachServer(shown, () => beginPostgresEpoch(log, begunAs));
+    },
+    async unprotected() {
+      const { unknown, owner } = await reachServer(shown, () => knownPostgresPlace(log));
+      return unknown.map((part) => `${shown}: a start does not notice ${UNNOTICED[part](owner)}`);
+    },
+    async import(events) {
+      await refuseLiving();
+      return reachServer(shown, () => importPostgresLog({ ...log, events }));
+    },
+    open,
   };
 }
 
@@ -95,6 +138,15 @@ export async function restoreToServer(
 
 /** Where in its database the log is. */
 const SCHEMA = "eventstore";
+
+/** What is not noticed where the log's owner may not ask the server for a part of the log's place. */
+const UNNOTICED: Readonly<Record<PlaceKnown["unknown"][number], (owner: string) => string>> = {
+  server: (owner) => `a copy on another server: GRANT EXECUTE ON FUNCTION pg_control_system() TO ${owner}`,
+  timeline: (owner) =>
+    `a recovery to a point in time: GRANT EXECUTE ON FUNCTION pg_current_wal_lsn(), pg_walfile_name(pg_lsn) TO ${owner}`,
+  files: (owner) =>
+    `a base backup that was put back without a recovery target: GRANT EXECUTE ON FUNCTION pg_stat_file(text) TO ${owner}`,
+};
 
 /** Settings of a server without which what was acknowledged may not be there after a crash. */
 const LOSES = {

@@ -32,8 +32,12 @@ export function watchFile({ failed }: Pick<EventStore<Event>, "failed">): LogWat
 
 const LOOK_EVERY_MS = 1_000;
 
+const REPLACED =
+  "another log was put where this instance has its own, or that one was restored: restart the instance to serve it";
+
 /**
- * Looks whether the log is in reach, and still holds what this instance has read of it. After a failover to a server
+ * Looks whether the log is in reach, still the one that was opened, and holds what this instance has read of it. One that
+ * was restored or imported in its place has no business with this instance, which ends. After a failover to a server
  * that had not heard of the newest events, it does not, and the states here are of a log that is none any more. The
  * instance ends, and leaves a checkpoint of what it knew: no start goes on with what is left unless an operator accepts
  * the loss.
@@ -45,7 +49,9 @@ export function watchLog({ store, projector, reopen, clock, sleep, logger }: Wat
   /** The loss, once it is on record. */
   const look = async (): Promise<ServiceError | undefined> => {
     const { position, hash } = projector;
-    if ((await store.hashAt(position)) === hash) return undefined;
+    const presence = await store.confirm({ position, hash });
+    if (presence === "same") return undefined;
+    if (presence === "replaced") return new ServiceError("damaged", REPLACED);
     await using log = await reopen();
     const note = signChain(store, { position, hash, time: undefined }, await log.checkpoints.loadKey(), clock);
     await log.checkpoints.writeDenied(note);

@@ -13,7 +13,7 @@ import { createLoadShedding } from "../http/access/load-shedding.ts";
 import { createEventLog } from "../log/event-log.ts";
 import { aloneAs, joinInstances } from "../log/instances.ts";
 import { watchFile, watchLog, type LogWatch } from "../log/watch-log.ts";
-import { recordRestore } from "../log/record-restore.ts";
+import { noticeCopy, recordRestore } from "../log/record-restore.ts";
 import { createRoles, HARMLESS, ROLES } from "../log/role.ts";
 import { openSignedHeads } from "../log/signed-heads.ts";
 import { createMetrics, type Metrics } from "../metrics/metrics.ts";
@@ -171,6 +171,7 @@ async function openState(
   // Whoever owns the log knows that no other instance lives.
   const isAlone = config.log.kind === "sqlite" && !isShared;
   const owner = isAlone ? `reachlog serve, pid ${process.pid}, ${config.http.publicUrl}` : undefined;
+  await noticeCopy(logPlaceOf(config).store, own.id, logger);
   const store = stack.use(await openLog(config, { owner, acceptLostKeys, onCommit: metrics.appends.onCommit }));
   const { keyring, isFormerGiven } = store;
   if (isFormerGiven) {

@@ -360,6 +360,14 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       { cause: "import", epoch: "e", found_position: 9, found_hash: "h" },
       "the log was made by an import, and opened by a service: it ended at position 9; what was done since the copy was made may not be in it",
     ],
+    [
+      { cause: "copy", epoch: "e", found_position: 9, found_hash: "h" },
+      "the log was found in another place than before, and opened by a service: it ended at position 9; what was done since the copy was made may not be in it",
+    ],
+    [
+      { cause: "operator", epoch: "e", found_position: 9, found_hash: "h" },
+      "the log was said to be restored, and opened by a service: it ended at position 9; what was done since the copy was made may not be in it",
+    ],
   ],
   LogLossAccepted: [
     [

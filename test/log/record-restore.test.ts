@@ -3,13 +3,19 @@ import { copyFileSync } from "node:fs";
 import { expect, test } from "bun:test";
 import { importSqliteLog, openSqliteStore, type EventStore } from "eventstore-lite";
 import { codec, type Event, type Recorded } from "../../events/catalog.ts";
-import { recordRestore } from "../../src/log/record-restore.ts";
-import { makeId } from "../../src/platform/clock.ts";
+import { startPostgres } from "eventstore-lite/testing/postgres-server";
+import { joinInstances } from "../../src/log/instances.ts";
+import { noticeCopy, recordRestore } from "../../src/log/record-restore.ts";
+import { postgresStore, sqliteStore, type StorePlace } from "../../src/log/store-place.ts";
+import { makeId, sleep } from "../../src/platform/clock.ts";
+import { secret } from "../../src/platform/secret.ts";
 import { createEventLog, SERVICE_METADATA, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { newLogFile, SILENT } from "../harness/memory/log.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 
 const YEAR_MS = 365 * 86_400_000;
+
+const server = startPostgres();
 
 let now = Date.parse("2026-03-01T08:00:00.000Z");
 const FORGOTTEN: NewEvent = { type: "PersonForgotten", data: { hashes: [], keys: [] } };
@@ -91,6 +97,67 @@ test("an import is told of, also one of a log that was restored itself, and the 
   await on(empty, () => Promise.resolve());
   expect((await serve(await backedUp(empty))).map(({ data }) => data.found_position)).toEqual([0]);
 });
+
+test("a log of which an operator says that it was put back is restored each time that this is said", async () => {
+  const file = await newLog();
+  for (const restores of [1, 2]) {
+    await sqliteStore(file).beginEpoch("operator", "test");
+    expect((await serve(file)).map(({ data }) => data.cause)).toEqual(Array(restores).fill("operator"));
+    expect(await serve(file)).toHaveLength(restores);
+  }
+});
+
+/** A log on a server, with an event of a service, and the same in a copy of its database. */
+async function copiedOnServer() {
+  const { newDatabase, ask, url: urlOf } = await server;
+  const placeAt = (url: string) => postgresStore({ url: secret(url), shown: "the log" });
+  const url = await newDatabase();
+  const place = placeAt(url);
+  {
+    await using store = await place.open({ codec });
+    await createEventLog(store, makeId).append(STREAMS.outreach, [ADDED], SERVICE_METADATA);
+  }
+  const name = `copy_of_${new URL(url).pathname.slice(1)}`;
+  await ask(`CREATE DATABASE ${name} TEMPLATE ${new URL(url).pathname.slice(1)}`);
+  return { place, copy: placeAt(urlOf(name)) };
+}
+
+/** What a service does before and when it opens the log. Answers how the log says that it was restored. */
+async function causesOf(place: StorePlace): Promise<string[]> {
+  await noticeCopy(place, "test", SILENT);
+  await using store = await place.open({ codec });
+  await recordRestore(createEventLog(store, makeId), SILENT);
+  const told = (await Array.fromAsync(store.read({ types: ["LogRestored"] }))) as Recorded<"LogRestored">[];
+  return told.map(({ data }) => data.cause);
+}
+
+test("a copy of a database is restored at its first start, and the log that it is of never", async () => {
+  const { place, copy } = await copiedOnServer();
+  expect(await Promise.all([1, 2, 3].map(() => causesOf(copy)))).toEqual([["copy"], ["copy"], ["copy"]]);
+  expect([await causesOf(copy), await causesOf(place)]).toEqual([["copy"], []]);
+});
+
+test("a log that moved under a living instance is for that instance to judge, and no operator says otherwise", async () => {
+  const { copy } = await copiedOnServer();
+  await using store = await copy.open({ codec });
+  const deps = { store, elapsedMs: () => performance.now(), sleep: beatFast, logger: SILENT };
+  const own = { id: makeId(), url: "http://living", version: "1", started_at: "", configuration: "", settings: {} };
+  await using _instances = await joinInstances(deps, own);
+  expect(await causesOf(copy)).toEqual([]);
+  expect(await copy.isElsewhere()).toBe(true);
+  for (const refused of [() => copy.beginEpoch("operator", "test"), () => copy.import(noEvents())]) {
+    await expect(refused()).rejects.toMatchObject({ kind: "busy", message: expect.stringContaining(own.id) });
+  }
+  expect(await store.confirm(await store.head())).toBe("same");
+  expect(await copy.isElsewhere()).toBe(false);
+});
+
+/** Of heartbeats: whoever looks waits a second for the next. */
+function beatFast(_ms: number, signal: AbortSignal): Promise<void> {
+  return sleep(100, signal);
+}
+
+async function* noEvents() {}
 
 test("of instances that open a copy at once, one tells of it", async () => {
   const copy = await backedUp(await newLog());

@@ -81,17 +81,23 @@ test("a log that lost what was read of it ends the instance, and no start goes o
 
 test("what the store found by itself is on record too", async () => {
   const failed = Promise.withResolvers<Error>();
-  await using instance = await openInstance(3, { failed: failed.promise, hashAt: async () => undefined }, 0);
+  await using instance = await openInstance(3, { failed: failed.promise, confirm: async () => "lost" }, 0);
   failed.resolve(new LogDiverged("position 3 is not what it was"));
   expect(await instance.watch.failed).toMatchObject({ message: expect.stringContaining("position 3") });
   tamper(instance.file, "DELETE FROM events WHERE position > 2");
   expect(await instance.start()).toContain("knew 3 events");
 });
 
+test("a log that was replaced ends the instance, which says nothing of a loss to the log that is there now", async () => {
+  await using instance = await openInstance(3, { confirm: async () => "replaced" });
+  expect(await instance.watch.failed).toMatchObject({ message: expect.stringContaining("another log was put") });
+  expect(await instance.start()).toBeUndefined();
+});
+
 test("a log that holds all of it, or cannot be asked, ends nothing", async () => {
   await using whole = await openInstance(3);
   await whole.looked(5);
-  await using away = await openInstance(3, { hashAt: () => Promise.reject(new Error("away")) });
+  await using away = await openInstance(3, { confirm: () => Promise.reject(new Error("away")) });
   await away.looked(5);
   expect([await whole.start(), await away.start()]).toEqual([undefined, undefined]);
 });

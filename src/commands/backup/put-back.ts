@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import type { Config } from "../../config/config.ts";
 import { shownLog, type PostgresLog } from "../../config/log.ts";
 import { signHead } from "../../log/checkpoint.ts";
+import { refuseServed } from "../../log/instances.ts";
 import { logFiles, type LogFiles } from "../../log/log-files.ts";
 import { restoreToServer } from "../../log/store-place.ts";
 import { verifyLog } from "../../log/verify-log.ts";
@@ -19,14 +20,17 @@ import { copySecrets } from "./copy-file.ts";
 import { readManifest, type Manifest } from "./manifest.ts";
 import { place, rehearse } from "./rehearse.ts";
 
-/** Throws a ServiceError (conflict) where a configuration's log is to be and anything is: it would be taken for the log's. */
+/**
+ * Throws a ServiceError (conflict) where a configuration's log is to be and anything is: it would be taken for the log's;
+ * (busy) where a service has an empty log there, under which it would be replaced.
+ */
 export async function refuseTaken(config: Config): Promise<void> {
   if (config.log.kind === "sqlite") return refuseExisting(filesOf(config.log));
   const { store } = logPlaceOf(config);
   if (!(await store.isThere())) return;
   await using log = await store.open();
   const { position } = await log.head();
-  if (position === 0) return;
+  if (position === 0) return refuseServed(log);
   throw new ServiceError("conflict", `nothing is overwritten: the log in ${store.name} holds ${position} events`);
 }
 
