@@ -30,7 +30,7 @@ export async function refuseTaken(config: Config): Promise<void> {
   if (!(await store.isThere())) return;
   await using log = await store.open();
   const { position } = await log.head();
-  if (position === 0) return refuseServed(log);
+  if (position === 0) return await refuseServed(log);
   throw new ServiceError("conflict", `nothing is overwritten: the log in ${store.name} holds ${position} events`);
 }
 
@@ -85,6 +85,8 @@ async function placeOnServer(
   scratch: string,
   manifest: Manifest,
 ): Promise<void> {
+  // A service may have started while the backup was proved.
+  await refuseTaken(config);
   const { secrets } = logPlaceOf(config);
   const files = logFiles(join(scratch, "reachlog.sqlite"));
   await copySecrets(sqliteSecrets(files.keys), secrets.keys);

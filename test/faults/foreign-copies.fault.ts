@@ -1,0 +1,180 @@
+import { expect, test } from "bun:test";
+import { execFileSync } from "node:child_process";
+import { renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { beginPostgresEpoch } from "eventstore-lite";
+import { openDatabase } from "eventstore-lite/postgres";
+import { startPostgres, type PostgresServer } from "eventstore-lite/testing/postgres-server";
+import { authorize, BEARER, exported, kill, openInstallation, stop, type Installation } from "../harness/process.ts";
+import { addPeople, arrivals } from "./people.ts";
+import { installedPostgres } from "./server-pair.ts";
+
+/** So many a day; as many again are left for the day after. */
+const LIMIT = 5;
+
+const EXIT_BUSY = 75;
+const EXIT_FAULT = 70;
+
+/** An account that may write, and recipients, in a log on a server whose service is stopped; no message was sent yet. */
+async function openPrepared(server: PostgresServer): Promise<Installation> {
+  await using stack = new AsyncDisposableStack();
+  const world = stack.use(await openInstallation());
+  Object.assign(world.env, {
+    DATABASE_URL: await server.newDatabase(),
+    REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64"),
+    DAILY_LIMIT: String(LIMIT),
+  });
+  await addPeople(world, 2 * LIMIT);
+  const service = await world.serve();
+  await authorize(service, world.sandbox);
+  expect(await stop(service)).toBe(0);
+  stack.move();
+  return world;
+}
+
+/** Starts a service, which makes a run and stops. */
+async function run(world: Installation): Promise<unknown> {
+  const service = await world.serve();
+  const answer = await service.post("/social/run", {}, { prefer: "wait=60", ...BEARER });
+  const { reason, sent } = (await answer.json()) as Record<string, unknown>;
+  expect(await stop(service)).toBe(0);
+  return { reason, sent };
+}
+
+const causesOf = async (world: Installation): Promise<unknown[]> =>
+  (await exported(world)).filter(({ type }) => type === "LogRestored").map(({ data }) => data["cause"]);
+
+/** What is in place after the day's messages is a copy that was made before them: that day has no more. */
+async function expectNoSecondDay(world: Installation, cause: string, name: string): Promise<void> {
+  expect(await run(world)).toEqual({ reason: "log_restored", sent: 0 });
+  const causes = await causesOf(world);
+  const arrived = arrivals(world);
+  console.log(
+    `${name}: messages ${arrived.people}, at most ${arrived.mostToOne} to one, restores told ${causes.length}`,
+  );
+  expect({ ...arrived, causes }).toEqual({ people: LIMIT, mostToOne: 1, causes: [cause] });
+}
+
+const SENT = { reason: "daily_limit_reached", sent: LIMIT };
+
+const nameOf = ({ env }: Installation): string => new URL(env["DATABASE_URL"]!).pathname.slice(1);
+
+async function dataOf(server: PostgresServer): Promise<string> {
+  const [setting] = await server.ask("SHOW data_directory");
+  return String(setting?.["data_directory"]);
+}
+
+test("a backup and an export are refused under a living service, and restored once it is killed", async () => {
+  await using server = await startPostgres();
+  await using world = await openPrepared(server);
+  const backup = join(world.directory, "backup");
+  expect(await world.command("backup", backup)).toMatchObject({ code: 0 });
+  const file = join(world.directory, "log.jsonl");
+  expect(await world.command("audit", "export", "--encrypted", "--out", file)).toMatchObject({ code: 0 });
+  expect(await run(world)).toEqual(SENT);
+
+  // The database is lost, and the supervisor has started the service on an empty one.
+  world.env["DATABASE_URL"] = await server.newDatabase();
+  const service = await world.serve();
+  for (const args of [
+    ["audit", "import", file],
+    ["restore", backup],
+  ]) {
+    const refused = await world.command(...args);
+    expect([refused.code, refused.err]).toEqual([EXIT_BUSY, expect.stringContaining(`the service at ${service.url}`)]);
+  }
+  await kill(service);
+  // What the service has made beside its empty log is for the operator to clear away; that it is dead shows by itself.
+  const database = openDatabase({ url: world.env["DATABASE_URL"], connections: 1, name: "test" });
+  await database.run((sql) => sql`DROP SCHEMA reachlog_vault CASCADE`);
+  await database.close();
+  expect(await world.command("restore", backup)).toMatchObject({ code: 0 });
+  await expectNoSecondDay(world, "restore", "restored on a server after its service was killed");
+}, 240_000);
+
+test("an epoch that begins under a living service ends it, and nothing of it is in the log that goes on", async () => {
+  await using server = await startPostgres();
+  await using world = await openPrepared(server);
+  const service = await world.serve();
+  const refused = await world.command("restored");
+  expect([refused.code, refused.err]).toEqual([EXIT_BUSY, expect.stringContaining(`the service at ${service.url}`)]);
+  await beginPostgresEpoch({ url: world.env["DATABASE_URL"]!, schema: "eventstore" }, "operator");
+  const before = (await exported(world)).length;
+  expect(await service.process.exited).toBe(EXIT_FAULT);
+  expect(service.log()).toContain("another log was put where this instance has its own");
+  expect((await exported(world)).length).toBe(before);
+  expect(await run(world)).toEqual({ reason: "log_restored", sent: 0 });
+  expect(await causesOf(world)).toEqual(["operator"]);
+}, 240_000);
+
+test("a template copy takes the log's place: no second message, no second quota", async () => {
+  await using server = await startPostgres();
+  await using world = await openPrepared(server);
+  await server.ask(`CREATE DATABASE copy TEMPLATE ${nameOf(world)}`);
+  expect(await run(world)).toEqual(SENT);
+  world.env["DATABASE_URL"] = server.url("copy");
+  await expectNoSecondDay(world, "copy", "a template copy");
+}, 240_000);
+
+test("a server's files are put back as they were copied: no second message, no second quota", async () => {
+  await using server = await startPostgres();
+  await using world = await openPrepared(server);
+  const data = await dataOf(server);
+  await server.stop("fast");
+  execFileSync("cp", ["-a", data, `${data}.copy`]);
+  await server.start();
+  expect(await run(world)).toEqual(SENT);
+  await server.stop("fast");
+  rmSync(data, { recursive: true });
+  renameSync(`${data}.copy`, data);
+  await server.start();
+  await expectNoSecondDay(world, "copy", "a server's copied files");
+}, 240_000);
+
+if (installedPostgres === undefined) {
+  console.log("not run, since no PostgreSQL is installed (Debian: apt-get install postgresql): dumps and base backups");
+}
+
+test.skipIf(installedPostgres === undefined)(
+  "a dump is put back into schemas of the same names: no second message, no second quota",
+  async () => {
+    await using server = await startPostgres({ programs: installedPostgres! });
+    await using world = await openPrepared(server);
+    const url = world.env["DATABASE_URL"]!;
+    const schemas = ["eventstore", "reachlog_vault"];
+    const dump = join(world.directory, "dump.sql");
+    execFileSync(join(installedPostgres!, "pg_dump"), ["-f", dump, ...schemas.flatMap((name) => ["-n", name]), url]);
+    expect(await run(world)).toEqual(SENT);
+    const psql = (...args: string[]): unknown =>
+      execFileSync(join(installedPostgres!, "psql"), ["-q", "-v", "ON_ERROR_STOP=1", ...args, url], {
+        stdio: "ignore",
+      });
+    psql("-c", `DROP SCHEMA ${schemas.join(", ")} CASCADE`);
+    psql("-f", dump);
+    await expectNoSecondDay(world, "copy", "a dump that was put back");
+  },
+  240_000,
+);
+
+test.skipIf(installedPostgres === undefined)(
+  "a base backup is recovered to its end: no second message, no second quota",
+  async () => {
+    const options = {
+      programs: installedPostgres!,
+      settings: { wal_level: "replica", max_wal_senders: "4", hot_standby: "on" },
+    };
+    await using server = await startPostgres(options);
+    await using world = await openPrepared(server);
+    await using recovered = await startPostgres({ ...options, standbyOf: server });
+    await recovered.ask("ALTER SYSTEM SET primary_conninfo = ''");
+    await recovered.ask("SELECT pg_reload_conf()");
+    const url = recovered.url(nameOf(world));
+    while ((await server.ask("SELECT FROM pg_stat_replication")).length > 0);
+    expect(await run(world)).toEqual(SENT);
+    await server.stop("fast");
+    await recovered.ask("SELECT pg_promote()");
+    world.env["DATABASE_URL"] = url;
+    await expectNoSecondDay(world, "copy", "a base backup that was recovered");
+  },
+  240_000,
+);
