@@ -19,7 +19,7 @@ import {
   readHead,
   readStreamHead,
 } from "./heads.ts";
-import { confirmPlace } from "./place.ts";
+import { confirmPlace, type PostgresLogPlace } from "./place.ts";
 import { readBatches, readCanonical, readFolded, readOnceBack } from "./read.ts";
 import { openReader, type Reader } from "./reader.ts";
 import { prepareSchema } from "./schema.ts";
@@ -61,15 +61,12 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
 ): Promise<EventStore<E>> {
   const { url, schema = SCHEMA, clock, codec = identityCodec<E>() } = options;
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
-  const place = { url, schema };
 
   await using opening = new AsyncDisposableStack();
-  const { storeId, epochs } = await prepareSchema(url, schema);
-  const epoch = epochs.at(-1)!.id;
+  const { epochs, ...prepared } = await prepareSchema(url, schema);
+  const place = { url, schema, ...prepared };
   const threadOptions: AppendThreadOptions = {
     ...place,
-    storeId,
-    epoch,
     usesServerClock: clock === undefined,
     eventBytesMax: limits.eventBytes,
     finish: options.finish?.href,
@@ -89,7 +86,7 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
     decode,
     revision: () => codec.revision?.() ?? 0,
     read: (range) => readOnceBack(reader, decode, range),
-    watch: (onHead) => watchHead(url, storeId, () => lastPosition(reader), onHead),
+    watch: (onHead) => watchHead(url, place.storeId, () => lastPosition(reader), onHead),
   });
   const now = clock ?? Date.now;
   const queue = createQueue({
@@ -107,21 +104,15 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
   const resources = opening.move();
 
   return {
-    ...createCursors(storeId, epochs, () => lastPosition(reader)),
+    ...createCursors(place.storeId, epochs, () => lastPosition(reader)),
     failed: queue.failed,
     append: createAppend(queue, codec, limits),
-    ...createReading(reader, codec),
-    confirm: (head) => confirmPlace(reader, { ...place, epoch }, head),
+    ...createReading(reader, codec, place),
     subscribe: (query) => oneByOne(live.subscribe(query), query.signal),
     subscribeBatches: (query) => live.subscribe(query),
     verify: verifier.verify,
     backup: (file, backupOptions) =>
-      backupTo(
-        new URL("./copy-thread.ts", import.meta.url),
-        { ...place, storeId, epochs },
-        resolve(file),
-        backupOptions,
-      ),
+      backupTo(new URL("./copy-thread.ts", import.meta.url), { ...place, epochs }, resolve(file), backupOptions),
     snapshots: {
       ...createSnapshotWriter(queue),
       load: (name) => loadSnapshot(reader, name),
@@ -135,7 +126,11 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
 function createReading<E extends NewEvent>(
   reader: Reader,
   codec: Codec<E>,
-): Pick<EventStore<E>, "read" | "readStored" | "readFolded" | "readCanonical" | "head" | "streamHead" | "hashAt"> {
+  opened: PostgresLogPlace & { readonly epoch: string },
+): Pick<
+  EventStore<E>,
+  "read" | "readStored" | "readFolded" | "readCanonical" | "head" | "streamHead" | "hashAt" | "confirm"
+> {
   const decode = createDecode(codec);
   const decodeStored = createDecode(identityCodec());
   const decodeFolded = createDecodeFolded(codec, (type: string) => type);
@@ -147,5 +142,6 @@ function createReading<E extends NewEvent>(
     head: () => readHead(reader),
     streamHead: (stream) => readStreamHead(reader, stream),
     hashAt: (position) => readHashAt(reader, position),
+    confirm: (head) => confirmPlace(reader, opened, head),
   };
 }

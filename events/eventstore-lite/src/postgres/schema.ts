@@ -18,6 +18,8 @@ const SERVER_VERSION_MIN = 140_000;
 
 export interface PreparedLog {
   readonly storeId: string;
+  /** The last of `epochs`. */
+  readonly epoch: string;
   readonly epochs: readonly Epoch[];
 }
 
@@ -59,5 +61,5 @@ async function readLog(sql: TransactionSql, schema: string): Promise<PreparedLog
   const [info] = await sql<{ store: string }[]>`SELECT store FROM ${sql(schema)}.info`;
   const epochs = await sql<Epoch[]>`
     SELECT id, after, begun_as AS "begunAs" FROM ${sql(schema)}.epochs ORDER BY number`;
-  return { storeId: info!.store, epochs };
+  return { storeId: info!.store, epoch: epochs.at(-1)!.id, epochs };
 }
