@@ -12,7 +12,7 @@ import { audit } from "../../src/commands/audit.ts";
 import { forget } from "../../src/commands/forget.ts";
 import { key } from "../../src/commands/key.ts";
 import { recipients } from "../../src/commands/recipients.ts";
-import { restore } from "../../src/commands/restore.ts";
+import { restore, restored as sayRestored } from "../../src/commands/restore.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
@@ -107,6 +107,21 @@ test("where the keys are kept elsewhere, they are restored there, also where no 
   expect(existsSync(place.file("elsewhere/keys.sqlite"))).toBe(true);
   expect(readdirSync(place.file("data"))).not.toContain("reachlog.keys.sqlite");
   expect(await peopleThere()).toEqual(["ann_builds", "bob"]);
+});
+
+test("a log of which an operator says that it was put back goes on as a restored one; no log is made for that", async () => {
+  const { epoch } = world.store;
+  expect(await world.run(sayRestored)).toMatchObject({
+    code: 0,
+    out: expect.stringContaining("the next start treats the log"),
+  });
+  expect(JSON.parse((await world.run(sayRestored, "--json")).out)).toMatchObject({ restored: expect.any(String) });
+  await using log = await openLog(loadConfig(world.env, () => ""));
+  expect([log.id, log.begunAs]).toEqual([world.store.id, "operator"]);
+  expect(log.epoch).not.toBe(epoch);
+  const none = capture(sayRestored, [], { env }).catch((fault: unknown) => fault);
+  expect(await none).toMatchObject({ kind: "not_found" });
+  expect(existsSync(place.file("data/reachlog.sqlite"))).toBe(false);
 });
 
 test("a rehearsal proves it and puts nothing anywhere", async () => {

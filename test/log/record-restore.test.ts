@@ -153,6 +153,23 @@ test("a log that moved under a living instance is for that instance to judge, an
   expect(await copy.isElsewhere()).toBe(false);
 });
 
+test("what a start would not notice is said with the GRANT that mends it", async () => {
+  const { newDatabase, ask } = await server;
+  const url = new URL(await newDatabase());
+  const store = () => postgresStore({ url: secret(url.href), shown: "the log" });
+  await (await store().open({ codec }))[Symbol.asyncDispose]();
+  expect(await store().unprotected()).toEqual([]);
+  await ask("CREATE ROLE plain LOGIN");
+  const own = new URL(await newDatabase());
+  await ask(`ALTER DATABASE ${own.pathname.slice(1)} OWNER TO plain`);
+  own.username = "plain";
+  const plain = postgresStore({ url: secret(own.href), shown: "the log" });
+  await (await plain.open({ codec }))[Symbol.asyncDispose]();
+  expect(await plain.unprotected()).toEqual([
+    "the log: a start does not notice a base backup that was put back without a recovery target: GRANT EXECUTE ON FUNCTION pg_stat_file(text) TO plain",
+  ]);
+});
+
 /** Of heartbeats: whoever looks waits a second for the next. */
 function beatFast(_ms: number, signal: AbortSignal): Promise<void> {
   return sleep(100, signal);
