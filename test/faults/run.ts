@@ -31,6 +31,7 @@ const PACKAGES = {
   zsh: "zsh",
   fish: "fish",
   promtool: "prometheus",
+  pgbouncer: "pgbouncer",
 };
 
 const root = join(import.meta.dirname, "../..");

@@ -6,6 +6,8 @@ import { StoreError, StoreOverloaded, StoreUnavailable } from "../errors.ts";
 const UNDEFINED_TABLE = "42P01";
 const UNDEFINED_FUNCTION = "42883";
 const INVALID_SCHEMA = "3F000";
+const INVALID_STATEMENT_NAME = "26000";
+const FAILED_TRANSACTION = "25P02";
 const LOCK_NOT_AVAILABLE = "55P03";
 const DEADLOCK = "40P01";
 const QUERY_CANCELED = "57014";
@@ -40,6 +42,11 @@ function answerIn(error: unknown): PostgresError | undefined {
 /** The tables or functions of a log are not there. */
 export function isMissing(error: unknown): boolean {
   return [UNDEFINED_TABLE, UNDEFINED_FUNCTION, INVALID_SCHEMA].includes(sqlState(error) ?? "");
+}
+
+/** The connection does not know a statement that was prepared on it, by which the transaction has failed. */
+export function isForgotten(error: unknown): boolean {
+  return [INVALID_STATEMENT_NAME, FAILED_TRANSACTION].includes(sqlState(error) ?? "");
 }
 
 /**

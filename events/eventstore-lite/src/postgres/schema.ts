@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import type { Epoch } from "../epochs.ts";
 import { StoreUnusable } from "../errors.ts";
-import { type Database, openDatabase, type TransactionSql } from "./database.ts";
-import { readerError } from "./errors.ts";
+import { type Database, type DatabaseSql, openDatabase, type TransactionSql } from "./database.ts";
+import { isForgotten, readerError } from "./errors.ts";
 import { migrate, type Migrations } from "./migrate.ts";
 import { shareLog } from "./place-lock.ts";
 
@@ -31,6 +31,7 @@ export async function prepareSchema(url: string, schema: string): Promise<Prepar
   const database = openDatabase({ url, connections: 1, name: "eventstore-lite" });
   try {
     await requireServer(database);
+    await requirePreparedStatements(database, url);
     const beginning = (sql: TransactionSql): Promise<void> => shareLog(sql, schema);
     await migrate(database, { schema, component: COMPONENT, migrations: migrations(), beginning });
     return await database.run((sql) =>
@@ -54,6 +55,41 @@ async function requireServer(database: Database): Promise<void> {
   if (server!.version < SERVER_VERSION_MIN) throw new StoreUnusable("the server is too old: PostgreSQL 14 is needed");
   // The chain is over UTF-8.
   if (server!.encoding !== "UTF8") throw new StoreUnusable(`the database's encoding is ${server!.encoding}, not UTF8`);
+}
+
+/** The pool gives out the connection that came back last, so that the first mostly meets. */
+const POOL_TRIES_MAX = 10;
+
+/**
+ * A pool may give each transaction another connection of the server, which knows no statement that was prepared before
+ * unless the pool prepares it there. Has another client hold the connection on which a statement was prepared here, and
+ * executes it in a transaction, where the driver cannot prepare it again.
+ */
+async function requirePreparedStatements(database: Database, url: string): Promise<void> {
+  const other = openDatabase({ url, connections: 1, name: "eventstore-lite" });
+  const ask = (sql: DatabaseSql | TransactionSql) => sql<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
+  try {
+    for (let tried = 0; tried < POOL_TRIES_MAX; tried++) {
+      const { state, 0: before } = await database.run(ask);
+      // A pool has numbers of its own for what a client may cancel.
+      if (state.pid === before!.pid) return;
+      await other.run(ask);
+      await database.run(ask);
+      await other.run((sql) =>
+        sql.begin(async (held) => {
+          await ask(held);
+          await database.run((mine) => mine.begin(ask));
+        }),
+      );
+    }
+  } catch (error) {
+    if (!isForgotten(error)) throw error;
+    throw new StoreUnusable(
+      "the pool in front of the server forgets prepared statements: set max_prepared_statements above 0, which pgbouncer knows from 1.21 on, or pool_mode = session",
+    );
+  } finally {
+    await other.close();
+  }
 }
 
 async function readLog(sql: TransactionSql, schema: string): Promise<PreparedLog> {
