@@ -1,7 +1,8 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { Sql, TransactionSql as TransactionSqlOf } from "postgres";
 import { StoreClosed } from "../errors.ts";
 import { addressOf, type Server } from "./address.ts";
-import { isLost, isReadOnly, NotConnected, ReadOnlyServer } from "./errors.ts";
+import { isLost, isReadOnly, NoPrimary, NotConnected } from "./errors.ts";
 
 export type DatabaseSql = Sql<{ bigint: number }>;
 export type TransactionSql = TransactionSqlOf<{ bigint: number }>;
@@ -33,6 +34,8 @@ const STATEMENT_MS_MAX = 5_000;
 const ANSWER_MS_MAX = STATEMENT_MS_MAX + 1_000;
 
 const CONNECT_S_MAX = 2;
+/** After the first of several servers has answered: so long the others may take to show that they are newer. */
+const COMPARE_MS_MAX = 500;
 /** The driver's own pause grows to 20 seconds: so long a listener would hear nothing after the server is back. */
 const RECONNECT_S = 0.05;
 
@@ -49,12 +52,21 @@ interface Slot {
 
 interface Connection {
   readonly sql: Promise<DatabaseSql>;
-  /** It closed while nobody used it. */
-  isClosed: boolean;
-  /** Of one that was never made: it refuses until then, and is made again afterwards. */
-  failedUntil: number | undefined;
+  /** True once it cannot be used: it was lost, or was never made and its pause is over. */
+  isOver(): boolean;
+  /** True for one that was never made: it refuses what is asked for its pause. */
+  hasFailed(): boolean;
   /** Also while it is made. */
   end(): Promise<void>;
+}
+
+/** A connection to a server that takes writes. */
+interface Primary {
+  readonly sql: DatabaseSql;
+  /** Each promotion begins the next one; 0 where there is nothing to compare. */
+  readonly timeline: number;
+  /** It closed while nothing used it. */
+  isClosed: boolean;
 }
 
 /** Throws {@link StoreUnusable} for an address that is not to be used. */
@@ -76,7 +88,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     async run(work, deadlineMs = ANSWER_MS_MAX) {
       if (isClosed) throw new StoreClosed();
       const slot = slots.reduce((idlest, other) => (other.running < idlest.running ? other : idlest));
-      if (slot.connection !== undefined && isOver(slot.connection)) giveUp(slot, slot.connection);
+      if (slot.connection?.isOver() === true) giveUp(slot, slot.connection);
       const used = (slot.connection ??= connect());
       const timer = setTimeout(() => giveUp(slot, used), deadlineMs);
       slot.running += 1;
@@ -84,15 +96,14 @@ export function openDatabase(options: DatabaseOptions): Database {
         return await work(await used.sql);
       } catch (error) {
         // One that was never made stays for its pause.
-        const isUnusable = isLost(error) || isReadOnly(error);
-        if (isUnusable && used.failedUntil === undefined) giveUp(slot, used);
+        if ((isLost(error) || isReadOnly(error)) && !used.hasFailed()) giveUp(slot, used);
         throw isClosed ? new StoreClosed() : error;
       } finally {
         slot.running -= 1;
         clearTimeout(timer);
       }
     },
-    hasLost: () => slots.some(({ connection }) => connection === undefined || isOver(connection)),
+    hasLost: () => slots.some(({ connection }) => connection?.isOver() ?? true),
     async close() {
       isClosed = true;
       await Promise.all(slots.map(async ({ connection }) => connection?.end()));
@@ -100,47 +111,42 @@ export function openDatabase(options: DatabaseOptions): Database {
   };
 }
 
-/**
- * Connects to the server that takes writes. Begins behind the one that was tried last, so that one which does not answer
- * keeps no call from the others.
- */
+/** Connects to the server that takes writes, each time the newest of all that the URL names. */
 function createConnect(options: DatabaseOptions): () => Connection {
   const { href, servers } = addressOf(options.url);
-  let next = 0;
   /** Connects that failed since one succeeded. */
   let failures = 0;
+  /** The newest one that was seen: a former primary has an older one. */
+  let timeline = 0;
 
   return () => {
     const ending = new AbortController();
+    let primary: Primary | undefined;
+    let failedUntil = Infinity;
     async function toPrimary(): Promise<DatabaseSql> {
-      const first = next;
-      for (let tried = 1; ; tried++) {
-        next = (first + tried) % servers.length;
-        const server = servers[(first + tried - 1) % servers.length]!;
-        try {
-          return await connectTo(href, server, options, ending.signal, () => {
-            connection.isClosed = true;
-          });
-        } catch (error) {
-          if (tried === servers.length || ending.signal.aborted) throw error;
+      try {
+        const comparing = servers.length > 1;
+        primary = await newestOf(
+          servers.map((server) => connectTo(href, server, { ...options, comparing }, ending.signal)),
+        );
+        if (primary.timeline < timeline) {
+          await primary.sql.end({ timeout: 0 });
+          throw new NoPrimary(`is a former primary: its timeline is ${primary.timeline}, and ${timeline} is newer`);
         }
+        ({ timeline } = primary);
+        failures = 0;
+        return primary.sql;
+      } catch (error) {
+        failures += 1;
+        failedUntil = performance.now() + pauseMs(failures);
+        throw new NotConnected(error);
       }
     }
-    const sql = toPrimary().then(
-      (connected) => {
-        failures = 0;
-        return connected;
-      },
-      (error: unknown) => {
-        failures += 1;
-        connection.failedUntil = performance.now() + pauseMs(failures);
-        throw new NotConnected(error);
-      },
-    );
-    const connection: Connection = {
+    const sql = toPrimary();
+    return {
       sql,
-      isClosed: false,
-      failedUntil: undefined,
+      isOver: () => primary?.isClosed === true || failedUntil <= performance.now(),
+      hasFailed: () => failedUntil < Infinity,
       async end() {
         ending.abort();
         await sql.then(
@@ -149,29 +155,48 @@ function createConnect(options: DatabaseOptions): () => Connection {
         );
       },
     };
-    return connection;
   };
 }
 
-function isOver({ isClosed, failedUntil = Infinity }: Connection): boolean {
-  return isClosed || failedUntil <= performance.now();
+/**
+ * Of servers that take writes the one that was promoted last: after a failover the former primary may be back as one. A
+ * server that does not answer soon after the first is left out. Throws what the last one threw when all fail.
+ */
+async function newestOf(connecting: readonly Promise<Primary>[]): Promise<Primary> {
+  const found: (Primary | undefined)[] = [];
+  const all = Promise.allSettled(
+    connecting.map(async (one, index) => {
+      found[index] = await one;
+    }),
+  );
+  await Promise.any(connecting).catch(({ errors }: AggregateError) => {
+    throw errors.at(-1);
+  });
+  await Promise.race([all, delay(COMPARE_MS_MAX, undefined, { ref: false })]);
+  const [newest] = found.filter((one) => one !== undefined).toSorted((one, other) => other.timeline - one.timeline);
+  for (const one of connecting) {
+    void one.then(
+      (other) => (other === newest ? undefined : other.sql.end({ timeout: 0 })),
+      () => undefined,
+    );
+  }
+  return newest!;
 }
 
 function pauseMs(failures: number): number {
   return Math.min(PAUSE_MS_MIN * 2 ** (failures - 1), PAUSE_MS_MAX);
 }
 
-/** Throws {@link ReadOnlyServer} where nothing can be written. */
+/** Throws {@link NoPrimary} where nothing can be written. `comparing`: there are other servers. */
 async function connectTo(
   href: string,
   server: Server,
-  { name, readOnly = false }: DatabaseOptions,
+  { name, readOnly = false, comparing }: DatabaseOptions & { readonly comparing: boolean },
   ending: AbortSignal,
-  onClosed: () => void,
-): Promise<DatabaseSql> {
+): Promise<Primary> {
   // Only where it is needed: most commands work on a log in a file, and would wait for the driver to be loaded.
   const { default: postgres } = await import("postgres");
-  let isConnected = false;
+  let primary: Primary | undefined;
   const sql: DatabaseSql = postgres(href, {
     // As it was judged: the driver would read it out of the URL in its own way, and out of PGHOST.
     ...server,
@@ -180,7 +205,7 @@ async function connectTo(
     backoff: () => RECONNECT_S,
     // The driver would connect again by itself, whatever the server is by then.
     onclose: () => {
-      if (isConnected) onClosed();
+      if (primary !== undefined) primary.isClosed = true;
     },
     fetch_types: false,
     onnotice: () => {},
@@ -199,12 +224,15 @@ async function connectTo(
   const end = (): void => void sql.end({ timeout: 0 });
   ending.addEventListener("abort", end, { once: true });
   try {
-    const [found] = await sql<{ standby: boolean; reads: string }[]>`
-      SELECT pg_is_in_recovery() AS standby, current_setting('transaction_read_only') AS reads`;
-    if (found!.standby) throw new ReadOnlyServer("is a standby");
-    if (!readOnly && found!.reads === "on") throw new ReadOnlyServer("is set to read-only transactions");
-    isConnected = true;
-    return sql;
+    const [found] = await sql<{ standby: boolean; reads: string; timeline: number }[]>`
+      SELECT pg_is_in_recovery() AS standby, current_setting('transaction_read_only') AS reads,
+        CASE WHEN ${comparing}::boolean AND NOT pg_is_in_recovery()
+          THEN ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer ELSE 0 END AS timeline`;
+    const { standby, reads, timeline } = found!;
+    if (standby) throw new NoPrimary("is a standby");
+    if (!readOnly && reads === "on") throw new NoPrimary("is set to read-only transactions");
+    primary = { sql, timeline, isClosed: false };
+    return primary;
   } catch (error) {
     await sql.end({ timeout: 0 });
     throw error;

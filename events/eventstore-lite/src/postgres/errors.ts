@@ -72,9 +72,9 @@ export function isReadOnly(error: unknown): boolean {
   return error instanceof Error && (sqlState(error) ?? sqlState(error.cause)) === READ_ONLY;
 }
 
-/** The server follows another one, or is set to accept no writes. */
-export class ReadOnlyServer extends Error {
-  override readonly name = "ReadOnlyServer";
+/** The server follows another one, is set to accept no writes, or was a primary before another one. */
+export class NoPrimary extends Error {
+  override readonly name = "NoPrimary";
   constructor(why: string) {
     super(`the server ${why}`);
   }

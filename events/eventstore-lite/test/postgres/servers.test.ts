@@ -85,6 +85,26 @@ test("of a primary and its standby the primary is used, and the standby once it 
   await database.close();
 });
 
+test("of two that take writes the one that was promoted last is used, and never again the former primary", async () => {
+  await using promoted = await startStandby();
+  await promoted.ask("SELECT pg_promote()");
+  await using former = await startPostgres();
+  for (const ports of [
+    [former.port, promoted.port],
+    [promoted.port, former.port],
+  ]) {
+    const database = openDatabase({ url: urlOf(ports), connections: 1, name: "test" });
+    expect(await portOf(database)).toBe(promoted.port);
+    await promoted.stop("immediate");
+    await portOf(database).catch(() => undefined);
+    const refusal = (await refusalOf(portOf(database))) as Error;
+    expect(refusal.name).toBe("NotConnected");
+    await promoted.start();
+    expect(await portOnceConnected(database)).toBe(promoted.port);
+    await database.close();
+  }
+});
+
 test("whoever follows a log listens to the server that was promoted", async () => {
   await using standby = await startStandby();
   await using primary = await startPostgres();
