@@ -30,6 +30,8 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
   backup: ["backup DIRECTORY/backup"],
   "upgrade-check": ["upgrade-check"],
   restore: ["restore DIRECTORY/backup --rehearse"],
+  // Beside a living service it is refused.
+  restored: ["restored", "restored --json"],
   migrate: ["migrate DIRECTORY/elsewhere.env"],
   forget: ["forget ada_builds", "forget 203.0.113.7 --json"],
   // They show or exchange a secret, each in a way of its own.
