@@ -22,6 +22,7 @@ import { recipients } from "./recipients.ts";
 import { replay } from "./replay.ts";
 import { restore, restored } from "./restore.ts";
 import { sandbox } from "./sandbox.ts";
+import { witness } from "./witness.ts";
 import { serve } from "./serve.ts";
 import { settings } from "./settings.ts";
 import { stats } from "./stats.ts";
@@ -45,6 +46,7 @@ const COMMANDS: readonly MakeCommand[] = [
   clicks,
   replay,
   audit,
+  witness,
   backup,
   restore,
   restored,

@@ -1,4 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
+import { openCheckpoint } from "eventstore-lite";
+import { signHeadNow } from "../log/sign-head-now.ts";
+import { askWitness, cosignedPosition, type WitnessConfig } from "../log/witness.ts";
 import { masterKeyOf } from "../vault/master-key.ts";
 import { systemClock } from "../platform/clock.ts";
 import type { Config } from "../config/config.ts";
@@ -8,7 +11,7 @@ import { missingPlaceholders } from "../template/template.ts";
 import { openAccount } from "../service/account.ts";
 import { connectNetworks } from "../service/networks.ts";
 import { logPlaceOf } from "../service/log-place.ts";
-import { openLog } from "../service/open.ts";
+import { openLog, openStoredLog } from "../service/open.ts";
 import { startProjector } from "../projector/projector.ts";
 import { configuredParts } from "./configured-parts.ts";
 import { Command, servedConfigOf, type MakeCommand, type Terminal } from "./command.ts";
@@ -26,7 +29,10 @@ export const doctor: MakeCommand = (terminal, exit) =>
 whether a crash would write a core dump. Exit code 1 when something is wrong,
 with how to correct it.`,
     )
-    .option("--online", "also ask each configured network whether its credential works; nothing is posted")
+    .option(
+      "--online",
+      "also ask each configured network whether its credential works, and the witness; nothing is posted",
+    )
     .option("--json", "answer with one JSON object for each check")
     .addHelpText("after", "\nExample:\n  reachlog doctor --online")
     .action(
@@ -90,6 +96,8 @@ async function checkNetworks(config: Config, terminal: Terminal): Promise<Findin
     return { what: `${channel.name} (${channel.network})`, ok, detail };
   });
   if (config.x !== undefined) checks.push(finding("outreach (x)", () => checkAccount(config, terminal)));
+  const { witness } = config;
+  if (witness !== undefined) checks.push(finding("witness", () => checkWitness(config, witness)));
   return Promise.all(checks);
 }
 
@@ -106,6 +114,23 @@ async function checkAccount(config: Config, terminal: Terminal): Promise<string>
   const { tokens, network } = account;
   const { username } = await tokens.use((token) => network.me(token));
   return `the grant of @${username} works`;
+}
+
+/** Has the log's head cosigned as it is now: a witness that knows another history of the log, or a longer one, refuses. */
+async function checkWitness(config: Config, witness: WitnessConfig): Promise<string> {
+  if (!(await logPlaceOf(config).store.isThere())) return "there is no log yet";
+  await using log = await openStoredLog(config);
+  const { checkpoints } = log;
+  const { publicKey } = await checkpoints.loadKey();
+  const signed = await signHeadNow(log, checkpoints, systemClock);
+  if ("loss" in signed) throw new Error(signed.loss);
+  const head = { note: signed.note, checkpoint: openCheckpoint(signed.note, publicKey) };
+  const witnessed = await askWitness(log, witness, head, await cosignedPosition(checkpoints, publicKey));
+  const { position } = head.checkpoint;
+  if (witnessed.result === "cosigned") return `${witness.cosigner.name} cosigned the head of ${position} events`;
+  if (witnessed.result === "stale") return witnessed.detail;
+  const remedy = "compare this log with a backup: audit verify --head, audit consistency";
+  throw new Error(witnessed.result === "split" ? `${witnessed.detail}; ${remedy}` : witnessed.detail);
 }
 
 /** Where Linux has the limits of a process; other systems have no such file. */

@@ -1,7 +1,9 @@
+import { parseVerifierKey, SigningKeyRefused } from "eventstore-lite";
+import type { WitnessConfig } from "../log/witness.ts";
 import { secret, type Secret } from "../platform/secret.ts";
 import { readMeta, readX, type MetaConfig, type XConfig } from "./channels.ts";
 import { readChat, type ChatConfig } from "./chat.ts";
-import { readEnvironment, warnOfMisspelt, type RawEnvironment } from "./environment.ts";
+import { allOrNone, readEnvironment, warnOfMisspelt, type RawEnvironment } from "./environment.ts";
 import { configurationError, createReport, type Report } from "./error.ts";
 import { readHttp, type HttpConfig, type RoutePaths } from "./http.ts";
 import { readLog, type LogConfig } from "./log.ts";
@@ -36,6 +38,8 @@ export interface Config {
   readonly retentionDays: number | undefined;
   /** Undefined: nobody collects traces. */
   readonly tracing: TracingConfig | undefined;
+  /** Undefined: no witness cosigns the log's heads. */
+  readonly witness: WitnessConfig | undefined;
   readonly logLevel: "debug" | "info" | "warn" | "error";
   /** Sentences for the operator, shown at start. None holds a secret. */
   readonly warnings: readonly string[];
@@ -61,6 +65,7 @@ export function loadConfig(given: RawEnvironment, readFile: ReadFile, paths?: Ro
     messaging: readMessaging(values, env, report),
     webhook: readWebhook(values, env, report),
     tracing: readTracing(values, report),
+    witness: readWitness(values, env, report),
   };
   wantKey(parts.log, parts.key, report);
   warnOfMisspelt(given, report);
@@ -89,4 +94,18 @@ function readTracing(values: Environment, report: Report): TracingConfig | undef
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_TRACES_SAMPLER_ARG: ratio } = values;
   if (endpoint === undefined) return undefined;
   return { endpoint: readUrl("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint, report), ratio: Number(ratio) };
+}
+
+function readWitness(values: Environment, env: RawEnvironment, report: Report): WitnessConfig | undefined {
+  const { WITNESS_URL: url, WITNESS_PUBLIC_KEY: key } = values;
+  allOrNone(["WITNESS_URL", "WITNESS_PUBLIC_KEY"], env, report);
+  if (url === undefined || key === undefined) return undefined;
+  const address = readUrl("WITNESS_URL", url, report);
+  try {
+    return { url: address, cosigner: parseVerifierKey(key) };
+  } catch (fault) {
+    if (!(fault instanceof SigningKeyRefused)) throw fault;
+    report.fault("WITNESS_PUBLIC_KEY", "no key of a witness", "NAME+ID+KEY, as reachlog witness serve prints it");
+    return undefined;
+  }
 }

@@ -189,6 +189,8 @@ export const environmentSchema = Type.Object({
     description: "a share from 0 to 1",
     shown: true,
   }),
+  WITNESS_URL: text("the https URL of a witness, up to add-checkpoint"),
+  WITNESS_PUBLIC_KEY: text("NAME+ID+KEY, as reachlog witness serve prints it"),
   LOG_LEVEL: choice(["debug", "info", "warn", "error"], "info"),
 });
 

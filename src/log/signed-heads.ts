@@ -16,6 +16,7 @@ import { contradict, deniesRoot, findLoss, signChain, signHead, type Loss } from
 import type { CheckpointStore } from "./checkpoint-store.ts";
 import { HARMLESS, ROLES, type Roles } from "./role.ts";
 import { ServiceError } from "../platform/service-error.ts";
+import { startCosigning, type WitnessConfig } from "./witness.ts";
 
 export interface CheckpointsDeps {
   readonly roles: Roles;
@@ -24,6 +25,8 @@ export interface CheckpointsDeps {
   readonly acceptLoss: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Undefined: none is configured. */
+  readonly witness?: WitnessConfig | undefined;
 }
 
 /** Bounds what a start has to verify after a kill, and what of the log's end could be lost unnoticed. */
@@ -81,9 +84,13 @@ async function accept(eventLog: EventLog, { newEvents }: Loss): Promise<void> {
 async function keepCheckpoint(
   store: EventStore<Event>,
   key: SigningKey,
-  { checkpoints, clock, logger }: CheckpointsDeps,
+  { checkpoints, clock, logger, witness }: CheckpointsDeps,
 ): Promise<AsyncDisposable> {
+  const { publicKey } = key;
+  const cosigning = witness && startCosigning({ store, checkpoints, publicKey, witness, logger });
   const tree = createLogTree(store);
+  /** The newest head with a root. */
+  let signed: string | undefined;
   let written: number | undefined;
   let isFailing = false;
   const write = async (): Promise<void> => {
@@ -96,23 +103,32 @@ async function keepCheckpoint(
       if (known !== undefined && (await deniesRoot(tree, known))) throw new ChainBroken(known.position);
       // The tree of a log that had none is made in several turns.
       const hasTree = await tree.extend(head.position);
-      await checkpoints.write(hasTree ? await signHead(store, head, key, clock) : signChain(store, head, key, clock));
+      const note = hasTree ? await signHead(store, head, key, clock) : signChain(store, head, key, clock);
+      await checkpoints.write(note);
       isFailing = false;
-      if (hasTree) written = head.position;
+      if (!hasTree) return;
+      signed = note;
+      written = head.position;
     } catch (fault) {
       // A full disk stops no requests. The old checkpoint stays true, and the next time this is tried again.
       if (!isFailing) logger.warn("the checkpoint could not be written", errorFields(fault));
       isFailing = true;
     }
   };
+  /** A head without events is not worth a cosignature. */
+  const offer = (): void => {
+    if (signed !== undefined && written !== 0) cosigning?.offer(signed);
+  };
   let writing = write();
   await writing;
+  offer();
   const timer = setInterval(() => {
-    writing = writing.then(write);
+    writing = writing.then(write).then(offer);
   }, WRITE_EVERY_MS);
   return {
     async [Symbol.asyncDispose]() {
       clearInterval(timer);
+      await cosigning?.[Symbol.asyncDispose]();
       await writing.then(write);
     },
   };

@@ -16,17 +16,23 @@ export interface LogSources {
   /** Since when the log is out of reach, in ms since 1970. */
   readonly awaySince: () => number | undefined;
   readonly clock: Clock;
+  /** Up to which event a witness has cosigned the log; undefined: none is configured. */
+  readonly cosigned?: (() => Promise<number>) | undefined;
 }
 
 /** How far the log is, and who follows it; for how long it has been away. */
 export function observeLog(registry: Registry, sources: LogSources): void {
-  const { store, projector, load, awaySince, clock } = sources;
+  const { store, projector, load, awaySince, clock, cosigned } = sources;
   const head = async (): Promise<number> => (await store.head()).position;
   lookUp(registry, "reachlog_log_position", "Position of the last event.", head);
   lookUp(registry, "reachlog_projection_lag_events", "Events that the projections have not folded.", async () =>
     Math.max(0, (await head()) - projector.position),
   );
   lookUp(registry, "reachlog_event_streams", "Streams of events and exports that are open.", () => load.streams);
+  if (cosigned !== undefined) {
+    const lag = async (): Promise<number> => Math.max(0, (await head()) - (await cosigned()));
+    lookUp(registry, "reachlog_witness_lag_events", "Events that the witness has not cosigned.", lag);
+  }
   lookUp(registry, "reachlog_log_away_seconds", "For how long the log has been out of reach; 0: it is not.", () => {
     const since = awaySince();
     return since === undefined ? 0 : Math.max(0, clock() - since) / 1_000;

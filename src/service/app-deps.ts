@@ -21,6 +21,7 @@ import { createStreamPace } from "../http/streams/event-stream.ts";
 import type { EventLog } from "../log/event-log.ts";
 import type { Instances } from "../log/instances.ts";
 import { holdersOf } from "../log/role.ts";
+import { cosignedPosition } from "../log/witness.ts";
 import { signHeadNow } from "../log/sign-head-now.ts";
 import { createLogVerifier } from "../log/verifier.ts";
 import type { Metrics } from "../metrics/metrics.ts";
@@ -85,7 +86,9 @@ export function appDeps(served: Served): AppDeps {
   const quota = dailyQuota(config, projector, clock);
   const file = config.log.kind === "sqlite" ? config.log.file : undefined;
   const shared = { instances: () => instances.live, awaySince, roles: () => holdersOf(eventLog).catch(() => ({})) };
-  metrics.observe({ ...shared, store, projector, delivery, quota, load, clock, version: VERSION, file });
+  const cosigned =
+    config.witness && (async () => cosignedPosition(checkpoints, (await checkpoints.loadKey()).publicKey));
+  metrics.observe({ ...shared, cosigned, store, projector, delivery, quota, load, clock, version: VERSION, file });
   const verifier = createLogVerifier({ eventLog, checkpoints, clock, logger, announce: served.announce });
   const live = { ...shared, circuit: delivery.circuit, verification: () => verifier.progress };
   return {

@@ -71,7 +71,14 @@ export function outbound(config: Config): SafeFetch {
 }
 
 /** URLs of the configured networks, of which some are secrets: only their origins are called. */
-export function outboundUrls({ x, meta, chat, messaging, webhook }: Config): readonly string[] {
-  const urls = [x?.apiUrl, meta?.apiUrl, chat?.webhookUrl.reveal(), messaging?.apiUrl, webhook?.url.reveal()];
+export function outboundUrls({ x, meta, chat, messaging, webhook, witness }: Config): readonly string[] {
+  const urls = [
+    x?.apiUrl,
+    meta?.apiUrl,
+    chat?.webhookUrl.reveal(),
+    messaging?.apiUrl,
+    webhook?.url.reveal(),
+    witness?.url,
+  ];
   return urls.filter((url) => url !== undefined);
 }

@@ -184,7 +184,17 @@ async function openState(
   const eventLog = tracing === undefined ? measured : tracing.traced(measured);
   const leasing = { holder: own.id, isAlone, leaseScale };
   const roles = createRoles({ ...leasing, eventLog, clock, sleep, logger });
-  stack.use(await openSignedHeads({ roles, eventLog, checkpoints: store.checkpoints, acceptLoss, clock, logger }));
+  stack.use(
+    await openSignedHeads({
+      roles,
+      eventLog,
+      checkpoints: store.checkpoints,
+      acceptLoss,
+      clock,
+      logger,
+      witness: config.witness,
+    }),
+  );
   await recordRestore(eventLog, logger);
   const projector = stack.use(
     await startProjector(store, { logger, erase: erasing(keyring), saves: instances.isOldest }),

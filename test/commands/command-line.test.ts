@@ -84,6 +84,7 @@ const WITHOUT_JSON: Readonly<Record<string, string>> = {
   "audit head": "writes a signed note, whose form is a standard",
   "audit prove": "writes a proof, whose form is a standard",
   "audit export": "writes events, in the form that --format says",
+  "witness serve": "runs until it is stopped",
   mcp: "speaks a protocol",
   completion: "prints a script",
 };

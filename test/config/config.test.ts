@@ -2,6 +2,7 @@
 import { isOfThisMachineOnly } from "../../src/config/http.ts";
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
+import { formatVerifierKey, signingKeyOf } from "eventstore-lite";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { inspect } from "node:util";
@@ -798,6 +799,28 @@ describe("a webhook", () => {
     expect(load({ WEBHOOK_ORDER: "stream" }).warnings).toContain(
       "WEBHOOK_ORDER has no effect: WEBHOOK_URL is not set.",
     );
+  });
+});
+
+describe("the witness", () => {
+  const WITNESS_PUBLIC_KEY = formatVerifierKey({ name: "witness.example", ...signingKeyOf(new Uint8Array(32)) });
+  const settings = { WITNESS_URL: "https://witness.example/", WITNESS_PUBLIC_KEY };
+
+  test("has an address and a key", () => {
+    const { witness } = load(settings);
+    expect(witness).toMatchObject({ url: "https://witness.example", cosigner: { name: "witness.example" } });
+    expect(load({}).witness).toBeUndefined();
+  });
+
+  test.each(["WITNESS_URL", "WITNESS_PUBLIC_KEY"])("is none without %s", (name) => {
+    expect(faultsOf({ ...settings, [name]: "" })).toEqual([expect.stringContaining(`${name}: missing`)]);
+  });
+
+  test("is refused in the clear, and with a key that is none", () => {
+    expect(faultsOf({ ...settings, WITNESS_URL: "http://witness.example" })).toHaveLength(1);
+    expect(faultsOf({ ...settings, WITNESS_PUBLIC_KEY: "witness.example+00000000+AAAA" })).toEqual([
+      "WITNESS_PUBLIC_KEY: no key of a witness; wanted: NAME+ID+KEY, as reachlog witness serve prints it",
+    ]);
   });
 });
 

@@ -82,7 +82,7 @@ test("the documents name each of them", () => {
 });
 
 test("every setting that is a secret can be given in a file", () => {
-  const words = /SECRET|TOKENS?$|KEY(?:_NEXT)?$|WEBHOOK_URL|DATABASE_URL/;
+  const words = /SECRET|TOKENS?$|(?<!PUBLIC_)KEY(?:_NEXT)?$|WEBHOOK_URL|DATABASE_URL/;
   const secrets = [...variables.keys()].filter((name) => words.test(name));
   for (const name of secrets) expect(settings).toContain(`${name}_FILE`);
   expect([...secretFiles.values()].toSorted()).toEqual(secrets.filter((name) => name !== "API_TOKENS").toSorted());

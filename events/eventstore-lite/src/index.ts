@@ -8,7 +8,7 @@ export {
   type Contradiction,
 } from "./checkpoint/checkpoint.ts";
 export { readCheckpointFile, writeCheckpointFile } from "./checkpoint/file.ts";
-export { formatVerifierKey, type Cosigner } from "./checkpoint/note.ts";
+export { cosignedAt, formatVerifierKey, parseNote, type Cosigner } from "./checkpoint/note.ts";
 export {
   formatPublicKey,
   loadSigningKey,
@@ -21,6 +21,7 @@ export * from "./errors.ts";
 export { createLogTree, type LogTree } from "./merkle/log-tree.ts";
 export { formatProof, openProof, type ProvedEvent } from "./merkle/proof.ts";
 export { hashLeaf, provesConsistency, provesInclusion, type TreeHead } from "./merkle/tree.ts";
+export { formatSubmission, openWitness, type Witness, type WitnessAnswer } from "./merkle/witness.ts";
 export { importSqliteLog, type ImportOptions } from "./sqlite/import/import.ts";
 export type { Limits } from "./limits.ts";
 export { type Database, openDatabase } from "./postgres/database.ts";

@@ -1,10 +1,12 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
+import { Registry } from "prom-client";
 import { CLICK_CHANNELS } from "../../../events/channel.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
+import { observeLog } from "../../../src/metrics/log.ts";
 import { parseExposition, type Sample } from "../../metrics/exposition.ts";
 import { ask, GOOD, openApp, post, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
-import { clickOf } from "../../harness/memory/new-events.ts";
+import { addedOf, clickOf } from "../../harness/memory/new-events.ts";
 
 async function samplesOf({ app }: Pick<AppHarness, "app">): Promise<readonly Sample[]> {
   const response = await ask(app, "/metrics", { token: TOKEN });
@@ -146,6 +148,18 @@ test("while the log is out of reach the figures that need it are missing, and no
 test("for how long the log has been out of reach is a figure", async () => {
   await using world = await openApp({ awaySince: Date.parse("2026-03-01T07:58:30.000Z") });
   expect(valueOf(await samplesOf(world), "reachlog_log_away_seconds")).toBe(90);
+});
+
+test("how many events the witness has not cosigned is a figure where there is one", async () => {
+  await using world = await openApp();
+  expect((await samplesOf(world)).some(({ name }) => name.startsWith("reachlog_witness"))).toBe(false);
+  const { store, projector } = world;
+  const registry = new Registry();
+  const load = { streams: 0 };
+  observeLog(registry, { store, projector, load, awaySince: () => undefined, clock: () => 0, cosigned: async () => 2 });
+  await world.append("outreach", ...Array.from({ length: 5 }, () => addedOf({ username: "ada" })));
+  const { position } = await store.head();
+  expect(await registry.metrics()).toContain(`\nreachlog_witness_lag_events ${position - 2}\n`);
 });
 
 test("no figure holds what somebody sent", async () => {

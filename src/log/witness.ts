@@ -1,0 +1,159 @@
+import type { KeyObject } from "node:crypto";
+import {
+  CheckpointRefused,
+  cosignedAt,
+  createLogTree,
+  formatSubmission,
+  openCheckpoint,
+  parseNote,
+} from "eventstore-lite";
+import type { Checkpoint, Cosigner, EventStore } from "eventstore-lite";
+import type { Event } from "../../events/catalog.ts";
+import { NetworkFault } from "../networks/network-fault.ts";
+import { createSafeFetch, type NetworkAnswer } from "../networks/safe-fetch.ts";
+import { errorFields, type Logger } from "../platform/logger.ts";
+import type { CheckpointStore } from "./checkpoint-store.ts";
+
+/** A witness of https://c2sp.org/tlog-witness. */
+export interface WitnessConfig {
+  /** Its submission prefix. */
+  readonly url: string;
+  readonly cosigner: Cosigner;
+}
+
+/**
+ * What the witness said of a head. `cosigned`: the note with its cosignature. `split`: it knows another history of this
+ * log, or a longer one. `unavailable`: it is away, or its answer proves nothing. `stale`: it has a newer head of this log.
+ */
+export type Witnessed =
+  | { readonly result: "cosigned"; readonly note: string }
+  | { readonly result: "split" | "unavailable" | "stale"; readonly detail: string };
+
+/** A slow witness delays its next answer, and nothing else. */
+const TIMEOUT_MS = 5_000;
+
+/** The size that the witness knows may change once between two requests: another instance asked it. */
+const ATTEMPTS_MAX = 3;
+
+/** Has a signed head of the log cosigned. `old`: what the witness knows, as far as that is known here. */
+export async function askWitness(
+  store: EventStore<Event>,
+  { url, cosigner }: WitnessConfig,
+  head: { readonly note: string; readonly checkpoint: Checkpoint },
+  old: number,
+  signal?: AbortSignal,
+): Promise<Witnessed> {
+  const { note, checkpoint } = head;
+  const size = checkpoint.position;
+  const send = createSafeFetch({ allowedOrigins: [url] });
+  let known = Math.min(old, size);
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
+    const proof = known === size ? [] : await createLogTree(store).at(size).consistency(known);
+    const body = formatSubmission({ old: known, proof, note });
+    let answer: NetworkAnswer;
+    try {
+      answer = await send(`${url.replace(/\/$/, "")}/add-checkpoint`, {
+        method: "POST",
+        body,
+        timeoutMs: TIMEOUT_MS,
+        signal,
+      });
+    } catch (fault) {
+      if (!(fault instanceof NetworkFault)) throw fault;
+      return { result: "unavailable", detail: `the witness ${cosigner.name} does not answer: ${fault.message}` };
+    }
+    const { status, text, headers } = answer;
+    if (status === 200) return readCosignature(note, text, cosigner);
+    const isSize = headers.get("content-type")?.startsWith("text/x.tlog.size") === true;
+    const theirs = status === 409 && isSize && /^\d{1,15}\n$/.test(text) ? Number(text) : undefined;
+    if (theirs === undefined && status !== 409 && status !== 422)
+      return { result: "unavailable", detail: `the witness ${cosigner.name} answers ${status}` };
+    if (theirs === undefined || theirs === known)
+      return {
+        result: "split",
+        detail: `the witness ${cosigner.name} knows another history of this log (${status}): a split view`,
+      };
+    if (theirs > size) return readLonger(store, cosigner, theirs);
+    known = theirs;
+  }
+  return { result: "unavailable", detail: `the witness ${cosigner.name} changes what it knows with each answer` };
+}
+
+async function readLonger(store: EventStore<Event>, { name }: Cosigner, theirs: number): Promise<Witnessed> {
+  const { position } = await store.head();
+  if (position >= theirs) return { result: "stale", detail: `the witness ${name} has a newer head of this log` };
+  const detail = `the witness ${name} has cosigned ${theirs} events of this log, which ends at ${position}: it was rolled back`;
+  return { result: "split", detail };
+}
+
+/** A witness that lies is told from one that cosigned: only its own cosignature counts. */
+function readCosignature(note: string, answer: string, cosigner: Cosigner): Witnessed {
+  const lines = answer.split("\n").filter((line) => line.startsWith(`\u2014 ${cosigner.name} `));
+  const cosigned = note + lines.map((line) => `${line}\n`).join("");
+  try {
+    if (cosignedAt(parseNote(cosigned), cosigner) !== undefined) return { result: "cosigned", note: cosigned };
+  } catch (fault) {
+    if (!(fault instanceof CheckpointRefused)) throw fault;
+  }
+  return { result: "unavailable", detail: `the witness ${cosigner.name} answered without its cosignature` };
+}
+
+/** Offers heads to a witness beside all other work. */
+export interface Cosigning extends AsyncDisposable {
+  /** The newest one is asked about again with each offer until it is cosigned; never rejects. */
+  offer(note: string): void;
+}
+
+export interface CosigningDeps {
+  readonly store: EventStore<Event>;
+  readonly checkpoints: CheckpointStore;
+  readonly publicKey: KeyObject;
+  readonly witness: WitnessConfig;
+  readonly logger: Logger;
+}
+
+export function startCosigning({ store, checkpoints, publicKey, witness, logger }: CosigningDeps): Cosigning {
+  const stopping = new AbortController();
+  let [cosigned, said] = ["", ""];
+  let working: Promise<void> | undefined;
+
+  const work = async (note: string): Promise<void> => {
+    try {
+      const head = { note, checkpoint: openCheckpoint(note, publicKey) };
+      const old = await cosignedPosition(checkpoints, publicKey);
+      const witnessed = await askWitness(store, witness, head, old, stopping.signal);
+      const detail = witnessed.result === "cosigned" ? "" : witnessed.detail;
+      if (witnessed.result === "cosigned") {
+        await checkpoints.writeCosigned(witnessed.note);
+        cosigned = note;
+      }
+      if (detail === said || stopping.signal.aborted) return;
+      said = detail;
+      if (detail === "") logger.info("the witness cosigns again");
+      else logger[witnessed.result === "split" ? "error" : "warn"]("the witness did not cosign the head", { detail });
+    } catch (fault) {
+      logger.warn("a head could not be cosigned", errorFields(fault));
+    }
+  };
+
+  return {
+    offer(note) {
+      if (note !== cosigned) working ??= work(note).finally(() => (working = undefined));
+    },
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await working;
+    },
+  };
+}
+
+/** Up to which event a witness has cosigned the log; 0: it has not. */
+export async function cosignedPosition(checkpoints: CheckpointStore, publicKey: KeyObject): Promise<number> {
+  try {
+    const note = await checkpoints.readCosigned();
+    return note === undefined ? 0 : openCheckpoint(note, publicKey).position;
+  } catch (fault) {
+    if (fault instanceof CheckpointRefused) return 0;
+    throw fault;
+  }
+}
