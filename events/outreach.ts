@@ -341,7 +341,7 @@ export type Usage = Static<typeof usage>;
 /**
  * Why a run ended: `completed` (nobody left), a limit, a signal, or what the network said; `request_rejected`: it
  * refused a question, such as a search that it cannot read; `log_restored`: on this day the log was restored, and nobody
- * knows what was sent on it before.
+ * knows what was sent on it before; `clock_skewed`: the clocks of the machine and of the log are too far apart.
  */
 export const runEnd = Type.Union([
   Type.Literal("completed"),
@@ -352,6 +352,7 @@ export const runEnd = Type.Union([
   Type.Literal("network_unavailable"),
   Type.Literal("request_rejected"),
   Type.Literal("log_restored"),
+  Type.Literal("clock_skewed"),
   Type.Literal("credits_depleted"),
   Type.Literal("usage_capped"),
   Type.Literal("sender_restricted"),
@@ -371,7 +372,14 @@ export const RunAbandoned = defineEvent("RunAbandoned", Type.Object({ run_id: Ty
 
 export const RunRefused = defineEvent(
   "RunRefused",
-  Type.Object({ reason: Type.Literal("daily_limit_reached"), day: Type.String(), used: Type.Integer() }, closed),
+  Type.Object(
+    {
+      reason: Type.Union([Type.Literal("daily_limit_reached"), Type.Literal("clock_skewed")]),
+      day: Type.String(),
+      used: Type.Integer(),
+    },
+    closed,
+  ),
 );
 
 export const DryRunFinished = defineEvent(

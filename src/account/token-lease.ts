@@ -2,9 +2,11 @@ import { LeaseLost } from "eventstore-lite";
 import { takeLease, type HeldLease, type LeaseDeps } from "../log/lease.ts";
 import { ROLES } from "../log/role.ts";
 import { SocialError } from "../networks/network.ts";
+import type { Clock } from "../platform/clock.ts";
 import { createSerialQueue } from "../platform/serial-queue.ts";
 
 export interface TokenLeaseDeps extends LeaseDeps {
+  readonly clock: Clock;
   /** Names this process in the lease. */
   readonly holder: string;
 }

@@ -41,7 +41,7 @@ async function unlinkX(terminal: Terminal, json: boolean): Promise<number> {
   const config = configOf(terminal);
   const logger = createLogger(config.logLevel, terminal.err, systemClock);
   await using session = await openSession(config);
-  const { social } = connectNetworks(config);
+  const { social } = connectNetworks(config, session.logClock.now);
   if (social === undefined) throw usageError("X is not configured: X_CLIENT_ID is needed to revoke the grant");
   await using account = openAccount({ ...session, social, logger, announce: async () => {} });
   const unlinked = await unlinkAccount({ ...session, ...account }, COMMAND_METADATA);

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { openCheckpoint } from "eventstore-lite";
 import { signHeadNow } from "../log/sign-head-now.ts";
+import { isSkewed, SKEW_REMEDY, skewInWords } from "../log/log-clock.ts";
 import { askWitness, cosignedPosition, type WitnessConfig } from "../log/witness.ts";
 import { masterKeyOf } from "../vault/master-key.ts";
 import { systemClock } from "../platform/clock.ts";
@@ -67,6 +68,7 @@ async function checkFiles(config: Config): Promise<Finding[]> {
   return [
     ...[...(await store.warnings()), ...(await store.unprotected())].flatMap((detail) => warned(detail)),
     await finding("log", () => checkLog(config)),
+    ...(config.log.kind === "sqlite" ? [] : [await finding("clock", () => checkClock(config))]),
     await finding("vault", async () => {
       if (!(await secrets.vault.isThere())) return "not there yet; the first start makes it";
       if (typeof secrets.key === "string" && !existsSync(secrets.key))
@@ -89,6 +91,14 @@ async function checkLog(config: Config): Promise<string> {
   return `${checked} events, the chain is whole`;
 }
 
+/** This machine's clock against the log's, which all instances decide by. */
+async function checkClock(config: Config): Promise<string> {
+  await using store = await openLog(config);
+  const skewMs = store.logClock.skewMs((await store.head()).time);
+  if (isSkewed(skewMs)) throw new Error(`${skewInWords(skewMs)}: no run starts; ${SKEW_REMEDY}`);
+  return Math.abs(skewMs) < 1_000 ? "with the log's, to the second" : skewInWords(skewMs);
+}
+
 async function checkNetworks(config: Config, terminal: Terminal): Promise<Finding[]> {
   const { channels } = connectNetworks(config);
   const checks = channels.map(async (channel): Promise<Finding> => {
@@ -107,7 +117,7 @@ async function checkAccount(config: Config, terminal: Terminal): Promise<string>
   await using session = await openSession(config);
   if (session.projector.state("account").user === null) return "no account is authorized yet";
   const logger = createLogger("warn", terminal.err, systemClock);
-  const { channels, social } = connectNetworks(config);
+  const { channels, social } = connectNetworks(config, session.logClock.now);
   if (social === undefined) throw new Error("X is not configured");
   const announce = createAnnounce({ ...session, configured: channels.map(({ name }) => name), logger });
   await using account = openAccount({ ...session, social, logger, announce });

@@ -2,6 +2,7 @@ import { makeId } from "../platform/clock.ts";
 import type { Config } from "../config/config.ts";
 import { shownLog } from "../config/log.ts";
 import { createEventLog, type EventMetadata, type EventLog } from "../log/event-log.ts";
+import type { LogClock } from "../log/log-clock.ts";
 import { createSuppressionHashes, type HashesOf } from "../outreach/suppression-hashes.ts";
 import { logPlaceOf } from "../service/log-place.ts";
 import { openLog, openStoredLog, type OpenedLog, type StoredLog } from "../service/open.ts";
@@ -38,6 +39,7 @@ export async function refuseNoLog(config: Config): Promise<void> {
 /** What a command decides with: a log, what belongs to it, and its projections. */
 export interface Session extends AsyncDisposable {
   readonly encryptedLog: OpenedLog;
+  readonly logClock: LogClock;
   readonly eventLog: EventLog;
   readonly keyring: Keyring;
   readonly vault: Vault;
@@ -60,6 +62,7 @@ export async function sessionWith(encryptedLog: OpenedLog): Promise<Session> {
   const opened = opening.move();
   return {
     encryptedLog,
+    logClock: encryptedLog.logClock,
     eventLog,
     keyring,
     vault,

@@ -1,5 +1,5 @@
 import { isAfterChange, usedAt } from "../../projections/quota.ts";
-import { isoTime, systemClock } from "../platform/clock.ts";
+import { isoTime } from "../platform/clock.ts";
 import { momentIn, resetsAt } from "../outreach/quota-day.ts";
 import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "./command.ts";
 import { openExistingLog } from "./log-session.ts";
@@ -28,7 +28,7 @@ async function showQuota(terminal: Terminal, asked: string | undefined, json: bo
   await using store = await openExistingLog(config);
   const folded = await foldAsOf(terminal, store, ["quota"], moment);
   const state = folded.states.quota;
-  const now = systemClock();
+  const now = store.logClock.now();
   const ms = timeOf(moment, folded, now);
   const zone = ms !== undefined && ms < now ? (state.timezone ?? timezone) : timezone;
   const at = ms === undefined ? undefined : momentIn(zone, ms);

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import type { Recorded } from "../../events/catalog.ts";
+import { isSkewed, SKEW_REMEDY, skewInWords } from "../log/log-clock.ts";
 import { channelsOf, pendingOf } from "../../projections/deliveries.ts";
 import { labelOf, periodsOf } from "../../projections/periods.ts";
 import { usedAt } from "../../projections/quota.ts";
@@ -193,6 +194,14 @@ function needsAttention(view: View, inDoubt: number, verified: Recorded<"LogVeri
     sentences.push(
       <>
         <a href="/audit">The log is broken</a>: <bdi>{verified.data.fault}</bdi>.
+      </>,
+    );
+  }
+  const skewMs = view.live?.skewMs() ?? 0;
+  if (isSkewed(skewMs)) {
+    sentences.push(
+      <>
+        No run starts: {skewInWords(skewMs)}; {SKEW_REMEDY}.
       </>,
     );
   }

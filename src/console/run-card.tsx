@@ -147,6 +147,7 @@ export const ENDS: Readonly<Record<RunEnd, string>> = {
   network_unavailable: "X did not answer",
   request_rejected: "X refused a question",
   log_restored: "the log was restored on this day",
+  clock_skewed: "the clocks of the machine and of the log are too far apart",
   credits_depleted: "the balance at X is empty",
   usage_capped: "a usage cap at X is reached",
   sender_restricted: "X restricts the account",

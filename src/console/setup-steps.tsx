@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from "preact";
 import type { ChannelName } from "../../events/channel.ts";
+import { isSkewed, SKEW_REMEDY, skewInWords } from "../log/log-clock.ts";
 import { missingPlaceholders } from "../template/template.ts";
 import { grouped } from "./document.tsx";
 import type { View } from "./view.ts";
@@ -35,7 +36,15 @@ export function setupSteps(view: View): readonly Step[] {
     channelStep(view, "webhook", "Webhook", "Events of chosen types are posted to a program, signed."),
     tokenStep(view),
     dayStep(view),
+    ...clockSteps(view),
   ];
+}
+
+/** Only where a clock is wrong. */
+function clockSteps({ live }: View): readonly Step[] {
+  const skewMs = live?.skewMs() ?? 0;
+  if (!isSkewed(skewMs)) return [];
+  return [{ title: "Clock", status: "to_do", says: `No run starts: ${skewInWords(skewMs)}; ${SKEW_REMEDY}.` }];
 }
 
 /** What no run can start without. Reads nothing of the people: the overview asks, also of moments long ago. */

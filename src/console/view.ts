@@ -41,6 +41,8 @@ export interface View {
 export interface Live {
   /** Since when the log is out of reach, in ms since 1970; undefined: it is in reach. */
   awaySince(): number | undefined;
+  /** How far this machine's clock is ahead of the log's, in ms. */
+  skewMs(): number;
   /** The services of the log, this one first. */
   instances(): readonly Instance[];
   /** The id of the instance that has it, by each role that one has now; empty while the log is out of reach. */

@@ -1,11 +1,12 @@
 import { LeaseLost, type Fence, type Lease } from "eventstore-lite";
-import type { Clock } from "../platform/clock.ts";
+import { systemClock, type Clock } from "../platform/clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import type { EventLog } from "./event-log.ts";
 
 export interface LeaseDeps {
   readonly eventLog: EventLog;
-  readonly clock: Clock;
+  /** The machine's: the log's would not show that it slept. Default: the system's. */
+  readonly wallClock?: Clock | undefined;
   /** A clock that only goes forward, in ms. */
   readonly elapsedMs?: () => number;
   /** Waits `ms`, or less when the signal aborts; never rejects. */
@@ -135,7 +136,10 @@ export function fenced<T>(lease: HeldLease | undefined, append: (conditions: Fen
  * Until when a lease lasts, counted from before it was asked for. By two clocks, since either alone may be wrong: one is
  * set back, the other does not go on while a machine sleeps.
  */
-function createDeadline({ clock, elapsedMs = () => performance.now() }: LeaseDeps, ttlMs: number) {
+function createDeadline(
+  { wallClock: clock = systemClock, elapsedMs = () => performance.now() }: LeaseDeps,
+  ttlMs: number,
+) {
   let asked = { clock: -Infinity, elapsed: -Infinity };
   return {
     /** Notes the time. The answer is called when the lease was granted. */

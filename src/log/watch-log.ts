@@ -1,11 +1,11 @@
 import { LogDiverged, type EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
-import type { Clock } from "../platform/clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import type { Projector } from "../projector/projector.ts";
 import { signChain } from "./checkpoint.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
+import type { LogClock } from "./log-clock.ts";
 
 export interface WatchLogDeps {
   readonly store: EventStore<Event>;
@@ -13,7 +13,8 @@ export interface WatchLogDeps {
   readonly projector: Pick<Projector, "position" | "hash">;
   /** Opens the log's checkpoint anew: a store that has stopped writes nothing any more. */
   readonly reopen: () => Promise<AsyncDisposable & { readonly checkpoints: CheckpointStore }>;
-  readonly clock: Clock;
+  /** Compared with the log's at each look. */
+  readonly logClock: LogClock;
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly logger: Logger;
 }
@@ -42,12 +43,14 @@ const REPLACED =
  * instance ends, and leaves a checkpoint of what it knew: no start goes on with what is left unless an operator accepts
  * the loss.
  */
-export function watchLog({ store, projector, reopen, clock, sleep, logger }: WatchLogDeps): LogWatch {
+export function watchLog({ store, projector, reopen, logClock, sleep, logger }: WatchLogDeps): LogWatch {
+  const clock = logClock.now;
   const stopping = new AbortController();
   let away: number | undefined;
 
   /** The loss, once it is on record. */
   const look = async (): Promise<ServiceError | undefined> => {
+    await logClock.look(store);
     const { position, hash } = projector;
     const presence = await store.confirm({ position, hash });
     if (presence === "same") return undefined;

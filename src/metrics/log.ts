@@ -3,6 +3,7 @@ import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import type { Delivery } from "../delivery/delivery.ts";
 import type { Instance } from "../log/instances.ts";
+import { CLOCK_SKEW_MS_MAX } from "../log/log-clock.ts";
 import { ROLES } from "../log/role.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";
@@ -15,14 +16,16 @@ export interface LogSources {
   readonly load: { readonly streams: number };
   /** Since when the log is out of reach, in ms since 1970. */
   readonly awaySince: () => number | undefined;
+  /** How far this machine's clock is ahead of the log's time. */
+  readonly skewMs: () => number;
   readonly clock: Clock;
   /** Up to which event a witness has cosigned the log; undefined: none is configured. */
   readonly cosigned?: (() => Promise<number>) | undefined;
 }
 
-/** How far the log is, and who follows it; for how long it has been away. */
+/** How far the log is, and who follows it; for how long it has been away; what its clock says of ours. */
 export function observeLog(registry: Registry, sources: LogSources): void {
-  const { store, projector, load, awaySince, clock, cosigned } = sources;
+  const { store, projector, load, awaySince, skewMs, clock, cosigned } = sources;
   const head = async (): Promise<number> => (await store.head()).position;
   lookUp(registry, "reachlog_log_position", "Position of the last event.", head);
   lookUp(registry, "reachlog_projection_lag_events", "Events that the projections have not folded.", async () =>
@@ -37,6 +40,12 @@ export function observeLog(registry: Registry, sources: LogSources): void {
     const since = awaySince();
     return since === undefined ? 0 : Math.max(0, clock() - since) / 1_000;
   });
+  lookUp(
+    registry,
+    "reachlog_clock_skew_seconds",
+    `How far this machine's clock is ahead of the log's; no runs beyond ${CLOCK_SKEW_MS_MAX / 1_000} either way.`,
+    () => skewMs() / 1_000,
+  );
 }
 
 export interface InstanceSources {

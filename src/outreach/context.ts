@@ -5,6 +5,7 @@ import type { QuotaMoment } from "../../projections/quota.ts";
 import type { Clock, MakeId } from "../platform/clock.ts";
 import type { EventMetadata, EventLog } from "../log/event-log.ts";
 import type { HeldLease } from "../log/lease.ts";
+import { isSkewed } from "../log/log-clock.ts";
 import type { Logger } from "../platform/logger.ts";
 import type { SocialNetwork, SocialUser } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
@@ -75,7 +76,12 @@ export interface OutreachContext {
   /** Names this process in the run's lease. */
   readonly holder: string;
   readonly leaseScale?: number | undefined;
+  /** The log's time, so that all instances decide by one clock. */
   readonly clock: Clock;
+  /** The machine's own: only a lease asks it. */
+  readonly wallClock?: Clock | undefined;
+  /** How far the machine's clock is ahead of the log's time, or behind it. */
+  readonly skewMs: () => number;
   readonly sleep: Sleep;
   readonly makeId: MakeId;
   readonly logger: Logger;
@@ -104,6 +110,11 @@ function logTime({ projector, clock }: Omit<DayContext, "timezone">): number {
 /** Now, as the quota counts it. */
 export function quotaNow(context: DayContext): QuotaMoment {
   return momentIn(context.timezone, logTime(context));
+}
+
+/** Whether the machine's clock and the log's are so far apart that no run may be made: nobody knows which is wrong. */
+export function isClockSkewed({ skewMs }: Pick<OutreachContext, "skewMs">): boolean {
+  return isSkewed(skewMs());
 }
 
 /** Today in the quota's time zone. */

@@ -135,7 +135,7 @@ export function newSkips(state: OutreachState, run_id: string, refused: readonly
 }
 
 /** Why a message whose intent was recorded is not sent after all. */
-export type GiveUp = "stopped" | "day_over" | "lease_lost" | "suppressed" | "other_account";
+export type GiveUp = "stopped" | "day_over" | "lease_lost" | "suppressed" | "other_account" | "clock_skewed";
 
 /** A send that came to an end; `gave_up`: before anything was asked of the network, or after a 429. */
 export type SendDecided =
@@ -147,6 +147,7 @@ const GIVEN_UP: Readonly<Record<GiveUp, string>> = {
   day_over: "the day ended before the message went out",
   lease_lost: "the right to make runs could not be confirmed in time",
   other_account: "another account was linked before the message went out",
+  clock_skewed: "the clocks of the machine and of the log were too far apart before the message went out",
   suppressed: "the person was suppressed before the message went out",
 };
 

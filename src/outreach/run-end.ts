@@ -13,6 +13,7 @@ const CALLS_FOR_ACTION: ReadonlySet<RunEnd> = new Set([
   "app_not_enrolled",
   "request_rejected",
   "log_restored",
+  "clock_skewed",
 ]);
 
 /** A dead grant is announced where it is found; one that was just renewed and is refused all the same is not. */
@@ -39,7 +40,7 @@ export function endOf(run: RunContext, fault: unknown): RunEnd {
 }
 
 /** Ends that say nothing of the list, the day or the account: the same run, started once more, may well be complete. */
-const PASSING: ReadonlySet<RunEnd> = new Set<RunEnd>(["network_unavailable", "stopped", "fault"]);
+const PASSING: ReadonlySet<RunEnd> = new Set<RunEnd>(["network_unavailable", "clock_skewed", "stopped", "fault"]);
 
 /** Newest first: before its start there is nothing of a run. */
 const BACK_TO_START = {

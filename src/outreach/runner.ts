@@ -1,8 +1,10 @@
 import { StoreClosed, type IdempotencyKey } from "eventstore-lite";
+import type { DataOf } from "../../events/catalog.ts";
 import { usedAt } from "../../projections/quota.ts";
 import { STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
 import { record } from "../log/handle.ts";
 import type { HeldLease } from "../log/lease.ts";
+import { isSkewed } from "../log/log-clock.ts";
 import { catchUp, outreachState, quotaNow, type OutreachContext, type RunContext } from "./context.ts";
 import { decideStart } from "./decide.ts";
 import { requestFields, withFields } from "../platform/logger.ts";
@@ -23,6 +25,8 @@ export type Triggered =
     }
   | { readonly kind: "running"; readonly run_id: string | undefined }
   | { readonly kind: "not_authorized" }
+  /** `skewMs`: by how much the machine's clock is ahead of the log's, or behind it. */
+  | { readonly kind: "clock_skewed"; readonly skewMs: number }
   | { readonly kind: "limit_reached" };
 
 export interface TriggerRequest {
@@ -126,15 +130,21 @@ async function refuse(
   metadata: EventMetadata,
 ): Promise<Triggered | undefined> {
   const now = quotaNow(context);
+  const recordRefusal = async (reason: DataOf<"RunRefused">["reason"]): Promise<void> => {
+    const data = { reason, day: now.day, used: usedAt(context.projector.state("quota"), now) };
+    await record(context, STREAMS.outreach, [{ type: "RunRefused", data }], { metadata });
+  };
+  const skewMs = context.skewMs();
+  if (isSkewed(skewMs)) {
+    await recordRefusal("clock_skewed");
+    return { kind: "clock_skewed", skewMs };
+  }
   switch (decideStart(outreachState(context), context.rules, now, dryRun)) {
     case "not_authorized":
       return { kind: "not_authorized" };
-    case "limit_reached": {
-      const used = usedAt(context.projector.state("quota"), now);
-      const data = { reason: "daily_limit_reached", day: now.day, used } as const;
-      await record(context, STREAMS.outreach, [{ type: "RunRefused", data }], { metadata });
+    case "limit_reached":
+      await recordRefusal("daily_limit_reached");
       return { kind: "limit_reached" };
-    }
     default:
       // A run in the log may be one whose process died: only the lease says so.
       return undefined;

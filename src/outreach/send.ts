@@ -2,7 +2,7 @@ import type { KnownRecipient, RunEnd } from "../../events/outreach.ts";
 import { STREAMS } from "../log/event-log.ts";
 import { handle, type Decision } from "../log/handle.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
-import { catchUp, outreachState, quotaNow, today, type RunContext } from "./context.ts";
+import { catchUp, isClockSkewed, outreachState, quotaNow, today, type RunContext } from "./context.ts";
 import {
   decideOutcome,
   decideTurn,
@@ -63,6 +63,7 @@ async function intend(context: RunContext, user: SocialUser): Promise<Intention>
   const attempt = { attempt_id: context.makeId(), run_id, recipient: { id: user.id, username: user.username } };
   const decide = (): Decision<TurnRefused> => {
     if (context.signal.aborted) return { refusal: { end: undefined } };
+    if (isClockSkewed(context)) return { refusal: { end: "clock_skewed" } };
     return decideTurn(outreachState(context), context.rules, { ...attempt, user, accountId, now: quotaNow(context) });
   };
   const handled = await handle(context, STREAMS.outreach, decide, { metadata, lease });
@@ -110,5 +111,7 @@ async function reasonToGiveUp(context: RunContext, { attempt, day }: Intent): Pr
   if (state.account.user?.id !== context.accountId) return "other_account";
   if (!isOurs()) return "lease_lost";
   if (context.signal.aborted) return "stopped";
+  // The lease was renewed just now, which showed the log's time.
+  if (isClockSkewed(context)) return "clock_skewed";
   return today(context) === day ? undefined : "day_over";
 }

@@ -1,6 +1,6 @@
 import type { EventStore } from "eventstore-lite";
 import { makeEvent, encryptingCodec, type Event, type EncryptingCodec } from "../../events/catalog.ts";
-import { systemClock, type MakeId } from "../platform/clock.ts";
+import type { MakeId } from "../platform/clock.ts";
 import { SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import type { OpenStoreOptions, StorePlace } from "../log/store-place.ts";
 import { applyErasures } from "./apply-erasures.ts";
@@ -46,7 +46,7 @@ export async function openEncryptedLog(options: EncryptedLogOptions): Promise<En
     await store.append(STREAMS.log, [makeEvent("PersonalKeysLost", options.makeId(), data, SERVICE_METADATA)]);
   }
   const { position: erasedTo } = await store.head();
-  await applyErasures(store, keyring, (clock ?? systemClock)());
+  await applyErasures(store, keyring, await store.now());
   const resources = opening.move();
   return {
     ...store,

@@ -1,6 +1,6 @@
 import { SERVICE_METADATA, STREAMS, type EventLog } from "../log/event-log.ts";
+import { isSkewed, type LogClock } from "../log/log-clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
-import type { Clock } from "../platform/clock.ts";
 import type { Timer } from "../platform/timer.ts";
 import { dayOf, expiredDays, firstKept, newestDay, removeDays } from "./day-keys.ts";
 import { expireDays, EXPIRING, latestExpiry } from "./apply-erasures.ts";
@@ -24,20 +24,21 @@ export interface RetentionDeps {
   readonly keyring: Keyring;
   /** Undefined: only answers expire. */
   readonly days: number | undefined;
-  readonly clock: Clock;
+  readonly logClock: Pick<LogClock, "now" | "skewMs">;
   readonly timer: Timer;
   readonly logger: Logger;
 }
 
 /** Deletes the keys of days that have expired: at once, and on each day that comes. */
 export async function startRetention(deps: RetentionDeps): Promise<Disposable> {
-  const { clock, timer, logger } = deps;
+  const { logClock, timer, logger } = deps;
   const isDoubtful = await createDoubt(deps);
   let doneOn = "";
   let cancel = (): void => {};
   const look = async (): Promise<void> => {
-    const today = dayOf(clock());
-    if (isDoubtful() || today === doneOn) return;
+    const today = dayOf(logClock.now());
+    // One of two clocks is wrong, and nobody knows which.
+    if (isDoubtful() || isSkewed(logClock.skewMs()) || today === doneOn) return;
     await expire(deps);
     doneOn = today;
   };
@@ -54,7 +55,8 @@ export async function startRetention(deps: RetentionDeps): Promise<Disposable> {
 }
 
 /** Whether the clock has leapt since it was last asked, or since the last day of which there is a key. */
-async function createDoubt({ keyring, clock, logger }: RetentionDeps): Promise<() => boolean> {
+async function createDoubt({ keyring, logClock, logger }: RetentionDeps): Promise<() => boolean> {
+  const clock = logClock.now;
   const last = await newestDay(keyring.keys, dayOf(clock()));
   let seen = last === undefined ? clock() : Date.parse(last);
   let until = -Infinity;
@@ -74,8 +76,8 @@ async function createDoubt({ keyring, clock, logger }: RetentionDeps): Promise<(
 }
 
 /** The event comes first: whoever opens the log later finishes what it says. */
-async function expire({ eventLog, keyring, days, clock, logger }: RetentionDeps): Promise<void> {
-  const now = clock();
+async function expire({ eventLog, keyring, days, logClock, logger }: RetentionDeps): Promise<void> {
+  const now = logClock.now();
   await removeDays(keyring.keys, ["answer"], firstKept(now, ANSWER_DAYS));
   keyring.refresh();
   if (days === undefined) return;

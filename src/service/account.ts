@@ -1,7 +1,8 @@
 import { createTokens, type Tokens } from "../account/tokens.ts";
 import type { Announce } from "../delivery/announce.ts";
 import type { EventLog } from "../log/event-log.ts";
-import { makeId, sleep, systemClock, type Clock } from "../platform/clock.ts";
+import type { LogClock } from "../log/log-clock.ts";
+import { makeId, sleep, type Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/logger.ts";
 import type { Sleep } from "../outreach/context.ts";
 import type { Projector } from "../projector/projector.ts";
@@ -22,8 +23,9 @@ export interface WorkDeps {
   /** Names this instance in leases; default: a name of its own. */
   readonly holder?: string;
   readonly leaseScale?: number | undefined;
+  readonly logClock: LogClock;
   /** Time as the machine has it, where nothing else is given. */
-  readonly clock?: Clock | undefined;
+  readonly wallClock?: Clock | undefined;
   readonly sleep?: Sleep | undefined;
 }
 
@@ -35,7 +37,7 @@ export interface AccountDeps extends WorkDeps {
 /** Disposing it waits for a refresh of the tokens under way. */
 export function openAccount(deps: AccountDeps): Account {
   const { social } = deps;
-  const timing = { clock: deps.clock ?? systemClock, sleep: deps.sleep ?? sleep };
+  const timing = { clock: deps.logClock.now, sleep: deps.sleep ?? sleep };
   const tokens = createTokens({ ...deps, ...timing, oauth: social.oauth, holder: deps.holder ?? makeId() });
   return { ...social, tokens, [Symbol.asyncDispose]: tokens[Symbol.asyncDispose] };
 }

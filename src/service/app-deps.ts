@@ -29,7 +29,7 @@ import { quotaNow } from "../outreach/context.ts";
 import { resetsAt } from "../outreach/quota-day.ts";
 import type { HashesOf } from "../outreach/suppression-hashes.ts";
 import type { Runner } from "../outreach/runner.ts";
-import { makeId, sleep, systemClock, type Clock } from "../platform/clock.ts";
+import { makeId, sleep, type Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/logger.ts";
 import { VERSION } from "../platform/version.ts";
 import { createPastStates } from "../projector/past-states.ts";
@@ -70,10 +70,12 @@ export function appDeps(served: Served): AppDeps {
   const { config, vault, hashesOf, eventLog, projector, logger, delivery, account, runner, load } = served;
   const { http } = config;
   const { openedLog, instances, isWritable, awaySince, stopping, metrics } = served;
+  const { logClock } = openedLog;
+  const clock = logClock.now;
+  const skewMs = (): number => logClock.skewMs(projector.time);
   const { authentication, failureLimit } = served.access;
   const isSecure = http.publicUrl.startsWith("https:");
   const isLocal = isOfThisMachineOnly(http);
-  const clock = systemClock;
   const settings = consoleSettings(config, {
     configured: delivery.configured,
     hashesOf,
@@ -85,7 +87,12 @@ export function appDeps(served: Served): AppDeps {
   const { store } = eventLog;
   const quota = dailyQuota(config, projector, clock);
   const file = config.log.kind === "sqlite" ? config.log.file : undefined;
-  const shared = { instances: () => instances.live, awaySince, roles: () => holdersOf(eventLog).catch(() => ({})) };
+  const shared = {
+    instances: () => instances.live,
+    awaySince,
+    skewMs,
+    roles: () => holdersOf(eventLog).catch(() => ({})),
+  };
   const cosigned =
     config.witness && (async () => cosignedPosition(checkpoints, (await checkpoints.loadKey()).publicKey));
   metrics.observe({ ...shared, cosigned, store, projector, delivery, quota, load, clock, version: VERSION, file });
@@ -104,7 +111,7 @@ export function appDeps(served: Served): AppDeps {
     tracing: served.tracing,
     sessions: createSessions({ masterKey: master, authentication, isSecure, isLocal, clock }),
     notices: createNotices(master, isSecure, clock),
-    idempotency: createIdempotency({ eventLog, clock, sleep, logger, makeId, stopping }),
+    idempotency: createIdempotency({ eventLog, sleep, logger, makeId, stopping }),
     eventLog,
     encryptedLog: openedLog,
     timezone: config.outreach.timezone,

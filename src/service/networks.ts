@@ -30,7 +30,11 @@ export interface Social {
 }
 
 /** The clients of all that is configured. Nothing is asked of a network yet. */
-export function connectNetworks(config: Config, safeFetch = outbound(config), clock: Clock = systemClock): Networks {
+export function connectNetworks(
+  config: Config,
+  clock: Clock = systemClock,
+  safeFetch = outbound(config, clock),
+): Networks {
   const { x, meta, chat, messaging, webhook } = config;
   const ads = meta === undefined ? undefined : createMetaChannel({ ...meta, baseUrl: meta.apiUrl, safeFetch });
   const others = [chat, messaging].map((one) => (one === undefined ? undefined : channelOf(one, safeFetch)));
@@ -66,8 +70,8 @@ function channelOf(config: ChatConfig | MessagingConfig, safeFetch: SafeFetch): 
 }
 
 /** The one way out, open to the configured networks only. */
-export function outbound(config: Config): SafeFetch {
-  return createSafeFetch({ allowedOrigins: outboundUrls(config) });
+export function outbound(config: Config, clock: Clock = systemClock): SafeFetch {
+  return createSafeFetch({ allowedOrigins: outboundUrls(config), clock });
 }
 
 /** URLs of the configured networks, of which some are secrets: only their origins are called. */

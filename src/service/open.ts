@@ -2,7 +2,9 @@ import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import type { Config } from "../config/config.ts";
 import type { CheckpointStore } from "../log/checkpoint-store.ts";
-import { makeId as newId, systemClock } from "../platform/clock.ts";
+import { fileClock, serverClock, type LogClock } from "../log/log-clock.ts";
+import { makeId as newId } from "../platform/clock.ts";
+import type { Logger } from "../platform/logger.ts";
 import { openEncryptedLog, type EncryptedLog, type EncryptedLogOptions } from "../privacy/encrypted-log.ts";
 import { keysIn } from "../privacy/key-store.ts";
 import { openKeyring } from "../privacy/keyring.ts";
@@ -12,16 +14,22 @@ import { openSecretStore } from "../vault/secret-store.ts";
 import { logPlaceOf, type LogPlace } from "./log-place.ts";
 
 /** The configured log, and all that was opened with it. Disposing it closes everything in reverse. */
-export interface OpenedLog extends EncryptedLog, Unlocked, StoredLog {}
+export interface OpenedLog extends EncryptedLog, Unlocked, StoredLog {
+  /** What is decided on this log is decided by its time. */
+  readonly logClock: LogClock;
+}
 
 /** A log as it is stored, and what was last signed of it. */
 export interface StoredLog extends EventStore<Event> {
   readonly checkpoints: CheckpointStore;
 }
 
-export type OpenLogOptions = Partial<
+export interface OpenLogOptions extends Partial<
   Pick<EncryptedLogOptions, "owner" | "acceptLostKeys" | "clock" | "makeId" | "onCommit">
->;
+> {
+  /** Is told when the clock of the log's server was moved. */
+  readonly logger?: Logger;
+}
 
 /** Opens the configured log as {@link openLogAt} does. */
 export async function openLog(config: Config, options?: OpenLogOptions): Promise<OpenedLog> {
@@ -50,7 +58,7 @@ async function seedOf(secrets: MasterKeyPlace): Promise<Uint8Array> {
  */
 export async function openLogAt(
   { store: place, secrets, checkpoints: checkpointsOf }: LogPlace,
-  { owner, acceptLostKeys = false, clock, makeId = newId, onCommit }: OpenLogOptions = {},
+  { owner, acceptLostKeys = false, clock, makeId = newId, onCommit, logger }: OpenLogOptions = {},
 ): Promise<OpenedLog> {
   await using opening = new AsyncDisposableStack();
   if (!acceptLostKeys) await refuseLostKeys(place, secrets);
@@ -59,12 +67,20 @@ export async function openLogAt(
   opening.use(vault);
   const renew = (): Promise<Uint8Array> => masterKeyOf(secrets);
   const keys = opening.use(await openSecretStore({ place: secrets.keys, master, renew }));
-  const keyring = await openKeyring(keysIn(keys), clock ?? systemClock);
+  const logClock = secrets.isShared && clock === undefined ? serverClock({ logger }) : fileClock(clock);
+  const keyring = await openKeyring(keysIn(keys), logClock.now);
   const keysName = secrets.keys.name;
   const log = opening.use(
     await openEncryptedLog({ place, keysName, keyring, owner, acceptLostKeys, clock, makeId, onCommit }),
   );
+  await logClock.look(log);
   const checkpoints = await checkpointsOf(log, () => vault.stableKey("checkpoints"));
   const opened = opening.move();
-  return { ...log, ...unlocked, checkpoints, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+  return {
+    ...logClock.watched(log),
+    ...unlocked,
+    checkpoints,
+    logClock,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
 }

@@ -4,7 +4,7 @@ import type { OutreachContext } from "../outreach/context.ts";
 import { openSources } from "../outreach/sources/sources.ts";
 import { createStopWords } from "../outreach/stop-words.ts";
 import type { HashesOf } from "../outreach/suppression-hashes.ts";
-import { makeId, sleep, systemClock } from "../platform/clock.ts";
+import { makeId, sleep } from "../platform/clock.ts";
 import type { Keyring } from "../privacy/keyring.ts";
 import { parseTemplate } from "../template/template.ts";
 import type { Account, WorkDeps } from "./account.ts";
@@ -18,7 +18,7 @@ export interface OutreachDeps extends WorkDeps {
 
 /** What the outreach agent works with, in the service and in commands. */
 export function outreachContext(deps: OutreachDeps): OutreachContext {
-  const { config, account, hashesOf, keyring, eventLog, projector, logger, announce } = deps;
+  const { config, account, hashesOf, keyring, logClock, eventLog, projector, logger, announce } = deps;
   const { outreach } = config;
   return {
     eventLog,
@@ -30,7 +30,9 @@ export function outreachContext(deps: OutreachDeps): OutreachContext {
     holder: deps.holder ?? makeId(),
     leaseScale: deps.leaseScale,
     makeId,
-    clock: deps.clock ?? systemClock,
+    clock: logClock.now,
+    wallClock: deps.wallClock,
+    skewMs: () => logClock.skewMs(projector.time),
     sleep: deps.sleep ?? sleep,
     sources: openSources(outreach),
     rules: {

@@ -20,7 +20,7 @@ import { createMetrics, type Metrics } from "../metrics/metrics.ts";
 import { startClient } from "../networks/safe-fetch.ts";
 import { createRunner } from "../outreach/runner.ts";
 import { createSuppressionHashes } from "../outreach/suppression-hashes.ts";
-import { makeId, sleep, systemClock } from "../platform/clock.ts";
+import { makeId, sleep } from "../platform/clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { systemTimer } from "../platform/timer.ts";
@@ -30,13 +30,12 @@ import { startProjector, type Projector } from "../projector/projector.ts";
 import type { Tracing } from "../tracing/tracing.ts";
 import { missingPlaceholders } from "../template/template.ts";
 import { deriveKey } from "../vault/key.ts";
-import type { Unlocked } from "../vault/master-key.ts";
 import { openAccount } from "./account.ts";
 import { appDeps } from "./app-deps.ts";
 import { logChanges } from "./log-changes.ts";
 import { connectNetworks } from "./networks.ts";
 import { logPlaceOf } from "./log-place.ts";
-import { openLog, openStoredLog, type StoredLog } from "./open.ts";
+import { openLog, openStoredLog, type OpenedLog, type StoredLog } from "./open.ts";
 import { outreachContext } from "./outreach.ts";
 import { ownInstance } from "./shown-config.ts";
 
@@ -72,11 +71,12 @@ export async function startService(given: Config, logger: Logger, options: Servi
   const tracing = await openTraces(stack, config);
   const opening = { logger, metrics, tracing, ...options };
   const { store, instances, leasing, roles, eventLog, projector, watch } = await openState(stack, config, opening);
-  const { vault, keyring } = store;
+  const { vault, keyring, logClock } = store;
+  const clock = logClock.now;
 
   // The networks, and what is delivered to them.
   await startClient();
-  const { channels, social } = connectNetworks(config);
+  const { channels, social } = connectNetworks(config, clock);
   const configured = channels.map(({ name }) => name);
   const announce = createAnnounce({ eventLog, projector, configured, logger });
   const load = createLoadShedding();
@@ -88,7 +88,7 @@ export async function startService(given: Config, logger: Logger, options: Servi
       eventLog,
       projector,
       outboxReader: createOutboxReader(store),
-      clock: systemClock,
+      clock,
       random: Math.random,
       makeId,
       logger,
@@ -101,17 +101,17 @@ export async function startService(given: Config, logger: Logger, options: Servi
       tracing,
     }),
   );
-  const delivery = createDelivery({ eventLog, projector, clock: systemClock }, channels);
+  const delivery = createDelivery({ eventLog, projector, clock }, channels);
 
   // The account, and who writes to people in its name.
   const hashesOf = createSuppressionHashes(await vault.stableKey("suppression"));
-  const base = { ...leasing, config, vault, hashesOf, keyring, eventLog, projector, logger, announce };
+  const base = { ...leasing, config, vault, hashesOf, keyring, logClock, eventLog, projector, logger, announce };
   const account = social && stack.use(openAccount({ ...base, social }));
   const runner = account && createRunner(outreachContext({ ...base, account }));
 
   // HTTP.
   const limit = failureLimitOf(config, store);
-  const access = openAuthenticator({ http: config.http, limit, eventLog, logger }, stack);
+  const access = openAuthenticator({ http: config.http, limit, eventLog, clock, logger }, stack);
   const isWritable = writableUntil(watch);
   const stopping = new AbortController();
   const { awaySince } = watch;
@@ -166,14 +166,15 @@ async function openState(
     leaseScale,
   }: OpenStateOptions,
 ) {
-  const clock = systemClock;
   const own = ownInstance(config);
   // Whoever owns the log knows that no other instance lives.
   const isAlone = config.log.kind === "sqlite" && !isShared;
   const owner = isAlone ? `reachlog serve, pid ${process.pid}, ${config.http.publicUrl}` : undefined;
   await noticeCopy(logPlaceOf(config).store, own.id, logger);
-  const store = stack.use(await openLog(config, { owner, acceptLostKeys, onCommit: metrics.appends.onCommit }));
-  const { keyring, isFormerGiven } = store;
+  const { onCommit } = metrics.appends;
+  const store = stack.use(await openLog(config, { owner, acceptLostKeys, onCommit, logger }));
+  const { keyring, isFormerGiven, logClock } = store;
+  const clock = logClock.now;
   if (isFormerGiven) {
     logger.warn("REACHLOG_KEY holds the former key, which opens everything until the new one is put in its place");
   }
@@ -183,7 +184,7 @@ async function openState(
   const measured = metrics.appends.measured(createEventLog(store, makeId));
   const eventLog = tracing === undefined ? measured : tracing.traced(measured);
   const leasing = { holder: own.id, isAlone, leaseScale };
-  const roles = createRoles({ ...leasing, eventLog, clock, sleep, logger });
+  const roles = createRoles({ ...leasing, eventLog, sleep, logger });
   stack.use(
     await openSignedHeads({
       roles,
@@ -201,20 +202,20 @@ async function openState(
   );
   stack.use(logChanges(projector, logger));
   const days = config.retentionDays;
-  const retention = { eventLog, keyring, days, clock, timer: systemTimer, logger };
+  const retention = { eventLog, keyring, days, logClock, timer: systemTimer, logger };
   stack.use(await roles.start({ name: ROLES.retention, ...HARMLESS }, () => startRetention(retention)));
   checkTemplate(config, projector);
   const reopen = (): Promise<StoredLog> => openStoredLog(config);
-  const watched = { store, projector, reopen, clock, sleep, logger };
+  const watched = { store, projector, reopen, logClock, sleep, logger };
   const watch = stack.use(isAlone ? watchFile(store) : watchLog(watched));
   return { store, instances, leasing, roles, eventLog, projector, watch };
 }
 
 /** A log in a file has one service; of a database server's log, all count together. */
-function failureLimitOf({ log }: Config, { master, vault }: Unlocked): FailureLimit {
-  if (log.kind === "sqlite") return createFailureLimit(systemClock);
+function failureLimitOf({ log }: Config, { master, vault, logClock: { now: clock } }: OpenedLog): FailureLimit {
+  if (log.kind === "sqlite") return createFailureLimit(clock);
   const key = deriveKey(master, "failed-authentications");
-  return shareFailures({ claim: vault.claim, key, clock: systemClock });
+  return shareFailures({ claim: vault.claim, key, clock });
 }
 
 /** False once a fault has stopped the log, and while it is out of reach. */

@@ -18,6 +18,7 @@ function queueOf(world: AccountHarness, holder: string, leases: Partial<Leases> 
   return createTokenLease({
     eventLog: { ...eventLog, store },
     clock: () => world.now,
+    wallClock: () => world.now,
     async sleep(ms, signal) {
       const until = ms < RENEW_MS ? 0 : world.now + ms;
       do await nextTurn();

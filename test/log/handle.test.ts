@@ -158,7 +158,7 @@ describe("handle", () => {
   test("a lost lease ends it at once", async () => {
     await using house = await openHouse();
     const asked = { name: "run", holder: "one", ttlMs: 60_000, renewMs: 60_000 };
-    await using lease = await takeLease({ ...house.deps, clock: Date.now, sleep, logger: SILENT }, asked);
+    await using lease = await takeLease({ ...house.deps, sleep, logger: SILENT }, asked);
     if (lease === undefined) throw new Error("somebody has it");
     await house.store.leases.acquire("run", { holder: "another", ttlMs: 1_000, steal: true });
     const fenced = handle(house.deps, STREAMS.outreach, () => ({ events: [skipOf("1")] }), {
@@ -172,7 +172,7 @@ describe("handle", () => {
     let now = 1_000_000;
     await using house = await openHouse(() => now);
     const asked = { name: "run", holder: "one", ttlMs: 1_000, renewMs: 60_000 };
-    await using lease = await takeLease({ ...house.deps, clock: () => now, sleep, logger: SILENT }, asked);
+    await using lease = await takeLease({ ...house.deps, wallClock: () => now, sleep, logger: SILENT }, asked);
     if (lease === undefined) throw new Error("somebody has it");
     const decidedAt: number[] = [];
     const decide = () => {

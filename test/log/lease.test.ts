@@ -29,7 +29,7 @@ async function openWorld(): Promise<World> {
       takeLease(
         {
           eventLog: log.eventLog,
-          clock: () => world.now,
+          wallClock: () => world.now,
           elapsedMs: () => world.elapsed,
           sleep: (_ms, signal) => new Promise((resolve) => signal.addEventListener("abort", () => resolve())),
           logger: SILENT,

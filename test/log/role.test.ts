@@ -44,7 +44,7 @@ async function openWorld(): Promise<World> {
         eventLog: log.eventLog,
         holder,
         isAlone,
-        clock: () => world.now,
+        wallClock: () => world.now,
         elapsedMs: () => world.now,
         async sleep(ms, signal) {
           const until = world.now + ms;

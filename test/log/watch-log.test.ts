@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { LogDiverged, openSqliteStore, type EventStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
 import { tamper } from "../../events/eventstore-lite/test/tampering.ts";
+import { fileClock } from "../../src/log/log-clock.ts";
 import { checkpointInDatabase } from "../../src/log/checkpoint-store.ts";
 import { findLoss, signHead } from "../../src/log/checkpoint.ts";
 import { watchLog } from "../../src/log/watch-log.ts";
@@ -34,7 +35,7 @@ async function openInstance(events: number, other: Partial<EventStore<Event>> = 
         const log = await open();
         return { ...log, checkpoints: checkpointInDatabase(log, SEED) };
       },
-      clock: () => 0,
+      logClock: fileClock(() => 0),
       async sleep(_ms, signal) {
         if (looks.left-- <= 0) {
           looks.passed.resolve();

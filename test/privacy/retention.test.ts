@@ -7,6 +7,7 @@ import { makeId, sleep } from "../../src/platform/clock.ts";
 import type { Timer } from "../../src/platform/timer.ts";
 import { createIdempotency } from "../../src/http/server/idempotency.ts";
 import { Problem } from "../../src/http/server/problem.ts";
+import { fileClock } from "../../src/log/log-clock.ts";
 import { createEventLog, type NewEvent } from "../../src/log/event-log.ts";
 import { dispatchOf } from "../../src/delivery/dispatch-content.ts";
 import { applyErasures } from "../../src/privacy/apply-erasures.ts";
@@ -38,7 +39,7 @@ async function openWorld(days: number | undefined) {
   const open = async () => stack.use(await openLogAt(place, { clock: () => world.now }));
   const log = await open();
   const eventLog = createEventLog(log, () => Bun.randomUUIDv7());
-  const deps = { eventLog, keyring: log.keyring, days, clock: () => world.now, timer, logger: SILENT };
+  const deps = { eventLog, keyring: log.keyring, days, logClock: fileClock(() => world.now), timer, logger: SILENT };
   const shown = async (): Promise<(string | true)[]> =>
     (await Array.fromAsync(log.read())).map(({ type, meta }) => `${type}${meta.erased === true ? " erased" : ""}`);
   return {
@@ -143,7 +144,6 @@ test("a key whose answer has expired is refused, and nothing is done twice", asy
   const once = () =>
     createIdempotency({
       eventLog: world.eventLog,
-      clock: Date.now,
       sleep,
       logger: SILENT,
       makeId,

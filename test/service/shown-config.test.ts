@@ -10,7 +10,10 @@ const WEBHOOK = {
 };
 
 const digestOf = (more: Record<string, string>): string =>
-  ownInstance(loadConfig({ ...WEBHOOK, ...more }, () => "")).configuration;
+  ownInstance(
+    loadConfig({ ...WEBHOOK, ...more }, () => ""),
+    () => 0,
+  ).configuration;
 
 test("an instance by which the webhook would carry something else shows itself as configured otherwise", () => {
   const digest = digestOf({});

@@ -239,6 +239,11 @@ export interface EventStore<E extends NewEvent = NewEvent> extends AsyncDisposab
   /** As `subscribe`, with all that is there at a time; never an empty batch. */
   subscribeBatches(query: SubscribeQuery): AsyncIterable<readonly Recorded<E>[]>;
   head(): Promise<Head>;
+  /**
+   * The time by which events are recorded and leases expire, in ms since 1970: the server's, or that of the machine where
+   * the log is a file. An event is never recorded before the newest one, also where this is earlier.
+   */
+  now(): Promise<number>;
   /** What the log holds of one stream now. A decision made on a state that reaches `position` may expect `version`. */
   streamHead(stream: string): Promise<StreamHead>;
   /** The hash of one event as the log holds it; undefined when it holds none there. Of position 0 it is 64 zeros. */

@@ -1,5 +1,5 @@
 import type { ChannelName } from "../../../events/channel.ts";
-import { sleep, systemClock } from "../../platform/clock.ts";
+import { sleep } from "../../platform/clock.ts";
 import { measureLags, type ChannelLag } from "../../delivery/lag.ts";
 import type { Projector } from "../../projector/projector.ts";
 import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "../command.ts";
@@ -32,14 +32,14 @@ async function showLag(
 ): Promise<number> {
   const config = configOf(terminal);
   await using session = await openSession(config);
-  const { eventLog, projector } = session;
+  const { eventLog, projector, logClock } = session;
   const sources = {
     store: eventLog.store,
     deliveries: () => projector.state("deliveries"),
     isConfigured: (channel: ChannelName) => isConfigured(config, channel),
   };
   const look = async (): Promise<void> => {
-    const now = systemClock();
+    const now = logClock.now();
     const lags = await measureLags(sources, wanted, now);
     const time = new Date(now).toISOString();
     terminal.out(json === true ? `${JSON.stringify({ time, channels: lags })}\n` : lagsAsText(lags, time));

@@ -1,7 +1,6 @@
 import type { ChannelName } from "../../../events/channel.ts";
 import {
   type Decided,
-  type DecideDeps,
   discardLetters,
   type LetterSelection,
   type NotAppliedReason,
@@ -9,9 +8,8 @@ import {
   WHY_CHARACTERS_MAX,
 } from "../../delivery/dead-letters.ts";
 import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal, usageError } from "../command.ts";
-import { COMMAND_METADATA, openSession } from "../log-session.ts";
+import { COMMAND_METADATA, openSession, type Session } from "../log-session.ts";
 import { printable } from "../table.ts";
-import { systemClock } from "../../platform/clock.ts";
 import { connectNetworks } from "../../service/networks.ts";
 import { channelOption, channelsOf } from "./channel-name.ts";
 
@@ -36,7 +34,7 @@ async function decideByCommand(
   terminal: Terminal,
   selection: LetterSelection,
   { done, json }: { readonly done: string; readonly json: boolean },
-  decide: (deps: DecideDeps) => Promise<Decided>,
+  decide: (session: Session) => Promise<Decided>,
 ): Promise<number> {
   await using session = await openSession(configOf(terminal));
   const decided = await decide(session);
@@ -106,7 +104,7 @@ function retryByCommand(
   const { channels } = connectNetworks(configOf(terminal));
   const recognisesMs = (name: ChannelName) => channels.find((channel) => channel.name === name)?.recognisesMs ?? 0;
   return decideByCommand(terminal, selection, { done: "taken up again", json }, (deps) =>
-    retryLetters({ ...deps, recognisesMs, clock: systemClock }, selection, acceptsDoubles, COMMAND_METADATA),
+    retryLetters({ ...deps, recognisesMs, clock: deps.logClock.now }, selection, acceptsDoubles, COMMAND_METADATA),
   );
 }
 

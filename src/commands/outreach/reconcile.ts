@@ -70,7 +70,7 @@ async function settle(terminal: Terminal, config: Config, session: Session) {
 }
 
 function openRunner(config: Config, session: Session, logger: Logger, stack: AsyncDisposableStack): Runner {
-  const { channels, social } = connectNetworks(config);
+  const { channels, social } = connectNetworks(config, session.logClock.now);
   if (social === undefined) {
     throw configurationError([
       { variable: "X_CLIENT_ID", problem: "not set, so X cannot be asked", wanted: "the app's id" },

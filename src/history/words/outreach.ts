@@ -81,7 +81,9 @@ export const RUN_WORDS = {
   RunAbandoned: ({ run_id, ...counts }: DataOf<"RunAbandoned">) =>
     say`run ${run(run_id)}, whose process had died, was closed: ${counted(counts)}`,
   RunRefused: ({ reason, day, used }: DataOf<"RunRefused">) =>
-    say`a run was refused, ${plain(reason)}: ${used} used on ${other(day)}`,
+    reason === "clock_skewed"
+      ? say`a run was refused, since the clocks of its machine and of the log are too far apart`
+      : say`a run was refused, ${plain(reason)}: ${used} used on ${other(day)}`,
   DryRunFinished: ({ run_id, reason, would_send, would_skip, usage }: DataOf<"DryRunFinished">) =>
     say`dry run ${run(run_id)} ended, ${plain(reason)}: it would send to ${would_send} and skip ${would_skip}${charged(usage)}`,
 };

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { sleep, systemClock } from "../../platform/clock.ts";
+import { sleep, type Clock } from "../../platform/clock.ts";
 import type { HttpConfig } from "../../config/http.ts";
 import type { EventLog } from "../../log/event-log.ts";
 import type { Logger } from "../../platform/logger.ts";
@@ -18,16 +18,17 @@ export interface AuthenticatorDeps {
   readonly http: HttpConfig;
   readonly limit: FailureLimit;
   readonly eventLog: EventLog;
+  readonly clock: Clock;
   readonly logger: Logger;
 }
 
 /** `stack` ends it: what failed until then is recorded. */
 export function openAuthenticator(
-  { http, limit, eventLog, logger }: AuthenticatorDeps,
+  { http, limit, eventLog, clock, logger }: AuthenticatorDeps,
   stack: AsyncDisposableStack,
 ): Authenticator {
   const authentication = createAuthentication(http);
-  const failureLimit = stack.use(recordFailures({ limit, eventLog, clock: systemClock, sleep, logger }));
+  const failureLimit = stack.use(recordFailures({ limit, eventLog, clock, sleep, logger }));
   if (http.tokensFile !== undefined) {
     const read = (path: string) => readFile(path, "utf8");
     stack.use(followTokensFile({ ...http.tokensFile, tokens: http.tokens, authentication, read, sleep, logger }));

@@ -75,7 +75,7 @@ export const startRun = post({
     200: { says: "The run has ended.", schema: finished, headers: QUOTA_HEADERS },
     202: { says: "The run has started.", schema: started, headers: QUOTA_HEADERS },
   },
-  problems: ["notAuthorized", "running", "dailyLimit", "noTemplate"],
+  problems: ["notAuthorized", "running", "dailyLimit", "noTemplate", "clockSkewed"],
   isSlow: true,
   limit: { name: "dm-day", allowance: quotaAllowance },
   isExclusive: true,
@@ -124,6 +124,8 @@ function startedOrThrow(triggered: Triggered, deps: QuotaDeps): Extract<Triggere
       throw problems.running(triggered.run_id);
     case "not_authorized":
       throw problems.notAuthorized();
+    case "clock_skewed":
+      throw problems.clockSkewed(triggered.skewMs);
     case "limit_reached":
       throw problems.dailyLimit(deps.quota.limit, quotaAllowance(deps).seconds);
   }

@@ -1,4 +1,5 @@
 import { kindOf } from "../../log/error-kind.ts";
+import { SKEW_REMEDY, skewInWords } from "../../log/log-clock.ts";
 import type { WayOn } from "../../console/view.ts";
 import type { ErrorKind } from "../../platform/service-error.ts";
 import { type Answer, html } from "./answer.ts";
@@ -184,6 +185,10 @@ export const problems = {
   noTemplate: () =>
     new Problem(503, "no-message-template", "No message template", "MESSAGE_TEMPLATE is not set.", {
       people: { words: "There is no message yet: MESSAGE_TEMPLATE is not set.", wayOn: SET_UP },
+    }),
+  clockSkewed: (skewMs: number) =>
+    new Problem(503, "clock-skewed", "Clock skewed", `No run starts: ${skewInWords(skewMs)}; ${SKEW_REMEDY}.`, {
+      headers: { "retry-after": RETRY_SECONDS },
     }),
   logUnavailable: (isNothingDone: boolean) =>
     new Problem(

@@ -113,6 +113,7 @@ export async function openAccount(): Promise<AccountHarness> {
         eventLog,
         projector,
         clock,
+        wallClock: clock,
         async sleep(ms, signal) {
           // Whoever polls asks again in the next turn of the event loop; anything longer passes with the world's clock.
           const until = ms < POLL_MS_MAX ? 0 : world.now + ms;

@@ -79,6 +79,8 @@ export interface Given {
   readonly isWritable?: boolean;
   /** Since when the log is out of reach, in ms since 1970. */
   readonly awaySince?: number;
+  /** How far the clock of this machine is ahead of the log's. */
+  readonly skewMs?: number;
   /** The services of the log; default: this one alone. */
   readonly instances?: readonly Instance[];
   /** Aborts when the service begins to stop. */
@@ -222,6 +224,7 @@ function wire({
   const shared = {
     instances: () => given.instances ?? [INSTANCE],
     awaySince: () => given.awaySince,
+    skewMs: () => given.skewMs ?? 0,
     roles: () => holdersOf(eventLog),
   };
   const observed = { ...shared, projector, delivery, quota, load, clock };
@@ -261,7 +264,7 @@ function wire({
     }),
     stopping,
     streamPace: createStreamPace(() => 0, clock, sleep),
-    idempotency: createIdempotency({ eventLog, clock, sleep, logger: log, makeId: randomId, stopping }),
+    idempotency: createIdempotency({ eventLog, sleep, logger: log, makeId: randomId, stopping }),
     eventLog,
     encryptedLog,
     timezone: "Etc/UTC",

@@ -1,5 +1,6 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../../events/catalog.ts";
+import { fileClock } from "../../../src/log/log-clock.ts";
 import { KEY_BYTES } from "../../../src/vault/key.ts";
 import type { Tokens } from "../../../src/account/tokens.ts";
 import { isoTime } from "../../../src/platform/clock.ts";
@@ -65,7 +66,7 @@ export async function openDay(x: Partial<XLimits>): Promise<Day> {
     });
   const keyring = { isForgotten: () => false };
   const vault = log.use(await openVault(sqliteSecrets(folder.file("vault")), new Uint8Array(KEY_BYTES)));
-  const { social } = connectNetworks(config, safeFetch, clock);
+  const { social } = connectNetworks(config, clock, safeFetch);
   if (social === undefined) throw new Error("X is not configured");
   const announce = async (text: string): Promise<void> => {
     throw new Error(`nobody should be told: ${text}`);
@@ -80,7 +81,8 @@ export async function openDay(x: Partial<XLimits>): Promise<Day> {
     projector,
     logger: SILENT,
     announce,
-    clock,
+    logClock: fileClock(clock),
+    wallClock: clock,
     sleep: time.sleep,
   };
   const account = log.use(openAccount({ ...deps, social }));

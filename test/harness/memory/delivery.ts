@@ -125,7 +125,14 @@ export async function openDelivery(given: DeliveryOptions = {}): Promise<Deliver
   const { digestAfterMs, requests = () => 0, metrics, tracing } = options;
   const chosen = { digestAfterMs, requests, metrics, tracing };
   const { instance: holder, leaseScale } = given;
-  const leasing = { ...common, sleep: sleepOn(time), elapsedMs: forward(time.clock), leaseScale, isAlone: false };
+  const leasing = {
+    ...common,
+    sleep: sleepOn(time),
+    wallClock: time.clock,
+    elapsedMs: forward(time.clock),
+    leaseScale,
+    isAlone: false,
+  };
   const roles = holder === undefined ? ALL_ROLES : createRoles({ ...leasing, holder });
   const dispatching = { ...common, hashCredential, ...chosen, roles, isShared: holder !== undefined };
   const dispatchers = log.use(await startDispatchers(channels, dispatching));

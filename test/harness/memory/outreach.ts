@@ -120,6 +120,8 @@ async function startInstance({ time, network, store, makeId, settings }: Making)
     spacingMs: 1_000,
     holder: makeId(),
     clock: () => time.now(),
+    wallClock: () => time.now(),
+    skewMs: () => 0,
     sleep: (ms, signal) => life.wait(() => time.sleep(ms, signal)),
     makeId,
     logger: SILENT,

@@ -38,8 +38,8 @@ export async function start(house: House): Promise<Instance> {
   return instance;
 }
 
-export function trigger({ runner }: Instance, dryRun: boolean): void {
-  unattended(runner.trigger({ dryRun, metadata: METADATA }));
+export function trigger({ runner, look }: Instance, dryRun: boolean): void {
+  unattended(look().then(() => runner.trigger({ dryRun, metadata: METADATA })));
 }
 
 /**

@@ -65,6 +65,17 @@ const FORBIDDING_MAX = 2;
 /** More messages than are read at once. */
 const FLOOD = 12;
 
+/** Of one of the clocks: less and more than is allowed. */
+const apart = fc.constantFrom(
+  -26 * HOUR_MS,
+  -HOUR_MS,
+  -4 * MINUTE_MS,
+  4 * MINUTE_MS,
+  HOUR_MS,
+  2 * HOUR_MS,
+  26 * HOUR_MS,
+);
+
 const jumps = fc.constantFrom(-25 * HOUR_MS, -HOUR_MS, -40_000, -1_000, 1_000, 25_000, 40_000, 4 * MINUTE_MS, HOUR_MS);
 
 /** Everything that may happen, in the frequency that makes the most of a history. */
@@ -184,6 +195,23 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
   command("jump", jumps, (house, given) => {
     house.jump(given);
   }),
+  command("jump of one", fc.record({ which, ms: apart }), (house, given) => {
+    chosen(house, given.which)?.moveClock(given.ms);
+  }),
+  command("jump of the server", apart, (house, given) => house.jumpOfServer(given)),
+  command("set the clocks right", fc.constant(null), (house) => house.setClocksRight()),
+  command(
+    "one ahead over midnight",
+    fc.record({ which, ms: fc.constantFrom(3 * MINUTE_MS, HOUR_MS) }),
+    async (house, given) => {
+      jumpToMidnight(house, { beforeMs: 2 * MINUTE_MS, back: false });
+      (await listening(house, given.which)).moveClock(given.ms);
+      for (const index of house.instances().keys()) {
+        trigger(await listening(house, index), false);
+        await house.clockwork.pass(MINUTE_MS / 2);
+      }
+    },
+  ),
   command(
     "jump to midnight",
     fc.record({ beforeMs: fc.constantFrom(1_000, 30_000), back: fc.boolean() }),

@@ -15,7 +15,7 @@ import { createWitness, type Noted, type Witness } from "./witness.ts";
 
 export const METADATA = { caller: "model" };
 
-/** One log, one network, one clock that may be wrong, and the processes that share them. */
+/** One log, one network, clocks that may be wrong, and the processes that share them. */
 export interface House {
   readonly setting: Setting;
   readonly clockwork: Clockwork;
@@ -31,9 +31,18 @@ export interface House {
   start(): Promise<Instance>;
   /** Ends all processes at once. */
   killAll(): void;
-  /** What our machines take for the time, ms since the epoch. */
+  /** What the log takes for the time, ms since the epoch. */
   clock(): number;
+  /** What a machine takes for it, unless its clock was moved alone; the log's, where one process owns the log. */
+  machineClock(): number;
+  /** Moves all clocks. */
   jump(ms: number): void;
+  /** Moves that of the log's server alone, where it has one. */
+  jumpOfServer(ms: number): void;
+  /** When the log's clock was moved, by the network's clock, ms. */
+  readonly clockMoves: readonly number[];
+  /** All clocks show the same again. */
+  setClocksRight(): void;
   append(newEvents: readonly NewEvent[]): Promise<void>;
   /** Everybody on the list, in the order of import. */
   readonly people: readonly Kind[];
@@ -85,6 +94,8 @@ export interface Observer {
 export async function openHouse(setting: Setting, log: Log, observer: Observer): Promise<House> {
   const clockwork = createClockwork(setting.start, createPick(setting.seed));
   let offset = 0;
+  let machineOffset = 0;
+  const clockMoves: number[] = [];
   const clock = (): number => clockwork.now() + offset;
   log.useClock(clock);
   const network = createSimulatedNetwork(clockwork.now);
@@ -133,8 +144,21 @@ export async function openHouse(setting: Setting, log: Log, observer: Observer):
       for (const { process } of house.instances()) process.die();
     },
     clock,
+    machineClock: () => clockwork.now() + machineOffset,
+    clockMoves,
     jump: (ms) => {
+      machineOffset += ms;
       offset += ms;
+      clockMoves.push(clockwork.now());
+    },
+    jumpOfServer(ms) {
+      if (setting.isOwned) return house.jump(ms);
+      offset += ms;
+      clockMoves.push(clockwork.now());
+    },
+    setClocksRight() {
+      house.jumpOfServer(setting.isOwned ? 0 : machineOffset - offset);
+      for (const { moveClock, aheadMs } of house.instances()) moveClock(-aheadMs());
     },
     async append(newEvents) {
       const stream = newEvents[0]?.type.startsWith("Account") === true ? STREAMS.account : STREAMS.outreach;

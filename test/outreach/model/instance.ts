@@ -1,8 +1,10 @@
-import type { Snapshots } from "eventstore-lite";
+import type { EventStore, Lease, Snapshots } from "eventstore-lite";
+import type { Event } from "../../../events/catalog.ts";
 import { createTokens } from "../../../src/account/tokens.ts";
 import type { OAuth } from "../../../src/account/oauth.ts";
 import type { Recipient } from "../../../events/outreach.ts";
-import type { MakeId } from "../../../src/platform/clock.ts";
+import type { Clock, MakeId } from "../../../src/platform/clock.ts";
+import { fileClock, serverClock } from "../../../src/log/log-clock.ts";
 import { createEventLog, type EventMetadata } from "../../../src/log/event-log.ts";
 import { SocialError, type SocialNetwork } from "../../../src/networks/network.ts";
 import { X_PRICES } from "../../../src/networks/x.ts";
@@ -34,6 +36,12 @@ export interface Instance {
   readonly process: Process;
   readonly runner: Runner;
   readonly projector: Projector;
+  /** Moves the clock of its machine alone, unless the log has the same one. */
+  moveClock(ms: number): void;
+  /** So far its clock was moved. */
+  aheadMs(): number;
+  /** Compares its clock with the log's, as it does each second. */
+  look(): Promise<void>;
   /** Somebody asks it to stop the run in progress, wherever that is made. */
   requestStop(metadata: EventMetadata): Promise<unknown>;
 }
@@ -44,19 +52,27 @@ interface InstanceDeps extends Pick<ProcessDeps, "store" | "onFate"> {
 }
 
 export async function startInstance(house: House, deps: InstanceDeps): Promise<Instance> {
-  const { clockwork, setting, witness, grant, clock } = house;
+  const { clockwork, setting, witness, grant } = house;
   const { store, keyring, makeId, onFate } = deps;
   // What a process held of the keys before is gone with it.
   keyring.refresh();
   const isForgotten = (who: Recipient): boolean => keyring.isForgotten(who);
-  const process = createProcess({ clockwork, store: witness.refusing(store), head: witness.head, onFate });
+  const learning = createLearning(house);
+  const refusing = learning.noting(witness.refusing(store));
+  const process = learning.watching(createProcess({ clockwork, store: refusing, head: witness.head, onFate }));
   // A start reads the log in one go; what it may die of there is another test's matter.
   // The clockwork does not wait for snapshots, so that there are none.
   const followed = { ...store, subscribeBatches: process.store.subscribeBatches, snapshots: NO_SNAPSHOTS };
   const projector = await startProjector(followed, { logger: SILENT, erase: erasing(keyring) });
-  const eventLog = createEventLog(process.store, makeId);
+  let aheadMs = 0;
+  const wallClock = (): number => house.machineClock() + aheadMs;
+  const logClock = setting.isOwned ? fileClock(house.clock) : serverClock({ wallClock, elapsedMs: clockwork.now });
+  const look = (): Promise<void> => logClock.look({ now: async () => house.clock() });
+  await look();
+  const eventLog = createEventLog(logClock.watched(process.store), makeId);
   const holder = makeId();
-  const common = { eventLog, projector, clock, sleep: process.sleep, holder, logger: SILENT, announce: async () => {} };
+  const time = { clock: logClock.now, wallClock, elapsedMs: clockwork.now, sleep: process.sleep };
+  const common = { ...time, eventLog, projector, holder, logger: SILENT, announce: async () => {} };
   const oauth = {
     refresh: (token: string) => process.call("refresh", () => grant.oauth.refresh(token)),
   } as OAuth;
@@ -65,7 +81,13 @@ export async function startInstance(house: House, deps: InstanceDeps): Promise<I
   const others = setting.followers ? [followersSource(), lastSource()] : [lastSource()];
   const runner = createRunner({
     ...common,
-    network: witness.watch(process, projector, guarded(house)),
+    network: witness.watch(process, {
+      projector,
+      network: guarded(house, logClock.now),
+      wallClock,
+      isTimeKnown: () => setting.isOwned || learning.isTimeKnown(),
+    }),
+    skewMs: () => logClock.skewMs(projector.time),
     credentials,
     sources: [...list, ...others],
     rules: { ...RULES, dailyLimit: setting.dailyLimit, requireConsent: !setting.followers, isForgotten },
@@ -79,7 +101,54 @@ export async function startInstance(house: House, deps: InstanceDeps): Promise<I
     makeId,
   });
   const deciding = { ...common, random: () => 0.5 };
-  return { process, runner, projector, requestStop: (metadata) => requestStop(deciding, undefined, metadata) };
+  return {
+    process,
+    runner,
+    projector,
+    moveClock(ms) {
+      if (setting.isOwned) house.jump(ms);
+      else aheadMs += ms;
+    },
+    aheadMs: () => aheadMs,
+    look,
+    requestStop: (metadata) => requestStop(deciding, undefined, metadata),
+  };
+}
+
+/** Whether a process had an answer about a lease since the log's clock was moved: then it can know the log's time. */
+function createLearning(house: House) {
+  const grantedAt = new WeakMap<Lease, number>();
+  let known = house.clockMoves.length;
+  return {
+    isTimeKnown: () => known === house.clockMoves.length,
+    /** The log itself. */
+    noting: (store: EventStore<Event>): EventStore<Event> => ({
+      ...store,
+      leases: {
+        ...store.leases,
+        async acquire(...args) {
+          const lease = await store.leases.acquire(...args);
+          if (lease !== undefined) grantedAt.set(lease, house.clockMoves.length);
+          return lease;
+        },
+      },
+    }),
+    /** What the process sees of it. */
+    watching: (process: Process): Process => ({
+      ...process,
+      store: {
+        ...process.store,
+        leases: {
+          ...process.store.leases,
+          async acquire(...args) {
+            const lease = await process.store.leases.acquire(...args);
+            if (lease !== undefined) known = grantedAt.get(lease) ?? known;
+            return lease;
+          },
+        },
+      },
+    }),
+  };
 }
 
 const NO_SNAPSHOTS: Snapshots = {
@@ -94,10 +163,10 @@ export const PAGES_MAX = 1_000;
 
 /**
  * The network as it treats a token that it does not (or no longer) take, and what went wrong at it. Its times are given by
- * our clock, as by the port.
+ * the clock of the process, as by the port.
  */
-function guarded(house: House): SocialNetwork {
-  const { network, grant, clock, clockwork, troubles } = house;
+function guarded(house: House, clock: Clock): SocialNetwork {
+  const { network, grant, clockwork, troubles } = house;
   const fail = (what: "failed" | "stopped"): void => void troubles.push({ at: clockwork.now(), what });
   const read =
     <Args extends unknown[], T>(ask: (token: string, ...args: Args) => Promise<T>) =>

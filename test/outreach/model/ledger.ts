@@ -1,3 +1,4 @@
+import { CLOCK_SKEW_MS_MAX } from "../../../src/log/log-clock.ts";
 import { dayIn } from "../../../src/outreach/quota-day.ts";
 import { createBooks, inherit, violated, type Books } from "./books.ts";
 import { PAGES_MAX } from "./instance.ts";
@@ -63,8 +64,15 @@ export function createLedger(house: House): Ledger {
   };
 }
 
+/** An answer about a lease may be so old when the request is made that follows it. */
+const LATE_MS = 30_000;
+
 /** A request to send against what the log held when it was made. */
-function judge({ latest, suppressed, stopped, askedAfterStop }: Books, ask: Ask, { witness }: House): void {
+function judge(
+  { latest, suppressed, stopped, askedAfterStop }: Books,
+  ask: Ask,
+  { witness, setting: { isOwned } }: House,
+): void {
   const attempt = latest.get(ask.recipientId) ?? violated("a request without an intent", ask);
   attempt.asks.push(ask);
   if (attempt.settledAt !== undefined) violated("a request for an attempt that is settled", ask);
@@ -77,7 +85,9 @@ function judge({ latest, suppressed, stopped, askedAfterStop }: Books, ask: Ask,
   if (suppressedAt !== undefined && witness.appendedAt(suppressedAt) < ask.at) {
     violated("a request after a suppression", ask);
   }
+  if (!ask.isTimeKnown) return;
   if (dayIn(attempt.timezone, ask.ownTime) !== attempt.day) violated("a request on another day", ask);
+  if (!isOwned && Math.abs(ask.skewMs) > CLOCK_SKEW_MS_MAX + LATE_MS) violated("a request by a wrong clock", ask);
 }
 
 /** Nobody has a second message, whatever log it was sent by; one that an operator allowed to repeat does not count. */

@@ -107,12 +107,19 @@ function intend(books: Books, event: Recorded<"DirectMessageAttempted">, house: 
   const optedOutAt = house.witness.optedOutBefore(runId).get(recipient.id) ?? -Infinity;
   if (optedOutAt > books.backlogBefore) violated("an opt-out was there before the run", about);
   const time = Date.parse(event.time);
-  if (day !== dayIn(timezone, time) && day !== dayIn(timezone, time - LEASE_MS)) violated("not that day", about);
+  const isThatDay = day === dayIn(timezone, time) || day === dayIn(timezone, time - LEASE_MS);
+  if (!isThatDay && !wasClockMoved(house, position)) violated("not that day", about);
   const fresh = { state: "open", doubted: false, mayRepeat: false } as const;
   const attempt: Attempt = { id, recipientId: recipient.id, runId, day, timezone, position, time, ...fresh, asks: [] };
   takePlace(books, attempt, house);
   books.attempts.set(id, attempt);
   books.latest.set(recipient.id, attempt);
+}
+
+/** Whether the log's clock was moved so shortly before an event that its writer may not have known; the request is not made then. */
+function wasClockMoved({ witness, clockMoves, setting }: House, position: number): boolean {
+  const at = witness.appendedAt(position);
+  return !setting.isOwned && clockMoves.some((movedAt) => movedAt <= at && at - movedAt <= LEASE_MS);
 }
 
 /** A place of the day, or, around a change of the time zone, of the last 24 hours. */

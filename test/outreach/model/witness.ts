@@ -14,8 +14,12 @@ export interface Ask {
   readonly head: number;
   /** By the network's clock, ms. */
   readonly at: number;
-  /** By the process's clock and by the last event it knew of: what it takes for now, ms. */
+  /** By the log's clock and by the last event the process knew of: what it has to take for now, ms. */
   readonly ownTime: number;
+  /** How far the clock of its machine was ahead of that. */
+  readonly skewMs: number;
+  /** False: the log's clock was moved, and nothing told the process. */
+  readonly isTimeKnown: boolean;
   /** The process itself knew that this person wants nothing. */
   readonly knewSuppressed: boolean;
   /** When it reached the network; undefined if it never did. */
@@ -62,7 +66,15 @@ export interface Witness {
   /** Just before the next intent is appended, and after it was decided, `happening` takes place. */
   ambush(happening: (recipientId: string) => Promise<void>): void;
   /** The network as a process calls it. */
-  watch(process: Process, projector: Projector, network: SocialNetwork): SocialNetwork;
+  watch(process: Process, caller: Caller): SocialNetwork;
+}
+
+/** What is seen of a process beside its calls. */
+interface Caller {
+  readonly projector: Projector;
+  readonly network: SocialNetwork;
+  readonly wallClock: () => number;
+  readonly isTimeKnown: () => boolean;
 }
 
 export interface WitnessDeps {
@@ -148,15 +160,18 @@ export function createWitness({ now, clock, accepted, answerMs, holderOf }: Witn
     appendedAt: (position) => noted[position - 1]?.at ?? 0,
     asAppended: (event) => ({ ...event, data: noted[event.position - 1]?.data ?? event.data }) as Recorded,
     about: (position) => noted[position - 1]?.about,
-    watch: (process, projector, network) => ({
+    watch: (process, { projector, network, wallClock, isTimeKnown }) => ({
       ...process.wrap(network, answerMs),
       sendDm(token, recipientId, text) {
         const lastKnown = projector.time === undefined ? 0 : Date.parse(projector.time);
+        const ownTime = Math.max(clock(), lastKnown);
         const ask: Ask = {
           recipientId,
           head: noted.length,
           at: now(),
-          ownTime: Math.max(clock(), lastKnown),
+          ownTime,
+          skewMs: wallClock() - ownTime,
+          isTimeKnown: isTimeKnown(),
           knewSuppressed: findContact(projector.state("contacts"), { id: recipientId })?.suppressed === true,
         };
         asks.push(ask);

@@ -47,6 +47,17 @@ export function appendContract({ describe, expect, open, test }: Runner): void {
       expect((await take(store.read())).map((event) => event.data)).toEqual(results.map((_, index) => index));
     });
 
+    test("says what time it is, by the clock that events are recorded by", async () => {
+      await using given = await open({ clock: () => 5_000 });
+      expect(await given.now()).toBe(5_000);
+      await using store = await open();
+      const before = await store.now();
+      await store.append("a", [newEvent()]);
+      const [{ time } = { time: "" }] = await take(store.read());
+      const recorded = Date.parse(time);
+      expect(before <= recorded && recorded <= (await store.now())).toBe(true);
+    });
+
     test("never lets time run backwards when the clock does", async () => {
       const ticks = [5_000, 9_000, 2_000, 9_500];
       let now = 0;

@@ -19,6 +19,12 @@ export async function readHead(reader: Reader): Promise<Head> {
   return { position: row.position, hash: row.hash, time: new Date(row.time).toISOString() };
 }
 
+/** The server's time. */
+export async function readNow(reader: Reader): Promise<number> {
+  const row = await reader.get<{ now: number }>("SELECT log.now_ms() AS now");
+  return row!.now;
+}
+
 export async function readStreamHead(reader: Reader, stream: string): Promise<StreamHead> {
   const row = await reader.get<StreamHead>(
     "SELECT version, position FROM log.events WHERE stream = $1 ORDER BY version DESC LIMIT 1",

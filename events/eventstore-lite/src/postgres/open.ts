@@ -17,6 +17,7 @@ import {
   loadSnapshot,
   readHashAt,
   readHead,
+  readNow,
   readStreamHead,
 } from "./heads.ts";
 import { confirmPlace, type PostgresLogPlace } from "./place.ts";
@@ -108,6 +109,7 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
     failed: queue.failed,
     append: createAppend(queue, codec, limits),
     ...createReading(reader, codec, place),
+    now: async () => clock?.() ?? (await readNow(reader)),
     subscribe: (query) => oneByOne(live.subscribe(query), query.signal),
     subscribeBatches: (query) => live.subscribe(query),
     verify: verifier.verify,

@@ -113,6 +113,7 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
     ...createReading(reader, codec),
     // A file has one place, and its epoch begins when it is opened.
     confirm: ({ position, hash }) => attempt(() => (readHashAt(reader, position) === hash ? "same" : "lost")),
+    now: async () => clock(),
     subscribe: (query) => oneByOne(live.subscribe(query), query.signal),
     subscribeBatches: (query) => live.subscribe(query),
     verify: (options) => verifier.verify(options),

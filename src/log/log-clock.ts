@@ -1,0 +1,112 @@
+import type { EventStore } from "eventstore-lite";
+import type { Event } from "../../events/catalog.ts";
+import { systemClock, type Clock } from "../platform/clock.ts";
+import { duration } from "../platform/duration.ts";
+import type { Logger } from "../platform/logger.ts";
+
+/**
+ * How far a machine's clock may be apart from the log's. Machines that keep their clocks by NTP differ by milliseconds.
+ * Beyond five minutes, which Kerberos and the receivers of signed webhooks allow too, one of the two clocks is wrong.
+ */
+export const CLOCK_SKEW_MS_MAX = 5 * 60_000;
+
+/** A smaller step back of the log's clock is waited out: time stands still meanwhile. */
+const STEP_MS = 1_000;
+
+/** The time that all instances of a log decide by. */
+export interface LogClock {
+  /**
+   * The log's time, in ms since the epoch: the time by which its events are recorded. It is behind the server's by one
+   * round trip at most, and follows the server when that is set back by more than a second.
+   */
+  readonly now: Clock;
+  /**
+   * How far the machine's clock is ahead of the log's time, in ms; negative: behind it. `newest`: time of the newest event,
+   * before which nothing is decided.
+   */
+  skewMs(newest?: string): number;
+  /** Compares with the log's clock. Throws what the store throws. */
+  look(store: Pick<EventStore<Event>, "now">): Promise<void>;
+  /** The store; each lease that it gives is another look, since its end says when it was given. */
+  watched<Store extends Pick<EventStore<Event>, "leases">>(store: Store): Store;
+}
+
+/** Of a log in a file: its clock is the machine's. */
+export function fileClock(clock: Clock = systemClock): LogClock {
+  return { now: clock, skewMs: () => 0, look: async () => {}, watched: (store) => store };
+}
+
+interface LogClockDeps {
+  /** The machine's. */
+  readonly wallClock?: Clock | undefined;
+  /** A clock that only goes forward, in ms. */
+  readonly elapsedMs?: () => number;
+  readonly logger?: Pick<Logger, "warn"> | undefined;
+}
+
+/**
+ * Of a log on a server. Between two looks the time goes on by a clock that nobody can set, so that a machine whose clock
+ * is moved does not move its decisions. Before the first look it is the machine's.
+ */
+export function serverClock({
+  wallClock = systemClock,
+  elapsedMs = () => performance.now(),
+  logger,
+}: LogClockDeps = {}) {
+  /** The log's time less `elapsedMs`. */
+  let offset: number | undefined;
+  let latest = -Infinity;
+
+  const now: Clock = () => {
+    if (offset === undefined) return wallClock();
+    latest = Math.max(latest, Math.floor(elapsedMs() + offset));
+    return latest;
+  };
+
+  /** At some moment since `asked` the log's time was `logMs`. An offset that may be right stays as it is. */
+  const learn = (logMs: number, asked: number): void => {
+    const [least, most] = [logMs - elapsedMs(), logMs + 1 - asked];
+    const before = offset;
+    offset = before === undefined ? least : Math.min(Math.max(before, least), most);
+    const movedMs = before === undefined ? 0 : offset - before;
+    if (movedMs < -STEP_MS) latest = -Infinity;
+    if (Math.abs(movedMs) > STEP_MS) {
+      logger?.warn("the clock of the log's server was moved, or this machine slept", { moved_ms: Math.round(movedMs) });
+    }
+  };
+
+  const clock: LogClock = {
+    now,
+    skewMs: (newest) => wallClock() - Math.max(now(), newest === undefined ? -Infinity : Date.parse(newest)),
+    async look(store) {
+      const asked = elapsedMs();
+      learn(await store.now(), asked);
+    },
+    watched: (store) => ({
+      ...store,
+      leases: {
+        ...store.leases,
+        async acquire(name, options) {
+          const asked = elapsedMs();
+          const lease = await store.leases.acquire(name, options);
+          if (lease !== undefined) learn(lease.expiresAt.getTime() - options.ttlMs, asked);
+          return lease;
+        },
+      },
+    }),
+  };
+  return clock;
+}
+
+/** Whether one of the two clocks is so wrong that no run may be made, and nothing expire. */
+export function isSkewed(skewMs: number): boolean {
+  return Math.abs(skewMs) > CLOCK_SKEW_MS_MAX;
+}
+
+/** The skew in words, for a sentence. */
+export function skewInWords(skewMs: number): string {
+  return `this machine's clock is ${duration(Math.round(Math.abs(skewMs) / 1_000))} ${skewMs < 0 ? "behind" : "ahead of"} the log's`;
+}
+
+/** What helps. */
+export const SKEW_REMEDY = "correct the wrong one of the two, with NTP; runs start again by themselves";

@@ -1,0 +1,104 @@
+import { expect, test } from "bun:test";
+import { startPostgres } from "eventstore-lite/testing/postgres-server";
+import { authorize, openInstallation, until, type Installation, type Running } from "../harness/process.ts";
+import { expectDaysKept, idle } from "./days.ts";
+import { fakeClock, type FakeClock } from "./fake-clock.ts";
+import { addPeople, arrivals } from "./people.ts";
+import { libfaketime } from "./tools.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const LIMIT = 5;
+const PEOPLE = 40;
+
+/** Where midnight is less than two hours away, and not so near that it comes during the test. */
+function zoneBeforeMidnight(now: Date): string {
+  const wanted = now.getUTCMinutes() < 50 ? 23 : 22;
+  // Etc/GMT+5 is five hours behind UTC. There is none further ahead than 14 hours.
+  const behind = (now.getUTCHours() - wanted + 24) % 24;
+  return behind <= 12 ? `Etc/GMT+${behind}` : `Etc/GMT-${24 - behind}`;
+}
+
+interface TwoClocks extends AsyncDisposable {
+  readonly world: Installation;
+  readonly right: Running;
+  readonly wrong: Running;
+  readonly clock: FakeClock;
+}
+
+/** Two instances of a log on a server. The clock of the second is its own. */
+async function openTwoClocks(aheadMs: number): Promise<TwoClocks> {
+  await using stack = new AsyncDisposableStack();
+  const server = stack.use(await startPostgres());
+  const world = stack.use(await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } }));
+  Object.assign(world.env, {
+    DATABASE_URL: await server.newDatabase(),
+    REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64"),
+    DAILY_LIMIT: String(LIMIT),
+    QUOTA_TIMEZONE: zoneBeforeMidnight(new Date()),
+  });
+  const faked = { ...world, env: {} as Record<string, string> };
+  const clock = fakeClock(faked);
+  clock.jump(aheadMs);
+  const right = await world.serve();
+  await addPeople(world, PEOPLE);
+  await authorize(right, world.sandbox);
+  const wrong = await world.serve(faked.env);
+  const opened = stack.move();
+  return { world, right, wrong, clock, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+/** What the answer to a run says; a run that starts is waited for. */
+async function run(service: Running): Promise<{ status: number; type: string | undefined }> {
+  const answer = await service.post("/social/run", undefined, { prefer: "wait=60" });
+  const { type } = (await answer.json()) as { type?: string };
+  await idle(service);
+  return { status: answer.status, type };
+}
+
+const SKEWED = { status: 503, type: "urn:reachlog:problem:clock-skewed" };
+
+test.skipIf(libfaketime === undefined).each([
+  ["the right one makes the first run", true],
+  ["the wrong one is asked first", false],
+])(
+  "of two instances one is two hours ahead, and %s: one day's messages go out",
+  async (_name, rightFirst) => {
+    await using two = await openTwoClocks(2 * HOUR_MS);
+    const { world, right, wrong } = two;
+    if (!rightFirst) expect(await run(wrong)).toEqual(SKEWED);
+    expect(await run(right)).toMatchObject({ status: 200 });
+    const refused = await run(wrong);
+    console.log(`two instances, one 2 h ahead: ${arrivals(world).people} of ${LIMIT} sent`);
+    expect(refused).toEqual(SKEWED);
+    expect(arrivals(world)).toEqual({ people: LIMIT, mostToOne: 1 });
+    await expectDaysKept(world, LIMIT);
+  },
+  120_000,
+);
+
+test.skipIf(libfaketime === undefined)(
+  "a clock is moved by hours and by minutes, while runs go on at both instances: one day's messages go out",
+  async () => {
+    await using two = await openTwoClocks(0);
+    const { world, right, wrong, clock } = two;
+    const jumps = [2 * HOUR_MS, -HOUR_MS, 26 * HOUR_MS, 0, 4 * MINUTE_MS, -4 * MINUTE_MS];
+    for (const jump of jumps) {
+      clock.set(Date.now() + jump);
+      const isSkewed = Math.abs(jump) > 5 * MINUTE_MS;
+      const [one, other] = await Promise.all([run(right), run(wrong)]);
+      if (isSkewed) expect(other).toEqual(SKEWED);
+      else expect(other.type).not.toBe(SKEWED.type);
+      expect([200, 202, 409, 429]).toContain(one.status);
+    }
+    clock.set(Date.now());
+    await until(
+      async () => (await run(wrong)).status,
+      (status) => status === 429,
+    );
+    console.log(`clock of one instance moved ${jumps.length} times: ${arrivals(world).people} of ${LIMIT} sent`);
+    expect(arrivals(world)).toEqual({ people: LIMIT, mostToOne: 1 });
+    await expectDaysKept(world, LIMIT);
+  },
+  120_000,
+);
