@@ -53,8 +53,9 @@ export function serverClock({
   elapsedMs = () => performance.now(),
   logger,
 }: LogClockDeps = {}) {
-  /** The log's time less `elapsedMs`. */
+  /** The log's time less `elapsedMs`, and between what bounds it is. */
   let offset: number | undefined;
+  let known = { least: -Infinity, most: Infinity };
   let latest = -Infinity;
 
   const now: Clock = () => {
@@ -66,13 +67,13 @@ export function serverClock({
   /** At some moment since `asked` the log's time was `logMs`. An offset that may be right stays as it is. */
   const learn = (logMs: number, asked: number): void => {
     const [least, most] = [logMs - elapsedMs(), logMs + 1 - asked];
-    const before = offset;
-    offset = before === undefined ? least : Math.min(Math.max(before, least), most);
-    const movedMs = before === undefined ? 0 : offset - before;
-    if (movedMs < -STEP_MS) latest = -Infinity;
-    if (Math.abs(movedMs) > STEP_MS) {
-      logger?.warn("the clock of the log's server was moved, or this machine slept", { moved_ms: Math.round(movedMs) });
-    }
+    const movedMs = Math.max(0, least - known.most) + Math.min(0, most - known.least);
+    const narrowed = { least: Math.max(known.least, least), most: Math.min(known.most, most) };
+    known = movedMs === 0 ? narrowed : { least, most };
+    offset = Math.min(Math.max(offset ?? least, known.least), known.most);
+    if (Math.abs(movedMs) <= STEP_MS) return;
+    if (movedMs < 0) latest = -Infinity;
+    logger?.warn("the clock of the log's server was moved, or this machine slept", { moved_ms: Math.round(movedMs) });
   };
 
   const clock: LogClock = {

@@ -1,0 +1,138 @@
+// On the memory harness.
+import { describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { openPostgresStore } from "eventstore-lite";
+import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { CLOCK_SKEW_MS_MAX, fileClock, isSkewed, serverClock, skewInWords } from "../../src/log/log-clock.ts";
+
+const HOUR_MS = 3_600_000;
+const START = Date.parse("2026-11-20T10:00:00.000Z");
+
+/** A server, a machine with a clock that may be set, and one that nobody sets. */
+function openWorld() {
+  const world = { log: START, wall: START, elapsed: 500, warned: 0 };
+  const clock = serverClock({
+    wallClock: () => world.wall,
+    elapsedMs: () => world.elapsed,
+    logger: { warn: () => void (world.warned += 1) },
+  });
+  const pass = (ms: number): void => {
+    world.log += ms;
+    world.wall += ms;
+    world.elapsed += ms;
+  };
+  /** The question takes `thereMs` to the server, and the answer `backMs` from it. */
+  const look = (thereMs = 0, backMs = 0): Promise<void> =>
+    clock.look({
+      async now() {
+        pass(thereMs);
+        const answer = Math.floor(world.log);
+        pass(backMs);
+        return answer;
+      },
+    });
+  return Object.assign(world, { clock, pass, look });
+}
+
+describe("the clock of a server's log", () => {
+  test("is never ahead of the server's, and behind it by the fastest round trip at most", () => {
+    const ms = fc.double({ min: 0, max: 5_000, noNaN: true });
+    return fc.assert(
+      fc.asyncProperty(fc.array(fc.tuple(ms, ms, ms), { minLength: 1, maxLength: 20 }), async (looks) => {
+        const world = openWorld();
+        let fastest = Infinity;
+        for (const [pauseMs, thereMs, backMs] of looks) {
+          world.pass(pauseMs);
+          await world.look(thereMs, backMs);
+          fastest = Math.min(fastest, thereMs + backMs);
+          const behindMs = world.log - world.clock.now();
+          // Each side says whole milliseconds.
+          expect(behindMs).toBeGreaterThanOrEqual(-1);
+          expect(behindMs).toBeLessThanOrEqual(fastest + 2);
+        }
+        expect(world.warned).toBe(0);
+      }),
+    );
+  });
+
+  test("does not move with the machine's, and says how far that is away", async () => {
+    const world = openWorld();
+    await world.look();
+    world.wall += 2 * HOUR_MS;
+    expect([world.clock.now(), world.clock.skewMs()]).toEqual([START, 2 * HOUR_MS]);
+    world.pass(1_000);
+    world.wall -= 3 * HOUR_MS;
+    expect([world.clock.now(), world.clock.skewMs()]).toEqual([START + 1_000, -HOUR_MS]);
+  });
+
+  test("stands still where the server's is set back by less than a second, and follows it where that is more", async () => {
+    const world = openWorld();
+    await world.look();
+    expect(world.clock.now()).toBe(START);
+    world.log -= 800;
+    await world.look();
+    expect([world.clock.now(), world.warned]).toEqual([START, 0]);
+    world.pass(1_000);
+    expect(world.clock.now()).toBe(world.log + 1);
+    world.log -= 26 * HOUR_MS;
+    await world.look();
+    expect([world.clock.now(), world.warned]).toEqual([world.log + 1, 1]);
+    expect(isSkewed(world.clock.skewMs())).toBe(true);
+  });
+
+  test("follows a server's that is set ahead, or a machine that slept", async () => {
+    const world = openWorld();
+    await world.look();
+    world.log += 26 * HOUR_MS;
+    await world.look();
+    expect([world.clock.now(), world.warned]).toEqual([world.log, 1]);
+  });
+
+  test("is not set back by an answer that came late", async () => {
+    const world = openWorld();
+    await world.look();
+    await world.look(0, HOUR_MS);
+    expect([world.clock.now(), world.warned]).toEqual([START + HOUR_MS, 0]);
+  });
+
+  test("decides nothing before the newest event, so that the machine's is compared with that too", () => {
+    const { clock } = openWorld();
+    const newest = new Date(START + 26 * HOUR_MS).toISOString();
+    expect([clock.skewMs(), clock.skewMs(newest)]).toEqual([0, -26 * HOUR_MS]);
+  });
+
+  test("learns from each lease what time it is", async () => {
+    await using store = await openPostgresStore({ url: await newDatabase() });
+    const clock = serverClock({ wallClock: () => 0 });
+    const terms = { holder: "one", ttlMs: 30_000 };
+    const before = await store.now();
+    await clock.watched(store).leases.acquire("run", terms);
+    const learnt = clock.now();
+    expect(before <= learnt && learnt <= (await store.now())).toBe(true);
+  });
+
+  test("is the server's, whatever the machine's shows", async () => {
+    await using store = await openPostgresStore({ url: await newDatabase() });
+    const clock = serverClock({ wallClock: () => 0 });
+    const before = await store.now();
+    await clock.look(store);
+    const seen = clock.now();
+    expect(before <= seen && seen <= (await store.now())).toBe(true);
+    expect(clock.skewMs()).toBeLessThan(-before + 1);
+  });
+});
+
+test("a log in a file has the machine's clock, from which it is never apart", async () => {
+  let now = START;
+  const clock = fileClock(() => now);
+  now += HOUR_MS;
+  expect([clock.now(), clock.skewMs(new Date(0).toISOString())]).toEqual([now, 0]);
+});
+
+test("a skew is said in words, and counts only beyond the bound", () => {
+  expect([CLOCK_SKEW_MS_MAX, -CLOCK_SKEW_MS_MAX, CLOCK_SKEW_MS_MAX + 1].map(isSkewed)).toEqual([false, false, true]);
+  expect([2 * HOUR_MS, -90_400].map(skewInWords)).toEqual([
+    "this machine's clock is 2 h ahead of the log's",
+    "this machine's clock is 1 min 30 s behind the log's",
+  ]);
+});
