@@ -53,7 +53,7 @@ bots, in each of the last 30 days or 48 hours of QUOTA_TIMEZONE.`,
         }
         if (by !== undefined) {
           const folded = await foldAsOf(terminal, store, ["timeline", "suspected"], moment);
-          const query = { unit: by, count: SHOWN[by], until: endOf(moment, folded), timezone };
+          const query = { unit: by, count: SHOWN[by], until: endOf(moment, folded, store.logClock.now()), timezone };
           const periods = periodsAsOf(folded.states, query);
           terminal.out(json === true ? periodsAsJson(periods, folded) : periodsAsText(periods, by, timezone, folded));
           return EXIT.ok;
@@ -82,8 +82,7 @@ interface CountedPeriod extends PeriodCounts {
 }
 
 /** The moment in ms since 1970: the time asked for, that of the position asked for, or now. */
-function endOf({ to, until }: Moment, { time }: Place): number {
-  const now = Date.now();
+function endOf({ to, until }: Moment, { time }: Place, now: number): number {
   if (to !== undefined && time !== undefined) return Date.parse(time);
   return Math.min(now, until?.getTime() ?? now);
 }

@@ -135,3 +135,10 @@ describe("testing the channels", () => {
     expect(await testing(harness)).toContain('role="alert">ads: not configured; chat: failed (410 &lt;gone>);');
   });
 });
+
+test("a clock that is wrong is a step, and the overview says that no run starts", async () => {
+  const harness = await openConsole({ skewMs: -2 * 3_600_000 });
+  expect((await stepsOf(harness)).at(-1)).toBe("Clock: to do");
+  for (const path of ["/", "/setup"])
+    expect(await pageAt(harness, path)).toContain("No run starts: this machine's clock is 2 h behind the log's");
+});

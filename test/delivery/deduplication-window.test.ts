@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { StoreFull } from "eventstore-lite";
 import { findDeadLetters } from "../../src/delivery/dead-letters.ts";
 import type { EventLog } from "../../src/log/event-log.ts";
+import { serverClock } from "../../src/log/log-clock.ts";
 import type { Channel, DispatchResult } from "../../src/networks/network.ts";
 import { newLogFile } from "../harness/memory/log.ts";
 import { DELIVERED, fakeChannel, gate, throttled, type Answer } from "../harness/memory/fake-channel.ts";
@@ -53,6 +54,19 @@ describe("what may have arrived at a network that knows a repeat", () => {
     expect(chat.sent).toEqual([]);
     const [doubt] = await house.outcomes("DispatchInDoubt");
     expect(doubt?.data).toMatchObject({ attempt: 1, detail: expect.stringContaining("too late") });
+  });
+
+  test("is in doubt then also on a machine whose clock is an hour behind", async () => {
+    const file = newLogFile();
+    const time = await doubtful(file);
+    const logClock = serverClock({ wallClock: () => time.clock() - HOUR_MS, elapsedMs: time.clock });
+    await logClock.look({ now: async () => time.clock() });
+    time.advance(DAY_MS);
+    const { chat, channel } = knowing(() => DELIVERED);
+    await using house = await openDelivery({ file, channels: [channel], time, clock: logClock.now });
+    await house.settled();
+    expect(chat.sent).toEqual([]);
+    expect(await house.outcomes("DispatchInDoubt")).toHaveLength(1);
   });
 
   test("counts from the first such attempt, also where a later one certainly did not arrive", async () => {

@@ -1,8 +1,18 @@
+import { join } from "node:path";
 import { expect, test } from "bun:test";
 import { startPostgres } from "eventstore-lite/testing/postgres-server";
-import { authorize, openInstallation, until, type Installation, type Running } from "../harness/process.ts";
+import {
+  authorize,
+  ended,
+  exported,
+  openInstallation,
+  stop,
+  until,
+  type Installation,
+  type Running,
+} from "../harness/process.ts";
 import { expectDaysKept, idle } from "./days.ts";
-import { fakeClock, type FakeClock } from "./fake-clock.ts";
+import { createFakeClock, type FakeClock } from "./fake-clock.ts";
 import { addPeople, arrivals } from "./people.ts";
 import { libfaketime } from "./tools.ts";
 
@@ -27,7 +37,7 @@ interface TwoClocks extends AsyncDisposable {
 }
 
 /** Two instances of a log on a server. The clock of the second is its own. */
-async function openTwoClocks(aheadMs: number): Promise<TwoClocks> {
+async function openTwoClocks(aheadMs: number, settings: Record<string, string> = {}): Promise<TwoClocks> {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startPostgres());
   const world = stack.use(await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } }));
@@ -36,14 +46,14 @@ async function openTwoClocks(aheadMs: number): Promise<TwoClocks> {
     REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64"),
     DAILY_LIMIT: String(LIMIT),
     QUOTA_TIMEZONE: zoneBeforeMidnight(new Date()),
+    ...settings,
   });
-  const faked = { ...world, env: {} as Record<string, string> };
-  const clock = fakeClock(faked);
+  const clock = createFakeClock(join(world.directory, "faketime"));
   clock.jump(aheadMs);
   const right = await world.serve();
   await addPeople(world, PEOPLE);
   await authorize(right, world.sandbox);
-  const wrong = await world.serve(faked.env);
+  const wrong = await world.serve(clock.env);
   const opened = stack.move();
   return { world, right, wrong, clock, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
@@ -101,4 +111,30 @@ test.skipIf(libfaketime === undefined)(
     await expectDaysKept(world, LIMIT);
   },
   120_000,
+);
+
+test.skipIf(libfaketime === undefined)(
+  "an instance that is three days ahead lets nothing expire, and says why it makes no runs",
+  async () => {
+    await using two = await openTwoClocks(3 * 24 * HOUR_MS, { RETENTION_DAYS: "1" });
+    const { world, right, wrong, clock } = two;
+    expect((await right.post("/api/notify", { message: "of today" })).status).toBe(200);
+    // It takes the retention over.
+    expect(await stop(right)).toBe(0);
+    await until(
+      async () => ((await (await wrong.get("/api/health")).json()) as { roles: Record<string, string> }).roles,
+      ({ retention }) => retention !== undefined,
+    );
+    const checked = await ended(world.start(["doctor"], clock.env));
+    expect(await ended(world.start(["doctor"]))).toMatchObject({ code: 0, out: expect.stringMatching(/ok\s+clock:/) });
+    expect(checked.code).toBe(1);
+    expect(checked.out).toContain("clock: this machine's clock is 3 d ahead of the log's: no run starts");
+    expect(await stop(wrong)).toBe(0);
+    const types = (await exported(world)).map(({ type }) => type);
+    console.log(
+      `an instance 3 days ahead, RETENTION_DAYS=1: ${types.filter((type) => type === "PersonalDataExpired").length} days expired`,
+    );
+    expect(types).not.toContain("PersonalDataExpired");
+  },
+  180_000,
 );

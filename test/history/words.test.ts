@@ -172,6 +172,10 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       { reason: "daily_limit_reached", day: "2026-11-20", used: 100 },
       "a run was refused, daily limit reached: 100 used on 2026-11-20",
     ],
+    [
+      { reason: "clock_skewed", day: "2026-11-20", used: 1 },
+      "a run was refused, since the clocks of its machine and of the log are too far apart",
+    ],
   ],
   DryRunFinished: [
     [

@@ -233,3 +233,40 @@ test("without an account nothing starts", async () => {
   expect(await runner.trigger({ dryRun: false, metadata: METADATA })).toEqual({ kind: "not_authorized" });
   expect(await runner.trigger({ dryRun: true, metadata: METADATA })).toEqual({ kind: "not_authorized" });
 });
+
+const HOUR_MS = 3_600_000;
+
+test.each([2 * HOUR_MS, -HOUR_MS])("on a machine whose clock is %d ms from the log's no run starts", async (skewMs) => {
+  await using world = await openOutreach("10");
+  const { runner } = await world.start({ skewMs: () => skewMs });
+  for (const dryRun of [false, true])
+    expect(await runner.trigger({ dryRun, metadata: METADATA })).toEqual({ kind: "clock_skewed", skewMs });
+  expect(world.network.accepted).toEqual([]);
+  expect((await world.events("RunRefused")).map(({ data }) => data.reason)).toEqual(["clock_skewed", "clock_skewed"]);
+  const { run } = await world.start({ skewMs: () => 4 * 60_000 });
+  expect(await run()).toMatchObject({ reason: "completed", sent: 1 });
+});
+
+test("a clock that is moved during a run ends it, and the operator is told", async () => {
+  await using world = await openOutreach("10", "11");
+  const { run, announced } = await world.start({
+    skewMs: () => (world.network.accepted.length === 0 ? 0 : -26 * HOUR_MS),
+  });
+  expect(await run()).toMatchObject({ reason: "clock_skewed", sent: 1, failed: 0 });
+  expect(announced).toEqual(["outreach stopped: clock_skewed"]);
+});
+
+test("a clock that is moved between intent and request costs no message: it is withdrawn, and sent by a later run", async () => {
+  await using world = await openOutreach("10");
+  let isMoved = true;
+  const first = await world.start();
+  const { run } = await world.start({
+    skewMs: () => (isMoved && first.projector.state("run").open.size > 0 ? HOUR_MS : 0),
+  });
+  expect(await run()).toMatchObject({ reason: "completed", sent: 0, failed: 1 });
+  expect(await world.events("DirectMessageFailed")).toMatchObject([
+    { data: { reason: "withdrawn", retry: true, frees_quota: true } },
+  ]);
+  isMoved = false;
+  expect(await run()).toMatchObject({ reason: "completed", sent: 1 });
+});

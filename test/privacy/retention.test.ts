@@ -3,18 +3,19 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { makeId, sleep } from "../../src/platform/clock.ts";
 import type { Timer } from "../../src/platform/timer.ts";
 import { createIdempotency } from "../../src/http/server/idempotency.ts";
 import { Problem } from "../../src/http/server/problem.ts";
-import { fileClock } from "../../src/log/log-clock.ts";
+import { serverClock } from "../../src/log/log-clock.ts";
 import { createEventLog, type NewEvent } from "../../src/log/event-log.ts";
 import { dispatchOf } from "../../src/delivery/dispatch-content.ts";
 import { applyErasures } from "../../src/privacy/apply-erasures.ts";
 import { startRetention } from "../../src/privacy/retention.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { secret } from "../../src/platform/secret.ts";
-import { filePlace } from "../../src/service/log-place.ts";
+import { filePlace, logPlaceOf } from "../../src/service/log-place.ts";
 import { openLogAt } from "../../src/service/open.ts";
 import { clickOf, PERSON } from "../harness/memory/new-events.ts";
 import { SILENT } from "../harness/memory/log.ts";
@@ -29,7 +30,7 @@ async function openWorld(days: number | undefined) {
   const stack = new AsyncDisposableStack();
   const directory = mkdtempSync(join(tmpdir(), "reachlog-retention-"));
   stack.defer(() => rmSync(directory, { recursive: true }));
-  const world = { now: START };
+  const world = { now: START, skewMs: 0 };
   const timers: (() => void)[] = [];
   const timer: Timer = (run) => {
     timers.push(run);
@@ -39,7 +40,14 @@ async function openWorld(days: number | undefined) {
   const open = async () => stack.use(await openLogAt(place, { clock: () => world.now }));
   const log = await open();
   const eventLog = createEventLog(log, () => Bun.randomUUIDv7());
-  const deps = { eventLog, keyring: log.keyring, days, logClock: fileClock(() => world.now), timer, logger: SILENT };
+  const deps = {
+    eventLog,
+    keyring: log.keyring,
+    days,
+    logClock: { now: () => world.now, skewMs: () => world.skewMs },
+    timer,
+    logger: SILENT,
+  };
   const shown = async (): Promise<(string | true)[]> =>
     (await Array.fromAsync(log.read())).map(({ type, meta }) => `${type}${meta.erased === true ? " erased" : ""}`);
   return {
@@ -54,6 +62,8 @@ async function openWorld(days: number | undefined) {
     shown,
     start: async () => stack.use(await startRetention(deps)),
     later: (ms: number) => void (world.now += ms),
+    /** From now on the machine's clock is so far ahead of the log's. */
+    skew: (ms: number) => void (world.skewMs = ms),
     now: () => world.now,
     /** All that is shown once the log tells of such an event. */
     async untilTold(wanted: string) {
@@ -87,6 +97,37 @@ test("clicks and messages expire with their day, people and the log's chain stay
   await world.start();
   expect((await world.shown()).length).toBe(5);
   expect(await world.log.verify()).toMatchObject({ ok: true });
+});
+
+test("nothing expires while the clocks of the machine and of the log are far apart, and it does once they are not", async () => {
+  await using world = await openWorld(1);
+  await world.eventLog.append("a", [CLICK], {});
+  world.later(2 * DAY_MS);
+  world.skew(-2 * DAY_MS);
+  await world.start();
+  world.fire();
+  await world.eventLog.append("a", [PERSON], {});
+  expect(await world.shown()).toEqual(["LinkClicked", "RecipientAdded"]);
+  world.skew(1_000);
+  await world.start();
+  expect(await world.shown()).toEqual(["LinkClicked erased", "RecipientAdded", "PersonalDataExpired"]);
+});
+
+test("days are those of the server: an instance that is days ahead of it keeps their keys", async () => {
+  const stack = new AsyncDisposableStack();
+  await using _closed = stack;
+  const database = { url: secret(await newDatabase()), shown: "postgres://localhost/test" };
+  const config = { log: { kind: "postgres", ...database, keys: database }, key: secret("01".repeat(32)) };
+  const log = stack.use(await openLogAt(logPlaceOf(config as Parameters<typeof logPlaceOf>[0])));
+  const eventLog = createEventLog(log, makeId);
+  const logClock = serverClock({ wallClock: () => Date.now() + 3 * DAY_MS });
+  await logClock.look(log);
+  await eventLog.append("a", [CLICK], {});
+  // The bound aside, which would keep them too.
+  const deps = { eventLog, keyring: log.keyring, days: 1, timer: () => () => {}, logger: SILENT };
+  stack.use(await startRetention({ ...deps, logClock: { now: logClock.now, skewMs: () => 0 } }));
+  const shown = await Array.fromAsync(log.read());
+  expect(shown.map(({ type, meta }) => [type, meta.erased === true])).toEqual([["LinkClicked", false]]);
 });
 
 test("a service that goes on looks each hour whether a new day has come", async () => {

@@ -43,3 +43,35 @@ test("each name of the code that a decision relies on is in the code", () => {
   expect(named.length).toBeGreaterThan(40);
   expect(named.filter((name) => !words.has(name))).toEqual([]);
 });
+
+/** What may ask the machine for the time: nothing that another instance, or an event, is compared with. */
+const MACHINE_TIME = [
+  // The log's clock is measured against it, or is it.
+  "src/platform/clock.ts",
+  "src/log/log-clock.ts",
+  // Whether the machine slept.
+  "src/log/lease.ts",
+  // Lines for operators, and when this process began.
+  "src/platform/uncaught-errors.ts",
+  "src/metrics/process.ts",
+  "src/commands/account.ts",
+  "src/commands/demo.ts",
+  "src/commands/doctor.ts",
+  "src/commands/outreach/reconcile.ts",
+  "src/commands/serve.ts",
+  // When a backup was made, or a head signed.
+  "src/commands/audit.ts",
+  "src/commands/backup.ts",
+  "src/commands/backup/put-back.ts",
+  "src/commands/migrate.ts",
+  // Where no clock is given.
+  "src/networks/safe-fetch.ts",
+  "src/service/networks.ts",
+];
+
+test("nothing else asks the machine for the time: what is decided is decided by the log's", () => {
+  const asking = files.filter(
+    (file) => file.startsWith("src/") && /\bsystemClock\b|\bDate\.now\b/.test(readFileSync(join(ROOT, file), "utf8")),
+  );
+  expect(asking.toSorted()).toEqual(MACHINE_TIME.toSorted());
+});

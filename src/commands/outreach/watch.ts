@@ -1,8 +1,7 @@
-import type { EventStore } from "eventstore-lite";
-import type { Event, Recorded } from "../../../events/catalog.ts";
+import type { Recorded } from "../../../events/catalog.ts";
 import { run as runProjection, type Run, type RunState } from "../../../projections/run.ts";
-import { systemClock } from "../../platform/clock.ts";
 import { foldTo } from "../../projector/fold-to.ts";
+import type { OpenedLog } from "../../service/open.ts";
 import { asJson } from "../audit/show/lines.ts";
 import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "../command.ts";
 import { openExistingLog } from "../log-session.ts";
@@ -42,11 +41,11 @@ interface Following {
 const WATCHED = runProjection.types.filter((type) => type !== "RecipientAdded");
 
 /** Follows one run to its end. Answers the exit code. */
-async function follow(terminal: Terminal, store: EventStore<Event>, following: Following): Promise<number> {
+async function follow(terminal: Terminal, store: OpenedLog, following: Following): Promise<number> {
   let { state } = following;
   const { from, json } = following;
   const { signal } = terminal;
-  using status = startStatusLine(terminal, () => statusOf(state.current, systemClock()));
+  using status = startStatusLine(terminal, () => statusOf(state.current, store.logClock.now()));
   const note = (text: string): void => status.above(() => (json ? terminal.err(text) : terminal.out(text)));
   note(state.current === null ? "no run is in progress; waiting for the next one\n" : headerLine(state.current));
   for await (const event of store.subscribe({ from, types: WATCHED, signal })) {

@@ -54,6 +54,8 @@ export interface DeliveryOptions {
   readonly file?: string;
   readonly channels?: readonly Channel[];
   readonly time?: FakeTime;
+  /** What the instance takes for the log's time; default: the log's. */
+  readonly clock?: Clock;
   /** In [0, 1). */
   readonly random?: () => number;
   readonly digestAfterMs?: number;
@@ -114,7 +116,7 @@ export async function openDelivery(given: DeliveryOptions = {}): Promise<Deliver
     eventLog: wrap(counting),
     projector,
     outboxReader: createOutboxReader(store),
-    clock: time.clock,
+    clock: given.clock ?? time.clock,
     timer: time.timer,
     random,
     makeId,

@@ -170,3 +170,8 @@ test("no figure holds what somebody sent", async () => {
   const text = await (await ask(world.app, "/metrics", { token: TOKEN })).text();
   expect(text.match(/secret/gi)).toBeNull();
 });
+
+test("how far the machine's clock is ahead of the log's is a figure", async () => {
+  await using world = await openApp({ skewMs: -7_200_000 });
+  expect(valueOf(await samplesOf(world), "reachlog_clock_skew_seconds")).toBe(-7_200);
+});

@@ -116,6 +116,16 @@ describe("a run that does not start", () => {
     expect(await problemIn(response)).toBe("429 daily-limit-reached");
   });
 
+  test("because a clock is wrong: it says which, by how much, and what to do", async () => {
+    await using world = await authorized();
+    world.triggered = { kind: "clock_skewed", skewMs: 2 * 3_600_000 };
+    const response = await run(world);
+    expect(((await response.clone().json()) as { detail: string }).detail).toBe(
+      "No run starts: this machine's clock is 2 h ahead of the log's; correct the wrong one of the two, with NTP; runs start again by themselves.",
+    );
+    expect(await problemIn(response)).toBe("503 clock-skewed");
+  });
+
   test("because nobody authorized an account: it says where to do that", async () => {
     await using world = await openApp();
     const response = await run(world);

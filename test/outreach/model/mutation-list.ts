@@ -23,6 +23,7 @@ const RESTORED = "src/outreach/after-restore.ts";
 const SCREENING = "src/outreach/screening.ts";
 const RECORD_RESTORE = "src/log/record-restore.ts";
 const RUNNER = "src/outreach/runner.ts";
+const LOG_CLOCK = "src/log/log-clock.ts";
 const CIRCLES = "src/outreach/repeated-cursors.ts";
 
 const one = (name: string, file: string, from: string, to: string): Mutation => ({ name, edits: [{ file, from, to }] });
@@ -166,6 +167,31 @@ export const MUTATIONS: readonly Mutation[] = [
     CONTEXT,
     "return Math.max(clock(), projector.time === undefined ? 0 : Date.parse(projector.time));",
     "return clock();",
+  ),
+  one(
+    "the day is that of the machine's clock",
+    CONTEXT,
+    "return Math.max(clock(), projector.time",
+    "const { wallClock = clock } = arguments[0] as { wallClock?: Clock };\n  return Math.max(wallClock(), projector.time",
+  ),
+  one(
+    "a run starts on a machine whose clock is wrong",
+    RUNNER,
+    "if (isSkewed(skewMs)) {",
+    "if (isSkewed(skewMs - skewMs)) {",
+  ),
+  one("the clocks are not compared before a request", SEND, 'if (isClockSkewed(context)) return "clock_skewed";\n', ""),
+  one(
+    "the newest event is not compared with the machine's clock",
+    LOG_CLOCK,
+    "wallClock() - Math.max(now(), newest === undefined ? -Infinity : Date.parse(newest))",
+    "wallClock() - Math.max(now(), newest === undefined ? -Infinity : -Infinity)",
+  ),
+  one(
+    "a lease tells nothing of the log's time",
+    LOG_CLOCK,
+    "if (lease !== undefined) learn(",
+    "if (lease === null) learn(",
   ),
   one(
     "a wait over midnight sends on the old day",
