@@ -1,4 +1,4 @@
-// On the memory harness.
+// On no harness.
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { openPostgresStore } from "eventstore-lite";
