@@ -84,7 +84,7 @@ test.skipIf(libfaketime === undefined).each([
     expect(arrivals(world)).toEqual({ people: LIMIT, mostToOne: 1 });
     await expectDaysKept(world, LIMIT);
   },
-  120_000,
+  240_000,
 );
 
 test.skipIf(libfaketime === undefined)(
@@ -110,7 +110,7 @@ test.skipIf(libfaketime === undefined)(
     expect(arrivals(world)).toEqual({ people: LIMIT, mostToOne: 1 });
     await expectDaysKept(world, LIMIT);
   },
-  120_000,
+  240_000,
 );
 
 test.skipIf(libfaketime === undefined)(
@@ -136,5 +136,5 @@ test.skipIf(libfaketime === undefined)(
     );
     expect(types).not.toContain("PersonalDataExpired");
   },
-  180_000,
+  240_000,
 );
