@@ -54,6 +54,7 @@ const MACHINE_TIME = [
   // Lines for operators, and when this process began.
   "src/platform/uncaught-errors.ts",
   "src/metrics/process.ts",
+  "src/service/shown-config.ts",
   "src/commands/account.ts",
   "src/commands/demo.ts",
   "src/commands/doctor.ts",
