@@ -70,9 +70,7 @@ export function appDeps(served: Served): AppDeps {
   const { config, vault, hashesOf, eventLog, projector, logger, delivery, account, runner, load } = served;
   const { http } = config;
   const { openedLog, instances, isWritable, awaySince, stopping, metrics } = served;
-  const { logClock } = openedLog;
-  const clock = logClock.now;
-  const skewMs = (): number => logClock.skewMs(projector.time);
+  const { now: clock, skewMs: skewAt } = openedLog.logClock;
   const { authentication, failureLimit } = served.access;
   const isSecure = http.publicUrl.startsWith("https:");
   const isLocal = isOfThisMachineOnly(http);
@@ -87,12 +85,9 @@ export function appDeps(served: Served): AppDeps {
   const { store } = eventLog;
   const quota = dailyQuota(config, projector, clock);
   const file = config.log.kind === "sqlite" ? config.log.file : undefined;
-  const shared = {
-    instances: () => instances.live,
-    awaySince,
-    skewMs,
-    roles: () => holdersOf(eventLog).catch(() => ({})),
-  };
+  const skewMs = (): number => skewAt(projector.time);
+  const roles = () => holdersOf(eventLog).catch(() => ({}));
+  const shared = { instances: () => instances.live, awaySince, skewMs, roles };
   const cosigned =
     config.witness && (async () => cosignedPosition(checkpoints, (await checkpoints.loadKey()).publicKey));
   metrics.observe({ ...shared, cosigned, store, projector, delivery, quota, load, clock, version: VERSION, file });
