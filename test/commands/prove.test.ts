@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { formatPublicKey } from "eventstore-lite";
 import { audit } from "../../src/commands/audit.ts";
 import { forget } from "../../src/commands/forget.ts";
+import { fileClock } from "../../src/log/log-clock.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { startRetention } from "../../src/privacy/retention.ts";
@@ -72,8 +73,14 @@ const ERASURES: readonly (readonly [string, (world: CommandHarness) => Promise<v
   [
     "retention",
     async ({ store }) => {
-      const clock = (): number => Date.parse(timeAt(3)) + 3 * 86_400_000;
-      const deps = { eventLog: createEventLog(store, makeId), keyring: store.keyring, days: 1, clock, logger: SILENT };
+      const logClock = fileClock(() => Date.parse(timeAt(3)) + 3 * 86_400_000);
+      const deps = {
+        eventLog: createEventLog(store, makeId),
+        keyring: store.keyring,
+        days: 1,
+        logClock,
+        logger: SILENT,
+      };
       using _retention = await startRetention({ ...deps, timer: () => () => {} });
       const { signal } = new AbortController();
       for await (const _ of store.subscribe({ types: ["PersonalDataExpired"], from: 1, signal })) break;

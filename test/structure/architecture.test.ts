@@ -62,6 +62,7 @@ const MACHINE_TIME = [
   "src/commands/serve.ts",
   // When a backup was made, or a head signed.
   "src/commands/audit.ts",
+  "src/commands/audit/prove.ts",
   "src/commands/backup.ts",
   "src/commands/backup/put-back.ts",
   "src/commands/migrate.ts",
