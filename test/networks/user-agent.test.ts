@@ -52,7 +52,7 @@ describe.each(CLIENTS)("on %s", (_runtime, open) => {
     await using server = serve(() => Response.json({}));
     for (const choice of CHOICES) {
       const config = loadConfig(settingsAt(server.url, sandbox, choice), () => "");
-      const { channels, social } = connectNetworks(config, client.safeFetch([server.url]));
+      const { channels, social } = connectNetworks(config, undefined, client.safeFetch([server.url]));
       for (const { name, send, check } of channels) {
         const dispatch = { ads: CLICK, chat: NOTIFICATION, messaging: NOTIFICATION, webhook: EVENT }[name];
         await send(dispatch, { timeoutMs: TIMEOUT_MS, now: NOW });

@@ -10,10 +10,7 @@ const WEBHOOK = {
 };
 
 const digestOf = (more: Record<string, string>): string =>
-  ownInstance(
-    loadConfig({ ...WEBHOOK, ...more }, () => ""),
-    () => 0,
-  ).configuration;
+  ownInstance(loadConfig({ ...WEBHOOK, ...more }, () => "")).configuration;
 
 test("an instance by which the webhook would carry something else shows itself as configured otherwise", () => {
   const digest = digestOf({});
