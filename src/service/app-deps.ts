@@ -18,6 +18,7 @@ import { createRateLimit } from "../http/access/rate-limit.ts";
 import { createRequestLog } from "../http/server/request-log.ts";
 import { createSessions } from "../http/access/session.ts";
 import { createStreamPace } from "../http/streams/event-stream.ts";
+import type { CheckpointStore } from "../log/checkpoint-store.ts";
 import type { EventLog } from "../log/event-log.ts";
 import type { Instances } from "../log/instances.ts";
 import { holdersOf } from "../log/role.ts";
@@ -88,8 +89,7 @@ export function appDeps(served: Served): AppDeps {
   const skewMs = (): number => skewAt(projector.time);
   const roles = () => holdersOf(eventLog).catch(() => ({}));
   const shared = { instances: () => instances.live, awaySince, skewMs, roles };
-  const cosigned =
-    config.witness && (async () => cosignedPosition(checkpoints, (await checkpoints.loadKey()).publicKey));
+  const cosigned = config.witness && (() => cosignedNow(checkpoints));
   metrics.observe({ ...shared, cosigned, store, projector, delivery, quota, load, clock, version: VERSION, file });
   const verifier = createLogVerifier({ eventLog, checkpoints, clock, logger, announce: served.announce });
   const live = { ...shared, circuit: delivery.circuit, verification: () => verifier.progress };
@@ -148,4 +148,8 @@ function dailyQuota({ outreach }: Config, projector: Projector, clock: Clock): D
     used: () => usedAt(projector.state("quota"), now()),
     resetsAt: () => resetsAt(projector.state("quota"), limit, now()),
   };
+}
+
+async function cosignedNow(checkpoints: CheckpointStore): Promise<number> {
+  return cosignedPosition(checkpoints, (await checkpoints.loadKey()).publicKey);
 }

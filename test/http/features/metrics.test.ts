@@ -156,7 +156,8 @@ test("how many events the witness has not cosigned is a figure where there is on
   const { store, projector } = world;
   const registry = new Registry();
   const load = { streams: 0 };
-  observeLog(registry, { store, projector, load, awaySince: () => undefined, clock: () => 0, cosigned: async () => 2 });
+  const times = { awaySince: () => undefined, skewMs: () => 0, clock: () => 0 };
+  observeLog(registry, { ...times, store, projector, load, cosigned: async () => 2 });
   await world.append("outreach", ...Array.from({ length: 5 }, () => addedOf({ username: "ada" })));
   const { position } = await store.head();
   expect(await registry.metrics()).toContain(`\nreachlog_witness_lag_events ${position - 2}\n`);
