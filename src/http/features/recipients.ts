@@ -1,4 +1,4 @@
-import { Type } from "@sinclair/typebox";
+import { Type, type TSchema } from "@sinclair/typebox";
 import type { EventLog, EventMetadata } from "../../log/event-log.ts";
 import { allowRetry, type RetryRefusal } from "../../outreach/allow-retry.ts";
 import { importRecipients } from "../../outreach/import-recipients.ts";
@@ -16,7 +16,7 @@ import { formOf } from "./console-form.ts";
 import { post } from "../server/endpoint.ts";
 import type { LoadShedding } from "../access/load-shedding.ts";
 import { appendedOrNothing, problems, type Problem } from "../server/problem.ts";
-import { closed, count, text } from "./schema.ts";
+import { closed, count, oneOf, text } from "./schema.ts";
 import { fileBody } from "../server/upload.ts";
 
 export interface RecipientsDeps {
@@ -115,11 +115,42 @@ async function readList(file: Uint8Array, format: RecipientsFormat, signal: Abor
   }
 }
 
-const FORMATS: ReadonlyMap<string, RecipientsFormat> = new Map([
-  ["text/csv", "csv"],
-  ["application/json", "json"],
-  ["application/jsonl", "jsonl"],
-  ["application/x-ndjson", "jsonl"],
+const csv = Type.String({
+  pattern: String.raw`^(?:username|handle|id)(?:,name)?(?:,basis)?(?:\r?\n[^\u0000-\u001f"]*)*$`,
+  description:
+    "A header, then a line for each recipient. Other columns, their order, quotes, `;` and tabs are taken too.",
+  examples: ["username,name,basis\nsara_sells,Sara,opt_in"],
+});
+
+const cell = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
+
+const row = Type.Object(
+  {
+    username: Type.Optional(Type.String({ examples: ["sara_sells"] })),
+    handle: Type.Optional(Type.String({ examples: ["sara_sells"] })),
+    id: Type.Optional(Type.String({ examples: ["1786543210987654321"] })),
+    name: Type.Optional(cell),
+    basis: Type.Optional(oneOf("dm_first", "opt_in", "none")),
+  },
+  {
+    additionalProperties: cell,
+    examples: [{ username: "sara_sells", name: "Sara", basis: "opt_in", company: "Acme" }],
+  },
+);
+
+const list = Type.Union([Type.Array(row), Type.Object({ recipients: Type.Array(row) }, closed)]);
+
+const lines = Type.String({
+  pattern: String.raw`^[^\u0000-\u0008]*$`,
+  description: "An object a line, as those of a list.",
+  examples: ['{"username":"sara_sells","name":"Sara"}'],
+});
+
+const FORMATS: ReadonlyMap<string, readonly [RecipientsFormat, TSchema]> = new Map([
+  ["text/csv", ["csv", csv]],
+  ["application/json", ["json", list]],
+  ["application/jsonl", ["jsonl", lines]],
+  ["application/x-ndjson", ["jsonl", lines]],
 ]);
 
 export const importList = post({
@@ -131,7 +162,6 @@ export const importList = post({
   body: fileBody({
     kinds: FORMATS,
     bytesMax: SENT_BYTES_MAX,
-    description: 'CSV with a header; an array of objects, or `{"recipients": […]}`; or an object a line.',
   }),
   isSlow: true,
   answers: { 200: { says: "What was taken, and what was refused.", schema: importReport } },

@@ -166,7 +166,7 @@ const stopBody = Type.Object(
   {
     run_id: Type.Optional(
       Type.String({
-        maxLength: 100,
+        pattern: "^[A-Za-z0-9-]{1,100}$",
         description: "Absent: the run in progress.",
         examples: ["01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11"],
       }),

@@ -16,8 +16,8 @@ const FORM_TYPE = /^application\/x-www-form-urlencoded *(; *charset="?utf-8"? *)
 export interface RequestBody<T> {
   readonly schema: TSchema;
   readonly type: string;
-  /** Media types that are taken beside it. */
-  readonly others?: readonly string[];
+  /** Media types that are taken beside it, each with what it holds. */
+  readonly others?: ReadonlyMap<string, TSchema>;
   /** Reads a bounded number of bytes. Throws the problem 413, 415, 400 or 422. */
   readonly read: (request: Request) => Promise<T>;
   /** The value as what it has to be. Throws the problem 422. */

@@ -228,10 +228,10 @@ function securityOf(endpoint: Endpoint<never>, guards: Guards): Json[] {
   return [{}, { token: [] }];
 }
 
-function requestBodyOf({ schema, type, others = [] }: RequestBody<unknown>): Json {
+function requestBodyOf({ schema, type, others = new Map() }: RequestBody<unknown>): Json {
   return {
     required: "required" in schema && schema["required"] !== undefined,
-    content: Object.fromEntries([type, ...others].map((one) => [one, contentAs(one, schema)])),
+    content: Object.fromEntries([[type, schema] as const, ...others].map(([one, held]) => [one, contentAs(one, held)])),
   };
 }
 

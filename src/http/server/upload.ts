@@ -1,4 +1,4 @@
-import { Type, type Static, type TObject } from "@sinclair/typebox";
+import { Type, type Static, type TObject, type TSchema } from "@sinclair/typebox";
 import { fitting, readBytes, refusePacked, type RequestBody } from "./body.ts";
 import { problems } from "./problem.ts";
 
@@ -10,22 +10,23 @@ export interface SentFile<Kind> {
 }
 
 interface FileOptions<Kind> {
-  /** Media types that are taken, the one to document first; what each stands for. */
-  readonly kinds: ReadonlyMap<string, Kind>;
+  /** Media types that are taken; what each stands for, and what a file of it holds at its simplest. */
+  readonly kinds: ReadonlyMap<string, readonly [Kind, TSchema]>;
   readonly bytesMax: number;
-  readonly description: string;
 }
 
 /** A body that is a file, such as `curl --data-binary` sends. What it holds is not looked at. */
-export function fileBody<Kind>({ kinds, bytesMax, description }: FileOptions<Kind>): RequestBody<SentFile<Kind>> {
-  const [type = "", ...others] = kinds.keys();
+export function fileBody<Kind>({ kinds, bytesMax }: FileOptions<Kind>): RequestBody<SentFile<Kind>> {
+  const [[type, schema] = ["", Type.String()] as const, ...others] = [...kinds].map(
+    ([name, [, held]]) => [name, held] as const,
+  );
   return {
-    schema: Type.String({ description }),
+    schema,
     type,
-    others,
+    others: new Map(others),
     async read(request) {
       const { headers } = request;
-      const kind = kinds.get(mediaTypeOf(headers.get("content-type") ?? ""));
+      const [kind] = kinds.get(mediaTypeOf(headers.get("content-type") ?? "")) ?? [];
       if (kind === undefined) throw problems.unsupportedType([...kinds.keys()].join(" or "));
       refusePacked(headers);
       return readBytes(request, bytesMax, (bytes) => ({ bytes, kind }));

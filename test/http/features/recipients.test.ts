@@ -1,8 +1,24 @@
 // On the memory harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import type { Schema } from "../../fuzz/document.ts";
+import { valid } from "../../fuzz/bodies.ts";
 import { findContact } from "../../../projections/contacts.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
+import { parseRecipients } from "../../../src/outreach/recipients-file.ts";
 import { ask, openApp, post, problemIn, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
+
+interface Document {
+  readonly paths: {
+    readonly "/social/recipients": {
+      readonly post: {
+        readonly requestBody: {
+          readonly content: Readonly<Record<string, { readonly schema: Schema; readonly example?: unknown }>>;
+        };
+      };
+    };
+  };
+}
 
 const ANN = { id: "1786543210987654321", username: "ann_builds" };
 const ATTEMPT = { attempt_id: "a1", run_id: "r1", recipient: ANN };
@@ -28,6 +44,24 @@ const send = (path: string, body: unknown, type?: string): Promise<Response> =>
 const contact = (username: string) => findContact(world.projector.state("contacts"), { username });
 
 describe("POST /social/recipients", () => {
+  test.each([
+    ["text/csv", "csv"],
+    ["application/json", "json"],
+    ["application/jsonl", "jsonl"],
+    ["application/x-ndjson", "jsonl"],
+  ] as const)("whatever fits the document's schema of %s is taken", async (type, format) => {
+    const document = (await (await ask(world.app, "/openapi.json")).json()) as Document;
+    const { schema, example } = document.paths["/social/recipients"].post.requestBody.content[type] ?? {};
+    if (schema === undefined) throw new Error(`no schema of ${type}`);
+    const bodies = valid(schema).map((body) => (typeof body === "string" ? body : JSON.stringify(body)));
+    // Read as the handler's thread does: a thread for each of these would take a minute.
+    const property = fc.property(bodies, (body) => void parseRecipients(new TextEncoder().encode(body), format));
+    fc.assert(property, { numRuns: 200 });
+    const given = example === undefined ? schema.examples?.[0] : JSON.stringify(example);
+    const answer = await send("/social/recipients", given, type);
+    expect([answer.status, await answer.json()]).toMatchObject([200, { added: 1, refused: 0 }]);
+  });
+
   const PEOPLE = "username,Product,name,basis\nann_builds,tea,Ann,opt_in\nbea,,Bea,\nc d,,Cid,opt_in\nBEA,cups,Bea,";
 
   test("takes a CSV, and says what was taken and what was refused", async () => {
