@@ -54,6 +54,21 @@ test("a suppression that becomes durable while the lease is renewed keeps the me
   ]);
 });
 
+test("a second account that is linked while the lease is renewed keeps the message back", async () => {
+  const user = { id: "2", username: "others", name: "Others" };
+  const { world: opened, run } = await worldWith("renewal", (world) =>
+    world.append([
+      { type: "AccountAuthorized", data: { user, scopes: ["dm.write"], expires_at: "2027-01-01T00:00:00Z" } },
+    ]),
+  );
+  await using world = opened;
+  expect(await run()).toMatchObject({ reason: "not_authorized", sent: 0, failed: 1 });
+  expect(world.network.asked).toEqual([]);
+  expect(await world.events("DirectMessageFailed")).toMatchObject([
+    { data: { recipient: { id: "10" }, reason: "withdrawn", retry: true, frees_quota: true } },
+  ]);
+});
+
 test("a look at the log that takes longer than the renewed lease is sure to last keeps the message back", async () => {
   const { world: opened, run } = await worldWith("look", (world) => world.time.jump(15_000));
   await using world = opened;

@@ -3,7 +3,7 @@ import type { NewEvent } from "../../../src/log/event-log.ts";
 import { SocialError } from "../../../src/networks/network.ts";
 import { nextDayAt } from "../../../src/outreach/quota-day.ts";
 import type { SimulatedNetwork } from "../../harness/memory/social-network.ts";
-import { METADATA, type House } from "./house.ts";
+import { authorize, METADATA, SECOND, type House } from "./house.ts";
 import type { Instance } from "./instance.ts";
 import type { Fate } from "./process.ts";
 import { personId } from "./setting.ts";
@@ -66,6 +66,16 @@ export function faultOf(fault: ReadFault, house: House): SocialError | undefined
   return fault === "credits_depleted"
     ? new SocialError("stopped", "no credits", { stop: fault })
     : new SocialError(fault, "told so");
+}
+
+/** A run waits for its turn at the network while the operator links a second account, and perhaps the first one again. */
+export async function linkSecond(house: House, { which, isLinkedBack }: { which: number; isLinkedBack: boolean }) {
+  house.network.answers.unshift({ waitMs: MINUTE_MS });
+  trigger(await listening(house, which), false);
+  await house.clockwork.pass(MINUTE_MS / 2);
+  await authorize(house, SECOND);
+  await house.clockwork.pass(MINUTE_MS);
+  if (isLinkedBack) await authorize(house);
 }
 
 /** By hand people are named by their handle, or by their id: always once they have another handle than at first. */

@@ -14,6 +14,7 @@ export interface Attempt {
   readonly id: string;
   readonly recipientId: string;
   readonly runId: string;
+  readonly accountId: string | undefined;
   readonly day: string;
   readonly timezone: string;
   readonly position: number;
@@ -64,6 +65,8 @@ export interface Books {
   readonly counts: { sent: number; skipped: number; failed: number };
   /** Messages that are older were left unread by the first reading of the inbox, which says so. */
   backlogBefore: number;
+  /** The account that is linked, and the position that says so. */
+  linked: { readonly id: string; readonly position: number } | undefined;
   openRun: { readonly id: string; readonly dry: boolean; readonly at: number } | undefined;
 }
 
@@ -86,6 +89,7 @@ export function createBooks(): Books {
     askedAfterStop: new Set(),
     counts: { sent: 0, skipped: 0, failed: 0 },
     backlogBefore: -Infinity,
+    linked: undefined,
     openRun: undefined,
   };
 }

@@ -5,6 +5,7 @@ import {
   HOUR_MS,
   INSTANCES_MAX,
   jumpToMidnight,
+  linkSecond,
   listening,
   MINUTE_MS,
   named,
@@ -263,5 +264,6 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
   command("revoke the grant", fc.constant(null), ({ grant }) => {
     grant.revoke();
   }),
-  command("authorize", fc.constant(null), authorize),
+  command("authorize", fc.constant(null), (house) => authorize(house)),
+  command("link a second account", fc.record({ which, isLinkedBack: fc.boolean() }), linkSecond),
 ];

@@ -208,9 +208,12 @@ export async function openHouse(setting: Setting, log: Log, observer: Observer):
   return house;
 }
 
-/** A person authorizes the account, for the first time or again. */
-export async function authorize({ grant, append, clock }: House): Promise<void> {
+/** Shares its mailbox with our account, so that each finds the messages of the other. */
+export const SECOND = { id: "2", username: "others", name: "Others" };
+
+/** The operator authorizes an account, for the first time or again. */
+export async function authorize({ grant, append, clock }: House, user = OWN): Promise<void> {
   await grant.authorize();
   const expires_at = new Date(clock()).toISOString();
-  await append([{ type: "AccountAuthorized", data: { user: OWN, scopes: ["dm.write"], expires_at } }]);
+  await append([{ type: "AccountAuthorized", data: { user, scopes: ["dm.write"], expires_at } }]);
 }

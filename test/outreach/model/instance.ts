@@ -23,6 +23,7 @@ import type { Keyring } from "../../../src/privacy/keyring.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
 import { RULES } from "../../harness/memory/outreach.ts";
 import type { House } from "./house.ts";
+import { OWN } from "../../harness/memory/social-network.ts";
 import { createProcess, type Process, type ProcessDeps } from "./process.ts";
 import { SILENT } from "../../harness/memory/log.ts";
 
@@ -83,7 +84,7 @@ export async function startInstance(house: House, deps: InstanceDeps): Promise<I
     ...common,
     network: witness.watch(process, {
       projector,
-      network: guarded(house, logClock.now),
+      network: guarded(house, projector, logClock.now),
       wallClock,
       isTimeKnown: () => setting.isOwned || learning.isTimeKnown(),
     }),
@@ -165,8 +166,13 @@ export const PAGES_MAX = 1_000;
  * The network as it treats a token that it does not (or no longer) take, and what went wrong at it. Its times are given by
  * the clock of the process, as by the port.
  */
-function guarded(house: House, clock: Clock): SocialNetwork {
+function guarded(house: House, projector: Projector, clock: Clock): SocialNetwork {
   const { network, grant, clockwork, troubles } = house;
+  /** The accounts share a mailbox: each sees what another of them sent as its own, also when the log was lost. */
+  const shared = <Message extends { readonly senderId: string }>(messages: readonly Message[]): Message[] => {
+    const own = projector.state("account").user?.id ?? OWN.id;
+    return messages.map((message) => (message.senderId === OWN.id ? { ...message, senderId: own } : message));
+  };
   const fail = (what: "failed" | "stopped"): void => void troubles.push({ at: clockwork.now(), what });
   const read =
     <Args extends unknown[], T>(ask: (token: string, ...args: Args) => Promise<T>) =>
@@ -196,8 +202,11 @@ function guarded(house: House, clock: Clock): SocialNetwork {
     followers: readPage(network.followers),
     listMembers: readPage(network.listMembers),
     searchAuthors: readPage(network.searchAuthors),
-    conversation: read(network.conversation),
-    inbox: readPage(network.inbox),
+    conversation: read(async (...asked) => shared(await network.conversation(...asked))),
+    inbox: readPage(async (...asked) => {
+      const page = await network.inbox(...asked);
+      return { ...page, messages: shared(page.messages) };
+    }),
     async sendDm(token, recipientId, text) {
       if (!grant.accepts(token)) return { outcome: "unauthorized", rate: undefined };
       const result = await network.sendDm(token, recipientId, text);

@@ -69,7 +69,7 @@ const LATE_MS = 30_000;
 
 /** A request to send against what the log held when it was made. */
 function judge(
-  { latest, suppressed, stopped, askedAfterStop }: Books,
+  { latest, suppressed, stopped, askedAfterStop, linked }: Books,
   ask: Ask,
   { witness, setting: { isOwned } }: House,
 ): void {
@@ -85,6 +85,8 @@ function judge(
   if (suppressedAt !== undefined && witness.appendedAt(suppressedAt) < ask.at) {
     violated("a request after a suppression", ask);
   }
+  const isLinkedBefore = linked !== undefined && witness.appendedAt(linked.position) < ask.at;
+  if (isLinkedBefore && linked.id !== attempt.accountId) violated("a request by another account", { ...ask, linked });
   if (!ask.isTimeKnown) return;
   if (dayIn(attempt.timezone, ask.ownTime) !== attempt.day) violated("a request on another day", ask);
   if (!isOwned && Math.abs(ask.skewMs) > CLOCK_SKEW_MS_MAX + LATE_MS) violated("a request by a wrong clock", ask);

@@ -98,6 +98,12 @@ export const MUTATIONS: readonly Mutation[] = [
     "",
   ),
   one(
+    "the linked account is not looked at before each request",
+    SEND,
+    'if (state.account.user?.id !== context.accountId) return "other_account";',
+    "",
+  ),
+  one(
     "an outcome is recorded although the attempt is settled",
     "src/outreach/outcome.ts",
     'if (attempt === undefined || (newEvent.type === "DirectMessageInDoubt" && attempt.in_doubt)) return { events: [] };',

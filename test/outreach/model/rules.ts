@@ -17,6 +17,9 @@ const WINDOW_MS = 24 * 3_600_000;
 export function enter(books: Books, event: Recorded, house: House): void {
   const about = house.witness.about(event.position) ?? "";
   switch (event.type) {
+    case "AccountAuthorized":
+      books.linked = { id: event.data.user.id, position: event.position };
+      return;
     case "RunStarted":
       return begin(books, event, house);
     case "RunStopRequested":
@@ -98,7 +101,7 @@ function end(books: Books, { run_id: id, reason }: { run_id: string; reason?: Ru
 }
 
 function intend(books: Books, event: Recorded<"DirectMessageAttempted">, house: House): void {
-  const { attempt_id: id, run_id: runId, recipient, day, timezone = "" } = event.data;
+  const { attempt_id: id, run_id: runId, account_id: accountId, recipient, day, timezone = "" } = event.data;
   const { position } = event;
   const about = { position, recipientId: recipient.id };
   if (books.openRun?.id !== runId || books.openRun.dry) violated("an intent outside of its run", about);
@@ -110,7 +113,18 @@ function intend(books: Books, event: Recorded<"DirectMessageAttempted">, house: 
   const isThatDay = day === dayIn(timezone, time) || day === dayIn(timezone, time - LEASE_MS);
   if (!isThatDay && !wasClockMoved(house, position)) violated("not that day", about);
   const fresh = { state: "open", doubted: false, mayRepeat: false } as const;
-  const attempt: Attempt = { id, recipientId: recipient.id, runId, day, timezone, position, time, ...fresh, asks: [] };
+  const attempt: Attempt = {
+    id,
+    recipientId: recipient.id,
+    runId,
+    accountId,
+    day,
+    timezone,
+    position,
+    time,
+    ...fresh,
+    asks: [],
+  };
   takePlace(books, attempt, house);
   books.attempts.set(id, attempt);
   books.latest.set(recipient.id, attempt);
