@@ -92,15 +92,20 @@ export async function healthOf({ get }: Running): Promise<Health> {
   return (await (await get("/api/health")).json()) as Health;
 }
 
-/** Until each serves, and knows all that the log holds. */
+/** Until each serves, and knows all that the log holds. Throws with what one wrote that ended by itself. */
 export async function untilReady(instances: Instances): Promise<void> {
   for (const place of instances.places) {
     const { service } = await instances.at(place);
     await until(
-      async () => (await service.get("/readyz")).status,
-      (status) => status === 200,
+      () => isReady(service),
+      (ready) => ready,
     );
   }
+}
+
+async function isReady({ get, process, log }: Running): Promise<boolean> {
+  if (process.exitCode !== null) throw new Error(`an instance ended with ${process.exitCode}: ${log().slice(-2_000)}`);
+  return (await get("/readyz").catch(() => undefined))?.status === 200;
 }
 
 /** Longer than any lease, and than it takes to notice that it has run out. */
