@@ -1,12 +1,9 @@
-import { isLost, isUnanswered, type Database, type TransactionSql } from "eventstore-lite/postgres";
+import { ANSWER_MS_MAX, isLost, isUnanswered, type Database, type TransactionSql } from "eventstore-lite/postgres";
 import { ServiceError } from "../platform/service-error.ts";
 import { askOver, away, faultOf, type Ask } from "./postgres-ask.ts";
 
 /** All secrets may be encrypted anew in one change, 60 µs each; each of its queries is answered in time, or it ends. */
 const CHANGE_MS_MAX = 3_600_000;
-
-/** The server ends what takes longer than five seconds, unless the network has lost it without a word. */
-const ANSWER_MS_MAX = 6_000;
 
 /** In which set of secrets, and how messages call it. */
 export interface Scope {

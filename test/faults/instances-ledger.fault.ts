@@ -259,7 +259,7 @@ const BRINGING: Readonly<Record<FaultKind, Bring>> = {
     await disturb(proxies, pick, () => (pick(MESSAGES) > 0 ? "pass" : pick(2) > 0 ? "cut" : "cut-behind"));
   },
   async swallow({ proxies }, pick) {
-    await disturb(proxies, pick, () => "lose");
+    await disturb(proxies, pick, () => "swallow");
   },
   async delay({ proxies }, pick) {
     await disturb(proxies, pick, () => (pick(MESSAGES) > 0 ? "pass" : "delay"));

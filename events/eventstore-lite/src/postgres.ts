@@ -1,5 +1,5 @@
 // For tables of one's own beside a log on PostgreSQL: the same connections, migrations and errors.
 export { urlsOf } from "./postgres/address.ts";
-export { openDatabase, type Database, type TransactionSql } from "./postgres/database.ts";
+export { ANSWER_MS_MAX, openDatabase, type Database, type TransactionSql } from "./postgres/database.ts";
 export { isLost, isRefused, isUnanswered, sqlState } from "./postgres/errors.ts";
 export { migrate } from "./postgres/migrate.ts";

@@ -13,10 +13,11 @@ export interface Message {
 
 /**
  * `cut`: both sides lose the connection instead; `cut-behind`: right after it; `lose`: it vanishes, and neither side notices;
- * `strand`: the client loses the connection, and the server gets the message once it is released; `delay`: it and all behind
+ * `swallow`: it vanishes, and so does all that the connection carries from then on, in both directions; `strand`: the client
+ * loses the connection, and the server gets the message once it is released; `delay`: it and all behind
  * it arrive later, in their order.
  */
-export type Verdict = "pass" | "cut" | "cut-behind" | "lose" | "strand" | "delay";
+export type Verdict = "pass" | "cut" | "cut-behind" | "lose" | "swallow" | "strand" | "delay";
 
 const DELAY_MS = 300;
 
@@ -46,6 +47,7 @@ export async function startProxy(url: string): Promise<Proxy> {
     const both = [client, upstream];
     let application = "";
     let isStranded = false;
+    let isSwallowed = false;
     const cut = (): void => both.forEach((socket) => socket.destroy());
 
     function relay(from: Message["from"], source: Socket, sink: Socket): void {
@@ -69,7 +71,8 @@ export async function startProxy(url: string): Promise<Proxy> {
           if (type === "startup") application = nameIn(message);
           const verdict = decide({ from, type, application, connection });
           if (verdict === "cut") return cut();
-          if (verdict === "lose") continue;
+          if (verdict === "swallow") isSwallowed = true;
+          if (verdict === "lose" || isSwallowed) continue;
           if (verdict === "delay") delay();
           if (verdict === "strand") {
             isStranded = true;
