@@ -20,7 +20,8 @@ export function ChannelStatus({ view, name, failuresInARow: failures = 0 }: Chan
   if (suspended !== null) {
     return (
       <>
-        <span class="status red">suspended</span> since <Time at={suspended.since} />: <bdi>{suspended.detail}</bdi>
+        <span class="status red">suspended</span> since <Time at={suspended.since} isExact />:{" "}
+        <bdi>{suspended.detail}</bdi>
       </>
     );
   }

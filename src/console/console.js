@@ -23,8 +23,8 @@ function showTimes() {
     const ms = Date.parse(time.dateTime);
     const apart = ms - Date.now();
     const [unit, length] = UNITS.find(([, size]) => Math.abs(apart) >= size) ?? ["second", 1_000];
-    time.textContent = RELATIVE.format(Math.round(apart / length), unit);
     time.title = EXACT.format(ms);
+    time.textContent = "exact" in time.dataset ? time.title : RELATIVE.format(Math.round(apart / length), unit);
   }
 }
 

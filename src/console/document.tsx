@@ -93,8 +93,8 @@ function SignOut({ view: { formToken, settings } }: { readonly view: View }): VN
 function AwayBar({ since }: { readonly since: number }): VNode {
   return (
     <p class="notice fault" role="status">
-      The log is out of reach since <Time at={isoTime(since)} />. Nothing is recorded meanwhile, and what is shown here
-      may be out of date.
+      The log is out of reach since <Time at={isoTime(since)} isExact />. Nothing is recorded meanwhile, and what is
+      shown here may be out of date.
     </p>
   );
 }

@@ -39,7 +39,7 @@ export function EventSentence({ event, isWhole = false }: EventSentenceProps): V
 const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
 function Named({ mention }: { readonly mention: Mention }): VNode {
-  if (mention.kind === "time" && MOMENT.test(mention.at)) return <Time at={mention.at} />;
+  if (mention.kind === "time" && MOMENT.test(mention.at)) return <Time at={mention.at} isExact />;
   if (mention.kind === "position") return <a href={eventHref(mention.position)}>{grouped(mention.position)}</a>;
   if (mention.kind === "person" && isErased(mention.recipient)) return <span class="quiet">{ERASED}</span>;
   const short = shortOf(mention);

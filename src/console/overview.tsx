@@ -98,7 +98,7 @@ function QuotaCard({ view }: Viewed): VNode {
       </p>
       <meter min={0} max={limit} value={Math.min(used, limit)} aria-label="Messages used of today's quota" />
       <p>
-        Starts again <Time at={isoTime(resetsAt(quota, limit, moment))} />.
+        Starts again at <Time at={isoTime(resetsAt(quota, limit, moment))} isExact />.
       </p>
     </Card>
   );

@@ -59,7 +59,7 @@ function Progress({ view, run }: RunProps): VNode {
       </p>
       {isWaiting ? (
         <p>
-          It waits {PAUSES[waiting.reason]}, and goes on <Time at={waiting.until} />.
+          It waits {PAUSES[waiting.reason]}, and goes on at <Time at={waiting.until} isExact />.
         </p>
       ) : null}
       {stop_requested_at === null ? null : (

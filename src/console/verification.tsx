@@ -82,7 +82,7 @@ function Progress({ progress }: { readonly progress: VerificationProgress }): VN
   const percent = position === 0 ? 0 : Math.floor((checked / position) * 100);
   return (
     <p>
-      Being verified since <Time at={started_at} />
+      Being verified since <Time at={started_at} isExact />
       {caller === undefined ? null : (
         <>
           {" by "}

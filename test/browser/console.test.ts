@@ -115,6 +115,30 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
     await page.context().close();
   });
 
+  test("a moment in a sentence is exact: no page says until in 2 hours, at now or since 5 seconds ago", async () => {
+    const { page } = await signedIn();
+    await page.goto(`${service.url}/audit?type=AccountAuthorized`);
+    await page.waitForSelector("text=Live.");
+    const sentence = await page.locator(".sentence", { hasText: "access token lasts until" }).first().innerText();
+    const [expires] = (await exported(installation)).flatMap(({ type, data }) =>
+      type === "AccountAuthorized" ? [String(data["expires_at"])] : [],
+    );
+    const exact = await page.evaluate(
+      (at) => new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" }).format(Date.parse(at)),
+      expires ?? "",
+    );
+    expect(sentence).toEndWith(`its access token lasts until ${exact}`);
+    for (const path of PATHS) {
+      await page.goto(service.url + path);
+      const text = await page.locator("body").innerText();
+      const wrong = text.match(
+        /.*\b(?:until|since|at|before|after|again|on) (?:now|in \d|\d+ \w+ ago|yesterday|tomorrow)\b.*/g,
+      );
+      expect([path, wrong]).toEqual([path, null]);
+    }
+    await page.context().close();
+  });
+
   test("the sign-in page is accessible too", async () => {
     const page = await (await browser.newContext()).newPage();
     await page.goto(`${service.url}/people`);

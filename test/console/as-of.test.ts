@@ -179,7 +179,7 @@ describe("as of an earlier moment", () => {
     await world.append("outreach", { type: "DirectMessageAttempted", data: { ...of, day, timezone } });
     const page = await pageAt(asOf("/", world.projector.position));
     const end = Temporal.PlainDate.from(day).add({ days: 1 }).toZonedDateTime(timezone).toInstant();
-    expect(page).toContain(`Starts again <time datetime="${end.toString({ fractionalSecondDigits: 3 })}"`);
+    expect(page).toContain(`Starts again at <time datetime="${end.toString({ fractionalSecondDigits: 3 })}"`);
   });
 
   test("a moment that is not ready is a page that says so, and asks again", async () => {
