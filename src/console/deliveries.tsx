@@ -2,7 +2,7 @@
 import type { VNode } from "preact";
 import { CHANNELS, type ChannelName } from "../../events/channel.ts";
 import { LETTERS_MAX } from "../../projections/dead-letters.ts";
-import { measureLags, type ChannelLag } from "../delivery/lag.ts";
+import { drainInWords, measureLags, type ChannelLag } from "../delivery/lag.ts";
 import {
   listDeadLetters,
   listInDoubt,
@@ -135,13 +135,13 @@ function LagTable({ view, lags }: LagTableProps): VNode {
 }
 
 function figuresOf(lag: ChannelLag): readonly string[] {
-  const { backlog, oldest_click_seconds: age, drained_in_seconds: drained } = lag;
+  const { backlog, oldest_click_seconds: age } = lag;
   return [
     grouped(backlog),
     age === null ? "–" : duration(age),
     grouped(lag.settled_per_minute),
     grouped(lag.requested_per_minute),
-    drained === null ? "never at this rate" : duration(drained),
+    drainInWords(lag),
   ];
 }
 

@@ -1,8 +1,9 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { backlogLaneOf, type ChannelName } from "../../events/channel.ts";
+import { duration } from "../platform/duration.ts";
 import { pendingOf, type Deliveries, type Suspended } from "../../projections/deliveries.ts";
-import { readOldestPending, readRequested, readTail, type Tail } from "./tail.ts";
+import { readOldestPending, readRequested, readTail, type Rate, type Tail } from "./tail.ts";
 
 /** How far a channel is behind, as `deliveries lag --json` has it. */
 export interface ChannelLag {
@@ -13,7 +14,7 @@ export interface ChannelLag {
   readonly oldest_click_seconds: number | null;
   readonly settled_per_minute: number;
   readonly requested_per_minute: number;
-  /** Until nothing is pending; null: never, at this rate. */
+  /** Until nothing is pending; null: no estimate, since it does not shrink. */
   readonly drained_in_seconds: number | null;
   readonly failures_in_a_row: number;
   readonly suspended: { readonly since: string; readonly detail: string } | null;
@@ -28,8 +29,8 @@ export interface Measured {
   readonly configured: boolean;
   /** When the oldest pending click, or event of the webhook, was recorded. */
   readonly oldest: string | undefined;
-  readonly settledPerMinute: number;
-  readonly requestedPerMinute: number;
+  readonly settled: Rate;
+  readonly requested: Rate;
   readonly failuresInARow: number;
   /** ms since the epoch. */
   readonly now: number;
@@ -37,31 +38,47 @@ export interface Measured {
 
 /** What is measured of a channel, put into relation (pure). */
 export function lagOf(measured: Measured): ChannelLag {
-  const { channel, configured, backlog, suspended, oldest, settledPerMinute, requestedPerMinute, failuresInARow, now } =
-    measured;
+  const { channel, configured, backlog, suspended, oldest, settled, requested, failuresInARow, now } = measured;
   const age = oldest === undefined ? null : Math.max(0, Math.round((now - Date.parse(oldest)) / 1_000));
   return {
     channel,
     backlog,
     oldest_click_seconds: age,
-    settled_per_minute: rounded(settledPerMinute),
-    requested_per_minute: rounded(requestedPerMinute),
-    drained_in_seconds: drainedIn(backlog, settledPerMinute - requestedPerMinute),
+    settled_per_minute: rounded(settled.perMinute),
+    requested_per_minute: rounded(requested.perMinute),
+    drained_in_seconds: drainedIn(backlog, settled, requested),
     failures_in_a_row: failuresInARow,
     suspended: suspended && { since: suspended.since, detail: suspended.detail },
     configured,
   };
 }
 
-function drainedIn(backlog: number, lessPerMinute: number): number | null {
+/** By the newest rate, which a burst of minutes ago does not distort; by that of minutes where it says nothing. */
+function drainedIn(backlog: number, settled: Rate, requested: Rate): number | null {
   if (backlog === 0) return 0;
-  return lessPerMinute > 0 ? Math.ceil((backlog / lessPerMinute) * 60) : null;
+  const shrinking = [settled.newestPerMinute - requested.newestPerMinute, settled.perMinute - requested.perMinute].find(
+    (perMinute) => perMinute > 0,
+  );
+  return shrinking === undefined ? null : Math.ceil((backlog / shrinking) * 60);
+}
+
+/** When nothing is pending any more, or why there is no estimate. */
+export function drainInWords({
+  drained_in_seconds: seconds,
+  suspended,
+  settled_per_minute: settled,
+}: ChannelLag): string {
+  if (seconds !== null) return duration(seconds);
+  if (suspended !== null) return "not while suspended";
+  return settled === 0 ? "nothing settled" : "growing";
 }
 
 /** A tenth is as exact as five minutes are. */
 function rounded(perMinute: number): number {
   return Math.round(perMinute * 10) / 10;
 }
+
+const NONE: Rate = { perMinute: 0, newestPerMinute: 0 };
 
 export interface LagSources {
   readonly store: EventStore<Event>;
@@ -86,10 +103,20 @@ export async function measureLags(
     const oldest = await readOldestPending(store, channel, lane, deliveries()[channel].lanes[lane], tail);
     const state = deliveries()[channel];
     const { suspended } = state;
-    const requestedPerMinute = requested.get(channel) ?? 0;
     const backlog = pendingOf(state);
     const configured = isConfigured(channel);
-    lags.push(lagOf({ channel, configured, backlog, suspended, oldest, ...rates, requestedPerMinute, now }));
+    lags.push(
+      lagOf({
+        channel,
+        configured,
+        backlog,
+        suspended,
+        oldest,
+        ...rates,
+        requested: requested.get(channel) ?? NONE,
+        now,
+      }),
+    );
   }
   return lags;
 }

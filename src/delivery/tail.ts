@@ -16,6 +16,9 @@ import { STREAMS } from "../log/event-log.ts";
 /** Over which a rate is measured: long enough for a pace of one a second, short enough to show what is changing now. */
 const RATE_MS = 5 * 60_000;
 
+/** Over which the newest rate is measured: a burst that ended seconds ago is no longer in it. */
+const NEWEST_MS = 5_000;
+
 /** Events read for one rate at the most, tens of milliseconds of work; a faster rate shows in a shorter time. */
 const RATE_EVENTS_MAX = 10_000;
 
@@ -35,9 +38,17 @@ export interface Tail {
   readonly eventsMax?: number;
 }
 
+/** How much was recorded a minute. */
+export interface Rate {
+  /** In the last five minutes. */
+  readonly perMinute: number;
+  /** In the last five seconds. */
+  readonly newestPerMinute: number;
+}
+
 export interface ChannelTail {
-  /** Dispatches that came to their end, a minute. */
-  readonly settledPerMinute: number;
+  /** Dispatches that came to their end. */
+  readonly settled: Rate;
   /** Requests that failed in a row, the last included; a network that asked for less did not fail. */
   readonly failuresInARow: number;
 }
@@ -50,57 +61,71 @@ export async function readTail(
   tail: Tail = {},
 ): Promise<ChannelTail> {
   const settled = new Set<number>();
+  const newest = new Set<number>();
   let failuresInARow = 0;
   let isRow = true;
-  const minutes = await lookBack(store, { stream: STREAMS.delivery(channel), ...tail }, now, (event) => {
+  const rateOf = await lookBack(store, { stream: STREAMS.delivery(channel), ...tail }, now, (event, isNewest) => {
     if (!isOutcome(event)) return;
     const { type, data } = event;
     for (const request of data.requests) {
-      if (isFinal(type)) for (const source of positionsOf(request.sources)) settled.add(source);
+      if (isFinal(type)) {
+        for (const source of positionsOf(request.sources)) {
+          settled.add(source);
+          if (isNewest) newest.add(source);
+        }
+      }
       if (type === "DispatchSkipped") continue;
       if (type === "DispatchFailed" && "status" in request && request.status === TOO_MANY_REQUESTS) continue;
       isRow &&= type === "DispatchFailed" || type === "DispatchInDoubt";
       if (isRow) failuresInARow++;
     }
   });
-  return { settledPerMinute: settled.size / minutes, failuresInARow };
+  return { settled: rateOf(settled.size, newest.size), failuresInARow };
 }
 
-/** Dispatches that were requested to each channel, a minute. Reads nothing but the end of the log. */
+/** Dispatches that were requested to each channel. Reads nothing but the end of the log. */
 export async function readRequested(
   store: EventStore<Event>,
   now: number,
   { subscriptions = [], ...tail }: Tail & { readonly subscriptions?: readonly Subscription[] } = {},
-): Promise<ReadonlyMap<ChannelName, number>> {
-  const requested = new Map<ChannelName, number>(CHANNELS.map((channel) => [channel, 0]));
+): Promise<ReadonlyMap<ChannelName, Rate>> {
+  const requested = new Map(CHANNELS.map((channel) => [channel, { all: 0, newest: 0 }]));
   const subscribed = subscriptions.flatMap((subscription) => subscription.types);
   const types = [...new Set([...REQUESTING.clicks, ...REQUESTING.direct, ...subscribed])];
-  const count = (channel: ChannelName): void => void requested.set(channel, (requested.get(channel) ?? 0) + 1);
-  const minutes = await lookBack(store, { types, ...tail }, now, (event) => {
-    for (const channel of requestedChannels(event)) count(channel);
-    if (isSubscribed(subscriptions, event)) count("webhook");
+  const rateOf = await lookBack(store, { types, ...tail }, now, (event, isNewest) => {
+    const channels = [...requestedChannels(event), ...(isSubscribed(subscriptions, event) ? ["webhook" as const] : [])];
+    for (const channel of channels) {
+      const count = requested.get(channel);
+      if (count === undefined) continue;
+      count.all += 1;
+      if (isNewest) count.newest += 1;
+    }
   });
-  return new Map([...requested].map(([channel, count]) => [channel, count / minutes]));
+  return new Map([...requested].map(([channel, { all, newest }]) => [channel, rateOf(all, newest)]));
 }
 
-/** Takes the last events, the newest first. Answers the minutes that they were recorded in: fewer where there are very many. */
+/** Takes the last events, the newest first. Answers their rate by how many they are: where very many, of a shorter time. */
 async function lookBack(
   store: EventStore<Event>,
   { eventsMax = RATE_EVENTS_MAX, ...query }: Pick<Query, "stream" | "types"> & Tail,
   now: number,
-  take: (event: Folded) => void,
-): Promise<number> {
+  take: (event: Folded, isNewest: boolean) => void,
+): Promise<(all: number, newest: number) => Rate> {
+  const rateIn = (ms: number) => (all: number, newest: number) => ({
+    perMinute: (all * MINUTE_MS) / ms,
+    newestPerMinute: (newest * MINUTE_MS) / Math.min(ms, NEWEST_MS),
+  });
   let taken = 0;
   let spanMs = 0;
   for await (const batch of store.readFolded({ ...query, backwards: true, limit: eventsMax })) {
     for (const event of batch) {
       spanMs = now - Date.parse(event.time);
-      if (spanMs > RATE_MS) return RATE_MS / MINUTE_MS;
-      take(event);
+      if (spanMs > RATE_MS) return rateIn(RATE_MS);
+      take(event, spanMs <= NEWEST_MS);
       taken++;
     }
   }
-  return (taken < eventsMax ? RATE_MS : Math.max(SPAN_MIN_MS, spanMs)) / MINUTE_MS;
+  return rateIn(taken < eventsMax ? RATE_MS : Math.max(SPAN_MIN_MS, spanMs));
 }
 
 /**

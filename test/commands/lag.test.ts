@@ -5,7 +5,7 @@ import type { Event, Recorded } from "../../events/catalog.ts";
 import { deliveries as projection } from "../../projections/deliveries.ts";
 import { fold } from "../../projections/projection.ts";
 import { deliveries } from "../../src/commands/deliveries.ts";
-import { lagOf, type Measured } from "../../src/delivery/lag.ts";
+import { drainInWords, lagOf, type Measured } from "../../src/delivery/lag.ts";
 import { readOldestPending, readRequested, readTail } from "../../src/delivery/tail.ts";
 import { duration } from "../../src/platform/duration.ts";
 import { runCommand, type Terminal } from "../../src/commands/command.ts";
@@ -40,22 +40,31 @@ describe("what the end of the log tells", () => {
     await world.append(LINK, [click("chat"), click("chat"), click("chat"), click("chat", "ads")]);
     // A minute apart: those at 5, 6, 7, 8, 9 and 10.
     await world.append(CHAT, [delivered(1), failed(2), skipped(2), delivered(3), delivered(3), doubted(4)]);
-    expect((await readTail(world.store, "chat", at(10))).settledPerMinute).toBe(4 / 5);
-    expect((await readTail(world.store, "chat", at(10) + 1)).settledPerMinute).toBe(3 / 5);
-    expect((await readTail(world.store, "chat", at(14))).settledPerMinute).toBe(2 / 5);
-    expect((await readTail(world.store, "ads", at(10))).settledPerMinute).toBe(0);
-    expect(Object.fromEntries(await readRequested(world.store, at(6)))).toEqual({
+    expect((await readTail(world.store, "chat", at(10))).settled.perMinute).toBe(4 / 5);
+    expect((await readTail(world.store, "chat", at(10) + 1)).settled.perMinute).toBe(3 / 5);
+    expect((await readTail(world.store, "chat", at(14))).settled.perMinute).toBe(2 / 5);
+    expect((await readTail(world.store, "ads", at(10))).settled.perMinute).toBe(0);
+    expect(await requestedAt(world, 6)).toEqual({
       ads: 1 / 5,
       chat: 4 / 5,
       messaging: 0,
       webhook: 0,
     });
-    expect(Object.fromEntries(await readRequested(world.store, at(8)))).toEqual({
+    expect(await requestedAt(world, 8)).toEqual({
       ads: 1 / 5,
       chat: 2 / 5,
       messaging: 0,
       webhook: 0,
     });
+  });
+
+  test("the newest rate is that of the last five seconds", async () => {
+    await using world = await openCommands();
+    await world.append(LINK, [click("chat"), click("chat"), click("chat")]);
+    await world.append(CHAT, [delivered(1), delivered(2), delivered(3)]);
+    expect((await readTail(world.store, "chat", at(6))).settled).toEqual({ perMinute: 3 / 5, newestPerMinute: 12 });
+    expect((await readTail(world.store, "chat", at(6) + 5_001)).settled.newestPerMinute).toBe(0);
+    expect((await readRequested(world.store, at(3))).get("chat")).toEqual({ perMinute: 3 / 5, newestPerMinute: 12 });
   });
 
   test("where there is very much, the rate is that of the time in which it was told", async () => {
@@ -66,9 +75,9 @@ describe("what the end of the log tells", () => {
       if (round === 1) await world.append(STREAMS.requests, [click()]);
       await appendAtOnce(world, thousand(1 + round * 1_000));
     }
-    const { settledPerMinute } = await readTail(world.store, "chat", at(2) + 30_000);
-    expect(settledPerMinute).toBe(10_000 / 0.5);
-    expect((await readTail(world.store, "chat", at(2))).settledPerMinute).toBe(10_000 * 60);
+    const { settled } = await readTail(world.store, "chat", at(2) + 30_000);
+    expect(settled.perMinute).toBe(10_000 / 0.5);
+    expect((await readTail(world.store, "chat", at(2))).settled.perMinute).toBe(10_000 * 60);
   });
 
   test.each<[string, NewEvent[], number]>([
@@ -100,9 +109,16 @@ describe("what the end of the log tells", () => {
   });
 });
 
+async function requestedAt({ store }: CommandHarness, position: number) {
+  const requested = [...(await readRequested(store, at(position)))];
+  return Object.fromEntries(requested.map(([channel, { perMinute }]) => [channel, perMinute]));
+}
+
 async function appendAtOnce({ store }: CommandHarness, newEvents: readonly NewEvent[]): Promise<void> {
   await createEventLog(store, makeId).append(CHAT, newEvents, { caller: "tests" });
 }
+
+const rate = (perMinute: number, newestPerMinute = 0) => ({ perMinute, newestPerMinute });
 
 describe("how far a channel is behind", () => {
   const measured: Measured = {
@@ -111,20 +127,32 @@ describe("how far a channel is behind", () => {
     suspended: null,
     configured: true,
     oldest: timeAt(1),
-    settledPerMinute: 12,
-    requestedPerMinute: 2,
+    settled: { perMinute: 12, newestPerMinute: 0 },
+    requested: { perMinute: 2, newestPerMinute: 0 },
     failuresInARow: 0,
     now: at(3),
   };
 
   test.each<[string, Partial<Measured>, number | null]>([
     ["at the rate at which it shrinks", {}, 180],
-    ["never, while as much comes as goes", { requestedPerMinute: 12 }, null],
-    ["never, while it grows", { requestedPerMinute: 13 }, null],
-    ["never, while nothing is settled", { settledPerMinute: 0, requestedPerMinute: 0 }, null],
-    ["at once, when nothing is pending, however much comes", { backlog: 0, requestedPerMinute: 50 }, 0],
+    ["at the newest rate, seconds after a burst", { settled: rate(12, 600), requested: rate(90) }, 3],
+    ["at the newest rate, before the one of minutes", { settled: rate(12, 24), requested: rate(2, 12) }, 150],
+    ["no estimate, while as much comes as goes", { requested: rate(12) }, null],
+    ["no estimate, while it grows", { requested: rate(13, 60), settled: rate(12, 48) }, null],
+    ["no estimate, while nothing is settled", { settled: rate(0), requested: rate(0) }, null],
+    ["at once, when nothing is pending, however much comes", { backlog: 0, requested: rate(50) }, 0],
   ])("is drained: %s", (_, more, seconds) => {
     expect(lagOf({ ...measured, ...more }).drained_in_seconds).toBe(seconds);
+  });
+
+  const SUSPENSION = { since: timeAt(1), detail: "archived", network: "slack", credential: "h" } as const;
+  test.each<[string, Partial<Measured>]>([
+    ["3 min", {}],
+    ["growing", { requested: rate(13) }],
+    ["nothing settled", { settled: rate(0) }],
+    ["not while suspended", { settled: rate(0), suspended: SUSPENSION }],
+  ])("says in words: %s", (words, more) => {
+    expect(drainInWords(lagOf({ ...measured, ...more }))).toBe(words);
   });
 
   test("the age of the oldest click; a clock behind the log's makes it no less than nothing", () => {
@@ -162,9 +190,11 @@ describe("deliveries lag", () => {
     expect(code).toBe(0);
     const since = (await Array.fromAsync(world.store.read({ from: 5 })))[0]?.time ?? "";
     expect(out).toMatch(
-      /^channel {4}backlog {2}oldest click {2}settled\/min {2}requested\/min {2}drained in {2}state\n/,
+      /^channel {4}backlog {2}oldest click {2}settled\/min {2}requested\/min {2}drained in +state\n/,
     );
-    expect(out).toMatch(new RegExp(`\\nchat {7}1 {8}3 min 3\\d s +0.2 +0.4 +never +suspended since ${since}\\n`));
+    expect(out).toMatch(
+      new RegExp(`\\nchat {7}1 {8}3 min 3\\d s +0.2 +0.4 +not while suspended +suspended since ${since}\\n`),
+    );
     expect(out).toMatch(/\nmessaging {2}0 +0 +0 +0 s\nwebhook {4}0 +0 +0 +0 s\n\(2\d{3}-.*Z\)\n$/);
     const json = JSON.parse((await world.run(deliveries, "lag", "--json", "--channel", "chat")).out) as object;
     expect(json).toMatchObject({

@@ -92,7 +92,7 @@ describe("the page of deliveries", () => {
     expect(page).not.toContain("keyed-hash");
     const chat = /<th scope="row">chat<\/th>.*?<\/tr>/s.exec(page)?.[0] ?? "";
     const figures = [...chat.matchAll(/<td class="number">([^<]+)</g)].map(([, figure]) => figure);
-    expect(figures).toEqual(["2", expect.stringMatching(/^\d s$/), "0", "0.4", "never at this rate"]);
+    expect(figures).toEqual(["2", expect.stringMatching(/^\d s$/), "0", "0.4", "not while suspended"]);
     expect(await pageAt("/deliveries?channel=ads")).not.toContain('<th scope="row">chat</th>');
   });
 

@@ -1,6 +1,6 @@
 import type { ChannelName } from "../../../events/channel.ts";
 import { sleep } from "../../platform/clock.ts";
-import { measureLags, type ChannelLag } from "../../delivery/lag.ts";
+import { drainInWords, measureLags, type ChannelLag } from "../../delivery/lag.ts";
 import type { Projector } from "../../projector/projector.ts";
 import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "../command.ts";
 import { openSession } from "../log-session.ts";
@@ -16,8 +16,9 @@ export const lag: MakeCommand = (terminal, exit) =>
     .summary("show how far each channel is behind")
     .description(
       `How far each channel is behind: what is pending, the age of the oldest click among
-it, how much completed and was requested a minute in the last five, and when at
-that rate nothing is pending any more: never, while as much comes as goes.`,
+it, how much completed and was requested a minute in the last five, and when
+nothing is pending any more, by the rate of the last five seconds: "growing" while
+more comes than goes.`,
     )
     .addOption(channelOption())
     .option("--json", "answer with one JSON object")
@@ -64,10 +65,9 @@ function lagsAsText(lags: readonly ChannelLag[], time: string): string {
 }
 
 function row(lag: ChannelLag): (string | number)[] {
-  const { channel, backlog, oldest_click_seconds: age, drained_in_seconds: drained } = lag;
-  const drain = drained === null ? "never" : duration(drained);
+  const { channel, backlog, oldest_click_seconds: age } = lag;
   const rates = [lag.settled_per_minute, lag.requested_per_minute];
-  return [channel, backlog, age === null ? "" : duration(age), ...rates, drain, stateOf(lag)];
+  return [channel, backlog, age === null ? "" : duration(age), ...rates, drainInWords(lag), stateOf(lag)];
 }
 
 function stateOf({ configured, backlog, suspended, failures_in_a_row: failures }: ChannelLag): string {
