@@ -12,7 +12,7 @@ export interface EventHistory extends History {
 
 /**
  * One event, and everything that caused it or that it caused: the same request, the same message or run, the
- * dispatches that it requests or is about. Undefined: the log has no such event.
+ * dispatches that it requests or is about. `id`: its id or position, or a run's id. Undefined: the log has no such event.
  */
 export async function historyOfEvent(reading: Reading, id: string): Promise<EventHistory | undefined> {
   const asked = await findEvent(reading, id);

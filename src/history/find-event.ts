@@ -1,15 +1,32 @@
 import type { Recorded } from "../../events/catalog.ts";
+import { eventsAt } from "../log/events-at.ts";
 import type { Reading } from "./history.ts";
 
 /** Event and run ids are UUIDs, of whatever version an imported log has. */
 export const EVENT_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
+/** A position as every listing prints it. */
+const POSITION = /^[1-9]\d{0,14}$/;
+
+/** Whether this is how an event is named: by its id or its position. */
+export function isEventName(text: string): boolean {
+  return EVENT_ID.test(text) || POSITION.test(text);
+}
+
+/** The event at this position, if it is one of the log. */
+export async function findAt({ store, to }: Reading, position: string): Promise<Recorded | undefined> {
+  if (!POSITION.test(position) || Number(position) > to) return undefined;
+  for await (const event of eventsAt(store, [Number(position)])) return event;
+  return undefined;
+}
+
 /**
- * The event with this id, or the start of the run with this id. Ids of events hold the time at which they were made
+ * The event with this id or at this position, or the start of the run with this id. Ids of events hold the time at which they were made
  * (RFC 9562, UUIDv7), so the search starts there; only an id that is not in the log costs a reading of all of it.
  */
 export async function findEvent(reading: Reading, id: string): Promise<Recorded | undefined> {
   const { store, to } = reading;
+  if (POSITION.test(id)) return findAt(reading, id);
   for await (const event of store.read({ types: ["RunStarted"], to })) {
     if (event.type === "RunStarted" && event.data.run_id === id) return event;
   }

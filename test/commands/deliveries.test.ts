@@ -449,5 +449,18 @@ ${lines(
     expect(await run("show", idAt(2), "--channel", "messaging")).toMatchObject({ code: 1, err: requestsNothing });
     const unknown = { code: 1, out: "", err: `the log knows no event ${idAt(99)}\n` };
     expect(await run("show", idAt(99))).toEqual(unknown);
+    expect(await run("show", "99")).toEqual({ ...unknown, err: "the log knows no event 99\n" });
   });
+
+  test("a position is as good as the id of its event", async () => {
+    expect(await run("show", "2")).toEqual(await run("show", idAt(2)));
+  });
+});
+
+test("dead letters are decided of by position too", async () => {
+  expect(await run("retry", "1", "99")).toEqual({ code: 1, out: "1 taken up again\n", err: "99 is no dead letter\n" });
+  expect(await run("discard", "2", "--why", "x")).toMatchObject({ code: 0, out: "1 discarded\n" });
+  expect(await told("DispatchDiscarded")).toMatchObject([
+    [STREAMS.requests, { event_id: idAt(2), source: 2 }, "command-line"],
+  ]);
 });

@@ -189,9 +189,7 @@ describe("deliveries lag", () => {
     const { code, out } = await world.run(deliveries, "lag");
     expect(code).toBe(0);
     const since = (await Array.fromAsync(world.store.read({ from: 5 })))[0]?.time ?? "";
-    expect(out).toMatch(
-      /^channel {4}backlog {2}oldest click {2}settled\/min {2}requested\/min {2}drained in +state\n/,
-    );
+    expect(out).toMatch(/^channel {4}backlog {2}oldest click {2}settled\/min {2}requested\/min {2}drained in +state\n/);
     expect(out).toMatch(
       new RegExp(`\\nchat {7}1 {8}3 min 3\\d s +0.2 +0.4 +not while suspended +suspended since ${since}\\n`),
     );

@@ -173,6 +173,20 @@ position ${position} is event ${idAt(position)} of the stream ${stream}, by ann,
 `);
   });
 
+  test("a position, as each listing prints it, is as good as the id of its event; a recipient's id comes first", async () => {
+    for (const position of [7, 15, 21]) {
+      expect(await shown(String(position))).toEqual(await shown(idAt(position)));
+    }
+    expect((await shown("15", "--as-of", "17")).out).toStartWith(`${lines(15, 16, 17)}\n`);
+    await using other = await openCommands();
+    await other.append(STREAMS.outreach, [
+      added({ username: "one" }, "One"),
+      added({ id: "1", username: "two" }, "Two"),
+    ]);
+    expect((await other.run(show, "1")).out).toContain("@two");
+    expect((await other.run(show, "1", "--as-of", "1")).out).toContain("position 1 is event");
+  });
+
   test("an outcome: the dispatch, and not the answer to the request; in either case of its letters", async () => {
     expect((await shown(idAt(21).toUpperCase())).out).toStartWith(`${lines(15, 17, 18, 19, 20, 21)}\nposition 21 is `);
   });
@@ -197,6 +211,8 @@ position ${position} is event ${idAt(position)} of the stream ${stream}, by ann,
     [idAt(22), `the log knows no event or run ${idAt(22)}`],
     ["00000000-0000-0000-0000-000000000000", "the log knows no event or run 00000000-0000-0000-0000-000000000000"],
     ["nobody", "the log knows no person called nobody"],
+    ["99", "the log knows no position and no person 99"],
+    ["0", "the log knows no position and no person 0"],
     ["go.example/", undefined],
     ["no handle at all", undefined],
   ])("%s, which is not in the log", async (wanted, sentence) => {

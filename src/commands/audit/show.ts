@@ -1,6 +1,6 @@
 import type { Contact, Contacts } from "../../../projections/contacts.ts";
 import { historyOfEvent, type EventHistory } from "../../history/event.ts";
-import { EVENT_ID } from "../../history/find-event.ts";
+import { EVENT_ID, isEventName } from "../../history/find-event.ts";
 import type { History, Reading } from "../../history/history.ts";
 import { historyOfLink, type LinkHistory } from "../../history/link.ts";
 import { historyOfPerson, type PersonHistory } from "../../history/person.ts";
@@ -23,15 +23,19 @@ export const show: MakeCommand = (terminal, exit) =>
     .description(
       `Says in words all that happened to one person or link, or what belongs to the
 event or run with an id: the same request, message or dispatch. For a person no
-click is read; for a link, the outcomes of its channels since its first click.`,
+click is read; for a link, the outcomes of its channels since its first click.
+Digits are a person's id if there is one, else the position of an event.`,
     )
-    .argument("<subject>", "a person (id, handle or @handle), a link (domain/short_code), or the id of an event or run")
+    .argument(
+      "<subject>",
+      "a person (id, handle or @handle), a link (domain/short_code), a position, or the id of an event or run",
+    )
     .option(...AS_OF_OPTION)
     .option("--all", "all events; without it, of many the first and the last")
     .option("--json", "write each event as a JSON object")
     .addHelpText(
       "after",
-      "\nExamples:\n  reachlog audit show @sara_sells\n  reachlog audit show go.example/welcome --all",
+      "\nExamples:\n  reachlog audit show @sara_sells\n  reachlog audit show go.example/welcome --all\n  reachlog audit show 43",
     )
     .action(
       exit((wanted, { asOf: at, all, json }) =>
@@ -89,7 +93,7 @@ async function writeSentences(
 
 /** What a history is asked for. */
 interface Subject {
-  readonly kind: "event or run" | "click of" | "person called";
+  readonly kind: "event or run" | "click of" | "position and no person" | "person called";
   findIn(reading: Reading): Promise<Summarized | undefined>;
 }
 
@@ -116,9 +120,12 @@ function subjectOf(text: string): Subject {
   // Refuses what cannot be a handle before the log is read.
   recipientOf(text);
   const find = (contacts: Contacts): Contact | undefined => findNamed(contacts, text);
+  const findPerson = summarized((reading) => historyOfPerson(reading, find), summaryOfPerson);
+  if (!/^\d+$/.test(text)) return { kind: "person called", findIn: findPerson };
+  const findAtPosition = summarized((reading) => historyOfEvent(reading, text), summaryOfEvent);
   return {
-    kind: "person called",
-    findIn: summarized((reading) => historyOfPerson(reading, find), summaryOfPerson),
+    kind: "position and no person",
+    findIn: async (reading) => (await findPerson(reading)) ?? (isEventName(text) ? findAtPosition(reading) : undefined),
   };
 }
 

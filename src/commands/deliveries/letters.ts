@@ -7,6 +7,7 @@ import {
   retryLetters,
   WHY_CHARACTERS_MAX,
 } from "../../delivery/dead-letters.ts";
+import { findAt } from "../../history/find-event.ts";
 import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal, usageError } from "../command.ts";
 import { COMMAND_METADATA, openSession, type Session } from "../log-session.ts";
 import { printable } from "../table.ts";
@@ -22,7 +23,7 @@ interface Given {
 
 /** Throws a ServiceError (usage) unless it is all letters or some that are named. */
 function toSelection(action: string, { all, ids, channels }: Given): LetterSelection {
-  if (all === ids.length > 0) throw usageError(`${action} wants --all or event ids`);
+  if (all === ids.length > 0) throw usageError(`${action} wants --all, or event ids or positions`);
   return { ids: all ? undefined : ids, channels };
 }
 
@@ -34,10 +35,10 @@ async function decideByCommand(
   terminal: Terminal,
   selection: LetterSelection,
   { done, json }: { readonly done: string; readonly json: boolean },
-  decide: (session: Session) => Promise<Decided>,
+  decide: (session: Session, selection: LetterSelection) => Promise<Decided>,
 ): Promise<number> {
   await using session = await openSession(configOf(terminal));
-  const decided = await decide(session);
+  const decided = await decide(session, await withIds(session, selection));
   if (json) terminal.out(`${JSON.stringify(decided)}\n`);
   else {
     terminal.out(`${decided.done} ${done}\n`);
@@ -45,6 +46,18 @@ async function decideByCommand(
   }
   const faults = decided.left.filter(({ why }) => why !== "decided_meanwhile" || selection.ids !== undefined);
   return faults.length === 0 ? EXIT.ok : EXIT.fault;
+}
+
+/** A letter may be named by its event's position. */
+async function withIds(
+  { eventLog: { store }, projector }: Session,
+  selection: LetterSelection,
+): Promise<LetterSelection> {
+  if (selection.ids === undefined) return selection;
+  const reading = { store, to: projector.position, onProgress: () => {} };
+  const ids: string[] = [];
+  for (const name of selection.ids) ids.push((await findAt(reading, name))?.id ?? name);
+  return { ...selection, ids };
 }
 
 /** Why letters were left, once for all of which it is true; each that is none by itself. */
@@ -80,7 +93,7 @@ export const retry: MakeCommand = (terminal, exit) =>
 the next start does. It leaves those as they are that may have arrived and that
 the network would not know again.`,
     )
-    .argument("[event_ids...]", "the dead letters, as deliveries list names them")
+    .argument("[event_ids...]", "the dead letters, as deliveries list names them, or their positions")
     .option("--all", "all dead letters")
     .addOption(channelOption())
     .option("--accept-doubles", "send those too that may have arrived")
@@ -103,8 +116,8 @@ function retryByCommand(
 ): Promise<number> {
   const { channels } = connectNetworks(configOf(terminal));
   const recognisesMs = (name: ChannelName) => channels.find((channel) => channel.name === name)?.recognisesMs ?? 0;
-  return decideByCommand(terminal, selection, { done: "taken up again", json }, (deps) =>
-    retryLetters({ ...deps, recognisesMs, clock: deps.logClock.now }, selection, acceptsDoubles, COMMAND_METADATA),
+  return decideByCommand(terminal, selection, { done: "taken up again", json }, (deps, letters) =>
+    retryLetters({ ...deps, recognisesMs, clock: deps.logClock.now }, letters, acceptsDoubles, COMMAND_METADATA),
   );
 }
 
@@ -112,7 +125,7 @@ export const discard: MakeCommand = (terminal, exit) =>
   new Command("discard")
     .summary("give dead letters up for good")
     .description("Gives those dead letters up for good; the log keeps why. They cannot be taken up again.")
-    .argument("[event_ids...]", "the dead letters, as deliveries list names them")
+    .argument("[event_ids...]", "the dead letters, as deliveries list names them, or their positions")
     .option("--all", "all dead letters")
     .requiredOption("--why <text>", `why, in 1 to ${WHY_CHARACTERS_MAX} characters`)
     .addOption(channelOption())
@@ -125,8 +138,8 @@ export const discard: MakeCommand = (terminal, exit) =>
           throw usageError(`discard wants --why, in 1 to ${WHY_CHARACTERS_MAX} characters`);
         }
         const choice = toSelection("discard", { all: all === true, ids, channels: channelsOf(name) });
-        return await decideByCommand(terminal, choice, { done: "discarded", json: json === true }, (deps) =>
-          discardLetters(deps, choice, why, COMMAND_METADATA),
+        return await decideByCommand(terminal, choice, { done: "discarded", json: json === true }, (deps, letters) =>
+          discardLetters(deps, letters, why, COMMAND_METADATA),
         );
       }),
     );

@@ -3,7 +3,7 @@ import type { ChannelName } from "../../../events/channel.ts";
 import { isOutcome, narrowedTo } from "../../../events/dispatches.ts";
 import { eventsAt, inOrder } from "../../log/events-at.ts";
 import { findDispatches, isDecision, readChannelsOf, sourcesOfEvent } from "../../history/dispatches.ts";
-import { EVENT_ID, findEvent } from "../../history/find-event.ts";
+import { findEvent, isEventName } from "../../history/find-event.ts";
 import type { Reading } from "../../history/history.ts";
 import { forPrograms, lineOf } from "../audit/show/lines.ts";
 import { Command, configOf, EXIT, usageError, type MakeCommand, type Terminal } from "../command.ts";
@@ -24,10 +24,13 @@ export const show: MakeCommand = (terminal, exit) =>
 channel, what was decided by hand, where it is now, and when the next attempt is.
 Of an event about many dispatches the first ${SHOWN_DISPATCHES_MAX} are shown.`,
     )
-    .argument("<event_id>", "of what requested it, or of any event of the dispatch", eventIdOf)
+    .argument("<event_id>", "or position, of what requested it or of any event of the dispatch", eventIdOf)
     .addOption(channelOption())
     .option("--json", "answer with one JSON object for each dispatch")
-    .addHelpText("after", "\nExample:\n  reachlog deliveries show 01a1fd59-3b3a-7515-964c-67ff53c10ed1")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  reachlog deliveries show 43\n  reachlog deliveries show 01a1fd59-3b3a-7515-964c-67ff53c10ed1",
+    )
     .action(
       exit(async (id, { channel: name, json }) => {
         const config = configOf(terminal);
@@ -58,7 +61,7 @@ Of an event about many dispatches the first ${SHOWN_DISPATCHES_MAX} are shown.`,
     );
 
 function eventIdOf(text: string): string {
-  if (!EVENT_ID.test(text)) throw usageError("show wants one event id");
+  if (!isEventName(text)) throw usageError("show wants the id or the position of an event");
   return text.toLowerCase();
 }
 

@@ -84,7 +84,7 @@ export const TOOLS: readonly Tool[] = [
     input: Type.Object(
       {
         subject: Type.String({
-          description: "An id or handle, a link (domain/short_code), or the id of an event or run.",
+          description: "An id or handle, a link (domain/short_code), a position, or the id of an event or run.",
         }),
         as_of,
       },
@@ -99,7 +99,7 @@ export const TOOLS: readonly Tool[] = [
     description:
       "Each dispatch of one click, notification or message: its attempts on every channel, and where it is now.",
     input: Type.Object(
-      { event_id: Type.String({ format: "uuid", description: "As the service answered it." }) },
+      { event_id: Type.String({ description: "As the service answered it, or its position in the log." }) },
       closed,
     ),
     command: deliveriesShow,
