@@ -1,3 +1,4 @@
+import { createInterface } from "node:readline/promises";
 import { runCommandLine } from "./commands/command-line.ts";
 import { EXIT } from "./commands/command.ts";
 import { writeAll, writeText } from "./commands/write.ts";
@@ -18,12 +19,25 @@ const reportError = handleUncaughtErrors((line) => writeAll(STDERR, line));
 
 loadEnvFile();
 
+/** An interrupted question is answered by nothing. */
+async function ask(question: string): Promise<string> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return await lines.question(question, { signal: interruption.signal });
+  } catch {
+    return "";
+  } finally {
+    lines.close();
+  }
+}
+
 const code = await runCommandLine(process.argv.slice(2), {
   env: process.env,
   out: (text, style) => writeText(STDOUT, text, style),
   err: (text, style) => writeText(STDERR, text, style),
   draw: (text) => writeAll(STDERR, text),
   interactive: process.stderr.isTTY,
+  ...(process.stdin.isTTY && process.stderr.isTTY ? { ask } : {}),
   get signal() {
     return interruption.signal;
   },

@@ -37,6 +37,8 @@ export interface Terminal {
   draw?(text: string): void;
   /** Whether stderr is a terminal: only then progress is drawn. */
   readonly interactive: boolean;
+  /** Asks the operator, and answers the line that was typed; absent: stdin or stderr is no terminal. */
+  ask?(question: string): Promise<string>;
   /** Aborts on SIGINT and SIGTERM. */
   readonly signal: AbortSignal;
 }

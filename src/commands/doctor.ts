@@ -27,8 +27,8 @@ export const doctor: MakeCommand = (terminal, exit) =>
     .summary("check configuration, log, keys and, with --online, the networks")
     .description(
       `Checks the configuration, the log's hash chain, the key and the vault, and
-whether a crash would write a core dump. Exit code 1 when something is wrong,
-with how to correct it.`,
+whether a crash would write a core dump. Each is ok, a warning, missing (not there
+yet, or not configured) or WRONG, with what to do. Exit code 1 when one is WRONG.`,
     )
     .option(
       "--online",
@@ -40,8 +40,9 @@ with how to correct it.`,
       exit(async ({ online, json }) => {
         const config = await servedConfigOf(terminal);
         const findings: Finding[] = [
-          { what: "configuration", ok: true, detail: completeness(config) },
-          ...[...config.warnings, coreDumpWarning()].flatMap((detail) => warned(detail)),
+          await finding("configuration", () => completeness(config)),
+          ...config.warnings.flatMap((detail) => warned("configuration", detail)),
+          ...warned("core dumps", coreDumpWarning()),
           ...(await checkFiles(config)),
           ...(online === true ? await checkNetworks(config, terminal) : []),
         ];
@@ -50,27 +51,27 @@ with how to correct it.`,
     );
 
 /** Nothing has to be configured, but whoever forgot it wants to know. */
-function completeness(config: Config): string {
+function completeness(config: Config): string | { readonly missing: string } {
   const { missing } = configuredParts(config);
-  return missing.length === 0 ? "complete" : `without faults; not configured: ${missing.join(", ")}`;
+  return missing.length === 0 ? "complete" : { missing: `without faults; not configured: ${missing.join(", ")}` };
 }
 
-function warned(detail: string | undefined): Finding[] {
-  return detail === undefined ? [] : [{ what: "warning", ok: true, detail }];
+function warned(what: string, detail: string | undefined): Finding[] {
+  return detail === undefined ? [] : [{ what, state: "warning", detail }];
 }
 
 async function checkFiles(config: Config): Promise<Finding[]> {
   const { store, secrets } = logPlaceOf(config);
   const reached = await finding("log", async () =>
-    (await store.isThere()) ? "" : `${store.name} is not there yet; the first start makes it`,
+    (await store.isThere()) ? "" : { missing: `${store.name} is not there yet; the first start makes it` },
   );
   if (reached.detail !== "") return [reached];
   return [
-    ...[...(await store.warnings()), ...(await store.unprotected())].flatMap((detail) => warned(detail)),
+    ...[...(await store.warnings()), ...(await store.unprotected())].flatMap((detail) => warned("log", detail)),
     await finding("log", () => checkLog(config)),
     ...(config.log.kind === "sqlite" ? [] : [await finding("clock", () => checkClock(config))]),
     await finding("vault", async () => {
-      if (!(await secrets.vault.isThere())) return "not there yet; the first start makes it";
+      if (!(await secrets.vault.isThere())) return { missing: "not there yet; the first start makes it" };
       if (typeof secrets.key === "string" && !existsSync(secrets.key))
         throw new Error(`${secrets.key} is gone: restore it, or set REACHLOG_KEY`);
       await masterKeyOf(secrets);
@@ -103,7 +104,7 @@ async function checkNetworks(config: Config, terminal: Terminal): Promise<Findin
   const { channels } = connectNetworks(config);
   const checks = channels.map(async (channel): Promise<Finding> => {
     const { ok, detail } = await channel.check(CHECK_TIMEOUT_MS);
-    return { what: `${channel.name} (${channel.network})`, ok, detail };
+    return { what: `${channel.name} (${channel.network})`, state: ok ? "ok" : "wrong", detail };
   });
   if (config.x !== undefined) checks.push(finding("outreach (x)", () => checkAccount(config, terminal)));
   const { witness } = config;
@@ -111,11 +112,13 @@ async function checkNetworks(config: Config, terminal: Terminal): Promise<Findin
   return Promise.all(checks);
 }
 
+const NO_ACCOUNT = { missing: "no account is authorized yet: open /social/auth of the running service in a browser" };
+
 /** Asks X who the authorized account is; a token that has run out is refreshed for that, as the service does. */
-async function checkAccount(config: Config, terminal: Terminal): Promise<string> {
-  if (!(await logPlaceOf(config).store.isThere())) return "no account is authorized yet";
+async function checkAccount(config: Config, terminal: Terminal): Promise<string | { readonly missing: string }> {
+  if (!(await logPlaceOf(config).store.isThere())) return NO_ACCOUNT;
   await using session = await openSession(config);
-  if (session.projector.state("account").user === null) return "no account is authorized yet";
+  if (session.projector.state("account").user === null) return NO_ACCOUNT;
   const logger = createLogger("warn", terminal.err, systemClock);
   const { channels, social } = connectNetworks(config, session.logClock.now);
   if (social === undefined) throw new Error("X is not configured");

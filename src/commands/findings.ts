@@ -1,31 +1,50 @@
-import { EXIT, type Terminal } from "./command.ts";
+import { EXIT, type Style, type Terminal } from "./command.ts";
 import { printable } from "./table.ts";
 
-/** One thing looked at; where it is wrong, `detail` says what to do about it. */
+/** `missing`: it is not there yet, and nothing is wrong with that; `wrong`: what has to be corrected. */
+export type State = "ok" | "warning" | "missing" | "wrong";
+
+/** One thing looked at; `detail` says what to do about it. */
 export interface Finding {
   readonly what: string;
-  readonly ok: boolean;
+  readonly state: State;
   readonly detail: string;
 }
 
-/** What `check` answers, or throws. */
-export async function finding(what: string, check: () => string | Promise<string>): Promise<Finding> {
+/** A detail alone is that of what is ok. */
+type Judged = string | { readonly missing: string };
+
+/** What `check` answers; it is wrong where that throws. */
+export async function finding(what: string, check: () => Judged | Promise<Judged>): Promise<Finding> {
   try {
-    return { what, ok: true, detail: await check() };
+    const judged = await check();
+    return typeof judged === "string"
+      ? { what, state: "ok", detail: judged }
+      : { what, state: "missing", detail: judged.missing };
   } catch (fault) {
-    return { what, ok: false, detail: fault instanceof Error ? fault.message : String(fault) };
+    return { what, state: "wrong", detail: fault instanceof Error ? fault.message : String(fault) };
   }
 }
+
+/** As wide as the longest. */
+const WORDS: Readonly<Record<State, string>> = {
+  ok: "ok     ",
+  warning: "warning",
+  missing: "missing",
+  wrong: "WRONG  ",
+};
+
+const STYLES: Readonly<Record<State, Style>> = { ok: "green", warning: "bold", missing: "bold", wrong: "red" };
 
 /** Says all of them, and answers the exit code. */
 export function report(terminal: Terminal, findings: readonly Finding[], json: boolean): number {
   for (const one of findings) {
-    const { what, ok, detail } = one;
+    const { what, state, detail } = one;
     if (json) terminal.out(`${JSON.stringify(one)}\n`);
     else {
-      terminal.out(ok ? "ok   " : "WRONG", ok ? "green" : "red");
+      terminal.out(WORDS[state], STYLES[state]);
       terminal.out(` ${what}: ${printable(detail)}\n`);
     }
   }
-  return findings.every(({ ok }) => ok) ? EXIT.ok : EXIT.fault;
+  return findings.some(({ state }) => state === "wrong") ? EXIT.fault : EXIT.ok;
 }

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { findNamed, recipientOf } from "../outreach/person.ts";
 import { forgetAddress, forgetPerson, type ForgetDeps, type Forgotten } from "../privacy/forget.ts";
-import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "./command.ts";
+import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal, usageError } from "./command.ts";
 import { COMMAND_METADATA, openSession } from "./log-session.ts";
 import { startProgress } from "./progress.ts";
 import { printable } from "./table.ts";
@@ -19,6 +19,8 @@ nothing more of them is recorded.
 Somebody else who has one of their handles now is not reached. As long as nobody
 is known to have taken it, a handle alone counts as theirs.
 
+It cannot be undone: on a terminal it asks first, elsewhere it wants --yes.
+
 With a person go all kept answers to requests of the days on which one named
 them: who repeats such a request is refused. With an address go the records of
 its wrong tokens.
@@ -30,13 +32,25 @@ Not reached: what networks, chats and backups of the key file hold. See
 docs/personal-data.md.`,
     )
     .argument("<subject>", "id, handle or @handle of a person, or an IP address")
+    .option("--yes", "do not ask")
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExamples:\n  reachlog forget @sara_sells\n  reachlog forget 203.0.113.7")
-    .action(exit((subject, { json }) => forgetSubject(terminal, subject, json === true)));
+    .addHelpText("after", "\nExamples:\n  reachlog forget @sara_sells\n  reachlog forget 203.0.113.7 --yes")
+    .action(
+      exit((subject, { yes, json }) => forgetSubject(terminal, subject, { isSure: yes === true, json: json === true })),
+    );
 
-async function forgetSubject(terminal: Terminal, subject: string, json: boolean): Promise<number> {
+interface ForgetOptions {
+  readonly isSure: boolean;
+  readonly json: boolean;
+}
+
+async function forgetSubject(terminal: Terminal, subject: string, { isSure, json }: ForgetOptions): Promise<number> {
   const isAddress = isIP(subject) !== 0;
   if (!isAddress) recipientOf(subject);
+  if (!isSure && !(await confirms(terminal, subject))) {
+    terminal.err("nothing was erased\n");
+    return EXIT.fault;
+  }
   await using deps = await openSession(configOf(terminal));
   const forgotten = await (isAddress ? ofAddress(terminal, deps, subject) : ofPerson(deps, subject));
   if (forgotten === undefined) {
@@ -44,6 +58,13 @@ async function forgetSubject(terminal: Terminal, subject: string, json: boolean)
     return EXIT.fault;
   }
   return report(terminal, subject, forgotten, json);
+}
+
+/** Throws a ServiceError (usage) where there is no operator to ask. */
+async function confirms({ ask }: Terminal, subject: string): Promise<boolean> {
+  if (ask === undefined) throw usageError("forget cannot be undone: without a terminal to ask on it wants --yes");
+  const answer = await ask(`Erase ${printable(subject)} for good? This cannot be undone. Type yes: `);
+  return answer.trim().toLowerCase() === "yes";
 }
 
 /** An interrupted command ends at once: the next process that opens the log finishes what it began. */

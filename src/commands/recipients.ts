@@ -5,6 +5,7 @@ import { suppress } from "../outreach/suppress.ts";
 import { sleep } from "../platform/clock.ts";
 import { Command, Option, configOf, EXIT, group, JSON_OPTION, type MakeCommand, type Terminal } from "./command.ts";
 import { showContacts } from "./contacts.ts";
+import { forget } from "./forget.ts";
 import { COMMAND_METADATA, openSession } from "./log-session.ts";
 import { importFile } from "./recipients/import.ts";
 import { printable } from "./table.ts";
@@ -55,8 +56,8 @@ const retryRecipient: MakeCommand = (terminal, exit) =>
 
 export const recipients = group(
   "recipients",
-  "import, list, suppress or retry recipients",
-  [importRecipients, list, suppressRecipient, retryRecipient],
+  "import, list, suppress, retry or forget recipients",
+  [importRecipients, list, suppressRecipient, retryRecipient, forget],
   "All of them work beside a running service.",
 );
 

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { relative } from "node:path";
 import type { Config } from "../config/config.ts";
 import { shownLog } from "../config/log.ts";
 import { filesOf, logPlaceOf } from "../service/log-place.ts";
@@ -19,15 +20,15 @@ when somebody with the master key made it, that this key opens all that is
 encrypted, that the head was signed by the log's own key, that the log holds it
 and its chain is whole, and that the log's personal data has its keys.
 
-The master key is not in a backup: give it as the service has it, in REACHLOG_KEY
-or as reachlog.key beside the log. Run it as the service's user.`,
+The master key is not in a backup: give it as the service has it, where the end of
+this help says. Run it as the service's user.`,
     )
     .argument("<folder>", "what reachlog backup wrote", absolutePath)
     .option("--rehearse", "only prove it: nothing is restored")
     .option(...JSON_OPTION)
     .addHelpText(
       "after",
-      `
+      () => `
 Examples:
   reachlog restore /mnt/backup/monday --rehearse
   reachlog restore /mnt/backup/monday
@@ -38,7 +39,9 @@ reachlog-rehearsal-* is left there of one that was killed, and may be deleted.
 The first start records that the log was restored: no run on that day,
 and what may have been sent or delivered since the backup is not repeated.
 Consumers that keep a cursor and saw more than the backup holds are refused from
-then on.`,
+then on.
+
+The master key is read from REACHLOG_KEY${keyFileIn(terminal)}.`,
     )
     .action(exit((folder, { rehearse: only, json }) => restoreBackup(terminal, folder, only === true, json === true)));
 
@@ -73,6 +76,19 @@ On PostgreSQL a start notices most copies by itself: docs/postgresql.md says whi
         return EXIT.ok;
       }),
     );
+
+/** Of settings that are faulty, or of a log on a server, there is no key file to name. */
+function keyFileIn(terminal: Terminal): string {
+  try {
+    const { log } = configOf(terminal);
+    if (log.kind !== "sqlite") return "";
+    const file = filesOf(log).key;
+    const below = relative(process.cwd(), file);
+    return `, else from the file ${below.startsWith("..") ? file : below}`;
+  } catch {
+    return "";
+  }
+}
 
 async function restoreBackup(terminal: Terminal, folder: string, only: boolean, json: boolean): Promise<number> {
   const config = configOf(terminal);

@@ -30,8 +30,8 @@ async function findingsOf(terminal: Terminal): Promise<readonly Finding[]> {
     return [await finding("settings", () => Promise.reject(fault))];
   }
   return [
-    { what: "settings", ok: true, detail: `reachlog ${VERSION} takes all of them` },
-    ...config.warnings.map((detail) => ({ what: "warning", ok: true, detail })),
+    { what: "settings", state: "ok", detail: `reachlog ${VERSION} takes all of them` },
+    ...config.warnings.map((detail) => ({ what: "settings", state: "warning" as const, detail })),
     ...(await examineLog(config)),
     ...(await examineSecrets(config)),
   ];
@@ -43,12 +43,12 @@ const ON_A_SERVER =
   "or a table of a newer version refuses";
 
 async function examineLog({ log: place }: Config): Promise<readonly Finding[]> {
-  if (place.kind === "postgres") return [{ what: "log", ok: true, detail: ON_A_SERVER }];
+  if (place.kind === "postgres") return [{ what: "log", state: "ok", detail: ON_A_SERVER }];
   const { file } = place;
   if (!existsSync(file))
-    return [{ what: "log", ok: true, detail: `${file} is not there yet; the first start makes it` }];
+    return [{ what: "log", state: "missing", detail: `${file} is not there yet; the first start makes it` }];
   const log = await finding("log", () => formatOf(examineSqliteLog(file)));
-  return log.ok ? [log, await finding("events", () => eventsOf(examineSqliteLog(file)))] : [log];
+  return log.state === "ok" ? [log, await finding("events", () => eventsOf(examineSqliteLog(file)))] : [log];
 }
 
 function formatOf({ format, currentFormat }: ExaminedLog): string {
@@ -83,7 +83,7 @@ async function examineSecrets(config: Config): Promise<readonly Finding[]> {
   const { vault, keys } = logPlaceOf(config).secrets;
   const examine = (what: string, place: SecretPlace): Promise<Finding> =>
     finding(what, async () => {
-      if (!(await place.isThere())) return `${place.name} is not there yet; the first start makes it`;
+      if (!(await place.isThere())) return { missing: `${place.name} is not there yet; the first start makes it` };
       await using _open = await place.open();
       return `${place.name} has the format of this version`;
     });

@@ -55,9 +55,12 @@ function whole(minimum: number, maximum: number, unit: string): Wording {
   };
 }
 
+/** `spec or strict`; `slack, discord or teams`. */
+const EITHER = new Intl.ListFormat("en-GB", { type: "disjunction" });
+
 function oneOf(values: readonly string[]): Wording & { readonly pattern: string } {
   return {
-    description: `one of ${values.join(", ")}`,
+    description: EITHER.format(values),
     pattern: `^(?:${values.join("|")})$`,
     shown: true,
   };

@@ -48,7 +48,8 @@ async function fetchAgain() {
   // oxlint-disable-next-line no-restricted-globals -- in a browser, of the service that sent the page
   const response = await fetch(location.href, { headers: { accept: "text/html" } });
   if (response.status === 401) return location.reload();
-  if (!response.ok) throw new Error(`the service answered ${response.status}`);
+  // What is not known yet may be after the next event.
+  if (!response.ok && response.status !== 404) throw new Error(`the service answered ${response.status}`);
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   for (const id of ["#main", "#shown"]) {
     Idiomorph.morph(document.querySelector(id), page.querySelector(id), MORPH);

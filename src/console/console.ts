@@ -8,7 +8,7 @@ import type { PastStates } from "../projector/past-states.ts";
 import { renderPage } from "./document.tsx";
 import { notReadyPage } from "./error-page.tsx";
 import { createPastPages } from "./past.ts";
-import type { ConsoleSettings, Live, Page, View } from "./view.ts";
+import type { ConsoleSettings, Live, Made, Page, View } from "./view.ts";
 
 export interface ConsoleSources {
   readonly store: EventStore<Event>;
@@ -22,9 +22,9 @@ export interface ConsoleSources {
 /** What a browser asks of a page, and what it may do there. */
 export type Visit = Pick<View, "parameters" | "query" | "formToken" | "notice">;
 
-/** A page as HTML. `not_ready`: it says that the moment asked for is not; `no_moment`: it is of now and says why. */
+/** A page as HTML. `missing`: it says that the log knows nothing of this name; `not_ready`: it says that the moment asked for is not; `no_moment`: it is of now and says why. */
 export interface Rendered {
-  readonly outcome: "shown" | "not_ready" | "no_moment";
+  readonly outcome: "shown" | "missing" | "not_ready" | "no_moment";
   readonly text: string;
 }
 
@@ -38,12 +38,11 @@ export function createConsole({ store, projector, past, live, settings, clock }:
   // A clock that was set back does not bring back yesterday's quota.
   const nowIn = (time: string | undefined): number => Math.max(clock(), time === undefined ? 0 : msOf(time));
 
-  const renderNow = async (page: Page, visit: Visit): Promise<string | undefined> => {
+  const renderNow = async (page: Page, visit: Visit): Promise<Rendered | undefined> => {
     const { position, time } = projector;
     const state: View["state"] = (name) => projector.state(name);
     const moment = { state, position, time, now: nowIn(time), live, asOf: undefined, head: position };
-    const made = await page({ ...visit, ...moment, store, settings });
-    return made && renderPage(made);
+    return rendered(await page({ ...visit, ...moment, store, settings }));
   };
 
   const renderPast = async (page: Page, visit: Visit, asOf: string): Promise<Rendered | undefined> => {
@@ -51,12 +50,12 @@ export function createConsole({ store, projector, past, live, settings, clock }:
     const made = await makePast(page, { ...visit, store, settings, head: projector.position, asOf, present });
     switch (made.outcome) {
       case "shown":
-        return shown(made.page && renderPage(made.page));
+        return rendered(made.page);
       case "not_ready":
         return { outcome: "not_ready", text: renderPage(notReadyPage(visit.query)) };
       case "no_moment": {
-        const text = await renderNow(page, { ...visit, notice: { text: made.why, isFault: true } });
-        return text === undefined ? undefined : { outcome: "no_moment", text };
+        const now = await renderNow(page, { ...visit, notice: { text: made.why, isFault: true } });
+        return now && { outcome: "no_moment", text: now.text };
       }
     }
   };
@@ -64,13 +63,16 @@ export function createConsole({ store, projector, past, live, settings, clock }:
   return {
     async render(page, visit) {
       const asOf = visit.query.get("as_of") ?? "";
-      return asOf === "" ? shown(await renderNow(page, visit)) : renderPast(page, visit, asOf);
+      return asOf === "" ? renderNow(page, visit) : renderPast(page, visit, asOf);
     },
   };
 }
 
-function shown(text: string | undefined): Rendered | undefined {
-  return text === undefined ? undefined : { outcome: "shown", text };
+function rendered(made: Made): Rendered | undefined {
+  if (made === undefined) return undefined;
+  return "missing" in made
+    ? { outcome: "missing", text: renderPage(made.missing) }
+    : { outcome: "shown", text: renderPage(made) };
 }
 
 export interface Asset {

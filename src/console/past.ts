@@ -1,11 +1,10 @@
-import type { VNode } from "preact";
 import { PROJECTION_NAMES, type ProjectionName, type StateOf, type States } from "../../projections/all.ts";
 import { msOf } from "../../projections/time.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { parseMoment, placeOf, type Moment, type Place } from "../projector/moment.ts";
 import type { PastStates } from "../projector/past-states.ts";
 import { keepMoment } from "./keep-moment.ts";
-import type { Page, View } from "./view.ts";
+import type { Made, Page, View } from "./view.ts";
 
 /** What a page as of an earlier moment is made of, beside the states. */
 export interface PastVisit extends Omit<View, "state" | "position" | "time" | "now" | "asOf" | "live" | "formToken"> {
@@ -14,9 +13,8 @@ export interface PastVisit extends Omit<View, "state" | "position" | "time" | "n
   readonly present: number;
 }
 
-/** `page` is undefined where there was nothing at its address then. */
 export type PastPage =
-  | { readonly outcome: "shown"; readonly page: VNode | undefined }
+  | { readonly outcome: "shown"; readonly page: Made }
   | { readonly outcome: "not_ready" }
   | { readonly outcome: "no_moment"; readonly why: string };
 
@@ -53,7 +51,7 @@ async function makeOf(
   view: Omit<View, "state"> & { readonly asOf: string },
   states: Partial<States>,
   read: Set<ProjectionName>,
-): Promise<VNode | undefined | typeof LACKING> {
+): Promise<Made | typeof LACKING> {
   const lacking = new Error(LACKING);
   const state = <Name extends ProjectionName>(name: Name): StateOf<Name> => {
     read.add(name);
@@ -63,7 +61,8 @@ async function makeOf(
   };
   try {
     const made = await page({ ...view, state });
-    return made && keepMoment(made, view.asOf);
+    if (made === undefined) return undefined;
+    return "missing" in made ? { missing: keepMoment(made.missing, view.asOf) } : keepMoment(made, view.asOf);
   } catch (fault) {
     if (fault === lacking) return LACKING;
     throw fault;

@@ -12,7 +12,7 @@ import { BASIS_WORDS, nameOf, ORIGIN_WORDS, STATUS_WORDS } from "./people.tsx";
 import { PersonActions } from "./person-actions.tsx";
 import { TheirLinks } from "./their-links.tsx";
 import { Time } from "./time.tsx";
-import { numberOf, type View } from "./view.ts";
+import { numberOf, type Made, type View } from "./view.ts";
 
 /** Events of one page: of most people these are all. */
 const EVENTS_SHOWN = 200;
@@ -23,12 +23,12 @@ const MESSAGES_SHOWN = 10;
 type Attempt = Recorded<"DirectMessageAttempted">;
 
 /** One person: how far we got, on what grounds, the exact texts, and all that the log says of them. */
-export async function personPage(view: View): Promise<VNode> {
+export async function personPage(view: View): Promise<Made> {
   const asked = view.parameters["id"] ?? "";
   const contacts = view.state("contacts");
   const username = asked.replace(/^@/, "");
   const contact = findContact(contacts, { id: asked }) ?? findContact(contacts, { username });
-  if (contact === undefined) return nobody(view, asked);
+  if (contact === undefined) return isErased(view, asked) ? erased(view, asked) : { missing: unknown(view, asked) };
   const before = numberOf(view, "before");
   const positions = contact.positions.filter((position) => before === undefined || position < before);
   const shown = positions.slice(-EVENTS_SHOWN);
@@ -62,18 +62,36 @@ export async function personPage(view: View): Promise<VNode> {
   );
 }
 
-/** Of people who were erased, hashes of their names are left: nobody writes to them again. */
-function nobody(view: View, asked: string): VNode {
+/** Of people who were erased, hashes of their names are left. */
+function isErased(view: View, asked: string): boolean {
   const { hashes } = view.state("contacts");
   const names = view.settings.hashesOf({ id: asked, username: asked.replace(/^@/, "") });
-  const isErased = names.some((name) => hashes.has(name));
+  return names.some((name) => hashes.has(name));
+}
+
+function erased(view: View, asked: string): VNode {
   return (
     <ConsoleDocument title="Person" path="/people" view={view}>
-      <h1>{isErased ? "Erased" : "Nobody"}</h1>
+      <h1>Erased</h1>
       <p class="empty">
-        {isErased ? "Whoever was called " : "Nobody is known as "}
-        <bdi class="breakable">{asked}</bdi>
-        {isErased ? " was erased. The log no longer says who they are, and nobody writes to them." : "."}
+        The person called <bdi class="breakable">{asked}</bdi> was erased. The log no longer says who they are, and no
+        run writes to them.
+      </p>
+    </ConsoleDocument>
+  );
+}
+
+function unknown(view: View, asked: string): VNode {
+  const search = asked.replace(/^@/, "");
+  return (
+    <ConsoleDocument title="Person" path="/people" view={view}>
+      <h1>Unknown</h1>
+      <p class="empty">
+        The log knows no person called <bdi class="breakable">{asked}</bdi>.
+      </p>
+      <p>
+        <a href={`/people?${new URLSearchParams({ search })}`}>Search people for a part of this name</a>, or import them
+        on the page <a href="/people">People</a>.
       </p>
     </ConsoleDocument>
   );

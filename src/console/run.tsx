@@ -1,22 +1,21 @@
 /** @jsxImportSource preact */
-import type { VNode } from "preact";
 import { EVENT_ID } from "../history/find-event.ts";
 import { eventsOfRun } from "../history/runs.ts";
 import { runHref } from "./addresses.ts";
 import { ConsoleDocument } from "./document.tsx";
 import { EventList } from "./event-list.tsx";
-import { numberOf, type View } from "./view.ts";
+import { numberOf, type Made, type View } from "./view.ts";
 
 const EVENTS_SHOWN = 200;
 
 /** One run, from its start on. */
-export async function runPage(view: View): Promise<VNode | undefined> {
+export async function runPage(view: View): Promise<Made> {
   const runId = (view.parameters["run_id"] ?? "").toLowerCase();
   if (!EVENT_ID.test(runId)) return undefined;
   const reading = { store: view.store, to: view.position, onProgress: () => {} };
   const from = numberOf(view, "from");
   const { events, next } = await eventsOfRun(reading, runId, { from, limit: EVENTS_SHOWN });
-  return (
+  const page = (
     <ConsoleDocument title="Run" path="/" view={view}>
       <h1 class="breakable">
         Run <code>{runId}</code>
@@ -34,4 +33,5 @@ export async function runPage(view: View): Promise<VNode | undefined> {
       </p>
     </ConsoleDocument>
   );
+  return from === undefined && events.length === 0 && next === undefined ? { missing: page } : page;
 }

@@ -86,8 +86,15 @@ export interface WayOn {
   readonly label: string;
 }
 
-/** Makes a page; undefined: there is nothing at its address. */
-export type Page = (view: View) => VNode | undefined | Promise<VNode | undefined>;
+/** A page that says that the log knows nothing of this name, and where to look. */
+export interface MissingPage {
+  readonly missing: VNode;
+}
+
+/** Undefined: there is nothing at the address. */
+export type Made = VNode | MissingPage | undefined;
+
+export type Page = (view: View) => Made | Promise<Made>;
 
 /** The newest events that fit, the newest first; none is newer than the moment of the view. */
 export async function newestEvents(

@@ -97,7 +97,7 @@ for (const way of WAYS) {
       await operator.sees("Template fields: product.");
       expect(await rowsOf("Refused rows")).toEqual([
         "line 4 not a handle username is neither a handle (1 to 15 letters, digits, underscores) nor the address of an X profile",
-        "line 6 maybe basis is none of dm_first, opt_in, none",
+        'line 6 maybe basis must be dm_first, opt_in or none; got "maybe"',
       ]);
       await operator.follow("All people");
       await operator.sees("5 of 5 people.");

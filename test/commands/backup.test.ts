@@ -135,11 +135,21 @@ test("a rehearsal proves it and puts nothing anywhere", async () => {
   expect(readdirSync(place.path)).toEqual([]);
 });
 
+test.each([
+  [{ DATABASE_URL: "sqlite:/srv/mine/events.db" }, ", else from the file /srv/mine/events.key."],
+  [{}, ", else from the file data/reachlog.key."],
+  [{ DATABASE_URL: "sqlite:" }, "."],
+  [{ DATABASE_URL: "postgres://127.0.0.1/log", REACHLOG_KEY: "ab".repeat(32) }, "."],
+])("the help of restore names the key file that is looked for: %j", async (settings, end) => {
+  const { out } = await capture(restore, ["--help"], { env: settings });
+  expect(out).toEndWith(`\nThe master key is read from REACHLOG_KEY${end}\n`);
+});
+
 test("whoever is forgotten between the copies of log and keys stays forgotten, although that log does not say so", async () => {
   const { secrets } = logPlaceOf(loadConfig(world.env, () => ""));
   const backupAndForget: typeof world.store.backup = async (...args) => {
     const copied = await world.store.backup(...args);
-    expect(await world.run(forget, "ann_builds")).toMatchObject({ code: 0 });
+    expect(await world.run(forget, "ann_builds", "--yes")).toMatchObject({ code: 0 });
     return copied;
   };
   await writeBackup({ ...world.store, backup: backupAndForget }, secrets, folder, { clock: () => NOW });

@@ -18,5 +18,23 @@ test.each([
   [{ ...CHAT, ...META, ...TELEGRAM, ...X }, "complete"],
 ])("doctor says what of the configuration is left out: %j", async (settings, told) => {
   await using world = await openCommands(undefined, settings);
-  expect((await world.run(doctor)).out).toStartWith(`ok    configuration: ${told}\n`);
+  const state = told === "complete" ? "ok     " : "missing";
+  expect((await world.run(doctor)).out).toStartWith(`${state} configuration: ${told}\n`);
+});
+
+test("doctor has one word for each state, and the same with --json", async () => {
+  await using world = await openCommands(undefined, { ...X, X_ACCOUNT: "acme", HOST: "0.0.0.0", API_TOKENS: "ops:0123456789abcdef" });
+  const { code, out } = await world.run(doctor, "--online");
+  expect([code, out]).toEqual([
+    0,
+    expect.stringMatching(
+      /^missing configuration: .*\n(?:warning configuration: .*\n)+(?:warning core dumps: .*\n)?ok {6}log: 0 events, .*\nok {6}vault: .*\nmissing outreach \(x\): no account is authorized yet: .*\n$/,
+    ),
+  ]);
+  const states = (await world.run(doctor, "--json")).out.trim().split("\n");
+  expect(states.map((line) => JSON.parse(line) as object)).toContainEqual({
+    what: "vault",
+    state: "ok",
+    detail: "opens with this key",
+  });
 });

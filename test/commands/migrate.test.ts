@@ -35,8 +35,8 @@ beforeEach(async () => {
   await world.append(STREAMS.link("go.example", "x"), [CLICK, CLICK]);
   await world.store.vault.put("token", "canary", 0);
   await world.run(recipients, "suppress", "bob");
-  await world.run(forget, "bob");
-  await world.run(forget, "cas");
+  await world.run(forget, "bob", "--yes");
+  await world.run(forget, "cas", "--yes");
   server = {
     DATABASE_URL: (await newDatabase()).replace("postgres@", "postgres:hunter2@"),
     REACHLOG_KEY: readFileSync(`${world.directory}/log.key`, "utf8").trim(),

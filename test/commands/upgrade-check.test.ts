@@ -25,13 +25,18 @@ beforeEach(async () => {
 afterEach(() => folder[Symbol.dispose]());
 
 /** What was found, as programs get it. */
-async function check(): Promise<{ code: number; findings: Record<string, [boolean, string]> }> {
+async function check(): Promise<{ code: number; findings: Record<string, [string, string]> }> {
   const { code, out } = await capture(upgradeCheck, ["--json"], { env });
   const lines = out
     .trim()
     .split("\n")
-    .map((line) => JSON.parse(line) as { what: string; ok: boolean; detail: string });
-  return { code, findings: Object.fromEntries(lines.map(({ what, ok, detail }) => [what, [ok, detail]])) };
+    .map((line) => JSON.parse(line) as { what: string; state: string; detail: string });
+  return {
+    code,
+    findings: Object.fromEntries(
+      lines.map(({ what, state, detail }) => [state === "warning" ? state : what, [state, detail]]),
+    ),
+  };
 }
 
 const bytes = (): Record<string, string> =>
@@ -53,12 +58,12 @@ test("a log of this version is well, and not a byte of it is changed", async () 
   expect(await check()).toEqual({
     code: 0,
     findings: {
-      settings: [true, expect.any(String)],
-      warning: [true, expect.any(String)],
-      log: [true, "format 3, that of this version"],
-      events: [true, "the newest event of each of 1 types is one that this version reads"],
-      vault: [true, expect.stringContaining("has the format of this version")],
-      keys: [true, expect.stringContaining("has the format of this version")],
+      settings: ["ok", expect.any(String)],
+      warning: ["warning", expect.any(String)],
+      log: ["ok", "format 3, that of this version"],
+      events: ["ok", "the newest event of each of 1 types is one that this version reads"],
+      vault: ["ok", expect.stringContaining("has the format of this version")],
+      keys: ["ok", expect.stringContaining("has the format of this version")],
     },
   });
   expect(bytes()).toEqual(before);
@@ -90,14 +95,14 @@ describe("what this version cannot serve is named, and not changed:", () => {
     await make();
     const before = bytes();
     const { code, findings } = await check();
-    expect([code, findings[what]]).toEqual([1, [false, expect.stringContaining(sentence)]]);
+    expect([code, findings[what]]).toEqual([1, ["wrong", expect.stringContaining(sentence)]]);
     expect(bytes()).toEqual(before);
   });
 
   test("a setting", async () => {
     env["DAILY_LIMIT"] = "1000";
     const { code, findings } = await check();
-    expect([code, findings["settings"]]).toEqual([1, [false, expect.stringContaining("DAILY_LIMIT")]]);
+    expect([code, findings["settings"]]).toEqual([1, ["wrong", expect.stringContaining("DAILY_LIMIT")]]);
   });
 });
 
@@ -107,7 +112,7 @@ test("an older log is well, and what the first start does to it is said and not 
   const { code, findings } = await check();
   expect([code, findings["log"]]).toEqual([
     0,
-    [true, expect.stringMatching(/^format 2: the first start makes it 3, .* make a backup before$/)],
+    ["ok", expect.stringMatching(/^format 2: the first start makes it 3, .* make a backup before$/)],
   ]);
   expect(bytes()).toEqual(before);
 });
@@ -115,18 +120,18 @@ test("an older log is well, and what the first start does to it is said and not 
 test("beside a service that has the log open it finds the same", async () => {
   await using _world = await openCommands(undefined, env);
   const { code, findings } = await check();
-  expect([code, findings["log"]]).toEqual([0, [true, "format 3, that of this version"]]);
+  expect([code, findings["log"]]).toEqual([0, ["ok", "format 3, that of this version"]]);
 });
 
 test("of a log on PostgreSQL it says that it was not examined, and asks no server", async () => {
   env = { DATABASE_URL: "postgres://ann:hunter2@127.0.0.1:1/reach", REACHLOG_KEY: "A".repeat(43) };
   const { code, findings } = await check();
-  expect([code, findings["log"]]).toEqual([0, [true, expect.stringContaining("is not examined")]]);
+  expect([code, findings["log"]]).toEqual([0, ["ok", expect.stringContaining("is not examined")]]);
 });
 
 test("where there is no log yet there is nothing to upgrade", async () => {
   env["DATABASE_URL"] = `sqlite:${folder.file("none/log.sqlite")}`;
   const { code, findings } = await check();
-  expect([code, findings["log"]]).toEqual([0, [true, expect.stringContaining("is not there yet")]]);
+  expect([code, findings["log"]]).toEqual([0, ["missing", expect.stringContaining("is not there yet")]]);
   expect(readdirSync(folder.path)).not.toContain("none");
 });

@@ -661,8 +661,8 @@ describe("the provider of a channel", () => {
 
 describe("what this version does not serve is said", () => {
   test.each([
-    [{ CHAT_PROVIDER: "mattermost" }, "wanted: one of slack, discord, google_chat, teams"],
-    [{ MESSAGING_PROVIDER: "signal" }, "wanted: one of telegram, line, whatsapp"],
+    [{ CHAT_PROVIDER: "mattermost" }, "wanted: slack, discord, google_chat or teams"],
+    [{ MESSAGING_PROVIDER: "signal" }, "wanted: telegram, line or whatsapp"],
     [{ RECIPIENT_SOURCES: "list,search" }, "X_SEARCH_QUERY: is missing for the source search"],
     [{ RECIPIENT_SOURCES: "list_members" }, "X_LIST_ID: is missing for the source list_members"],
     [{ RECIPIENT_SOURCES: "friends" }, '"friends" is no source'],

@@ -12,10 +12,10 @@ export async function openConsole(given: Given = {}): Promise<AppHarness> {
 }
 
 /** A page that there is, with all that the log holds. */
-export async function pageAt(harness: AppHarness, path: string): Promise<string> {
+export async function pageAt(harness: AppHarness, path: string, status = 200): Promise<string> {
   await harness.projector.until((await harness.store.head()).position);
   const response = await ask(harness.app, path);
-  expect([path, response.status]).toEqual([path, 200]);
+  expect([path, response.status]).toEqual([path, status]);
   return response.text();
 }
 

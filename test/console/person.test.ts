@@ -180,15 +180,19 @@ describe("the page of a person", () => {
       expect(await textsAt(page, "h1")).toMatchObject([{ text: "Erased" }]);
       expect(await textsAt(page, ".events, dl, pre")).toEqual([]);
     }
-    expect(await pageAt(harness, "/people/2002?as_of=5")).toContain("Nobody is known as");
+    expect(await pageAt(harness, "/people/2002?as_of=5", 404)).toContain("The log knows no person called");
   });
 
   test.each(["/people/2002", "/people/@eve", "/people/erased:01", `/people/${encodeURIComponent("<b>\u202e")}`])(
     "of whom nothing is known, or not any more, says so: %s",
     async (path) => {
       const harness = await openWithAda();
-      const page = await pageAt(harness, path);
-      expect(page).toContain("Nobody is known as");
+      const page = await pageAt(harness, path, 404);
+      expect(page).toContain("The log knows no person called");
+      expect((await textsAt(page, "main p")).flatMap(({ links }) => links)).toEqual([
+        expect.stringMatching(/^\/people\?search=[^@]/),
+        "/people",
+      ]);
       expect(await oddIn(page)).toEqual([]);
       expect(page).not.toContain("\u202e");
     },

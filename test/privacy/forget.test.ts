@@ -14,6 +14,7 @@ import { createSuppressionHashes } from "../../src/outreach/suppression-hashes.t
 import { erasing } from "../../src/privacy/apply-erasures.ts";
 import { findEncrypted } from "../../src/privacy/find-encrypted.ts";
 import { startProjector } from "../../src/projector/projector.ts";
+import { capture } from "../harness/capture.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 import { RULES } from "../harness/memory/outreach.ts";
 import { encrypted } from "./encrypted.ts";
@@ -66,9 +67,35 @@ async function shown(): Promise<string> {
 }
 
 describe("forget RECIPIENT", () => {
+  test.each([
+    ["yes", 0],
+    ["Yes ", 0],
+    ["", 1],
+    ["y", 1],
+    ["no", 1],
+  ])("asks on a terminal, and erases after yes alone: %j", async (typed, code) => {
+    const asked: string[] = [];
+    const ask = async (question: string) => (asked.push(question), typed);
+    const answer = await capture(forget, ["ann_builds"], { env: world.env, ask });
+    expect([answer.code, asked]).toEqual([code, ["Erase ann_builds for good? This cannot be undone. Type yes: "]]);
+    expect(answer.err).toBe(code === 0 ? "" : "nothing was erased\n");
+    expect((await shown()).includes("Ann Bell")).toBe(code === 1);
+  });
+
+  test("without a terminal wants --yes, and erases nothing", async () => {
+    expect(await world.run(forget, "ann_builds").catch((fault: unknown) => fault)).toMatchObject({
+      kind: "usage",
+      message: "forget cannot be undone: without a terminal to ask on it wants --yes",
+    });
+    expect(await shown()).toContain("Ann Bell");
+  });
+
   test("nothing that the log shows tells of them any more, and all of the others", async () => {
     expect(await shown()).toMatch(/Ann Bell/);
-    expect(await world.run(forget, "@Ann_Builds")).toMatchObject({ code: 0, out: expect.stringContaining("4 events") });
+    expect(await world.run(forget, "@Ann_Builds", "--yes")).toMatchObject({
+      code: 0,
+      out: expect.stringContaining("4 events"),
+    });
     const text = await shown();
     expect(text).not.toMatch(/ann_builds|1777000000000001001|Ann Bell|message-a1|message-9/i);
     expect(text).toContain('"erased":true');
@@ -79,7 +106,7 @@ describe("forget RECIPIENT", () => {
   });
 
   test("an event of theirs that comes later keeps nothing of them", async () => {
-    await world.run(forget, "1777000000000001001");
+    await world.run(forget, "1777000000000001001", "--yes");
     await shown();
     // As whoever had a message of theirs in hand meanwhile would tell it.
     await world.append(STREAMS.outreach, [imported("ann_builds", "Ann Bell"), ...messaged("a3", ANN, "Hi again Ann")]);
@@ -88,7 +115,7 @@ describe("forget RECIPIENT", () => {
 
   test("who follows the log and writes of them, too, sees nothing of it", async () => {
     await using projector = await startProjector(world.store, { erase: erasing(world.store.keyring) });
-    await world.run(forget, "1777000000000001001");
+    await world.run(forget, "1777000000000001001", "--yes");
     await projector.until((await world.store.head()).position);
     await world.append(STREAMS.outreach, [imported("ann_builds", "Ann Bell")]);
     await projector.until((await world.store.head()).position);
@@ -96,18 +123,18 @@ describe("forget RECIPIENT", () => {
   });
 
   test("suppresses them by their id, and replay finds no difference afterwards", async () => {
-    await world.run(forget, "ann_builds");
+    await world.run(forget, "ann_builds", "--yes");
     const [last] = await Array.fromAsync(world.store.read({ backwards: true, limit: 1 }));
     expect(last).toMatchObject({ type: "PersonForgotten", data: { hashes: [expect.any(String)] } });
     expect(await world.run(replay)).toMatchObject({ code: 0, err: "" });
     expect(await world.run(replay)).toMatchObject({ code: 0, out: expect.not.stringContaining("differences,") });
-    expect(await world.run(forget, "ann_builds")).toMatchObject({ code: 1 });
+    expect(await world.run(forget, "ann_builds", "--yes")).toMatchObject({ code: 1 });
   });
 
   test("who follows the log has the states of a rebuild, and no trace of them", async () => {
     await using projector = await startProjector(world.store, { erase: erasing(world.store.keyring) });
     expect(projector.state("contacts").people.size).toBe(2);
-    await world.run(forget, "ann_builds");
+    await world.run(forget, "ann_builds", "--yes");
     // In one batch with what follows.
     await world.append(STREAMS.outreach, messaged("a4", BEA, "Bea again"));
     await projector.until((await world.store.head()).position);
@@ -132,7 +159,7 @@ describe("forget of somebody whose handle is another's now", () => {
       imported("ann_builds", "Tess Taker"),
       ...messaged("a5", TAKER, "Hi Tess Taker"),
     ]);
-    expect(await world.run(forget, ANN.id)).toMatchObject({ code: 0 });
+    expect(await world.run(forget, ANN.id, "--yes")).toMatchObject({ code: 0 });
     await shown();
     await world.append(STREAMS.outreach, [imported("ann_builds", "Tess Taker the Second"), written(TAKER)]);
     const text = await shown();
@@ -145,7 +172,7 @@ describe("forget of somebody whose handle is another's now", () => {
   });
 
   test("leaves who takes it later alone too, once the network has told their id", async () => {
-    await world.run(forget, ANN.id);
+    await world.run(forget, ANN.id, "--yes");
     await shown();
     await world.append(STREAMS.outreach, messaged("a6", TAKER, "Hi Tess Taker"));
     expect(await shown()).toContain("Hi Tess Taker");
@@ -178,14 +205,14 @@ test("who only writes notices within a moment that keys were deleted", async () 
   const key = async (): Promise<string> =>
     keyring.refOf(await encrypted(keyring, { kind: "click", ip: "203.0.113.7" }, "x"));
   const before = await key();
-  await world.run(forget, "203.0.113.7");
+  await world.run(forget, "203.0.113.7", "--yes");
   for (let asked = 0; (await key()) === before && asked < ASKED_MAX; asked++);
   expect(await key()).not.toBe(before);
 });
 
 describe("forget IP", () => {
   test("erases the clicks of that address and of no other", async () => {
-    expect(await world.run(forget, "::ffff:203.0.113.7")).toMatchObject({
+    expect(await world.run(forget, "::ffff:203.0.113.7", "--yes")).toMatchObject({
       code: 0,
       out: expect.stringContaining("1 events"),
     });
@@ -194,15 +221,15 @@ describe("forget IP", () => {
     expect(text).toContain("203.0.113.8");
     expect(text).toContain("https://shop.example/tea?for=bea/1");
     expect(text).toContain('"original_url":"https://shop.example/tea"');
-    expect(await world.run(forget, "203.0.113.7")).toMatchObject({ code: 1 });
+    expect(await world.run(forget, "203.0.113.7", "--yes")).toMatchObject({ code: 1 });
   });
 
   test("an address that clicks again is recorded again, and can be erased again", async () => {
-    await world.run(forget, "203.0.113.7");
+    await world.run(forget, "203.0.113.7", "--yes");
     await shown();
     await world.append(STREAMS.link("go.example", "x"), [clicked("203.0.113.7", "ann/2")]);
     expect(await shown()).toContain("ann/2");
-    expect(await world.run(forget, "203.0.113.7")).toMatchObject({ code: 0 });
+    expect(await world.run(forget, "203.0.113.7", "--yes")).toMatchObject({ code: 0 });
     expect(await shown()).not.toContain("ann/2");
   });
 });
@@ -215,7 +242,10 @@ test.each([
   const data = { address, addresses: 1, failed: 3, turned_away: 0, since, until };
   await world.append(STREAMS.access, [{ type: "AuthenticationsFailed", data }]);
   expect(await shown()).toContain(address);
-  expect(await world.run(forget, subject)).toMatchObject({ code: 0, out: expect.stringContaining("1 events") });
+  expect(await world.run(forget, subject, "--yes")).toMatchObject({
+    code: 0,
+    out: expect.stringContaining("1 events"),
+  });
   expect(await shown()).not.toContain(address);
   expect(await shown()).toContain("203.0.113.7");
 });
@@ -228,7 +258,7 @@ test("forget RECIPIENT erases the answers that tell of them, and leaves those of
   await world.append(STREAMS.answer("1"), [answered("Ann_Builds")]);
   world.later(86_400_000);
   await world.append(STREAMS.answer("2"), [answered("bea_codes")]);
-  await world.run(forget, "1777000000000001001");
+  await world.run(forget, "1777000000000001001", "--yes");
   const text = await shown();
   expect(text).not.toMatch(/ann_builds/i);
   expect(text).toContain("Hi bea_codes");

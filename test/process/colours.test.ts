@@ -20,7 +20,7 @@ test("FORCE_COLOR gives headings and faults their style, and nothing of others' 
   const { err } = await world.command("audit", "show", "\u001b[2Jada");
   expect(err).toStartWith(RED);
   expect(err).not.toContain("\u001b[2J");
-  expect((await world.command("doctor")).out).toContain("\u001b[32mok   \u001b[39m configuration");
+  expect((await world.command("doctor")).out).toContain("\u001b[32mok     \u001b[39m configuration");
 });
 
 test.each([

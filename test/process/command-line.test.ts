@@ -186,14 +186,14 @@ test.each([
     await using world = await openInstallation();
     Object.assign(world.env, settingsOf(world.sandbox, { chat, messaging }));
     const well = await world.command("doctor", "--online");
-    expect(well.out).toContain(`ok    chat (${chat})`);
-    expect(well.out).toContain(`ok    messaging (${messaging})`);
+    expect(well.out).toContain(`ok      chat (${chat})`);
+    expect(well.out).toContain(`ok      messaging (${messaging})`);
     const arrivals = [world.sandbox.discord, world.sandbox.googleChat, world.sandbox.teams, world.sandbox.line];
     for (const { messages } of [...arrivals, world.sandbox.whatsapp]) expect(messages.total).toBe(0);
     world.sandbox.faults.add({ network: messaging, kind: "token_revoked" });
     const ill = await world.command("doctor", "--online");
     expect(ill.code).toBe(1);
-    expect(ill.out).toContain(`WRONG messaging (${messaging})`);
+    expect(ill.out).toContain(`WRONG   messaging (${messaging})`);
   },
   60_000,
 );
@@ -215,12 +215,12 @@ test("doctor: well, and with a wrong key and a dead webhook", async () => {
   await stop(service);
   const well = await world.command("doctor", "--online");
   expect(well.code).toBe(0);
-  expect(well.out).toContain("ok    chat (slack)");
+  expect(well.out).toContain("ok      chat (slack)");
   world.sandbox.faults.add({ network: "slack", kind: "channel_archived", count: 1 });
   Object.assign(world.env, { REACHLOG_KEY: "00".repeat(32) });
   const ill = await world.command("doctor", "--online");
   expect(ill.code).toBe(1);
-  expect(ill.out).toContain("WRONG vault");
-  expect(ill.out).toContain("WRONG chat (slack)");
+  expect(ill.out).toContain("WRONG   vault");
+  expect(ill.out).toContain("WRONG   chat (slack)");
   expect(ill.out).not.toContain(TOKEN);
 });

@@ -27,7 +27,7 @@ test(
       const preview = await beside("outreach preview sara_sells");
       expect([preview.code, preview.out]).toEqual([0, expect.stringContaining("Sara")]);
       const doctor = await beside("doctor");
-      expect(doctor.out).toStartWith("ok    configuration: complete\n");
+      expect(doctor.out).toStartWith("ok      configuration: complete\n");
       const named = readFileSync(settings, "utf8");
       expect(named).not.toContain("PORT='0'");
       const withFile = onRuntime(["token", "list"], { flags: [`--env-file=${settings}`] });

@@ -39,7 +39,7 @@ test(
     let told = 0;
     for (let round = 0; round < ROUNDS; round++) {
       const copy = copyOf(world, `round-${round}`);
-      const killed = world.start(["forget", "ada_builds"], copy.env);
+      const killed = world.start(["forget", "ada_builds", "--yes"], copy.env);
       // The first thing that it writes to the log is the event.
       while (copy.written() === 0 && killed.exitCode === null) await Bun.sleep(0);
       const until = performance.now() + round;
@@ -52,7 +52,7 @@ test(
       if (isSkipRecorded) told++;
       const { out: opened } = await copy.run(audit, "export");
       expect([round, TRACES.test(opened)]).toEqual([round, !isSkipRecorded]);
-      expect([round, (await copy.run(forget, "ada_builds")).code]).toEqual([round, isSkipRecorded ? 1 : 0]);
+      expect([round, (await copy.run(forget, "ada_builds", "--yes")).code]).toEqual([round, isSkipRecorded ? 1 : 0]);
       const { out: after } = await copy.run(audit, "export");
       expect([round, TRACES.test(after), after.includes("Grace Hopper")]).toEqual([round, false, true]);
       expect(await copy.run(audit, "verify")).toMatchObject({ code: 0 });

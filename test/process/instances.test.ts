@@ -222,7 +222,7 @@ test("a server that is not there, or does not serve us, is said in a sentence wi
   expect([unusable.code, unusable.err]).toEqual([78, expect.stringContaining("encoding is SQL_ASCII")]);
   url.port = "1";
   const examined = await ended(world.start(["doctor"], { ...KEY, DATABASE_URL: url.href }));
-  expect([examined.code, examined.out]).toEqual([1, expect.stringContaining("WRONG log: postgres://127.0.0.1:1/")]);
+  expect([examined.code, examined.out]).toEqual([1, expect.stringContaining("WRONG   log: postgres://127.0.0.1:1/")]);
   const nobody = await ended(world.start(["stats"], { ...KEY, DATABASE_URL: url.href }));
   expect([nobody.code, nobody.err]).toEqual([75, expect.stringContaining("does not answer")]);
   expect(refused.err + nobody.err).not.toContain("hunter2");

@@ -63,7 +63,7 @@ test(
       const expire = (): void => world.sandbox.clock.advance(PAST_LIFE_MS);
       const { asked, doctors, reconciled } = await meet(world, service, held, expire);
       expect(asked).toEqual(asked.map(() => 200));
-      expect(doctors).toEqual(doctors.map(() => "0 ok    outreach (x): the grant of @acme_team works"));
+      expect(doctors).toEqual(doctors.map(() => "0 ok      outreach (x): the grant of @acme_team works"));
       for (const { code, err } of reconciled) {
         expect(`${code} ${err}`).toStartWith(`75 run ${started.run_id} is in progress`);
       }
@@ -107,7 +107,7 @@ test(
     await arrived(world, 1);
     const { asked, doctors } = await meet(world, service, held, () => revokeAll(world.sandbox.x));
     expect(asked).toEqual(asked.map(() => 401));
-    for (const told of doctors) expect(told).toStartWith("1 WRONG outreach (x): ");
+    for (const told of doctors) expect(told).toStartWith("1 WRONG   outreach (x): ");
     expect(await (await run).json()).toMatchObject({ reason: "not_authorized", in_doubt: 0 });
     const expectDead = async (): Promise<void> => {
       const health = await (await service.get("/social/health")).json();

@@ -146,7 +146,7 @@ test(
       expect([...told]).toEqual([200]);
       // 75: another one was at it. 1: the new token had expired too when it was used, which a busy machine makes likelier.
       expect(`${doctor.code} ${doctor.out}`).toMatch(
-        /^(0 |1 [^]*\nWRONG outreach \(x\): X no longer accepts the token\n$)/,
+        /^(0 |1 [^]*\nWRONG   outreach \(x\): X no longer accepts the token\n$)/,
       );
       expect(await world.command("doctor", "--online")).toMatchObject({ code: 0 });
       for (const { code, out } of reconciled) expect(`${code} ${out}`).toMatch(/^(0 |75 |1 1 in doubt: )/);

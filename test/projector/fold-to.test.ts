@@ -54,7 +54,8 @@ function livesOn(world: CommandHarness) {
       const { states } = await foldLog(store, ["contacts"]);
       const people = [...states.contacts.people.values()].filter(({ username }) => username !== undefined);
       const person = people[number % Math.max(1, people.length)];
-      if (person !== undefined) expect(await world.run(forget, person.username ?? "")).toMatchObject({ code: 0 });
+      if (person !== undefined)
+        expect(await world.run(forget, person.username ?? "", "--yes")).toMatchObject({ code: 0 });
     },
   };
 }
@@ -228,7 +229,7 @@ describe("snapshots of the past", () => {
         for await (const batch of store.readFolded(query)) {
           yield batch;
           if (query.to !== to) continue;
-          expect(await world.run(forget, "ann_builds")).toMatchObject({ code: 0 });
+          expect(await world.run(forget, "ann_builds", "--yes")).toMatchObject({ code: 0 });
         }
       },
     };

@@ -117,7 +117,7 @@ test("forget somebody as soon as the service does, also those that are held or o
   expect(namesOf(await past.at(2, ["contacts"]))).toEqual(["ann_builds", "bea"]);
   afterFold = async () => {
     afterFold = async () => {};
-    expect(await world.run(forget, "ann_builds")).toMatchObject({ code: 0 });
+    expect(await world.run(forget, "ann_builds", "--yes")).toMatchObject({ code: 0 });
     await projector.until((await world.store.head()).position);
   };
   expect(namesOf(await past.at(3, ["contacts"]))).toEqual(["bea", "cid"]);

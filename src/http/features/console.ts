@@ -28,13 +28,17 @@ export interface ConsoleDeps {
 const AS_OF =
   "The moment that the page is of: a position, a day or a time in ISO 8601, as `--as-of` of the commands takes it; absent: now.";
 
-const STATUS = { shown: 200, no_moment: 400, not_ready: 503 } as const satisfies Record<Rendered["outcome"], number>;
+const STATUS = { shown: 200, missing: 404, no_moment: 400, not_ready: 503 } as const satisfies Record<
+  Rendered["outcome"],
+  number
+>;
 
 /** Programs obey the first, browsers the second. */
 const SOON = { "retry-after": "2", refresh: "2" };
 
 const HEADERS: Readonly<Record<Rendered["outcome"], Record<string, string>>> = {
   shown: {},
+  missing: {},
   no_moment: {},
   not_ready: SOON,
 };

@@ -1,5 +1,6 @@
 import { fieldNameFault } from "../../template/field.ts";
 import { readHandle, readId } from "./identity.ts";
+import { shortened } from "./shortened.ts";
 import { FIELDS_MAX, isField } from "./header.ts";
 
 /** Longest value of a field, in characters: a tenth of the longest message. */
@@ -31,6 +32,9 @@ export interface ImportedRecipient {
   readonly fields: Readonly<Record<string, string>>;
 }
 
+/** Of a cell that is no basis: enough to find it by. */
+const BASIS_CHARS_SHOWN = 40;
+
 const BASES = new Map<string, Basis>([
   ["", "none"],
   ["none", "none"],
@@ -51,7 +55,10 @@ export function readRow(cells: Cells): ImportedRecipient | Refusal {
     return { value: [...cells.values()].join(", "), reason: "neither a username nor an id" };
   }
   const basis = readBasis(valueOf("basis"));
-  if (basis === undefined) return { value: valueOf("basis"), reason: "basis is none of dm_first, opt_in, none" };
+  if (basis === undefined) {
+    const given = JSON.stringify(shortened(valueOf("basis"), BASIS_CHARS_SHOWN));
+    return { value: valueOf("basis"), reason: `basis must be dm_first, opt_in or none; got ${given}` };
+  }
   const name = (cells.get("name") ?? "").trim();
   return {
     ...(id === undefined ? {} : { id }),

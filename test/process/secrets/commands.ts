@@ -33,7 +33,7 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
   // Beside a living service it is refused.
   restored: ["restored", "restored --json"],
   migrate: ["migrate DIRECTORY/elsewhere.env"],
-  forget: ["forget ada_builds", "forget 203.0.113.7 --json"],
+  forget: ["forget ada_builds --yes", "forget 203.0.113.7 --yes --json"],
   // They show or exchange a secret, each in a way of its own.
   token: ["token list", "token list --json", "token remove ffff"],
   key: ["key show", "key show --json"],
