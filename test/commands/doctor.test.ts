@@ -23,7 +23,12 @@ test.each([
 });
 
 test("doctor has one word for each state, and the same with --json", async () => {
-  await using world = await openCommands(undefined, { ...X, X_ACCOUNT: "acme", HOST: "0.0.0.0", API_TOKENS: "ops:0123456789abcdef" });
+  await using world = await openCommands(undefined, {
+    ...X,
+    X_ACCOUNT: "acme",
+    HOST: "0.0.0.0",
+    API_TOKENS: "ops:0123456789abcdef",
+  });
   const { code, out } = await world.run(doctor, "--online");
   expect([code, out]).toEqual([
     0,
