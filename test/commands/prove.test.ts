@@ -69,7 +69,7 @@ test("the proof holds no personal data; what keys still open is beside it on req
 });
 
 const ERASURES: readonly (readonly [string, (world: CommandHarness) => Promise<void>])[] = [
-  ["forget", async ({ run }) => void (await run(forget, IP))],
+  ["forget", async ({ run }) => void (await run(forget, IP, "--yes"))],
   [
     "retention",
     async ({ store }) => {

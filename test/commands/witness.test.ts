@@ -45,7 +45,7 @@ test("doctor has the head cosigned, and says that it did", async () => {
   await using served = await openWitnessed(world);
   Object.assign(world.env, served.settings);
   const { out } = await world.run(doctor, "--online");
-  expect(findingOf(out)).toBe("ok    witness: witness.example cosigned the head of 1 events");
+  expect(findingOf(out)).toBe("ok      witness: witness.example cosigned the head of 1 events");
   const head = await world.run(audit, "head");
   expect(head.out).toContain("/tree\n1\n");
 });
@@ -74,7 +74,7 @@ test.each([
     Object.assign(world.env, served.settings);
     const { code, out } = await world.run(doctor, "--online");
     expect([code, findingOf(out)]).toEqual([1, expect.stringContaining(sentence)]);
-    expect(findingOf(out)).toStartWith("WRONG witness: the witness witness.example");
+    expect(findingOf(out)).toStartWith("WRONG   witness: the witness witness.example");
   },
 );
 
