@@ -28,9 +28,9 @@ const INSTANCES = 3;
 /** Some thirty clicks a second: what is tried is what becomes of each, and not how many there are. */
 const CLICKS = { callers: 4, pauseMs: 100 };
 
-/** The most that a day may have, and so far apart that the last part of the time finds it used up. */
+/** The most that a day may have, and so far apart that it is used up towards the end: while clocks are wrong no run goes on. */
 const LIMIT = 30;
-const SPACING_S = Math.ceil((0.7 * MINUTES * 60) / LIMIT);
+const SPACING_S = Math.ceil((0.4 * MINUTES * 60) / LIMIT);
 const PEOPLE = 100;
 
 /** A fault comes this long after all is well, at random, and a server is away for so long. */
@@ -276,7 +276,9 @@ const BRINGING: Readonly<Record<FaultKind, Bring>> = {
     await instances.end(place, "SIGKILL");
     await instances.start(place);
   },
-  async takeover({ instances, triggers, figures }) {
+  async takeover({ instances, clocks, triggers, figures }) {
+    // Whoever is left has to be one that makes runs.
+    for (const clock of clocks) clock.set(Date.now());
     const { people } = arrivals(instances.world);
     // A message is at X, and perhaps not in the log; unless the day's quota is used up.
     await until(
