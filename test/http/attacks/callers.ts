@@ -46,6 +46,9 @@ const NO_CREDENTIALS: readonly (readonly string[])[] = [
 /** Failed authentications a minute from one address. */
 const FAILURES_MAX = 10;
 
+/** RFC 6750: the error only where a token was sent. */
+const CHALLENGE = /^Bearer realm="reachlog"(?:, error="invalid_token")?$/;
+
 export const callers: readonly Attack[] = [
   {
     name: "every guarded path without the right token in the right place",
@@ -67,7 +70,7 @@ export const callers: readonly Attack[] = [
           const heard = await target.ask({ ...sent, ...body }, target.stranger());
           statuses.push(heard.status);
           const challenge = heard.answers[0]?.headers.get("www-authenticate")?.[0];
-          if (slugOf(heard) !== "unauthorized" || challenge !== 'Bearer realm="reachlog"')
+          if (slugOf(heard) !== "unauthorized" || !CHALLENGE.test(challenge ?? ""))
             wrong.push(`${path} ${headers.join()}: ${heard.status}`);
         }
       }
