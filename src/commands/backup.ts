@@ -1,4 +1,5 @@
 import { systemClock } from "../platform/clock.ts";
+import { keysMissing, missingKeys } from "../privacy/missing-keys.ts";
 import { logPlaceOf } from "../service/log-place.ts";
 import { nameOfKey } from "../vault/master-key.ts";
 import { writeBackup } from "./backup/write-backup.ts";
@@ -29,6 +30,9 @@ proves a backup and puts it back.`,
 Example:
   reachlog backup /mnt/backup/monday
 
+Exit code 1 where keys that the log names are missing. The folder is written;
+what they encrypted reads as erased, in the backup as in the log.
+
 Keep few and young ones: a backup holds the keys of whoever is forgotten later.
 A FOLDER.*.partial is left of a backup that was killed, and may be deleted.`,
     )
@@ -40,13 +44,16 @@ A FOLDER.*.partial is left of a backup that was killed, and may be deleted.`,
         const progress = startProgress(terminal, "verifying", (await log.head()).position);
         const made = await writeBackup(log, secrets, folder, { clock: systemClock, onProgress: progress.update });
         progress.end();
+        const { length: missing_keys } = await missingKeys(log, log.keyring, log.logClock.now());
         const { position, hash } = made.log;
         const bytes = Object.values(made.files).reduce((sum, file) => sum + file.bytes, 0);
-        if (json === true) terminal.out(`${JSON.stringify({ folder, position, hash, bytes })}\n`);
+        if (json === true) terminal.out(`${JSON.stringify({ folder, position, hash, bytes, missing_keys })}\n`);
         else {
           terminal.out(`${folder}: ${position} events, the chain is whole; head ${position} ${hash}; ${bytes} bytes\n`);
           terminal.err(`the master key is not in it: ${nameOfKey(secrets)}\n`);
         }
-        return EXIT.ok;
+        if (missing_keys === 0) return EXIT.ok;
+        terminal.err(`${keysMissing(missing_keys)}; reachlog restore takes this backup with --accept-lost-keys only\n`);
+        return EXIT.fault;
       }),
     );

@@ -11,6 +11,8 @@ import { createLogger } from "../platform/logger.ts";
 import { missingPlaceholders } from "../template/template.ts";
 import { openAccount } from "../service/account.ts";
 import { connectNetworks } from "../service/networks.ts";
+import { refuseLostLog } from "../privacy/lost-keys.ts";
+import { keysMissing, missingKeys } from "../privacy/missing-keys.ts";
 import { logPlaceOf } from "../service/log-place.ts";
 import { openLog, openStoredLog } from "../service/open.ts";
 import { startProjector } from "../projector/projector.ts";
@@ -61,14 +63,19 @@ function warned(what: string, detail: string | undefined): Finding[] {
 }
 
 async function checkFiles(config: Config): Promise<Finding[]> {
-  const { store, secrets } = logPlaceOf(config);
-  const reached = await finding("log", async () =>
-    (await store.isThere()) ? "" : { missing: `${store.name} is not there yet; the first start makes it` },
-  );
+  const place = logPlaceOf(config);
+  const { store, secrets } = place;
+  const reached = await finding("log", async () => {
+    if (await store.isThere()) return "";
+    await refuseLostLog(place);
+    return { missing: `${store.name} is not there yet; the first start makes it` };
+  });
   if (reached.detail !== "") return [reached];
+  const log = await finding("log", () => checkLog(config));
   return [
     ...[...(await store.warnings()), ...(await store.unprotected())].flatMap((detail) => warned("log", detail)),
-    await finding("log", () => checkLog(config)),
+    log,
+    ...(log.state === "wrong" ? [] : [await finding("keys", () => checkKeys(config))]),
     ...(config.log.kind === "sqlite" ? [] : [await finding("clock", () => checkClock(config))]),
     await finding("vault", async () => {
       if (!(await secrets.vault.isThere())) return { missing: "not there yet; the first start makes it" };
@@ -98,6 +105,13 @@ async function checkClock(config: Config): Promise<string> {
   const skewMs = store.logClock.skewMs((await store.head()).time);
   if (isSkewed(skewMs)) throw new Error(`${skewInWords(skewMs)}: no run starts; ${SKEW_REMEDY}`);
   return Math.abs(skewMs) < 1_000 ? "with the log's, to the second" : skewInWords(skewMs);
+}
+
+async function checkKeys(config: Config): Promise<string> {
+  await using store = await openLog(config);
+  const missing = await missingKeys(store, store.keyring, store.logClock.now());
+  if (missing.length > 0) throw new Error(keysMissing(missing.length));
+  return "all that the log names are there, or were deleted on purpose";
 }
 
 async function checkNetworks(config: Config, terminal: Terminal): Promise<Finding[]> {

@@ -61,7 +61,8 @@ async function move(terminal: Terminal, file: string, json: boolean): Promise<nu
   await using log = await openLog(source, owner);
   const target = targetOf(terminal, file, log.master);
   await refuseServed(log);
-  await refuseTaken(target);
+  // Keys that stay where they are go on with the log.
+  await refuseTaken(target, log.id, true);
   const { log: moved } = await copyTo(terminal, log, { source, target });
   const { position, hash } = moved;
   const place = shownLog(target.log);

@@ -6,6 +6,7 @@ import { filesOf, logPlaceOf } from "../service/log-place.ts";
 import { keyError } from "../vault/error.ts";
 import { loadKeyFile } from "../vault/key-file.ts";
 import { parseKey } from "../vault/key.ts";
+import { readManifest } from "./backup/manifest.ts";
 import { putBack, refuseTaken } from "./backup/put-back.ts";
 import { refuseNoLog } from "./log-session.ts";
 import { absolutePath, Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "./command.ts";
@@ -15,7 +16,8 @@ export const restore: MakeCommand = (terminal, exit) =>
     .summary("put a backup in the place of a log that is gone, or prove it")
     .description(
       `Proves a backup in a temporary place, and then puts it where this configuration has
-its log, where nothing may be yet. Proved is that its files are what they were
+its log, where no log may be yet. Vault and keys that are there stay, if they are
+this log's and newer: who is forgotten stays forgotten. Proved is that its files are what they were
 when somebody with the master key made it, that this key opens all that is
 encrypted, that the head was signed by the log's own key, that the log holds it
 and its chain is whole, and that the log's personal data has its keys.
@@ -25,6 +27,8 @@ this help says. Run it as the service's user.`,
     )
     .argument("<folder>", "what reachlog backup wrote", absolutePath)
     .option("--rehearse", "only prove it: nothing is restored")
+    .option("--accept-lost-keys", "also where keys are missing: what they encrypted reads as erased")
+    .option("--take-over-keys", "with vault and keys of a log that is gone for good; a service of it ends")
     .option(...JSON_OPTION)
     .addHelpText(
       "after",
@@ -43,7 +47,7 @@ then on.
 
 The master key is read from REACHLOG_KEY${keyFileIn(terminal)}.`,
     )
-    .action(exit((folder, { rehearse: only, json }) => restoreBackup(terminal, folder, only === true, json === true)));
+    .action(exit((folder, options) => restoreBackup(terminal, folder, options)));
 
 export const restored: MakeCommand = (terminal, exit) =>
   new Command("restored")
@@ -90,11 +94,22 @@ function keyFileIn(terminal: Terminal): string {
   }
 }
 
-async function restoreBackup(terminal: Terminal, folder: string, only: boolean, json: boolean): Promise<number> {
+interface RestoreOptions {
+  readonly rehearse?: boolean | undefined;
+  readonly acceptLostKeys?: boolean | undefined;
+  readonly takeOverKeys?: boolean | undefined;
+  readonly json?: boolean | undefined;
+}
+
+async function restoreBackup(
+  terminal: Terminal,
+  folder: string,
+  { rehearse: only = false, acceptLostKeys = false, takeOverKeys = false, json = false }: RestoreOptions,
+): Promise<number> {
   const config = configOf(terminal);
   const master = masterOf(config);
-  if (!only) await refuseTaken(config);
-  const manifest = await putBack(terminal, folder, config, { master, isRehearsal: only });
+  if (!only) await refuseTaken(config, readManifest(folder).log.id, takeOverKeys);
+  const manifest = await putBack(terminal, folder, config, { master, isRehearsal: only, acceptLostKeys });
   const { position, hash } = manifest.log;
   const done = only ? "is whole and can be restored" : `is restored to ${shownLog(config.log)}`;
   terminal.out(

@@ -21,10 +21,13 @@ SHUTDOWN_SECONDS. A second signal, a second later or more, ends it at once.
 The service keeps a signed checkpoint of the log's head beside the log. It does
 not start (78) when the log does not hold what the checkpoint knew: its end was
 lost, or its history altered. Nor does it start (78) without the key file of the
-log's personal data, or without the vault after the master key was exchanged.`,
+log's personal data, or without the vault after the master key was exchanged; nor
+where keys and vault are there and their log is gone, or where they belong to
+another log than the one that is there.`,
     )
-    .option("--accept-loss", "go on with what is left of such a log, and record that")
+    .option("--accept-loss", "go on with what is left of such a log, or begin a new one, and record that")
     .option("--accept-lost-keys", "go on with new keys: what the lost ones encrypted reads as erased")
+    .option("--take-over-keys", "go on with vault and keys of a log that is gone for good; a service of it ends")
     .addHelpText(
       "after",
       `
@@ -34,7 +37,7 @@ does not answer (try later), 78 the configuration is wrong or not that of the
 instances that run, or the log is not what its checkpoint knew.`,
     )
     .action(
-      exit(async ({ acceptLoss, acceptLostKeys }) => {
+      exit(async ({ acceptLoss, acceptLostKeys, takeOverKeys }) => {
         const config = await servedConfigOf(terminal);
         const logger = createLogger(config.logLevel, terminal.err, Date.now);
         for (const warning of config.warnings) logger.warn(warning);
@@ -42,6 +45,7 @@ instances that run, or the log is not what its checkpoint knew.`,
         const service = await startService(config, logger, {
           acceptLoss: acceptLoss === true,
           acceptLostKeys: acceptLostKeys === true,
+          takeOverKeys: takeOverKeys === true,
         });
         if (terminal.interactive) welcome(terminal, service, config);
         return untilStopped(service, config, terminal);

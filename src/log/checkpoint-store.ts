@@ -4,10 +4,8 @@ import {
   readCheckpointFile,
   signingKeyOf,
   writeCheckpointFile,
-  type EventStore,
   type SigningKey,
 } from "eventstore-lite";
-import type { Event } from "../../events/catalog.ts";
 import type { LogFiles } from "./log-files.ts";
 
 /** Where the newest checkpoint of a log is kept, and the key that signs it. */
@@ -48,28 +46,29 @@ export function checkpointFiles({ checkpoint, cosigned, signingKey }: LogFiles):
   };
 }
 
-/** A snapshot of no projection holds the note, as of no position: it is to be read where the log has lost events. */
-const NOTE = { name: "checkpoint", version: 1, position: 0 } as const;
-const COSIGNED = { ...NOTE, name: "checkpoint/cosigned" } as const;
-const DENIED = { ...NOTE, name: "checkpoint/denied" } as const;
+/** Where a shared log's checkpoint is: apart from the log's own tables, which an older dump may replace. */
+export interface Notes {
+  note(name: string): Promise<string | undefined>;
+  keepNote(name: string, text: string | undefined): Promise<void>;
+}
 
-/** In the log's own database, which all instances share. `seed`: 32 secret bytes that are the same for all of them. */
-export function checkpointInDatabase(
-  { snapshots }: Pick<EventStore<Event>, "snapshots">,
-  seed: Uint8Array,
-): CheckpointStore {
+const NOTE = "checkpoint";
+const COSIGNED = "checkpoint/cosigned";
+const DENIED = "checkpoint/denied";
+
+/** In the vault, which all instances share. `seed`: 32 secret bytes that are the same for all of them. */
+export function checkpointInVault({ note, keepNote }: Notes, seed: Uint8Array): CheckpointStore {
   const key = signingKeyOf(seed);
-  const read = async (): Promise<string | undefined> =>
-    ((await snapshots.load(DENIED.name)) ?? (await snapshots.load(NOTE.name)))?.state;
+  const read = async (): Promise<string | undefined> => (await note(DENIED)) ?? (await note(NOTE));
   return {
-    checkpoint: "in the database",
+    checkpoint: "in the vault",
     signingKey: "the key in the vault",
     read,
-    write: (note) => snapshots.save(NOTE.name, { ...NOTE, state: note }),
-    readCosigned: async () => (await snapshots.load(COSIGNED.name))?.state,
-    writeCosigned: (note) => snapshots.save(COSIGNED.name, { ...COSIGNED, state: note }),
-    writeDenied: (note) => snapshots.save(DENIED.name, { ...DENIED, state: note }),
-    acceptLoss: () => snapshots.remove([DENIED.name]),
+    write: (text) => keepNote(NOTE, text),
+    readCosigned: () => note(COSIGNED),
+    writeCosigned: (text) => keepNote(COSIGNED, text),
+    writeDenied: (text) => keepNote(DENIED, text),
+    acceptLoss: () => keepNote(DENIED, undefined),
     loadKey: async () => key,
     // It is derived, so it is made with the first note: a log that only commands have written to has neither.
     findKey: async () => ((await read()) === undefined ? undefined : key),

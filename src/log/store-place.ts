@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import {
   beginPostgresEpoch,
@@ -29,6 +29,8 @@ export interface StorePlace {
   /** As errors name it. */
   readonly name: string;
   isThere(): Promise<boolean>;
+  /** Whether another log is at a place of that name, as far as can be seen from here. */
+  isOtherAt(name: string): boolean;
   /** What there keeps less than it says, as sentences for the operator. */
   warnings(): Promise<readonly string[]>;
   /** Opens the log, or makes it. Throws what the store throws. */
@@ -66,6 +68,7 @@ export function sqliteStore(file: string): StorePlace {
   return {
     name: file,
     isThere: async () => existsSync(file),
+    isOtherAt: (other) => existsSync(other) && !isSameFile(other, file),
     warnings: async () => [],
     // Of a copy of all files at once nothing tells: an operator says so.
     isElsewhere: async () => false,
@@ -81,6 +84,11 @@ export function sqliteStore(file: string): StorePlace {
       });
     },
   };
+}
+
+function isSameFile(one: string, other: string): boolean {
+  const [{ dev, ino }, its] = [statSync(one), statSync(other, { throwIfNoEntry: false })];
+  return dev === its?.dev && ino === its.ino;
 }
 
 /** A database on a server; `shown`: how messages call it, without its password. */
@@ -105,6 +113,8 @@ export function postgresStore({ url, shown }: PostgresPlace): StorePlace {
   return {
     name: shown,
     isThere,
+    // Its epoch tells: a log that is found on another server begins one.
+    isOtherAt: () => false,
     async warnings() {
       const off = await reachServer(shown, () => askOnce<{ name: keyof typeof LOSES }>(url, ARE_OFF));
       return off.map(({ name }) => `${shown}: ${name} is off there: ${LOSES[name]}`);

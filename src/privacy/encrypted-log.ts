@@ -23,6 +23,8 @@ export interface EncryptedLogOptions extends Omit<OpenStoreOptions, "codec" | "f
   /** How errors name where the keys are. */
   readonly keysName: string;
   readonly makeId: MakeId;
+  /** Binds the keys to the log, before it does anything to them. */
+  readonly bind: (store: EventStore<Event>) => Promise<void>;
   /** Goes on with these keys although the log was encrypted with others, and records that. */
   readonly acceptLostKeys?: boolean | undefined;
 }
@@ -39,6 +41,7 @@ export async function openEncryptedLog(options: EncryptedLogOptions): Promise<En
   await using opening = new AsyncDisposableStack();
   const codec = encryptingCodec(keyring);
   const store = opening.use(await place.open({ codec, finish: ENCRYPT_ON_WRITER, clock, owner, onCommit }));
+  await options.bind(store);
   const lost = await newestKeys(store);
   if (lost !== undefined && lost !== keyring.id) {
     if (options.acceptLostKeys !== true) throw keysLost(keysName, true);

@@ -4,6 +4,8 @@ import { ciphertextOf } from "../../events/encrypted-data.ts";
 import type { StorePlace } from "../log/store-place.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import type { MasterKeyPlace } from "../vault/master-key.ts";
+import type { Binding, SecretPlace } from "../vault/secret-database.ts";
+import type { BoundSecrets } from "../vault/secret-store.ts";
 
 /** The log holds what was encrypted with keys that are not there. */
 export function keysLost(place: string, isThere: boolean): ServiceError {
@@ -72,4 +74,130 @@ async function newestIn(
     if (ciphertext !== undefined) return { position, keys: ciphertext.split(":", 1)[0] };
   }
   return undefined;
+}
+
+/** A log, and the vault and keys that it is opened with. */
+export interface BoundPlace {
+  readonly store: StorePlace;
+  readonly secrets: Pick<MasterKeyPlace, "keys" | "vault">;
+  readonly keysAreApart: boolean;
+}
+
+/** Vault and keys are there, and belong to a log that is not: a new one in its place would hide that it is lost. */
+export async function refuseLostLog(place: BoundPlace, acceptLoss = false): Promise<void> {
+  if (await place.store.isThere()) return;
+  const [first] = await readBindings(place);
+  // Another instance may have begun it meanwhile.
+  if (first === undefined || (await place.store.isThere())) return;
+  const { name, binding } = first;
+  if (isElsewhere(first, place)) throw elsewhere(name, binding, place.store.name);
+  if (!acceptLoss) throw lostLog(name, binding, place.store.name);
+}
+
+/** Refuses to put a log where vault or keys belong to another one than `log`, or to a log that is elsewhere. */
+export async function refuseForeignSecrets(place: BoundPlace, log: string | undefined): Promise<void> {
+  for (const bound of await readBindings(place)) {
+    const { name, binding } = bound;
+    if (isElsewhere(bound, place)) throw elsewhere(name, binding, place.store.name);
+    if (log !== undefined && binding.log !== log) throw ofAnotherLog(name, binding, log);
+  }
+}
+
+function isElsewhere({ binding, isApart }: Bound, { store }: BoundPlace): boolean {
+  return isApart && binding.place !== null && binding.place !== store.name;
+}
+
+interface Bound {
+  readonly name: string;
+  readonly binding: Binding;
+  readonly isApart: boolean;
+}
+
+async function readBindings({ secrets: { keys, vault }, keysAreApart }: BoundPlace): Promise<readonly Bound[]> {
+  const readBinding = async (place: SecretPlace, isApart: boolean): Promise<readonly Bound[]> => {
+    if (!(await place.isThere())) return [];
+    await using secrets = await place.open();
+    const { binding } = await secrets.label();
+    return binding === undefined ? [] : [{ name: place.name, binding, isApart }];
+  };
+  return [...(await readBinding(keys, keysAreApart)), ...(await readBinding(vault, false))];
+}
+
+export interface BindOptions {
+  /** A log without events takes the place of the one that is lost. */
+  readonly acceptLoss?: boolean | undefined;
+  /** Whatever log they belong to by now. */
+  readonly takeOverKeys?: boolean | undefined;
+  /** The continuation that is open is the one that goes on: no earlier copy of the log is served with them again. */
+  readonly goesOn?: boolean;
+}
+
+/**
+ * Binds vault and keys to the log that was opened with them. Throws a ServiceError (configuration) where they belong to
+ * another log, to one at another place, or to a continuation that this log does not come from, such as an older copy.
+ */
+export async function bindSecrets(
+  { store: place, secrets: { keys: keysPlace, vault: vaultPlace }, keysAreApart }: BoundPlace,
+  log: Pick<EventStore<Event>, "id" | "epoch" | "epochs" | "head">,
+  { keys, vault }: { readonly keys: BoundSecrets; readonly vault: BoundSecrets },
+  { acceptLoss = false, takeOverKeys = false, goesOn = false }: BindOptions,
+): Promise<void> {
+  const { id, epoch, epochs } = log;
+  const own = { log: id, epoch, place: place.name };
+  const isEmpty = (await log.head()).position === 0;
+  const decide =
+    (name: string, isApart: boolean) =>
+    (found: Binding | undefined): Binding => {
+      if (found === undefined || takeOverKeys) return own;
+      if (found.log !== id) {
+        if (isEmpty && acceptLoss) return own;
+        throw isEmpty ? lostLog(name, found, place.name) : ofAnotherLog(name, found, id);
+      }
+      const isHere = found.place === null || found.place === place.name;
+      if (found.epoch === epoch) {
+        if (!isHere && isApart && place.isOtherAt(found.place)) throw elsewhere(name, found, place.name);
+        return own;
+      }
+      if (!isHere && (isApart || found.epoch === null)) throw elsewhere(name, found, place.name);
+      if (found.epoch !== null && !epochs.includes(found.epoch)) throw olderCopy(name, found);
+      return goesOn ? own : found;
+    };
+  // The keys first: they are what a copy of a log comes to without a copy of them.
+  await keys.bind(epoch, decide(keysPlace.name, keysAreApart));
+  await vault.bind(epoch, decide(vaultPlace.name, false));
+}
+
+const TAKE_OVER = "if that log is gone for good, use --take-over-keys (of reachlog restore, audit import and serve)";
+
+function lostLog(name: string, { log }: Binding, place: string): ServiceError {
+  return new ServiceError(
+    "configuration",
+    `the log ${log} is gone from ${place}, and ${name} belongs to it: nothing is begun in its place. Put a backup back ` +
+      "(reachlog restore); or, to begin a new log with these keys, run reachlog serve --accept-loss",
+  );
+}
+
+function elsewhere(name: string, { log, place }: Binding, here: string): ServiceError {
+  return new ServiceError(
+    "configuration",
+    `${name} belongs to the log ${log} at ${place}, and the log here is at ${here}: two logs with one set of keys would ` +
+      "delete each other's. Give the log here keys of its own (KEYS_DATABASE_URL, or KEYS_FILE for a file); or, " +
+      TAKE_OVER,
+  );
+}
+
+function ofAnotherLog(name: string, { log }: Binding, here: string): ServiceError {
+  return new ServiceError(
+    "configuration",
+    `${name} belongs to the log ${log}, and the log here is ${here}. Move it away; or, if the log here was encrypted ` +
+      `with these keys, as an import of that one is, and ${TAKE_OVER}`,
+  );
+}
+
+function olderCopy(name: string, { log, epoch }: Binding): ServiceError {
+  return new ServiceError(
+    "configuration",
+    `${name} belongs to a later life of the log ${log} (epoch ${epoch}) than the log here, which is an older copy. Put ` +
+      `the newest backup back (reachlog restore); or, ${TAKE_OVER}`,
+  );
 }

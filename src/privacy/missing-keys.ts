@@ -34,6 +34,13 @@ export async function missingKeys(
   return [...(await absent(keyring, [...people])), ...(await absentDays(keyring, [...days]))];
 }
 
+/** A sentence for the operator. */
+export function keysMissing(count: number): string {
+  return `${count} ${count === 1 ? "key" : "keys"} that the log names are missing, and were not deleted on purpose: what ${
+    count === 1 ? "it" : "they"
+  } encrypted reads as erased. Put back the newest copy of the key store`;
+}
+
 async function absent({ keys }: Keyring, refs: readonly string[]): Promise<readonly string[]> {
   const missing: string[] = [];
   for (let at = 0; at < refs.length; at += ASKED_MAX) {

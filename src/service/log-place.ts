@@ -1,8 +1,6 @@
-import type { EventStore } from "eventstore-lite";
-import type { Event } from "../../events/catalog.ts";
 import type { Config } from "../config/config.ts";
 import type { PostgresLog, SqliteLog } from "../config/log.ts";
-import { checkpointFiles, checkpointInDatabase, type CheckpointStore } from "../log/checkpoint-store.ts";
+import { checkpointFiles, checkpointInVault, type CheckpointStore } from "../log/checkpoint-store.ts";
 import { logFiles, type LogFiles } from "../log/log-files.ts";
 import { postgresStore, sqliteStore, type StorePlace } from "../log/store-place.ts";
 import type { Secret } from "../platform/secret.ts";
@@ -10,17 +8,21 @@ import { ServiceError } from "../platform/service-error.ts";
 import type { MasterKeyPlace } from "../vault/master-key.ts";
 import { postgresSecrets } from "../vault/postgres-secrets.ts";
 import { sqliteSecrets } from "../vault/sqlite-secrets.ts";
+import type { Vault } from "../vault/vault.ts";
 
 /** Where a log is, and all that belongs to it: which engine, only this knows. */
 export interface LogPlace {
   readonly store: StorePlace;
   readonly secrets: MasterKeyPlace;
-  /** Where its checkpoint is. `seed`: what the key is made of that signs it, where no file holds that key. */
-  checkpoints(store: EventStore<Event>, seed: () => Promise<Uint8Array>): Promise<CheckpointStore>;
+  /** The keys are not beside the log: a copy of the log may come to them without a copy of them. */
+  readonly keysAreApart: boolean;
+  /** Where its checkpoint is. `openVault`: asked where that is the vault, which stays open for as long as it is used. */
+  checkpoints(openVault: () => Promise<Vault>): Promise<CheckpointStore>;
 }
 
 export function logPlaceOf({ log, key }: Config): LogPlace {
-  return log.kind === "postgres" ? serverPlace(log, key) : filePlace(filesOf(log), key);
+  if (log.kind === "postgres") return serverPlace(log, key);
+  return filePlace(filesOf(log), key, log.keysFile !== undefined);
 }
 
 function serverPlace(log: PostgresLog, key: Secret | undefined): LogPlace {
@@ -34,12 +36,16 @@ function serverPlace(log: PostgresLog, key: Secret | undefined): LogPlace {
       key,
       isShared: true,
     },
-    checkpoints: async (store, seed) => checkpointInDatabase(store, await seed()),
+    keysAreApart: log.keys.url.reveal() !== log.url.reveal(),
+    async checkpoints(openVault) {
+      const vault = await openVault();
+      return checkpointInVault(vault, await vault.stableKey("checkpoints"));
+    },
   };
 }
 
 /** `key`: the master key where no file holds it. */
-export function filePlace(files: LogFiles, key: Secret | undefined): LogPlace {
+export function filePlace(files: LogFiles, key: Secret | undefined, keysAreApart = false): LogPlace {
   return {
     store: sqliteStore(files.log),
     secrets: {
@@ -48,6 +54,7 @@ export function filePlace(files: LogFiles, key: Secret | undefined): LogPlace {
       key: key ?? files.key,
       isShared: false,
     },
+    keysAreApart,
     checkpoints: async () => checkpointFiles(files),
   };
 }

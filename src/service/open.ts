@@ -8,8 +8,8 @@ import type { Logger } from "../platform/logger.ts";
 import { openEncryptedLog, type EncryptedLog, type EncryptedLogOptions } from "../privacy/encrypted-log.ts";
 import { keysIn } from "../privacy/key-store.ts";
 import { openKeyring } from "../privacy/keyring.ts";
-import { refuseLostKeys } from "../privacy/lost-keys.ts";
-import { masterKeyOf, unlock, type MasterKeyPlace, type Unlocked } from "../vault/master-key.ts";
+import { bindSecrets, refuseLostKeys, refuseLostLog, type BindOptions } from "../privacy/lost-keys.ts";
+import { masterKeyOf, unlock, type Unlocked } from "../vault/master-key.ts";
 import { openSecretStore } from "../vault/secret-store.ts";
 import { logPlaceOf, type LogPlace } from "./log-place.ts";
 
@@ -17,6 +17,8 @@ import { logPlaceOf, type LogPlace } from "./log-place.ts";
 export interface OpenedLog extends EncryptedLog, Unlocked, StoredLog {
   /** What is decided on this log is decided by its time. */
   readonly logClock: LogClock;
+  /** From now on vault and keys serve no earlier copy of the log: called by a service that goes on with this one. */
+  goOn(): Promise<void>;
 }
 
 /** A log as it is stored, and what was last signed of it. */
@@ -24,9 +26,10 @@ export interface StoredLog extends EventStore<Event> {
   readonly checkpoints: CheckpointStore;
 }
 
-export interface OpenLogOptions extends Partial<
-  Pick<EncryptedLogOptions, "owner" | "acceptLostKeys" | "clock" | "makeId" | "onCommit">
-> {
+export interface OpenLogOptions
+  extends
+    Omit<BindOptions, "goesOn">,
+    Partial<Pick<EncryptedLogOptions, "owner" | "acceptLostKeys" | "clock" | "makeId" | "onCommit">> {
   /** Is told when the clock of the log's server was moved. */
   readonly logger?: Logger;
 }
@@ -41,15 +44,9 @@ export async function openStoredLog(config: Config): Promise<StoredLog> {
   const place = logPlaceOf(config);
   await using opening = new AsyncDisposableStack();
   const store = opening.use(await place.store.open());
-  const checkpoints = await place.checkpoints(store, () => seedOf(place.secrets));
-  opening.move();
-  return { ...store, checkpoints };
-}
-
-async function seedOf(secrets: MasterKeyPlace): Promise<Uint8Array> {
-  const { vault } = await unlock(secrets);
-  await using _vault = vault;
-  return await vault.stableKey("checkpoints");
+  const checkpoints = await place.checkpoints(async () => opening.use((await unlock(place.secrets)).vault));
+  const opened = opening.move();
+  return { ...store, checkpoints, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
 /**
@@ -57,10 +54,12 @@ async function seedOf(secrets: MasterKeyPlace): Promise<Uint8Array> {
  * Throws a ServiceError (configuration, damaged), and what the store throws.
  */
 export async function openLogAt(
-  { store: place, secrets, checkpoints: checkpointsOf }: LogPlace,
-  { owner, acceptLostKeys = false, clock, makeId = newId, onCommit, logger }: OpenLogOptions = {},
+  logPlace: LogPlace,
+  { owner, acceptLostKeys = false, clock, makeId = newId, onCommit, logger, ...accepted }: OpenLogOptions = {},
 ): Promise<OpenedLog> {
+  const { store: place, secrets, checkpoints: checkpointsOf } = logPlace;
   await using opening = new AsyncDisposableStack();
+  await refuseLostLog(logPlace, accepted.acceptLoss);
   if (!acceptLostKeys) await refuseLostKeys(place, secrets);
   const unlocked = await unlock(secrets);
   const { master, vault } = unlocked;
@@ -70,17 +69,24 @@ export async function openLogAt(
   const logClock = secrets.isShared && clock === undefined ? serverClock({ logger }) : fileClock(clock);
   const keyring = await openKeyring(keysIn(keys), logClock.now);
   const keysName = secrets.keys.name;
+  const bindTo =
+    (options: BindOptions) =>
+    (store: EventStore<Event>): Promise<void> =>
+      bindSecrets(logPlace, store, { keys, vault }, options);
+  const bind = bindTo(accepted);
   const log = opening.use(
-    await openEncryptedLog({ place, keysName, keyring, owner, acceptLostKeys, clock, makeId, onCommit }),
+    await openEncryptedLog({ place, keysName, keyring, bind, owner, acceptLostKeys, clock, makeId, onCommit }),
   );
   await logClock.look(log);
-  const checkpoints = await checkpointsOf(log, () => vault.stableKey("checkpoints"));
+  const checkpoints = await checkpointsOf(async () => vault);
   const opened = opening.move();
   return {
     ...logClock.watched(log),
     ...unlocked,
     checkpoints,
     logClock,
+    failed: Promise.race([log.failed, keys.taken, vault.taken]),
+    goOn: () => bindTo({ goesOn: true })(log),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }

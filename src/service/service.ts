@@ -53,6 +53,8 @@ export interface ServiceOptions {
   readonly acceptLoss?: boolean;
   /** Goes on without the keys of personal data, or without the vault, where they are lost. */
   readonly acceptLostKeys?: boolean;
+  /** Goes on with vault and keys that belong to another log, or to a later life of this one. */
+  readonly takeOverKeys?: boolean;
   /** Opens a log in a file as one that other instances have open too, which only a test does. */
   readonly isShared?: boolean;
   /** Of all leases, for tests in real time. */
@@ -162,6 +164,7 @@ async function openState(
     tracing,
     acceptLoss = false,
     acceptLostKeys = false,
+    takeOverKeys = false,
     isShared = false,
     leaseScale,
   }: OpenStateOptions,
@@ -172,7 +175,8 @@ async function openState(
   const owner = isAlone ? `reachlog serve, pid ${process.pid}, ${config.http.publicUrl}` : undefined;
   await noticeCopy(logPlaceOf(config).store, own.id, logger);
   const { onCommit } = metrics.appends;
-  const store = stack.use(await openLog(config, { owner, acceptLostKeys, onCommit, logger }));
+  const accepted = { acceptLoss, acceptLostKeys, takeOverKeys };
+  const store = stack.use(await openLog(config, { owner, ...accepted, onCommit, logger }));
   const { keyring, isFormerGiven, logClock } = store;
   const clock = logClock.now;
   if (isFormerGiven) {
@@ -196,6 +200,7 @@ async function openState(
       witness: config.witness,
     }),
   );
+  await store.goOn();
   await recordRestore(eventLog, logger);
   const projector = stack.use(
     await startProjector(store, { logger, erase: erasing(keyring), saves: instances.isOldest }),

@@ -4,32 +4,42 @@ import type {
   Encrypted,
   SecretChanges,
   SecretDatabase,
+  SecretLabel,
   SecretRow,
   SecretRows,
   WrappedKey,
 } from "./secret-database.ts";
 
-/** Until the transaction ends, nobody else counts it up. Answers the revision of before. */
-export async function countUp(ask: Ask): Promise<number> {
-  const [row] = await ask<Revision>(
-    "UPDATE reachlog_vault.stores SET revision = revision + 1 WHERE name = $1 RETURNING revision - 1 AS revision",
+/** Until the transaction ends, no other one counts it up. Answers the label of before. */
+export async function countUp(ask: Ask): Promise<SecretLabel> {
+  const rows = await ask<LabelRow>(
+    `UPDATE reachlog_vault.stores SET revision = revision + 1 WHERE name = $1
+     RETURNING revision - 1 AS revision, log, epoch, place`,
   );
-  return row?.revision ?? 0;
+  return labelIn(rows);
 }
 
-export async function readRevision(ask: Ask): Promise<number> {
-  const [row] = await ask<Revision>("SELECT revision FROM reachlog_vault.stores WHERE name = $1");
-  return row?.revision ?? 0;
+export async function readLabel(ask: Ask): Promise<SecretLabel> {
+  return labelIn(await ask<LabelRow>("SELECT revision, log, epoch, place FROM reachlog_vault.stores WHERE name = $1"));
 }
 
-interface Revision {
+interface LabelRow {
   readonly revision: number;
+  readonly log: string | null;
+  readonly epoch: string | null;
+  readonly place: string | null;
+}
+
+function labelIn([row]: readonly LabelRow[]): SecretLabel {
+  if (row === undefined) return { changes: 0, binding: undefined };
+  const { revision: changes, log, epoch, place } = row;
+  return { changes, binding: log === null ? undefined : { log, epoch, place } };
 }
 
 /** Behind every character of a name. */
 const LAST = "\u{10ffff}";
 
-export function rowsIn(ask: Ask): Omit<SecretRows, "revision"> {
+export function rowsIn(ask: Ask): Omit<SecretRows, "revision" | "label"> {
   const namesOf = async (condition: string, prefix: string): Promise<readonly string[]> => {
     const rows = await ask<{ name: string }>(
       `SELECT name FROM reachlog_vault.secrets WHERE store = $1 AND name >= $2 AND name < $3 ${condition} ORDER BY name`,
@@ -106,6 +116,10 @@ export function changesIn(ask: Ask): Omit<SecretChanges, keyof SecretRows> {
       await ask(query, master ?? null);
     },
     claims: () => ask<Claim>("SELECT name, until FROM reachlog_vault.claims WHERE store = $1"),
+    async relabel({ changes, binding }) {
+      const query = "UPDATE reachlog_vault.stores SET revision = $2, log = $3, epoch = $4, place = $5 WHERE name = $1";
+      await ask(query, changes + 1, binding?.log ?? null, binding?.epoch ?? null, binding?.place ?? null);
+    },
     async clear() {
       for (const table of ["data_keys", "secrets", "claims"]) {
         await ask(`DELETE FROM reachlog_vault.${table} WHERE store = $1`);
@@ -123,6 +137,26 @@ export function changesIn(ask: Ask): Omit<SecretChanges, keyof SecretRows> {
          SELECT $1, name, until FROM json_to_recordset($2::text::json) AS given (name text, until bigint)`,
         JSON.stringify(claims),
       );
+    },
+  };
+}
+
+export function notesIn(ask: Ask): Pick<SecretDatabase, "note" | "keepNote"> {
+  return {
+    async note(name) {
+      const query = "SELECT note FROM reachlog_vault.notes WHERE store = $1 AND name = $2";
+      const [row] = await ask<{ note: string }>(query, name);
+      return row?.note;
+    },
+    async keepNote(name, text) {
+      if (text === undefined) await ask("DELETE FROM reachlog_vault.notes WHERE store = $1 AND name = $2", name);
+      else
+        await ask(
+          `INSERT INTO reachlog_vault.notes (store, name, note) VALUES ($1, $2, $3)
+           ON CONFLICT (store, name) DO UPDATE SET note = excluded.note`,
+          name,
+          text,
+        );
     },
   };
 }

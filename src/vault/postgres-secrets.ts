@@ -4,7 +4,7 @@ import type { PostgresPlace } from "../log/store-place.ts";
 import type { Secret } from "../platform/secret.ts";
 import { createSerialQueue } from "../platform/serial-queue.ts";
 import { askOver, faultOf, type Ask } from "./postgres-ask.ts";
-import { changesIn, claimsIn, countUp, readRevision, rowsIn } from "./postgres-rows.ts";
+import { changesIn, claimsIn, countUp, notesIn, readLabel, rowsIn } from "./postgres-rows.ts";
 import { transact, type Scope } from "./postgres-transaction.ts";
 import { contentsOf } from "./secret-contents.ts";
 import type { SecretDatabase, SecretPlace } from "./secret-database.ts";
@@ -60,8 +60,14 @@ function databaseIn(database: Database, scope: Scope): SecretDatabase {
   };
   const change: SecretDatabase["transact"] = async (work) => {
     const result = await transact(database, scope, async (within) => {
-      const revision = (await countUp(within)) - own;
-      return work({ ...rowsIn(within), ...changesIn(within), revision: async () => revision });
+      const label = await countUp(within);
+      const revision = label.changes - own;
+      return work({
+        ...rowsIn(within),
+        ...changesIn(within),
+        revision: async () => revision,
+        label: async () => label,
+      });
     });
     own += 1;
     return result;
@@ -71,7 +77,9 @@ function databaseIn(database: Database, scope: Scope): SecretDatabase {
     name,
     ...contentsOf({ name, transact: transactAlone }),
     ...rowsIn(ask),
-    revision: async () => (await readRevision(ask)) - own,
+    revision: async () => (await readLabel(ask)).changes - own,
+    label: () => readLabel(ask),
+    ...notesIn(ask),
     ...claimsIn(ask),
     transact: transactAlone,
     [Symbol.asyncDispose]: () => oneByOne(() => database.close()),
@@ -93,8 +101,23 @@ const SCHEMA = "reachlog_vault";
 const MIGRATIONS: readonly string[] = [
   `
   -- The sets of secrets. Whoever changes one counts its revision up, and so is the only one who changes it.
-  CREATE TABLE stores (name text COLLATE "C" PRIMARY KEY, revision bigint NOT NULL) WITH (fillfactor = 50);
-  INSERT INTO stores VALUES ('vault', 0), ('keys', 0);
+  CREATE TABLE stores (
+    name text COLLATE "C" PRIMARY KEY,
+    revision bigint NOT NULL,
+    log text, -- the id of the log that the set belongs to; NULL before one was opened with it
+    epoch text, -- the continuation of that log; NULL: the one that is opened next
+    place text -- where that log is; NULL: anywhere
+  ) WITH (fillfactor = 50);
+  INSERT INTO stores (name, revision) VALUES ('vault', 0), ('keys', 0);
+
+  -- What is no secret, and is not to be lost with the log's tables: the log's newest signed checkpoint. Apart from the
+  -- sets, since a new one every few seconds is no change of theirs.
+  CREATE TABLE notes (
+    store text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    note text NOT NULL,
+    PRIMARY KEY (store, name)
+  ) WITH (fillfactor = 50);
 
   -- One data key; more than one row only while the master key is exchanged.
   CREATE TABLE data_keys (

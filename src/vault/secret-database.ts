@@ -23,10 +23,14 @@ export interface SecretDatabase extends SecretRows, AsyncDisposable {
   /** All that is kept, as of one moment. */
   contents(): Promise<SecretContents>;
   /**
-   * Keeps the same as another place, all or nothing. What a copy of the same place that did not get so far has left here
-   * is replaced; throws a ServiceError (conflict) where there is anything else.
+   * Keeps what another place has, all or nothing, and binds it. Where copies of one place meet, the one with more changes
+   * stays, and what is gone in either is gone. Throws a ServiceError (conflict) where there is anything else.
    */
-  fill(contents: SecretContents): Promise<void>;
+  fill(contents: SecretContents, binding?: Binding): Promise<void>;
+  /** A text that is no secret; it is in no copy, and counts as no change. */
+  note(name: string): Promise<string | undefined>;
+  /** Undefined: there is none from now on. */
+  keepNote(name: string, text: string | undefined): Promise<void>;
   /** Claims a name until a time (ms since the epoch), durably; false when it is claimed at `now`. */
   claim(name: string, until: number, now: number): Promise<boolean>;
   isClaimed(name: string, now: number): Promise<boolean>;
@@ -43,6 +47,24 @@ export interface SecretRows {
   dataKeys(): Promise<readonly WrappedKey[]>;
   /** Another number once somebody else has changed something. */
   revision(): Promise<number>;
+  label(): Promise<SecretLabel>;
+}
+
+/** Which log a set of secrets belongs to: it serves no other. */
+export interface Binding {
+  /** The log's id. */
+  readonly log: string;
+  /** The continuation of that log; null: the one that is opened next. */
+  readonly epoch: string | null;
+  /** Where that log is, as messages call it; null: anywhere. */
+  readonly place: string | null;
+}
+
+export interface SecretLabel {
+  /** How often something was changed here, or in what this is a copy of: of two copies, the one with more is newer. */
+  readonly changes: number;
+  /** Undefined: no log was opened with it yet. */
+  readonly binding: Binding | undefined;
 }
 
 /** What changes rows, of which a transaction makes one change. */
@@ -58,7 +80,8 @@ export interface SecretChanges extends SecretRows {
   bury(name: string): Promise<void>;
   addDataKey(wrapped: WrappedKey): Promise<void>;
   claims(): Promise<readonly Claim[]>;
-  /** Deletes everything. */
+  relabel(label: SecretLabel): Promise<void>;
+  /** Deletes everything but the label. */
   clear(): Promise<void>;
   /** As they are, with their versions. */
   insert(secrets: readonly SecretRow[], claims: readonly Claim[]): Promise<void>;
@@ -68,6 +91,7 @@ export interface SecretChanges extends SecretRows {
 
 /** All of one set of secrets, encrypted as it is kept. */
 export interface SecretContents {
+  readonly changes: number;
   readonly dataKeys: readonly WrappedKey[];
   readonly secrets: readonly SecretRow[];
   readonly claims: readonly Claim[];

@@ -1,9 +1,18 @@
+import { ServiceError } from "../platform/service-error.ts";
 import { makeDataKey, unwrap, wrap, type DataKey } from "./data-key.ts";
 import { encrypt, open } from "./encrypt.ts";
 import { damaged, KeyMismatch } from "./error.ts";
 import { keyId } from "./key.ts";
 import { chunksOf } from "./secret-contents.ts";
-import type { Encrypted, SecretChanges, SecretDatabase, SecretPlace, SecretRow } from "./secret-database.ts";
+import type {
+  Binding,
+  Encrypted,
+  SecretChanges,
+  SecretDatabase,
+  SecretLabel,
+  SecretPlace,
+  SecretRow,
+} from "./secret-database.ts";
 
 /** A secret and the version to name when it is replaced. */
 export interface Kept {
@@ -16,7 +25,8 @@ export interface Kept {
  * All methods throw {@link KeyMismatch} once another process has exchanged the master key, and a ServiceError: damaged,
  * or what the database throws.
  */
-export interface SecretStore extends StoredSecrets, AsyncDisposable {
+export interface SecretStore
+  extends StoredSecrets, BoundSecrets, Pick<SecretDatabase, "note" | "keepNote">, AsyncDisposable {
   /** All names that begin so of what is gone, in order. */
   gone(prefix: string): Promise<readonly string[]>;
   /** False when `name` was claimed before and is still remembered. Times are ms since the epoch. */
@@ -27,6 +37,18 @@ export interface SecretStore extends StoredSecrets, AsyncDisposable {
    * asked: the store itself waits for its end.
    */
   change<Result>(work: (secrets: StoredSecrets) => Promise<Result>): Promise<Result>;
+}
+
+/** What serves one log, and no other. */
+export interface BoundSecrets {
+  /**
+   * Binds the secrets to a log as `decide` says, which throws what speaks against it. From then on each change and each
+   * look at the revision is refused once they are bound to another log, or to another of its continuations than `epoch`
+   * and the one that `decide` named.
+   */
+  bind(epoch: string, decide: (found: Binding | undefined) => Binding): Promise<void>;
+  /** Resolves (never rejects) with the refusal once another log has taken them over. */
+  readonly taken: Promise<ServiceError>;
 }
 
 export interface StoredSecrets {
@@ -93,12 +115,15 @@ async function keepDataKey(database: SecretDatabase, master: Uint8Array): Promis
 
 async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKey>): Promise<SecretStore> {
   let known = await unwrapped();
+  const holding = createHolding(database.name);
+  let seen: number | undefined;
 
   const change: SecretStore["change"] = async (work) => {
     for (;;) {
       const key = known;
       // A rotation by another process is seen under the lock: then it is tried once more, with the new data key.
       const done = await database.transact(async (rows) => {
+        holding.check(await rows.label());
         const isInForce = (await rows.dataKeys()).some(({ id }) => id === key.id);
         return isInForce ? { result: await work(secretsIn(rows, database.name, key)) } : undefined;
       });
@@ -120,8 +145,29 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
     names: database.names,
     gone: database.buried,
     claim: database.claim,
+    note: database.note,
+    keepNote: database.keepNote,
     isClaimed: database.isClaimed,
-    revision: database.revision,
+    async revision() {
+      const revision = await database.revision();
+      if (revision !== seen) holding.check(await database.label());
+      seen = revision;
+      return revision;
+    },
+    async bind(epoch, decide) {
+      const { binding: found } = await database.label();
+      let binding = decide(found);
+      // What is bound so already is read alone: a change would make all other processes look at their secrets again.
+      if (!isSame(binding, found)) {
+        await database.transact(async (rows) => {
+          const label = await rows.label();
+          binding = decide(label.binding);
+          await rows.relabel({ ...label, binding });
+        });
+      }
+      holding.hold(binding.log, [binding.epoch, epoch]);
+    },
+    taken: holding.taken,
     change,
     put: (...given) => change((secrets) => secrets.put(...given)),
     addAll: (values) => change((secrets) => secrets.addAll(values)),
@@ -131,6 +177,35 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
     revoke: (master) => change((secrets) => secrets.revoke(master)),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   };
+}
+
+/** Knows which log the secrets are held for, and finds that another one has them. */
+function createHolding(name: string) {
+  const { promise: taken, resolve } = Promise.withResolvers<ServiceError>();
+  let held: { readonly log: string; readonly epochs: readonly (string | null)[] } | undefined;
+  return {
+    taken,
+    hold(log: string, epochs: readonly (string | null)[]) {
+      held = { log, epochs };
+    },
+    /** Throws a ServiceError (configuration). */
+    check({ binding }: SecretLabel) {
+      if (held === undefined || binding === undefined) return;
+      if (binding.log === held.log && held.epochs.includes(binding.epoch)) return;
+      const { log, place } = binding;
+      const where = place === null ? "" : ` at ${place}`;
+      const fault = new ServiceError(
+        "configuration",
+        `${name} was taken over by the log ${log}${where}: stop this service`,
+      );
+      resolve(fault);
+      throw fault;
+    },
+  };
+}
+
+function isSame(one: Binding, other: Binding | undefined): boolean {
+  return one.log === other?.log && one.epoch === other.epoch && one.place === other.place;
 }
 
 /** Inside of a transaction, where `first` is the data key in force. */

@@ -7,6 +7,7 @@ import { ServiceError } from "../platform/service-error.ts";
 import { keyError } from "./error.ts";
 import { contentsOf } from "./secret-contents.ts";
 import type {
+  Binding,
   Claim,
   SecretChanges,
   SecretDatabase,
@@ -18,7 +19,7 @@ import type {
 
 /** "rlsc": marks the file as ours (https://sqlite.org/pragma.html#pragma_application_id). */
 const APPLICATION_ID = 0x726c_7363;
-const FORMAT_VERSION = 1;
+const FORMAT_VERSION = 2;
 
 // No write-ahead log: it would keep what was deleted. With secure_delete the bytes are overwritten in the file itself.
 const SETTINGS = `PRAGMA journal_mode=DELETE; PRAGMA synchronous=EXTRA; PRAGMA secure_delete=ON;
@@ -33,6 +34,11 @@ const TABLES = `
     name TEXT PRIMARY KEY, version INTEGER NOT NULL, key TEXT, ciphertext BLOB) STRICT, WITHOUT ROWID;
   -- What may be used once, until when it is remembered (ms since the epoch).
   CREATE TABLE claims (name TEXT PRIMARY KEY, until INTEGER NOT NULL) STRICT;
+  -- How often something was changed, and which log it belongs to (its id, its continuation, where it is).
+  CREATE TABLE label (
+    one INTEGER PRIMARY KEY CHECK (one = 1), changes INTEGER NOT NULL, log TEXT, epoch TEXT, place TEXT) STRICT;
+  INSERT INTO label (one, changes) VALUES (1, 0);
+  CREATE TABLE notes (name TEXT PRIMARY KEY, note TEXT NOT NULL) STRICT;
   PRAGMA application_id=${APPLICATION_ID}; PRAGMA user_version=${FORMAT_VERSION}`;
 
 /** Secrets in a file of their own (mode 0600). */
@@ -91,10 +97,20 @@ function databaseIn(database: DatabaseSync, file: string): SecretDatabase {
   const rows = rowsIn(database);
   const changes = changesIn(database, rows);
   const claims = claimsIn(database);
+  const notes = notesIn(database);
+  const countUp = database.prepare("UPDATE label SET changes = changes + 1");
+  const changed = database.prepare("SELECT total_changes() AS changed");
   /** Outside of a transaction: all have one connection, so this would become a part of it. */
   const alone = <Result>(work: () => Promise<Result>) => oneByOne(() => whenFree(file, work));
   const transactAlone: SecretDatabase["transact"] = (work) =>
-    oneByOne(() => transact(database, file, () => work(changes)));
+    oneByOne(() =>
+      transact(database, file, async () => {
+        const before = changed.get()?.["changed"];
+        const result = await work(changes);
+        if (changed.get()?.["changed"] !== before) countUp.run();
+        return result;
+      }),
+    );
   return {
     name: file,
     ...contentsOf({ name: file, transact: transactAlone }),
@@ -103,6 +119,9 @@ function databaseIn(database: DatabaseSync, file: string): SecretDatabase {
     buried: (prefix) => alone(() => rows.buried(prefix)),
     dataKeys: () => alone(rows.dataKeys),
     revision: () => alone(rows.revision),
+    label: () => alone(rows.label),
+    note: (wanted) => alone(() => notes.note(wanted)),
+    keepNote: (...given) => oneByOne(() => transact(database, file, () => notes.keepNote(...given))),
     transact: transactAlone,
     claim: (...given) => oneByOne(() => transact(database, file, () => claims.claim(...given))),
     isClaimed: (...given) => alone(() => claims.isClaimed(...given)),
@@ -170,6 +189,7 @@ function rowsIn(database: DatabaseSync): SecretRows {
     (statement.all(prefix, prefix + LAST) as { name: string }[]).map(({ name }) => name);
   const keys = database.prepare("SELECT id, master, wrapped FROM data_keys");
   const revision = database.prepare("PRAGMA data_version");
+  const label = database.prepare("SELECT changes, log, epoch, place FROM label");
   return {
     secrets: async (names) => {
       const found = names.length === 1 ? one.all(names[0] ?? "") : some.all(JSON.stringify(names));
@@ -179,7 +199,16 @@ function rowsIn(database: DatabaseSync): SecretRows {
     buried: async (prefix) => namesBy(buried, prefix),
     dataKeys: async () => keys.all() as unknown as readonly WrappedKey[],
     revision: async () => Number(revision.get()?.["data_version"]),
+    async label() {
+      const { changes, log, ...rest } = label.get() as unknown as LabelRow;
+      return { changes, binding: log === null ? undefined : { log, ...rest } };
+    },
   };
+}
+
+interface LabelRow extends Omit<Binding, "log"> {
+  readonly changes: number;
+  readonly log: string | null;
 }
 
 function changesIn(database: DatabaseSync, rows: SecretRows): SecretChanges {
@@ -198,6 +227,7 @@ function changesIn(database: DatabaseSync, rows: SecretRows): SecretChanges {
   const removeKeys = database.prepare("DELETE FROM data_keys WHERE master = coalesce(?, master)");
   const claims = database.prepare("SELECT name, until FROM claims");
   const insertRow = database.prepare("INSERT INTO secrets (name, version, key, ciphertext) VALUES (?, ?, ?, ?)");
+  const relabel = database.prepare("UPDATE label SET changes = ?, log = ?, epoch = ?, place = ?");
   const insertClaim = database.prepare("INSERT INTO claims (name, until) VALUES (?, ?)");
   return {
     ...rows,
@@ -216,10 +246,27 @@ function changesIn(database: DatabaseSync, rows: SecretRows): SecretChanges {
     addDataKey: async ({ id, master, wrapped }) => void addKey.run(id, master, wrapped),
     removeDataKeys: async (master) => void removeKeys.run(master ?? null),
     claims: async () => claims.all() as unknown as readonly Claim[],
+    relabel: async ({ changes, binding }) =>
+      void relabel.run(changes, binding?.log ?? null, binding?.epoch ?? null, binding?.place ?? null),
     clear: async () => database.exec("DELETE FROM data_keys; DELETE FROM secrets; DELETE FROM claims"),
     async insert(secrets, claimed) {
       for (const { name, version, key, ciphertext } of secrets) insertRow.run(name, version, key, ciphertext);
       for (const { name, until } of claimed) insertClaim.run(name, until);
+    },
+  };
+}
+
+function notesIn(database: DatabaseSync): Pick<SecretDatabase, "note" | "keepNote"> {
+  const load = database.prepare("SELECT note FROM notes WHERE name = ?");
+  const save = database.prepare(
+    "INSERT INTO notes (name, note) VALUES (?, ?) ON CONFLICT DO UPDATE SET note = excluded.note",
+  );
+  const remove = database.prepare("DELETE FROM notes WHERE name = ?");
+  return {
+    note: async (name) => load.get(name)?.["note"] as string | undefined,
+    async keepNote(name, text) {
+      if (text === undefined) remove.run(name);
+      else save.run(name, text);
     },
   };
 }

@@ -1,7 +1,7 @@
 import { keyError } from "./error.ts";
 import { deriveKey, keyId } from "./key.ts";
-import type { SecretPlace } from "./secret-database.ts";
-import { openSecretStore, type Kept, type SecretStore, type StoredSecrets } from "./secret-store.ts";
+import type { SecretDatabase, SecretPlace } from "./secret-database.ts";
+import { openSecretStore, type BoundSecrets, type Kept, type SecretStore, type StoredSecrets } from "./secret-store.ts";
 
 /** A master key that takes another one's place. */
 export interface Rotation {
@@ -19,7 +19,7 @@ export interface Secrets {
 }
 
 /** Where tokens live: encrypted at rest, apart from the log, so that no event ever holds one. */
-export interface Vault extends Secrets, AsyncDisposable {
+export interface Vault extends Secrets, BoundSecrets, Pick<SecretDatabase, "note" | "keepNote">, AsyncDisposable {
   /** False when `name` was claimed before and is still remembered. Times are ms since the epoch. */
   claim(name: string, until: number, now: number): Promise<boolean>;
   isClaimed(name: string, now: number): Promise<boolean>;
@@ -78,6 +78,10 @@ function vaultIn(store: SecretStore, name: string): Vault {
       }),
     claim: store.claim,
     isClaimed: store.isClaimed,
+    bind: store.bind,
+    taken: store.taken,
+    note: store.note,
+    keepNote: store.keepNote,
     stableKey: async (purpose) => bytesOf((await presentIn(store, stable(purpose)))?.value ?? ""),
     rotation: () => rotationIn(store),
     beginRotation: ({ from, to }) =>

@@ -13,12 +13,12 @@ import { codec, type Event } from "../../events/catalog.ts";
 import { chainAnew, tamper } from "../../events/eventstore-lite/test/tampering.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
 import { openSignedHeads } from "../../src/log/signed-heads.ts";
-import { checkpointFiles, checkpointInDatabase, type CheckpointStore } from "../../src/log/checkpoint-store.ts";
+import { checkpointFiles, checkpointInVault, type CheckpointStore } from "../../src/log/checkpoint-store.ts";
 import { originOf } from "../../src/log/checkpoint.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { createEventLog, SERVICE_METADATA, type EventLog } from "../../src/log/event-log.ts";
 import { logFiles, type LogFiles } from "../../src/log/log-files.ts";
-import { newLogFile } from "../harness/memory/log.ts";
+import { newLogFile, newNotes } from "../harness/memory/log.ts";
 import { ALL_ROLES } from "../harness/memory/roles.ts";
 
 afterEach(() => {
@@ -329,18 +329,18 @@ test("the checkpoint of an empty log does not keep another log from its place", 
   await home.run();
 });
 
-describe("a checkpoint in the log's own database", () => {
-  const inDatabase = (store: EventStore<Event>) => checkpointInDatabase(store, new Uint8Array(32).fill(5));
+describe("a checkpoint in the vault", () => {
+  const inVault = (notes = newNotes(), seed = 5) => {
+    return () => checkpointInVault(notes, new Uint8Array(32).fill(seed));
+  };
 
   test("knows what the log held, and needs no file", async () => {
-    const home = house(inDatabase);
+    const home = house(inVault());
     await home.run((eventLog) => write(eventLog, 9));
     expect([home.files.checkpoint, home.files.signingKey].map(existsSync)).toEqual([false, false]);
     await home.run();
     tamper(home.files.log, "DELETE FROM events WHERE position > 6");
-    expect(await refusal(home.run())).toContain(
-      "the log ends at position 6, but the checkpoint in the database knew 9",
-    );
+    expect(await refusal(home.run())).toContain("the log ends at position 6, but the checkpoint in the vault knew 9");
     await home.run(undefined, true);
     expect((await eventsOf(home)).at(-1)).toMatchObject({ type: "LogLossAccepted", data: { reason: "lost_tail" } });
     expect(home.warnings).toEqual(["a loss was accepted"]);
@@ -349,16 +349,17 @@ describe("a checkpoint in the log's own database", () => {
   test("is missed by nobody where no service has served the log yet", async () => {
     const filled = house();
     await filled.run((eventLog) => write(eventLog, 2));
-    const home = house(inDatabase);
+    const home = house(inVault());
     writeFileSync(home.files.log, readFileSync(filled.files.log));
     await home.run();
     expect(home.warnings).toEqual([]);
   });
 
   test("proves nothing when it is signed with other bytes", async () => {
-    const home = house(inDatabase);
+    const notes = newNotes();
+    const home = house(inVault(notes));
     await home.run((eventLog) => write(eventLog, 2));
-    const other = house((store) => checkpointInDatabase(store, new Uint8Array(32).fill(6)));
+    const other = house(inVault(notes, 6));
     writeFileSync(other.files.log, readFileSync(home.files.log));
     expect(await refusal(other.run())).toContain("not signed by the log's key");
   });

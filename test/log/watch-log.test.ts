@@ -4,13 +4,13 @@ import { LogDiverged, openSqliteStore, type EventStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
 import { tamper } from "../../events/eventstore-lite/test/tampering.ts";
 import { fileClock } from "../../src/log/log-clock.ts";
-import { checkpointInDatabase } from "../../src/log/checkpoint-store.ts";
+import { checkpointInVault } from "../../src/log/checkpoint-store.ts";
 import { findLoss, signHead } from "../../src/log/checkpoint.ts";
 import { watchLog } from "../../src/log/watch-log.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { sleep } from "../../src/platform/clock.ts";
 import { startProjector } from "../../src/projector/projector.ts";
-import { METADATA, newLogFile, randomId, SILENT } from "../harness/memory/log.ts";
+import { METADATA, newLogFile, newNotes, randomId, SILENT } from "../harness/memory/log.ts";
 
 const SEED = new Uint8Array(32).fill(5);
 
@@ -18,6 +18,7 @@ const SEED = new Uint8Array(32).fill(5);
 async function openInstance(events: number, other: Partial<EventStore<Event>> = {}, left = Infinity) {
   const stack = new AsyncDisposableStack();
   const file = newLogFile();
+  const notes = newNotes();
   const open = () => openSqliteStore<Event>({ file, codec });
   const store = { ...stack.use(await open()), ...other };
   const projector = stack.use(await startProjector(store));
@@ -33,7 +34,7 @@ async function openInstance(events: number, other: Partial<EventStore<Event>> = 
       projector,
       async reopen() {
         const log = await open();
-        return { ...log, checkpoints: checkpointInDatabase(log, SEED) };
+        return { ...log, checkpoints: checkpointInVault(notes, SEED) };
       },
       logClock: fileClock(() => 0),
       async sleep(_ms, signal) {
@@ -51,13 +52,13 @@ async function openInstance(events: number, other: Partial<EventStore<Event>> = 
     /** What a start says that finds this log as it is now. */
     async start() {
       await using log = await open();
-      const checkpoints = checkpointInDatabase(log, SEED);
+      const checkpoints = checkpointInVault(notes, SEED);
       return (await findLoss(log, checkpoints, await checkpoints.loadKey()))?.sentence;
     },
     /** As an instance does that has not found out yet. */
     async sign() {
       await using log = await open();
-      const checkpoints = checkpointInDatabase(log, SEED);
+      const checkpoints = checkpointInVault(notes, SEED);
       await checkpoints.write(await signHead(log, await log.head(), await checkpoints.loadKey(), () => 0));
     },
     async looked(times: number) {
@@ -75,7 +76,7 @@ test("a log that lost what was read of it ends the instance, and no start goes o
     kind: "damaged",
     message: expect.stringContaining("no longer holds position 9"),
   });
-  expect(await instance.start()).toContain("the log ends at position 6, but the checkpoint in the database knew 9");
+  expect(await instance.start()).toContain("the log ends at position 6, but the checkpoint in the vault knew 9");
   await instance.sign();
   expect(await instance.start()).toContain("knew 9 events");
 });

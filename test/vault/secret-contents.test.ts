@@ -51,3 +51,41 @@ test.each(ENGINES)("%s: nothing is put in the place of other secrets", async (_n
   await using store = await openSecretStore({ ...to, master: KEY });
   expect(await store.get("own")).toEqual({ version: 1, value: to.place.name });
 });
+
+test.each(ENGINES)(
+  "%s: of two copies the one with more changes stays, and what is gone in either is gone",
+  async (_name, engine) => {
+    await using from = await engine();
+    await using to = await engine();
+    {
+      await using store = await openSecretStore({ ...from, master: KEY });
+      await store.addAll(["a", "b", "c"].map((name) => [name, "first"] as const));
+    }
+    await copy(from.place, to.place);
+    {
+      await using store = await openSecretStore({ ...to, master: KEY });
+      await store.put("a", "newer", 1);
+      await store.bury("b");
+      await store.remove("c");
+    }
+    // An older copy changes nothing, not even what the newer one has given up.
+    await copy(from.place, to.place);
+    const stateOf = async (place: SecretPlace) => {
+      await using store = await openSecretStore({ place, master: KEY });
+      return Object.fromEntries(await store.getAll(["a", "b", "c", "d"]));
+    };
+    expect(await stateOf(to.place)).toEqual({ a: { version: 2, value: "newer" }, b: "gone" });
+    {
+      await using store = await openSecretStore({ ...from, master: KEY });
+      for (let version = 1; version < 9; version++) await store.put("d", `of change ${version}`, version - 1);
+      await store.put("a", "newest", 1);
+    }
+    await copy(from.place, to.place);
+    expect(await stateOf(to.place)).toEqual({
+      a: { version: 2, value: "newest" },
+      b: "gone",
+      c: { version: 1, value: "first" },
+      d: { version: 8, value: "of change 8" },
+    });
+  },
+);

@@ -1,6 +1,7 @@
 // On no harness.
 import { describe, expect, test } from "bun:test";
-import type { SecretDatabase, SecretPlace } from "../../src/vault/secret-database.ts";
+import { ServiceError } from "../../src/platform/service-error.ts";
+import type { Binding, SecretDatabase, SecretPlace } from "../../src/vault/secret-database.ts";
 import { openSecretStore, type SecretStore } from "../../src/vault/secret-store.ts";
 import { ENGINES } from "./engines.ts";
 
@@ -130,6 +131,51 @@ describe.each(ENGINES)("secrets in %s", (_engine, openPlace) => {
     ]);
   });
 
+  test("secrets that were bound to another log are changed no more, and the next look at them finds it", async () => {
+    await using world = await openPlace();
+    await using store = await openSecretStore({ place: world.place, master: KEY });
+    const binding = (log: string, epoch: string | null) => ({ log, epoch, place: "here" });
+    const found: unknown[] = [];
+    const bindTo =
+      (log: string, epoch: string | null) =>
+      (one: unknown): Binding => {
+        found.push(one);
+        return binding(log, epoch);
+      };
+    await store.bind("first", bindTo("log", "first"));
+    await using other = await openSecretStore({ place: world.place, master: KEY });
+    await other.bind("first", bindTo("log", "first"));
+    await other.put("token", "of both", 0);
+    await store.put("token", "again", 1);
+    await other.bind("second", bindTo("log", "second"));
+    expect([found[0], found.at(-1)]).toEqual([undefined, binding("log", "first")]);
+    const refused = [() => store.put("token", "too late", 2), () => store.revision()];
+    for (const ask of refused)
+      expect(await ask().catch((fault: unknown) => fault)).toMatchObject({
+        kind: "configuration",
+        message: expect.stringContaining("taken over by the log log at here"),
+      });
+    expect(await store.taken).toBeInstanceOf(ServiceError);
+    expect(await other.get("token")).toEqual({ version: 2, value: "again" });
+    const refusal = () => {
+      throw new Error("not ours");
+    };
+    expect(await other.bind("third", refusal).catch(String)).toBe("Error: not ours");
+    await other.put("token", "still", 2);
+  });
+
+  test("notes are kept beside the secrets, and are no change of theirs", async () => {
+    await using world = await openPlace();
+    await using store = await openSecretStore({ place: world.place, master: KEY });
+    await using other = await openSecretStore({ place: world.place, master: KEY });
+    const { changes } = await labelOf(world.place);
+    for (const text of ["first", "second"]) await other.keepNote("checkpoint", text);
+    expect(await store.note("checkpoint")).toBe("second");
+    await store.keepNote("checkpoint", undefined);
+    expect(await other.note("checkpoint")).toBeUndefined();
+    expect(await labelOf(world.place)).toEqual({ changes, binding: undefined });
+  });
+
   test("a revision stays the same until somebody else has changed something", async () => {
     await using world = await openPlace();
     await using store = await openSecretStore({ place: world.place, master: KEY });
@@ -212,4 +258,9 @@ function beforeEachRead(place: SecretPlace, work: () => Promise<void>): SecretPl
       };
     },
   };
+}
+
+async function labelOf(place: SecretPlace) {
+  await using database = await place.open();
+  return await database.label();
 }

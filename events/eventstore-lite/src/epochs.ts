@@ -13,11 +13,12 @@ export function createCursors(
   store: string,
   epochs: readonly Epoch[],
   lastPosition: () => number | Promise<number>,
-): Pick<EventStore, "id" | "epoch" | "begunAs" | "cursor" | "after"> {
+): Pick<EventStore, "id" | "epoch" | "epochs" | "begunAs" | "cursor" | "after"> {
   const current = epochs.at(-1)!;
   return {
     id: store,
     epoch: current.id,
+    epochs: epochs.map(({ id }) => id),
     begunAs: current.begunAs,
     // The epoch in which the event was appended: the log that a copy was taken of knows the shared ones too.
     cursor: (position) => ({

@@ -210,6 +210,8 @@ export interface EventStore<E extends NewEvent = NewEvent> extends AsyncDisposab
   readonly id: string;
   /** Identifies this continuation of the log: a copy made by `backup` begins one of its own when it is first opened. */
   readonly epoch: string;
+  /** All continuations of the log up to this one, oldest first. */
+  readonly epochs: readonly string[];
   /** How this continuation began. */
   readonly begunAs: BegunAs;
   /** What a consumer keeps that is done with all events up to `position`. */

@@ -4,7 +4,9 @@ import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal }
 import { FORMATS, type Format } from "../../log/export-formats.ts";
 import { LineFault, type StoredEvent } from "../../log/export-formats/format.ts";
 import type { StorePlace } from "../../log/store-place.ts";
+import { refuseForeignSecrets } from "../../privacy/lost-keys.ts";
 import { logPlaceOf } from "../../service/log-place.ts";
+import { bindNext } from "../backup/put-back.ts";
 import { formatOption } from "../format-option.ts";
 import { startProgress } from "../progress.ts";
 import { named, naming } from "../system-fault.ts";
@@ -27,12 +29,15 @@ restored one, so its first day has no run.`,
     )
     .argument("<file>", "what export wrote, or - for stdin")
     .addOption(formatOption())
+    .option("--take-over-keys", "with vault and keys of a log that is gone for good; a service of it ends")
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog audit import log.jsonl")
     .action(
-      exit(async (path, { format, json }) => {
-        const { store } = logPlaceOf(configOf(terminal));
-        const { position, hash } = await importFile(store, path, format, terminal);
+      exit(async (path, { format, json, takeOverKeys }) => {
+        const place = logPlaceOf(configOf(terminal));
+        if (takeOverKeys !== true) await refuseForeignSecrets(place, undefined);
+        const { position, hash } = await importFile(place.store, path, format, terminal);
+        await bindNext(place);
         terminal.out(
           json === true
             ? `${JSON.stringify({ position, hash })}\n`

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { closeSync, openSync, readSync, writeFileSync } from "node:fs";
 import { ServiceError } from "../../platform/service-error.ts";
-import type { SecretPlace } from "../../vault/secret-database.ts";
+import type { Binding, SecretPlace } from "../../vault/secret-database.ts";
 import { makeNewFile } from "../new-file.ts";
 import { naming } from "../system-fault.ts";
 import type { Copied } from "./manifest.ts";
@@ -47,9 +47,12 @@ function readThrough(file: string, take: (chunk: Uint8Array) => void): Copied {
   }
 }
 
-/** Keeps all secrets of a place, as of one moment and beside whoever uses it, in another one; `to` has none yet. */
-export async function copySecrets(from: SecretPlace, to: SecretPlace): Promise<void> {
+/**
+ * Keeps all secrets of a place, as of one moment and beside its users, in another one, and binds them. What `to` has of a
+ * newer copy stays. Throws a ServiceError (conflict) where it has others.
+ */
+export async function copySecrets(from: SecretPlace, to: SecretPlace, binding: Binding): Promise<void> {
   await using source = await from.open();
   await using target = await to.open();
-  await target.fill(await source.contents());
+  await target.fill(await source.contents(), binding);
 }

@@ -5,27 +5,36 @@ import type { Config } from "../../config/config.ts";
 import { shownLog, type PostgresLog } from "../../config/log.ts";
 import { signHead } from "../../log/checkpoint.ts";
 import { refuseServed } from "../../log/instances.ts";
-import { logFiles, type LogFiles } from "../../log/log-files.ts";
-import { restoreToServer } from "../../log/store-place.ts";
+import { logFiles } from "../../log/log-files.ts";
+import { restoreToServer, sqliteStore } from "../../log/store-place.ts";
 import { verifyLog } from "../../log/verify-log.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { ServiceError } from "../../platform/service-error.ts";
-import { missingKeys } from "../../privacy/missing-keys.ts";
-import { filesOf, logPlaceOf } from "../../service/log-place.ts";
+import { keysIn } from "../../privacy/key-store.ts";
+import { openKeyring } from "../../privacy/keyring.ts";
+import { keysLost, newestKeys, refuseForeignSecrets } from "../../privacy/lost-keys.ts";
+import { filesOf, logPlaceOf, type LogPlace } from "../../service/log-place.ts";
 import { openLogAt } from "../../service/open.ts";
+import type { Binding, SecretPlace } from "../../vault/secret-database.ts";
+import { openSecretStore } from "../../vault/secret-store.ts";
 import { sqliteSecrets } from "../../vault/sqlite-secrets.ts";
 import type { Terminal } from "../command.ts";
 import { startProgress } from "../progress.ts";
-import { copySecrets } from "./copy-file.ts";
-import { readManifest, type Manifest } from "./manifest.ts";
-import { place, rehearse } from "./rehearse.ts";
+import { copySecrets, copyUnchanged } from "./copy-file.ts";
+import { NAMES, readManifest, type Manifest } from "./manifest.ts";
+import { place, refuseMissing, rehearse, SCRATCH_LOG } from "./rehearse.ts";
 
 /**
- * Throws a ServiceError (conflict) where a configuration's log is to be and anything is: it would be taken for the log's;
- * (busy) where a service has an empty log there, under which it would be replaced.
+ * Throws a ServiceError where the configuration's log is to be: conflict where a log is, busy where a service has an empty
+ * one, configuration where vault or keys belong to another log than `log`, or to one elsewhere and are not taken over.
  */
-export async function refuseTaken(config: Config): Promise<void> {
-  if (config.log.kind === "sqlite") return refuseExisting(filesOf(config.log));
+export async function refuseTaken(config: Config, log: string | undefined, takeOverKeys: boolean): Promise<void> {
+  await refuseLog(config);
+  if (!takeOverKeys) await refuseForeignSecrets(logPlaceOf(config), log);
+}
+
+async function refuseLog(config: Config): Promise<void> {
+  if (config.log.kind === "sqlite") return refuseExisting(config.log.file);
   const { store } = logPlaceOf(config);
   if (!(await store.isThere())) return;
   await using log = await store.open();
@@ -34,11 +43,28 @@ export async function refuseTaken(config: Config): Promise<void> {
   throw new ServiceError("conflict", `nothing is overwritten: the log in ${store.name} holds ${position} events`);
 }
 
-function refuseExisting({ log, vault, keys, checkpoint, signingKey }: LogFiles): void {
-  const places = [log, `${log}-wal`, `${log}-shm`, vault, keys, checkpoint, signingKey];
-  const taken = places.filter((file) => existsSync(file));
+function refuseExisting(log: string): void {
+  const taken = [log, `${log}-wal`, `${log}-shm`].filter((file) => existsSync(file));
   if (taken.length === 0) return;
   throw new ServiceError("conflict", `nothing is overwritten: move ${taken.join(", ")} away first`);
+}
+
+/** Vault and keys that are in a place serve the log that is there now, and no other. */
+export async function bindNext(place: LogPlace): Promise<void> {
+  for (const file of ["keys", "vault"] as const) {
+    const secrets = place.secrets[file];
+    if (!(await secrets.isThere())) continue;
+    await using log = await place.store.open();
+    await using database = await secrets.open();
+    await database.transact(async (rows) => {
+      await rows.relabel({ ...(await rows.label()), binding: nextBinding(place, file, log.id) });
+    });
+  }
+}
+
+/** To the log of that id that is opened next; what lies beside the log goes where the log goes. */
+function nextBinding({ store, keysAreApart }: LogPlace, file: "keys" | "vault", log: string): Binding {
+  return { log, epoch: null, place: file === "keys" && keysAreApart ? store.name : null };
 }
 
 export interface PutBackOptions {
@@ -47,6 +73,8 @@ export interface PutBackOptions {
   readonly isRehearsal?: boolean;
   /** Asked once the backup is proved: what it throws leaves everything as it was. */
   readonly beforePlacing?: () => Promise<void>;
+  /** Keys of the log's personal data may be missing. */
+  readonly acceptLostKeys?: boolean;
 }
 
 /**
@@ -57,7 +85,7 @@ export async function putBack(
   terminal: Terminal,
   folder: string,
   config: Config,
-  { master, isRehearsal = false, beforePlacing }: PutBackOptions,
+  { master, isRehearsal = false, beforePlacing, acceptLostKeys = false }: PutBackOptions,
 ): Promise<Manifest> {
   const { log } = config;
   const isFile = log.kind === "sqlite" && !isRehearsal;
@@ -65,16 +93,43 @@ export async function putBack(
   const scratch = mkdtempSync(join(isFile ? dirname(log.file) : tmpdir(), "reachlog-rehearsal-"));
   try {
     const manifest = await showing(terminal, "verifying", readManifest(folder), (onProgress) =>
-      rehearse(folder, master, { scratch, onProgress }),
+      rehearse(folder, master, { scratch, onProgress, acceptLostKeys }),
     );
     if (isRehearsal) return manifest;
     await beforePlacing?.();
+    // A service may have started while the backup was proved.
+    await refuseLog(config);
+    const target = logPlaceOf(config);
+    const { secrets } = target;
+    for (const file of ["keys", "vault"] as const) {
+      // As the backup has them: the rehearsal has used its own.
+      const copy = join(scratch, `${file}.unused`);
+      await copyUnchanged(join(folder, NAMES[file]), copy, manifest.files[file]);
+      await copySecrets(sqliteSecrets(copy), secrets[file], nextBinding(target, file, manifest.log.id));
+    }
+    const scratchLog = logFiles(join(scratch, SCRATCH_LOG)).log;
+    if (!acceptLostKeys) await refuseOtherKeys(secrets.keys, scratchLog, manifest, master);
     if (log.kind === "sqlite") await place(folder, manifest, filesOf(log), master);
-    else await placeOnServer(terminal, config, log, scratch, manifest);
+    else await placeOnServer(terminal, config, log, { file: scratchLog, manifest });
     return manifest;
   } finally {
     rmSync(scratch, { recursive: true, force: true });
   }
+}
+
+/** Keys that were there already may be another log's by now, or an older copy that somebody has used. */
+async function refuseOtherKeys(
+  place: SecretPlace,
+  file: string,
+  manifest: Manifest,
+  master: Uint8Array,
+): Promise<void> {
+  await using secrets = await openSecretStore({ place, master });
+  const keyring = await openKeyring(keysIn(secrets), systemClock);
+  await using log = await sqliteStore(file).open();
+  const wanted = await newestKeys(log);
+  if (wanted !== undefined && wanted !== keyring.id) throw keysLost(place.name, true);
+  await refuseMissing(place.name, log, keyring, manifest);
 }
 
 /** The log last, since where a log is everything is; it appears as a whole. */
@@ -82,17 +137,10 @@ async function placeOnServer(
   terminal: Terminal,
   config: Config,
   log: PostgresLog,
-  scratch: string,
-  manifest: Manifest,
+  { file, manifest }: { readonly file: string; readonly manifest: Manifest },
 ): Promise<void> {
-  // A service may have started while the backup was proved.
-  await refuseTaken(config);
-  const { secrets } = logPlaceOf(config);
-  const files = logFiles(join(scratch, "reachlog.sqlite"));
-  await copySecrets(sqliteSecrets(files.keys), secrets.keys);
-  await copySecrets(sqliteSecrets(files.vault), secrets.vault);
   await showing(terminal, "copying", manifest, (onProgress) =>
-    restoreToServer(log, files.log, (copied) => {
+    restoreToServer(log, file, (copied) => {
       if (terminal.signal.aborted) throw new ServiceError("busy", `interrupted: no log is in ${log.shown}`);
       onProgress(copied);
     }),
@@ -105,12 +153,14 @@ async function proveOnServer(config: Config, manifest: Manifest, onProgress: (ch
   await using log = await openLogAt(logPlaceOf(config));
   const { verification } = await verifyLog(log, [], { onProgress });
   const { head, fault } = verification;
-  const missing = await missingKeys(log, log.keyring, Date.parse(manifest.made_at));
   const { position, hash } = manifest.log;
-  if (fault !== undefined || head.position !== position || head.hash !== hash || missing.length > 0) {
+  if (fault !== undefined || head.position !== position || head.hash !== hash) {
     throw new ServiceError("damaged", `${shownLog(config.log)} did not keep what was put there: do not use it`);
   }
+  await log.goOn();
   await log.checkpoints.write(await signHead(log, head, await log.checkpoints.loadKey(), systemClock));
+  // What an instance knew of the lost log is no loss of this one: it was put back on purpose.
+  await log.checkpoints.acceptLoss();
 }
 
 /** Shows how far a work on all events of a backup is. */

@@ -1,10 +1,13 @@
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { EventStore } from "eventstore-lite";
+import type { Event } from "../../../events/catalog.ts";
 import { logFiles, type LogFiles } from "../../log/log-files.ts";
 import { readKnownHeads } from "../../log/known-heads.ts";
 import { verifyLog } from "../../log/verify-log.ts";
 import { secret } from "../../platform/secret.ts";
 import { ServiceError } from "../../platform/service-error.ts";
+import type { Keyring } from "../../privacy/keyring.ts";
 import { missingKeys } from "../../privacy/missing-keys.ts";
 import { filePlace } from "../../service/log-place.ts";
 import { openLogAt } from "../../service/open.ts";
@@ -15,10 +18,15 @@ import { copyUnchanged } from "./copy-file.ts";
 import { MANIFEST, NAMES, readManifest, signManifest, type BackupFile, type Manifest } from "./manifest.ts";
 import { openSigningKey } from "./signing-key.ts";
 
+/** In the scratch folder. */
+export const SCRATCH_LOG = "reachlog.sqlite";
+
 export interface RehearseOptions {
   /** An empty folder, in which the log comes to lie as it would be restored. */
   readonly scratch: string;
   readonly onProgress?: (checked: number) => void;
+  /** Keys of its personal data may be missing: what they encrypted reads as erased. */
+  readonly acceptLostKeys?: boolean | undefined;
 }
 
 /**
@@ -29,14 +37,14 @@ export interface RehearseOptions {
 export async function rehearse(
   folder: string,
   master: Uint8Array,
-  { scratch, onProgress }: RehearseOptions,
+  { scratch, onProgress, acceptLostKeys = false }: RehearseOptions,
 ): Promise<Manifest> {
   const manifest = readManifest(folder);
   if (keyId(master) !== manifest.master_key) throw new KeyMismatch(folder, keyId(master), [manifest.master_key]);
   if (signManifest(manifest, master).mac !== manifest.mac) {
     throw new ServiceError("invalid", `${join(folder, MANIFEST)} was not written by reachlog backup, or altered since`);
   }
-  const files = logFiles(join(scratch, "reachlog.sqlite"));
+  const files = logFiles(join(scratch, SCRATCH_LOG));
   await place(folder, manifest, files, master);
   await using log = await openLogAt(filePlace(files, secret(Buffer.from(master).toString("hex"))));
   const known = await readKnownHeads(log.checkpoints, undefined, undefined);
@@ -50,37 +58,57 @@ export async function rehearse(
   if (log.id !== manifest.log.id || head.position !== manifest.log.position || head.hash !== manifest.log.hash) {
     throw new ServiceError("invalid", `${folder}: the log is not the one that the manifest names`);
   }
-  const missing = await missingKeys(log, log.keyring, Date.parse(manifest.made_at));
-  if (missing.length > 0) {
-    throw new ServiceError(
-      "invalid",
-      `${folder}: the keys do not fit the log: ${missing.length} that it names are missing`,
-    );
-  }
+  if (!acceptLostKeys) await refuseMissing(folder, log, log.keyring, manifest);
   return manifest;
 }
 
+/** Throws a ServiceError (invalid) where keys that the log of a backup names were never in `place`. */
+export async function refuseMissing(
+  place: string,
+  log: EventStore<Event>,
+  keyring: Keyring,
+  { made_at }: Manifest,
+): Promise<void> {
+  const missing = await missingKeys(log, keyring, Date.parse(made_at));
+  if (missing.length === 0) return;
+  throw new ServiceError(
+    "invalid",
+    `${place}: the keys do not fit the log: ${missing.length} that it names are missing. Take a backup or keys that have ` +
+      "them; or, to go on without, run reachlog restore --accept-lost-keys",
+  );
+}
+
 /**
- * Puts the files of a backup where they belong, the log last, since where a log is everything is. Throws a ServiceError
- * where one is there already, or is not what the manifest says; then nothing was put anywhere. Killed, it leaves no log.
+ * Puts the files of a backup where they belong, the log last, since where a log is everything is. Vault and keys that are
+ * there already stay, and so does the signing key, if it is the same. Throws a ServiceError where a file is not what the
+ * manifest says, or has a place that another one wants; then nothing was put anywhere. Killed, it leaves no log.
  */
 export async function place(folder: string, manifest: Manifest, files: LogFiles, master: Uint8Array): Promise<void> {
   const placed: string[] = [];
+  const former = `${files.checkpoint}.former`;
   const copy = async (file: BackupFile, to: string): Promise<void> => {
     await copyUnchanged(join(folder, NAMES[file]), to, manifest.files[file]);
     placed.push(to);
   };
   try {
-    await copy("keys", files.keys);
-    await copy("vault", files.vault);
+    for (const file of ["keys", "vault"] as const) if (!existsSync(files[file])) await copy(file, files[file]);
     const encrypted = join(folder, NAMES.signingKey);
     const pem = openSigningKey(readFileSync(encrypted), master, manifest.log.id, encrypted);
-    await makeNewFile(files.signingKey, (descriptor) => writeFileSync(descriptor, pem));
-    placed.push(files.signingKey);
+    if (!isSameKey(files.signingKey, pem)) {
+      await makeNewFile(files.signingKey, (descriptor) => writeFileSync(descriptor, pem));
+      placed.push(files.signingKey);
+    }
+    // That of the lost log knew more than the backup holds.
+    if (existsSync(files.checkpoint)) renameSync(files.checkpoint, former);
     await copy("head", files.checkpoint);
     await copy("log", files.log);
   } catch (fault) {
     for (const file of placed) rmSync(file, { force: true });
+    if (!existsSync(files.checkpoint) && existsSync(former)) renameSync(former, files.checkpoint);
     throw fault;
   }
+}
+
+function isSameKey(file: string, pem: string): boolean {
+  return existsSync(file) && readFileSync(file, "utf8") === pem;
 }

@@ -58,7 +58,7 @@ async function fill(
   const place = (file: BackupFile): string => join(folder, NAMES[file]);
   const { head: copied } = await log.backup(place("log"), onProgress === undefined ? {} : { onProgress });
   for (const file of ["keys", "vault"] as const) {
-    await copySecrets(secrets[file], sqliteSecrets(place(file)));
+    await copySecrets(secrets[file], sqliteSecrets(place(file)), { log: log.id, epoch: null, place: null });
     await refuseOtherKey(place(file), log.master);
   }
   const key = await log.checkpoints.loadKey();

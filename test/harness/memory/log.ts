@@ -1,6 +1,7 @@
 /** The memory harness: parts of the service in the test's own process, on a real log in a temporary folder. */
 import { openSqliteStore, type EventStore } from "eventstore-lite";
 import { codec, type Event, type EventType, type Recorded } from "../../../events/catalog.ts";
+import type { Notes } from "../../../src/log/checkpoint-store.ts";
 import { createEventLog, type EventLog } from "../../../src/log/event-log.ts";
 import { sqliteStore } from "../../../src/log/store-place.ts";
 import { systemClock, type Clock, type MakeId } from "../../../src/platform/clock.ts";
@@ -77,9 +78,27 @@ export async function openEncryptedMemoryLog(master: Uint8Array): Promise<Encryp
   const secrets = stack.use(await openSecretStore({ place: sqliteSecrets(files.keys), master }));
   const keyring = await openKeyring(keysIn(secrets), systemClock);
   const store = stack.use(
-    await openEncryptedLog({ place: sqliteStore(files.log), keysName: files.keys, keyring, makeId: randomId }),
+    await openEncryptedLog({
+      place: sqliteStore(files.log),
+      keysName: files.keys,
+      keyring,
+      bind: async () => {},
+      makeId: randomId,
+    }),
   );
   return { ...logOn(store, folder, stack), store };
 }
 
 export const randomId: MakeId = () => crypto.randomUUID();
+
+/** Notes as a vault keeps them. */
+export function newNotes(): Notes {
+  const notes = new Map<string, string>();
+  return {
+    note: async (name) => notes.get(name),
+    async keepNote(name, text) {
+      if (text === undefined) notes.delete(name);
+      else notes.set(name, text);
+    },
+  };
+}

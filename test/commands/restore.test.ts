@@ -1,0 +1,226 @@
+// On the memory harness.
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { openDatabase } from "eventstore-lite/postgres";
+import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { backup } from "../../src/commands/backup.ts";
+import { contacts } from "../../src/commands/contacts.ts";
+import { doctor } from "../../src/commands/doctor.ts";
+import { forget } from "../../src/commands/forget.ts";
+import { recipients } from "../../src/commands/recipients.ts";
+import { restore } from "../../src/commands/restore.ts";
+import type { MakeCommand } from "../../src/commands/command.ts";
+import { loadConfig } from "../../src/config/config.ts";
+import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
+import { logFiles } from "../../src/log/log-files.ts";
+import { logPlaceOf } from "../../src/service/log-place.ts";
+import { openLog, type OpenedLog, type OpenLogOptions } from "../../src/service/open.ts";
+import { capture, type Captured } from "../harness/capture.ts";
+import { addedOf, clickOf } from "../harness/memory/new-events.ts";
+import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
+
+const REACHLOG_KEY = Buffer.alloc(32, 7).toString("base64");
+
+type Env = Record<string, string>;
+
+/** A kind of place for logs, with what belongs to them. */
+interface Engine {
+  /** Settings of a place where nothing was ever kept. */
+  make(folder: TemporaryFolder): Promise<Env>;
+  /** Another such place, which has the keys of `live`. */
+  drill(folder: TemporaryFolder, live: Env): Promise<Env>;
+  /** The log is gone, and nothing else. */
+  loseLog(env: Env): Promise<void>;
+  isLogThere(env: Env): Promise<boolean>;
+}
+
+let made = 0;
+const fileOf = ({ DATABASE_URL = "" }: Env): string => DATABASE_URL.slice("sqlite:".length);
+
+const FILES: Engine = {
+  make: async (folder) => ({ REACHLOG_KEY, DATABASE_URL: `sqlite:${folder.file(`data-${(made += 1)}/log.sqlite`)}` }),
+  drill: async (folder, live) => ({ ...(await FILES.make(folder)), KEYS_FILE: logFiles(fileOf(live)).keys }),
+  async loseLog(env) {
+    for (const end of ["", "-wal", "-shm"]) rmSync(`${fileOf(env)}${end}`, { force: true });
+  },
+  isLogThere: async (env) => existsSync(fileOf(env)),
+};
+
+async function ask(url: string | undefined, query: string): Promise<readonly Record<string, unknown>[]> {
+  const database = openDatabase({ url: url ?? "", connections: 1, name: "test" });
+  try {
+    return await database.run((sql) => sql.unsafe(query));
+  } finally {
+    await database.close();
+  }
+}
+
+const SERVER: Engine = {
+  make: async () => ({ REACHLOG_KEY, DATABASE_URL: await newDatabase() }),
+  drill: async (folder, live) => ({ ...(await SERVER.make(folder)), KEYS_DATABASE_URL: live["DATABASE_URL"] ?? "" }),
+  loseLog: async (env) => void (await ask(env["DATABASE_URL"], "DROP SCHEMA eventstore CASCADE")),
+  isLogThere: async (env) =>
+    (await ask(env["DATABASE_URL"], "SELECT FROM pg_namespace WHERE nspname = 'eventstore'")).length > 0,
+};
+
+const configOf = (env: Env) => loadConfig(env, () => "");
+const imported = (id: string, username: string): NewEvent => addedOf({ id, username }, { basis: "dm_first" });
+const run = (env: Env, command: MakeCommand, ...args: string[]): Promise<Captured> => capture(command, args, { env });
+const refusal = (running: Promise<unknown>): Promise<unknown> => running.catch((fault: unknown) => fault);
+
+/** Does something with an open log. */
+async function within<Result>(
+  env: Env,
+  work: (log: OpenedLog) => Promise<Result>,
+  options: OpenLogOptions = {},
+): Promise<Result> {
+  await using log = await openLog(configOf(env), options);
+  return await work(log);
+}
+
+const append = (env: Env, stream: string, ...newEvents: NewEvent[]) =>
+  within(env, (log) => createEventLog(log, () => Bun.randomUUIDv7()).append(stream, newEvents, {}));
+const tokenOf = (env: Env) => within(env, async ({ vault }) => (await vault.get("token"))?.value);
+const putToken = (env: Env, value: string, expected: number) =>
+  within(env, ({ vault }) => vault.put("token", value, expected));
+const peopleOf = async (env: Env): Promise<readonly string[]> =>
+  (await run(env, contacts, "--json")).out
+    .split("\n")
+    .flatMap((line) => (line === "" ? [] : ((JSON.parse(line) as { username: string | null }).username ?? [])));
+
+describe.each([
+  ["files", FILES],
+  ["PostgreSQL", SERVER],
+])("on %s", (_name, engine) => {
+  let folder: TemporaryFolder;
+  let env: Env;
+  let monday: string;
+  beforeEach(async () => {
+    folder = temporaryFolder();
+    env = await engine.make(folder);
+    monday = folder.file("monday");
+    await append(env, STREAMS.outreach, imported("101", "ann_builds"), imported("102", "bob"));
+    await putToken(env, "of monday", 0);
+    expect(await run(env, backup, monday)).toMatchObject({ code: 0 });
+  });
+  afterEach(() => folder[Symbol.dispose]());
+
+  describe("where only the log is lost", () => {
+    test("the newer keys and the newer vault stay: a recipient forgotten since the backup stays forgotten", async () => {
+      expect(await run(env, forget, "ann_builds")).toMatchObject({ code: 0 });
+      await putToken(env, "of tuesday", 1);
+      await engine.loseLog(env);
+      expect(await run(env, restore, monday)).toMatchObject({ code: 0 });
+      expect(await peopleOf(env)).toEqual(["bob"]);
+      expect(await tokenOf(env)).toBe("of tuesday");
+      const list = folder.file("people.csv");
+      writeFileSync(list, "id,username,basis\n101,ann_builds,opt_in\n103,cas,opt_in\n");
+      await run(env, recipients, "import", list);
+      expect(await peopleOf(env)).toEqual(["bob", "cas"]);
+    });
+
+    test("a log with fewer events than the backup is restored too, any number of times", async () => {
+      for (const _time of [1, 2]) {
+        await engine.loseLog(env);
+        expect(await run(env, restore, monday)).toMatchObject({ code: 0 });
+        expect(await peopleOf(env)).toEqual(["ann_builds", "bob"]);
+        await append(env, STREAMS.outreach, imported("103", "cas"));
+      }
+    });
+
+    test("older keys are completed with those of the backup", async () => {
+      const older = await keysOf(env);
+      await append(env, STREAMS.outreach, imported("103", "cas"));
+      await run(env, forget, "bob");
+      const tuesday = folder.file("tuesday");
+      expect(await run(env, backup, tuesday)).toMatchObject({ code: 0 });
+      await engine.loseLog(env);
+      await putKeys(env, older);
+      expect(await run(env, restore, tuesday)).toMatchObject({ code: 0 });
+      expect(await peopleOf(env)).toEqual(["ann_builds", "cas"]);
+    });
+
+    test("doctor says so, nothing is begun in its place, and a new log is an explicit choice", async () => {
+      await engine.loseLog(env);
+      const found = await run(env, doctor);
+      expect([found.code, found.out]).toEqual([1, expect.stringMatching(/WRONG log: .* is gone.*reachlog restore/s)]);
+      for (const start of [() => openLog(configOf(env)), () => openLog(configOf(env), { acceptLostKeys: true })])
+        expect(await refusal(start())).toMatchObject({
+          kind: "configuration",
+          message: expect.stringMatching(/is gone.*reachlog restore.*serve --accept-loss/s),
+        });
+      expect(await engine.isLogThere(env)).toBe(false);
+      const id = await within(env, async (log) => log.id, { acceptLoss: true });
+      expect(await within(env, async (log) => log.id)).toBe(id);
+    });
+  });
+
+  describe("keys that belong to a log elsewhere", () => {
+    let drill: Env;
+    beforeEach(async () => {
+      drill = await engine.drill(folder, env);
+    });
+
+    test("are refused for a restored copy, which changes nothing", async () => {
+      expect(await refusal(run(drill, restore, monday))).toMatchObject({
+        kind: "configuration",
+        message: expect.stringMatching(/belongs to the log .*KEYS_(?:FILE|DATABASE_URL).*--take-over-keys/s),
+      });
+      expect(await engine.isLogThere(drill)).toBe(false);
+      await append(env, STREAMS.link("go.example", "x"), clickOf({ channels: ["ads"], ip: "203.0.113.7" }));
+      expect(await peopleOf(env)).toEqual(["ann_builds", "bob"]);
+    });
+
+    test("are refused for another log", async () => {
+      expect(await refusal(openLog(configOf(drill)))).toMatchObject({ kind: "configuration" });
+      expect(await engine.isLogThere(drill)).toBe(false);
+    });
+
+    test("are taken over when that is asked for: the former service stops, and does not start again", async () => {
+      await using former = await openLog(configOf(env));
+      expect(await run(drill, restore, monday, "--take-over-keys")).toMatchObject({ code: 0 });
+      expect(await peopleOf(drill)).toEqual(["ann_builds", "bob"]);
+      const eventLog = createEventLog(former, () => Bun.randomUUIDv7());
+      expect(await refusal(eventLog.append(STREAMS.outreach, [imported("103", "cas")], {}))).toBeInstanceOf(Error);
+      expect(await former.failed).toMatchObject({ message: expect.stringContaining("was taken over by the log") });
+      expect(await refusal(openLog(configOf(env)))).toMatchObject({
+        kind: "configuration",
+        message: expect.stringContaining("--take-over-keys"),
+      });
+      expect(await within(env, async ({ id }) => id, { takeOverKeys: true })).toBe(former.id);
+      expect(await refusal(openLog(configOf(drill)))).toMatchObject({ kind: "configuration" });
+    });
+  });
+
+  test("missing keys are found by doctor and by backup; such a backup is restored only when that is accepted", async () => {
+    const older = await keysOf(env);
+    await append(env, STREAMS.outreach, imported("103", "cas"));
+    await putKeys(env, older);
+    const found = await run(env, doctor);
+    expect([found.code, found.out]).toEqual([1, expect.stringMatching(/WRONG keys: .*1 key.* missing/)]);
+    const tuesday = folder.file("tuesday");
+    expect(await run(env, backup, tuesday)).toMatchObject({ code: 1, err: expect.stringMatching(/1 key.* missing/) });
+    await engine.loseLog(env);
+    expect(await refusal(run(env, restore, tuesday))).toMatchObject({
+      kind: "invalid",
+      message: expect.stringContaining("--accept-lost-keys"),
+    });
+    expect(await run(env, restore, tuesday, "--accept-lost-keys")).toMatchObject({ code: 0 });
+    expect(await peopleOf(env)).toEqual(["ann_builds", "bob"]);
+  });
+});
+
+/** The rows of the key store as they are now. */
+async function keysOf(env: Env) {
+  await using keys = await logPlaceOf(configOf(env)).secrets.keys.open();
+  return await keys.contents();
+}
+
+/** Puts an older copy of the key store in its place, as an operator does with a dump. */
+async function putKeys(env: Env, contents: Awaited<ReturnType<typeof keysOf>>): Promise<void> {
+  await using keys = await logPlaceOf(configOf(env)).secrets.keys.open();
+  const { binding } = await keys.label();
+  await keys.transact((rows) => rows.clear());
+  await keys.fill(contents);
+  await keys.transact((rows) => rows.relabel({ changes: contents.changes, binding }));
+}

@@ -1,0 +1,114 @@
+import { expect, test } from "bun:test";
+import { openDatabase } from "eventstore-lite/postgres";
+import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { CLICK } from "../harness/click.ts";
+import { BEARER, ended, exported, openInstallation, stop, type Installation } from "../harness/process.ts";
+
+const KEY = { REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64") };
+const EXIT_FAULT = 70;
+const EXIT_CONFIG = 78;
+
+async function ask(url: string, query: string): Promise<readonly Record<string, unknown>[]> {
+  const database = openDatabase({ url, connections: 1, name: "test" });
+  try {
+    return await database.run((sql) => sql.unsafe(query));
+  } finally {
+    await database.close();
+  }
+}
+
+/** A log on a server, with two recipients and a backup of it. */
+async function openOnServer() {
+  const world = await openInstallation();
+  const url = await newDatabase();
+  Object.assign(world.env, KEY, { DATABASE_URL: url });
+  const row = "username,basis\nada_builds,opt_in\nbob_builds,opt_in\n";
+  await world.command("recipients", "import", world.file("people.csv", row));
+  const monday = `${world.directory}/monday`;
+  expect(await world.command("backup", monday)).toMatchObject({ code: 0 });
+  return { world, url, monday, [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() };
+}
+
+const loseLog = (url: string) => ask(url, "DROP SCHEMA eventstore CASCADE");
+const peopleOf = async (world: Installation): Promise<string> => (await world.command("contacts", "--json")).out;
+
+/** The clicks of the log whose personal data opens. */
+async function readableClicks(world: Installation): Promise<number> {
+  const clicks = (await exported(world)).filter(({ type }) => type === "LinkClicked");
+  return clicks.filter(({ meta }) => meta["erased"] !== true).length;
+}
+
+test("PostgreSQL: the log is lost after a recipient was forgotten: no service begins another one, and a restore knows them as forgotten", async () => {
+  await using place = await openOnServer();
+  const { world, url, monday } = place;
+  const service = await world.serve();
+  expect(await world.command("forget", "ada_builds")).toMatchObject({ code: 0 });
+  expect(await stop(service)).toBe(0);
+  await loseLog(url);
+
+  const refused = await ended(world.start(["serve"]));
+  expect([refused.code, refused.err]).toEqual([EXIT_CONFIG, expect.stringMatching(/is gone from .*reachlog restore/)]);
+  const found = await world.command("doctor");
+  expect([found.code, found.out]).toEqual([1, expect.stringContaining("is gone from")]);
+  expect(await ask(url, "SELECT FROM pg_namespace WHERE nspname = 'eventstore'")).toHaveLength(0);
+
+  expect(await world.command("restore", monday)).toMatchObject({ code: 0 });
+  const restored = await world.serve();
+  expect((await restored.post("/social/recipients/retry", { username: "ada_builds" }, BEARER)).status).not.toBe(200);
+  expect(await stop(restored)).toBe(0);
+  expect(await peopleOf(world)).not.toContain("ada_builds");
+  expect(await peopleOf(world)).toContain("bob_builds");
+  console.log("the log's schema lost: serve 78, doctor 1, restored: forgotten stays forgotten");
+}, 1_200_000);
+
+test("PostgreSQL: a drill with the live keys is refused, and the live service goes on; taken over, it ends", async () => {
+  await using place = await openOnServer();
+  const { world, url, monday } = place;
+  const live = await world.serve();
+  const click = async (): Promise<number> => (await live.post("/api/tracking/event", CLICK)).status;
+  expect(await click()).toBe(202);
+  const drill = { DATABASE_URL: await newDatabase(), KEYS_DATABASE_URL: url };
+  const restore = (...args: string[]) => ended(world.start(["restore", monday, ...args], drill));
+  const refused = await restore();
+  expect([refused.code, refused.err]).toEqual([EXIT_CONFIG, expect.stringContaining("--take-over-keys")]);
+  expect(await click()).toBe(202);
+  expect(await readableClicks(world)).toBe(2);
+  expect(await world.command("backup", `${world.directory}/tuesday`)).toMatchObject({ code: 0 });
+  expect(await world.command("doctor")).toMatchObject({ code: 0 });
+
+  expect(await restore("--take-over-keys")).toMatchObject({ code: 0 });
+  // It looks at the keys with the next click that it encrypts.
+  const [answer, code] = await Promise.all([click().catch(() => 0), live.process.exited]);
+  expect(answer).not.toBe(202);
+  expect(code).toBe(EXIT_FAULT);
+  expect(live.log()).toContain("was taken over by the log");
+  const again = await ended(world.start(["serve"]));
+  expect([again.code, again.err]).toEqual([EXIT_CONFIG, expect.stringContaining("--take-over-keys")]);
+  console.log("a drill with the live keys: refused, 0 clicks unreadable; taken over: the live service ended with 70");
+}, 1_200_000);
+
+test("PostgreSQL: a log's schema that is put back from an older dump is found shorter than its checkpoint", async () => {
+  await using place = await openOnServer();
+  const { world, url } = place;
+  // What a dump of the schema holds: all of its tables at one moment.
+  const tables = await ask(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'eventstore'");
+  const names = tables.map(({ tablename }) => String(tablename));
+  await ask(
+    url,
+    `CREATE SCHEMA dump; ${names.map((name) => `CREATE TABLE dump.${name} AS TABLE eventstore.${name}`).join(";")}`,
+  );
+  const service = await world.serve();
+  for (let n = 0; n < 3; n++) expect((await service.post("/api/tracking/event", CLICK)).status).toBe(202);
+  expect(await stop(service)).toBe(0);
+  const putBack = names.map(
+    (name) => `DELETE FROM eventstore.${name};
+      INSERT INTO eventstore.${name} OVERRIDING SYSTEM VALUE SELECT * FROM dump.${name}`,
+  );
+  await ask(url, `BEGIN; SET LOCAL session_replication_role = replica; ${putBack.join(";")}; COMMIT`);
+  const refused = await ended(world.start(["serve"]));
+  expect([refused.code, refused.err]).toEqual([
+    EXIT_CONFIG,
+    expect.stringMatching(/the log ends at position \d+, but the checkpoint in the vault knew \d+ events/),
+  ]);
+  console.log("an older dump of the log's schema: serve 78, it is shorter than its checkpoint");
+}, 1_200_000);
