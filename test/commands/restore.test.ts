@@ -107,7 +107,7 @@ describe.each([
 
   describe("where only the log is lost", () => {
     test("the newer keys and the newer vault stay: a recipient forgotten since the backup stays forgotten", async () => {
-      expect(await run(env, forget, "ann_builds")).toMatchObject({ code: 0 });
+      expect(await run(env, forget, "ann_builds", "--yes")).toMatchObject({ code: 0 });
       await putToken(env, "of tuesday", 1);
       await engine.loseLog(env);
       expect(await run(env, restore, monday)).toMatchObject({ code: 0 });
@@ -131,7 +131,7 @@ describe.each([
     test("older keys are completed with those of the backup", async () => {
       const older = await keysOf(env);
       await append(env, STREAMS.outreach, imported("103", "cas"));
-      await run(env, forget, "bob");
+      await run(env, forget, "bob", "--yes");
       const tuesday = folder.file("tuesday");
       expect(await run(env, backup, tuesday)).toMatchObject({ code: 0 });
       await engine.loseLog(env);
@@ -143,7 +143,7 @@ describe.each([
     test("doctor says so, nothing is begun in its place, and a new log is an explicit choice", async () => {
       await engine.loseLog(env);
       const found = await run(env, doctor);
-      expect([found.code, found.out]).toEqual([1, expect.stringMatching(/WRONG log: .* is gone.*reachlog restore/s)]);
+      expect([found.code, found.out]).toEqual([1, expect.stringMatching(/WRONG   log: .* is gone.*reachlog restore/s)]);
       for (const start of [() => openLog(configOf(env)), () => openLog(configOf(env), { acceptLostKeys: true })])
         expect(await refusal(start())).toMatchObject({
           kind: "configuration",
@@ -197,7 +197,7 @@ describe.each([
     await append(env, STREAMS.outreach, imported("103", "cas"));
     await putKeys(env, older);
     const found = await run(env, doctor);
-    expect([found.code, found.out]).toEqual([1, expect.stringMatching(/WRONG keys: .*1 key.* missing/)]);
+    expect([found.code, found.out]).toEqual([1, expect.stringMatching(/WRONG   keys: .*1 key.* missing/)]);
     const tuesday = folder.file("tuesday");
     expect(await run(env, backup, tuesday)).toMatchObject({ code: 1, err: expect.stringMatching(/1 key.* missing/) });
     await engine.loseLog(env);
