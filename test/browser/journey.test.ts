@@ -192,7 +192,7 @@ for (const way of WAYS) {
       await operator.sees("It cannot be undone.");
       await operator.press("Forget @grace_codes for ever");
       await operator.sees(operator.page.getByRole("heading", { name: "Erased" }));
-      await operator.sees("The log no longer says who they are, and nobody writes to them.");
+      await operator.sees("The log no longer says who they are, and no run writes to them.");
       await operator.follow("Audit");
       expect(await operator.page.getByText("grace").count()).toBe(0);
       expect(await operator.page.getByText("erased").count()).toBeGreaterThan(0);

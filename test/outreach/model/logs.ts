@@ -68,6 +68,8 @@ async function openLog(folder: string, closeLater: (closed: Promise<void>) => vo
     openLogAt(filePlace({ ...logFiles(file), keys: join(folder, "keys"), vault: join(folder, "vault") }, MASTER_KEY), {
       clock: () => clock(),
       makeId: () => "lost",
+      // The operator says so of each copy and import: vault and keys stay where they are.
+      takeOverKeys: true,
     });
   /** The first makes what is not there yet. */
   const openTwice = async (file: string) => [await open(file), await open(file)] as const;
