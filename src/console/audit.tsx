@@ -164,6 +164,17 @@ export async function eventPage(view: View): Promise<VNode | undefined> {
         ))}
       </dl>
       <WhatBecame id={id} outcomes={outcomes} />
+      <p>
+        <a href={`/api/audit/proof/${position}`} download>
+          Prove it
+        </a>
+        .{" "}
+        <span class="quiet">
+          A proof for a reader without the log, who checks it with{" "}
+          <code>reachlog audit check FILE --public-key KEY</code>; <code>reachlog audit head --public-key</code> prints
+          the key. It proves these bytes, in which personal data is encrypted, so it stays valid after an erasure.
+        </span>
+      </p>
       <h2>Data</h2>
       <pre tabIndex={0}>{JSON.stringify(data, null, 2)}</pre>
       <p>

@@ -60,6 +60,7 @@ import { showStats, type StatsDeps } from "./features/stats.ts";
 import { trackClick, type TrackingDeps } from "./features/tracking.ts";
 import {
   downloadHead,
+  downloadProof,
   showVerification,
   startVerification,
   startVerificationByForm,
@@ -117,6 +118,7 @@ export const ENDPOINTS: readonly Endpoint<EndpointDeps>[] = [
   { method: "POST", path: "/api/audit/verify", protection: "token", operation: startVerification },
   { method: "GET", path: "/api/audit/verify", protection: "token", operation: showVerification },
   { method: "GET", path: "/api/audit/head", protection: "session", operation: downloadHead },
+  { method: "GET", path: "/api/audit/proof/:event", protection: "session", operation: downloadProof },
   { method: "GET", path: "/api/audit/export", protection: "session", operation: exportEvents },
   { method: "GET", path: "/livez", protection: "open", always: true, anyHost: true, operation: livez },
   { method: "GET", path: "/readyz", protection: "open", always: true, anyHost: true, operation: readyz },

@@ -23,6 +23,7 @@ import type { EventLog } from "../log/event-log.ts";
 import type { Instances } from "../log/instances.ts";
 import { holdersOf } from "../log/role.ts";
 import { cosignedPosition } from "../log/witness.ts";
+import { proveEvent } from "../log/prove-event.ts";
 import { signHeadNow } from "../log/sign-head-now.ts";
 import { createLogVerifier } from "../log/verifier.ts";
 import type { Metrics } from "../metrics/metrics.ts";
@@ -69,12 +70,11 @@ interface Served {
 /** Hands each feature of the server what it works with. */
 export function appDeps(served: Served): AppDeps {
   const { config, vault, hashesOf, eventLog, projector, logger, delivery, account, runner, load } = served;
-  const { http } = config;
   const { openedLog, instances, isWritable, awaySince, stopping, metrics } = served;
   const { now: clock, skewMs: skewAt } = openedLog.logClock;
   const { authentication, failureLimit } = served.access;
-  const isSecure = http.publicUrl.startsWith("https:");
-  const isLocal = isOfThisMachineOnly(http);
+  const isSecure = config.http.publicUrl.startsWith("https:");
+  const isLocal = isOfThisMachineOnly(config.http);
   const settings = consoleSettings(config, {
     configured: delivery.configured,
     hashesOf,
@@ -96,11 +96,11 @@ export function appDeps(served: Served): AppDeps {
   return {
     authentication,
     failureLimit,
-    hosts: hostsOf(http),
-    clientAddress: createClientAddress(http.trustedProxies),
+    hosts: hostsOf(config.http),
+    clientAddress: createClientAddress(config.http.trustedProxies),
     isLocal,
     // Each lets its part through: a load balancer sends an address here and there.
-    anonymousLimit: createRateLimit(() => Math.ceil(http.rateLimitPerMinute / instances.live.length), clock),
+    anonymousLimit: createRateLimit(() => Math.ceil(config.http.rateLimitPerMinute / instances.live.length), clock),
     load,
     metrics,
     tracing: served.tracing,
@@ -120,6 +120,7 @@ export function appDeps(served: Served): AppDeps {
     quota,
     verifier,
     signHead: () => signHeadNow(eventLog.store, checkpoints, clock),
+    proveEvent: (position) => proveEvent(eventLog.store, checkpoints, clock, position),
     console: createConsole({ store: eventLog.store, projector, past, live, settings, clock }),
     stopping,
     streamPace: createStreamPace(() => load.came, clock, sleep),

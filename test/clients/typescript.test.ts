@@ -120,6 +120,11 @@ describe("each operation for programs, asked of a running service", () => {
     expect((await client.GET("/api/audit/verify")).data).toBeDefined();
     const { data: head } = await client.GET("/api/audit/head", { parseAs: "text" });
     expect(head).toContain("\n");
+    const { data: proof } = await client.GET("/api/audit/proof/{event}", {
+      params: { path: { event: "1" } },
+      parseAs: "text",
+    });
+    expect(proof).toStartWith("c2sp.org/tlog-proof@v1\n");
     const link = "go.example/spring";
     const { data: clicks } = await client.GET("/api/audit/export", { params: { query: { link } }, parseAs: "text" });
     expect(clicks?.trim().split("\n")).toHaveLength(1);
@@ -131,7 +136,9 @@ describe("each operation for programs, asked of a running service", () => {
 
   test("that was each of them", () => {
     const programs = ENDPOINTS.filter(({ operation }) => operation.tag !== "console");
-    expect([...asked].sort()).toEqual(programs.map(({ method, path }) => `${method} ${path}`).sort());
+    expect([...asked].sort()).toEqual(
+      programs.map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`).sort(),
+    );
   });
 
   test("a wrong token is a problem, and so is none", async () => {

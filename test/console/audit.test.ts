@@ -39,6 +39,7 @@ describe("the audit", () => {
     expect(page).toContain((await harness.store.hashAt(1)) ?? "none");
     expect(page).toContain("&quot;bob&quot;");
     expect((await ask(harness.app, "/audit/3")).status).toBe(404);
+    expect(page).toContain('href="/api/audit/proof/2"');
   });
 });
 

@@ -1,7 +1,7 @@
 // On the memory harness.
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "bun:test";
-import { loadSigningKey, openCheckpoint, signCheckpoint, writeCheckpointFile } from "eventstore-lite";
+import { loadSigningKey, openCheckpoint, openProof, signCheckpoint, writeCheckpointFile } from "eventstore-lite";
 import { originOf } from "../../src/log/checkpoint.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { disposedAfterEach } from "../harness/dispose.ts";
@@ -92,5 +92,20 @@ test("a browser that signed in verifies by a form, and downloads a head that an 
   const { position, hash } = await harness.store.head();
   expect(openCheckpoint(await download.text(), publicKey)).toMatchObject({ position, hash });
   expect((await ask(harness.app, "/api/audit/head", { token: TOKEN })).status).toBe(200);
+  const [first] = await Array.fromAsync(harness.store.read({ from: 1, to: 1 }));
+  // Ids tell when they were made, as those of the service do.
+  const id = Bun.randomUUIDv7("hex", Date.parse(first?.time ?? ""));
+  const message = { id, type: "MessageRequested", data: { text: "hello" }, meta: { schema: 1 } } as const;
+  const { last } = await harness.store.append("requests", [message]);
+  for (const name of [String(last), id]) {
+    const proof = await ask(harness.app, `/api/audit/proof/${name}`, { headers });
+    expect(proof.headers.get("content-disposition")).toBe(`attachment; filename="event-${last}.tlog-proof"`);
+    expect(openProof(await proof.text(), publicKey)).toMatchObject({ position: last });
+  }
+  for (const name of ["999", Bun.randomUUIDv7()])
+    expect(await problemIn(await ask(harness.app, `/api/audit/proof/${name}`, { headers }))).toBe("404 not-found");
+  for (const name of ["0", "x"])
+    expect((await ask(harness.app, `/api/audit/proof/${name}`, { headers })).status).toBe(422);
+  expect(await problemIn(await ask(harness.app, "/api/audit/proof/1"))).toBe("401 unauthorized");
   expect(await problemIn(await ask(harness.app, "/api/audit/head"))).toBe("401 unauthorized");
 });

@@ -179,7 +179,7 @@ async function openWorld(programs: string | undefined) {
 
 /** What callers and operators ask for: of the log, of the vault and of what is in memory. */
 const READ = [
-  "/readyz /api/health /api/audit/head /social/health /social/stats /social/me /social/auth /metrics",
+  "/readyz /api/health /api/audit/head /api/audit/proof/1 /social/health /social/stats /social/me /social/auth /metrics",
   "/ /audit /audit/1 /find?q=ann /people /people/7 /deliveries /setup",
 ].flatMap((paths) => paths.split(" "));
 const WRITTEN: Readonly<Record<string, object | undefined>> = {

@@ -32,6 +32,7 @@ const PACKAGES = {
   fish: "fish",
   promtool: "prometheus",
   pgbouncer: "pgbouncer",
+  go: "golang-go golang-golang-x-mod-dev",
 };
 
 const root = join(import.meta.dirname, "../..");

@@ -16,6 +16,7 @@ export const ACTIONS = [
 export const READINGS = [
   "GET /api/audit/verify token",
   "GET /api/audit/head session",
+  "GET /api/audit/proof/:event session",
   "GET /api/audit/export session",
 ] as const;
 

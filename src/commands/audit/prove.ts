@@ -11,7 +11,7 @@ import {
   type EventStore,
 } from "eventstore-lite";
 import type { Event } from "../../../events/catalog.ts";
-import { EVENT_ID, findEvent } from "../../history/find-event.ts";
+import { findEvent, isEventName } from "../../history/find-event.ts";
 import { FORMATS } from "../../log/export-formats.ts";
 import { shownBy } from "../../log/export-text.ts";
 import { proveEvent } from "../../log/prove-event.ts";
@@ -61,14 +61,12 @@ that these encrypted bytes stood at that position.`,
       }),
     );
 
-async function findPosition(store: EventStore<Event>, event: string): Promise<number> {
+async function findPosition(store: EventStore<Event>, name: string): Promise<number> {
+  if (!isEventName(name)) throw usageError("an event is given by its id or its position");
   const { position: to } = await store.head();
-  if (EVENT_ID.test(event)) {
-    const found = await findEvent({ store, to, onProgress() {} }, event.toLowerCase());
-    if (found !== undefined) return found.position;
-  } else if (!/^\d{1,15}$/.test(event)) throw usageError("an event is given by its id or its position");
-  else if (Number(event) >= 1 && Number(event) <= to) return Number(event);
-  throw new ServiceError("not_found", `the log has no event ${printable(event)}: it ends at position ${to}`);
+  const found = await findEvent({ store, to, onProgress() {} }, name.toLowerCase());
+  if (found !== undefined) return found.position;
+  throw new ServiceError("not_found", `the log has no event ${printable(name)}: it ends at position ${to}`);
 }
 
 export const checkProof: MakeCommand = (terminal, exit) =>

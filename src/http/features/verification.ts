@@ -1,5 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import type { EventLog } from "../../log/event-log.ts";
+import { EVENT_ID, findAt, findEventNear, isEventName } from "../../history/find-event.ts";
+import type { proveEvent } from "../../log/prove-event.ts";
 import { lastVerification } from "../../log/last-verification.ts";
 import type { SignedHead } from "../../log/sign-head-now.ts";
 import type { LogVerifier } from "../../log/verifier.ts";
@@ -18,6 +20,7 @@ export interface VerificationDeps {
   readonly sessions: Sessions;
   readonly verifier: LogVerifier;
   readonly signHead: () => Promise<SignedHead>;
+  readonly proveEvent: (position: number) => ReturnType<typeof proveEvent>;
 }
 
 const position = count;
@@ -109,5 +112,35 @@ export const downloadHead: Operation<VerificationDeps> = {
       "content-disposition": 'attachment; filename="reachlog-head.txt"',
     };
     return { status: 200, headers, body: signed.note };
+  },
+};
+
+export const downloadProof: Operation<VerificationDeps> = {
+  id: "downloadProof",
+  tag: "service",
+  summary: "Proves one event to a reader who does not have the log.",
+  description:
+    "A C2SP tlog-proof: the event's bytes as they are stored, their place in the Merkle tree, and the signed head of that " +
+    "tree. `reachlog audit check` checks it without the log. Personal data in it stays encrypted, so it stays valid after an " +
+    "erasure. Wants a token or a console's session as soon as a token is configured.",
+  parameters: { event: "The event's id or its position." },
+  answers: { 200: { says: "The proof.", mediaType: "text/plain", headers: ["content-disposition"] } },
+  problems: ["invalid", "notFound", "contradicted"],
+  async handle({ sessions, eventLog: { store }, proveEvent: prove }, { request, metadata, parameters }) {
+    wantReader(sessions, request, metadata);
+    const { event: name = "" } = parameters;
+    const reading = { store, to: (await store.head()).position, onProgress() {} };
+    if (!isEventName(name))
+      throw problems.invalid([{ path: "event", message: "Expected the id or position of an event" }]);
+    const event = await (EVENT_ID.test(name) ? findEventNear(reading, name.toLowerCase()) : findAt(reading, name));
+    if (event === undefined) throw problems.notFound();
+    const proved = await prove(event.position);
+    if ("loss" in proved) throw problems.contradicted();
+    const headers = {
+      "content-type": "text/plain; charset=utf-8",
+      "cache-control": "no-store",
+      "content-disposition": `attachment; filename="event-${event.position}.tlog-proof"`,
+    };
+    return { status: 200, headers, body: proved.proof };
   },
 };

@@ -26,6 +26,7 @@ import { createEventLog, type NewEvent, type EventLog } from "../../../src/log/e
 import { logFiles } from "../../../src/log/log-files.ts";
 import type { Instance } from "../../../src/log/instances.ts";
 import { holdersOf } from "../../../src/log/role.ts";
+import { proveEvent } from "../../../src/log/prove-event.ts";
 import { signHeadNow } from "../../../src/log/sign-head-now.ts";
 import { createMetrics } from "../../../src/metrics/metrics.ts";
 import { createLogVerifier } from "../../../src/log/verifier.ts";
@@ -250,6 +251,7 @@ function wire({
     notices: createNotices(MASTER_KEY, false, clock),
     verifier,
     signHead: () => signHeadNow(eventLog.store, checkpoints, clock),
+    proveEvent: (position) => proveEvent(eventLog.store, checkpoints, clock, position),
     console: createConsole({
       store: eventLog.store,
       projector,
