@@ -1,9 +1,7 @@
 import {
   CheckpointRefused,
-  createLogTree,
-  formatProof,
   openCheckpoint,
-  openProof,
+  proveEvent as proveByNote,
   type EventStore,
   type SigningKey,
 } from "eventstore-lite";
@@ -23,24 +21,7 @@ export async function proveEvent(
   const kept = await findCovering(checkpoints, key, position);
   const signed = kept === undefined ? await signHeadNow(store, checkpoints, clock) : { note: kept };
   if ("loss" in signed) return signed;
-  const { note } = signed;
-  const { position: size } = openCheckpoint(note, key.publicKey);
-  const [event = new Uint8Array()] = await readEvent(store, position);
-  const tree = createLogTree(store);
-  const write = async (): Promise<{ readonly proof: string }> => {
-    const hashes = await tree.at(size).inclusion(position - 1);
-    const proof = formatProof({ event, position, hashes, note });
-    openProof(proof, key.publicKey);
-    return { proof };
-  };
-  try {
-    return await write();
-  } catch (fault) {
-    if (!(fault instanceof CheckpointRefused)) throw fault;
-    // Stored tiles may be wrong where the log is right: they are made again.
-    await tree.forget();
-    return write();
-  }
+  return { proof: await proveByNote(store, position, signed.note, key.publicKey) };
 }
 
 /** The newest checkpoint of a tree that holds the event, a cosigned one first: a proof costs no new signature then. */
@@ -60,9 +41,4 @@ async function findCovering(
     }
   }
   return undefined;
-}
-
-async function readEvent(store: EventStore<Event>, position: number): Promise<readonly Uint8Array[]> {
-  for await (const events of store.readCanonical({ from: position, to: position })) return events;
-  return [];
 }

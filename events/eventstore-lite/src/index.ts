@@ -19,6 +19,7 @@ export {
 } from "./checkpoint/signing-key.ts";
 export * from "./errors.ts";
 export { createLogTree, type LogTree } from "./merkle/log-tree.ts";
+export { proveEvent, proveExtension } from "./merkle/prove.ts";
 export { formatProof, openProof, type ProvedEvent } from "./merkle/proof.ts";
 export { hashLeaf, provesConsistency, provesInclusion, type TreeHead } from "./merkle/tree.ts";
 export { formatSubmission, openWitness, type Witness, type WitnessAnswer } from "./merkle/witness.ts";

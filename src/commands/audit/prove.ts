@@ -1,13 +1,11 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import {
   CheckpointRefused,
-  createLogTree,
   openCheckpoint,
   openProof,
-  provesConsistency,
-  type Checkpoint,
   parsePublicKey,
   parseVerifierKey,
+  proveExtension,
   type EventStore,
 } from "eventstore-lite";
 import type { Event } from "../../../events/catalog.ts";
@@ -135,7 +133,7 @@ it does not hold.`,
             : readKeyOption("--public-key", publicKey, parsePublicKey);
         const files = [head1, head2].map((file) => ({ file, note: naming(file, () => readFileSync(file, "utf8")) }));
         const heads = refusing(() => files.map(({ note }) => openCheckpoint(note, key)));
-        const found = typeof heads === "string" ? heads : await compareHeads(store, heads);
+        const found = typeof heads === "string" ? heads : await proveExtension(store, heads);
         const fault = typeof found === "string" ? found : undefined;
         const proof = typeof found === "string" ? [] : found.map((hash) => Buffer.from(hash).toString("base64"));
         terminal.out(
@@ -148,25 +146,6 @@ it does not hold.`,
         return fault === undefined ? EXIT.ok : EXIT.fault;
       }),
     );
-
-/** The proof; or why there is none. */
-async function compareHeads(
-  store: EventStore<Event>,
-  heads: readonly Checkpoint[],
-): Promise<readonly Uint8Array[] | string> {
-  const [older, newer] = heads.toSorted((a, b) => a.position - b.position);
-  if (older?.root === undefined || newer?.root === undefined) return "a head without a Merkle root: sign another one";
-  if (older.origin !== newer.origin) return `the heads are of two logs: ${older.origin} and ${newer.origin}`;
-  const { position: end } = await store.head();
-  if (newer.position > end) return `the log ends at position ${end}, before the newer head's ${newer.position}`;
-  const proof = await createLogTree(store).at(newer.position).consistency(older.position);
-  const [first, second] = [older, newer].map(({ position, root = "" }) => ({
-    size: position,
-    root: Buffer.from(root, "hex"),
-  }));
-  const holds = older.position === 0 || provesConsistency(first!, second!, proof);
-  return holds ? proof : "the log does not extend the older head to the newer one: one of them is of another history";
-}
 
 /** What the work gives; a sentence where what it read proves nothing. */
 function refusing<Result>(work: () => Result): Result | string {
