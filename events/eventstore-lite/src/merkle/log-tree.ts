@@ -7,6 +7,8 @@ import { createTree, foldHashes, hashLeaf, TILE_HASHES, type Tree } from "./tree
 /** Changes when tiles are made or stored in another way; those of another version are made again. */
 const VERSION = 1;
 
+const SCRATCH_BYTES_START = 64 * 1024;
+
 /** Its state is the hash chain's end where the tiles end, which shows that they are of this log. */
 const BUILT = "merkle";
 const tileName = (level: number, index: number): string => `${BUILT}/${level}/${index}`;
@@ -83,13 +85,21 @@ export function createLogTree(log: TreeLog): LogTree {
   async function foldEvents(from: number, to: number): Promise<Uint8Array[]> {
     const folded: Uint8Array[] = [];
     let chain = Buffer.from((await hashAt(from)) ?? "", "hex");
-    let leaves: Uint8Array[] = [];
+    // Link and leaf are hashes of the same bytes behind another head: one copy of them serves both.
+    let scratch = Buffer.alloc(SCRATCH_BYTES_START);
+    const leaves = Buffer.alloc(TILE_HASHES * HASH_BYTES);
+    let count = 0;
     for await (const events of readCanonical({ from: from + 1, to })) {
       for (const event of events) {
-        chain = hash("sha256", Buffer.concat([chain, event]), "buffer");
-        if (leaves.push(hashLeaf(event)) < TILE_HASHES) continue;
-        folded.push(foldHashes(Buffer.concat(leaves)));
-        leaves = [];
+        const end = HASH_BYTES + event.length;
+        if (end > scratch.length) scratch = Buffer.alloc(2 * end);
+        scratch.set(chain);
+        scratch.set(event, HASH_BYTES);
+        chain = hash("sha256", scratch.subarray(0, end), "buffer");
+        scratch[HASH_BYTES - 1] = 0;
+        leaves.set(hash("sha256", scratch.subarray(HASH_BYTES - 1, end), "buffer"), count * HASH_BYTES);
+        count = (count + 1) % TILE_HASHES;
+        if (count === 0) folded.push(foldHashes(leaves));
       }
     }
     if (chain.toString("hex") !== (await hashAt(to))) throw new ChainBroken(to);
