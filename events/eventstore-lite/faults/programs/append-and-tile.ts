@@ -1,0 +1,18 @@
+// Appends to the log named by its first argument, extends the Merkle tree after each append, and says the root with the
+// size that a head would be signed with.
+import { createLogTree, openSqliteStore } from "eventstore-lite";
+import { newEvents } from "../../src/contract/events.ts";
+import { say } from "./say.ts";
+
+const [file = ""] = process.argv.slice(2);
+const store = await openSqliteStore({ file });
+const tree = createLogTree(store);
+
+/** Most appends fill a tile of level 0, so that most kills hit the writing of tiles. */
+const EVENTS = 300;
+
+for (;;) {
+  const { last } = await store.append("a", newEvents(EVENTS));
+  await tree.extend(last);
+  say(last, Buffer.from(await tree.at(last).root()).toString("hex"));
+}
