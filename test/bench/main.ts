@@ -10,6 +10,7 @@ import { hotLink } from "./hot-link.ts";
 import { intakePostgres } from "./intake-postgres.ts";
 import { intake } from "./intake.ts";
 import { metrics } from "./metrics.ts";
+import { tree } from "./tree.ts";
 import { moment } from "./moment.ts";
 import { outbox } from "./outbox.ts";
 import { replayStats } from "./replay-stats.ts";
@@ -28,6 +29,7 @@ const benches = {
   "event-streams": eventStreams,
   encrypt,
   metrics,
+  tree,
   traces,
   ...storeBenches,
   replay,

@@ -25,7 +25,7 @@ export function startServiceOn(
 }
 
 /** The same service without a part of it, which the module of that name takes out of its source: its cost is the difference. */
-export function startWithout(part: "encryption" | "metrics" | "traces", log: string): Promise<Server> {
+export function startWithout(part: "encryption" | "metrics" | "traces" | "tree", log: string): Promise<Server> {
   return startPreloaded([`without-${part}.ts`], log);
 }
 
