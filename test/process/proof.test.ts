@@ -34,7 +34,7 @@ test(
     expect(await world.command("audit", "head", "--out", head)).toEqual({ code: 0, out: "", err: "" });
     expect(statSync(head).mode & 0o777).toBe(0o600);
     expect(readFileSync(head, "utf8")).toMatch(
-      /^reachlog\/[\w-]{36}\n12\n.{44}\ntime 20.*Z\n\n— reachlog\/[\w-]{36} .+\n$/,
+      /^(reachlog\/[\w-]{36}\/tree)\n12\n.{44}\nchain .{44}\ntime 20.*Z\n\n— \1 .+\n$/,
     );
     const printed = await world.command("audit", "head");
     expect(printed.out.split("\n").slice(0, 3)).toEqual(readFileSync(head, "utf8").split("\n").slice(0, 3));
