@@ -117,7 +117,7 @@ describe.each(CLIENTS)("on %s", (runtime, open) => {
     ];
     for (const location of places) {
       await using server = serve(() => new Response(null, { status, headers: { location } }));
-      const call = client.safeFetch([server.url, thief.url])(server.url, request());
+      const call = client.safeFetch([server.url, thief.url])(server.url, request({ timeoutMs: PATIENT_MS }));
       const fault: unknown = await call.catch((thrown: unknown) => thrown);
       expect(fault).toBeInstanceOf(NetworkFault);
       expect(server.requests).toHaveLength(1);

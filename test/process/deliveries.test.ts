@@ -69,7 +69,7 @@ describe("an operator beside a running service", () => {
     expect((await command("show", id)).out).toMatch(
       /\nchat: waits: the channel is suspended since \S+Z, ".*archived"\n/,
     );
-    expect((await command("lag")).out).toMatch(/\nchat {7}1 .* never +suspended since \S+Z\n/);
+    expect((await command("lag")).out).toMatch(/\nchat {7}1 .* not while suspended +suspended since \S+Z\n/);
     expect(world.sandbox.slack.messages.total).toBe(posted);
 
     expect(await command("resume", "chat")).toMatchObject({ code: 0, err: "" });

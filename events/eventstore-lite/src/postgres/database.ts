@@ -34,7 +34,7 @@ export interface DatabaseOptions {
  * together they keep a caller for less than five seconds once the network is back.
  */
 const STATEMENT_MS_MAX = 3_500;
-export const ANSWER_MS_MAX = STATEMENT_MS_MAX + 500;
+export const ANSWER_MS_MAX: number = STATEMENT_MS_MAX + 500;
 
 const CONNECT_S_MAX = 2;
 /** After the first of several servers has answered: so long the others may take to show that they are newer. */
