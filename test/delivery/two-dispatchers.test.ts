@@ -2,16 +2,20 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { ChannelName } from "../../events/channel.ts";
+import type { Recorded } from "../../events/catalog.ts";
 import { pendingOf } from "../../projections/deliveries.ts";
+import { STREAMS } from "../../src/log/event-log.ts";
+import type { Channel } from "../../src/networks/network.ts";
 import { fakeTime } from "../harness/memory/fake-time.ts";
 import { newLogFile } from "../harness/memory/log.ts";
 import { openDelivery, passUntil, type DeliveryHarness } from "../harness/memory/delivery.ts";
 import { createReach, type Reach } from "../harness/memory/reach.ts";
-import { auditLog, auditTruth } from "./model/audit.ts";
+import { auditLog, auditOrder, auditRequests, auditTruth } from "./model/audit.ts";
 import { createRandom, type Kind } from "./model/fates.ts";
-import { clickOf, logOf, resumeAll, textOf } from "./model/history.ts";
+import { clickOf, logOf, resumeAll, subscribed, textOf } from "./model/history.ts";
 import { createNetwork, type Life, type Network } from "./model/network.ts";
-import { HOUR_MS, MINUTE_MS } from "./model/steps.ts";
+import { HOUR_MS, MINUTE_MS, SUBSCRIPTIONS } from "./model/steps.ts";
+import { createOrderWatch, isFinal, outcomesOf } from "./model/watch.ts";
 
 /** Of a round. A claim is seldom in doubt, so that a round seldom meets enough of them. */
 const HISTORIES = 25;
@@ -24,17 +28,27 @@ const LEASE_SCALE = 100;
 const TAKEN_OVER_MS = 30 * MINUTE_MS;
 
 /** So much must have been tried, or a passing test says little. */
-const LEAST = { claimed: 20, doubted: 1, takenOver: 5 };
-const MET = ["claimed", "doubted", "takenOver"] as const;
+const LEAST = {
+  chat: { claimed: 20, doubted: 1, takenOver: 5 },
+  webhook: { waited: 20, takenOver: 5 },
+} satisfies Readonly<Record<string, Partial<Lived>>>;
 
 type Step =
-  | { readonly do: "click" | "notify"; readonly count: number }
+  | { readonly do: "click"; readonly count: number; readonly stream: number }
+  | { readonly do: "notify"; readonly count: number }
   | { readonly do: "pass"; readonly ms: number }
   | { readonly do: "stand" | "go on" | "kill" | "stop"; readonly which: number };
 
+/** Links that are clicked: of the webhook, each is a stream that goes by itself. */
+const STREAM_COUNT = 4;
+
 const which = fc.nat(1);
+const stream = fc.nat(STREAM_COUNT - 1);
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 4, arbitrary: fc.record({ do: fc.constant("click" as const), count: fc.integer({ min: 1, max: 20 }) }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({ do: fc.constant("click" as const), count: fc.integer({ min: 1, max: 20 }), stream }),
+  },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("notify" as const), count: fc.integer({ min: 1, max: 3 }) }) },
   {
     weight: 3,
@@ -50,22 +64,28 @@ const KINDS: Readonly<Record<string, Kind>> = {
   doubling: { recognisesMs: undefined, batch: undefined },
   knowing: { recognisesMs: 100 * HOUR_MS, batch: undefined },
   batching: { recognisesMs: 100 * HOUR_MS, batch: 8 },
+  inOrder: { recognisesMs: Infinity, batch: undefined, isInOrder: true },
 };
 
-const histories = fc.record({
-  seed: fc.integer(),
-  kind: fc.constantFrom("doubling", "doubling", "knowing", "batching"),
-  digestAfterMs: fc.constantFrom(undefined, 30_000),
-  steps: fc.array(step, { minLength: 6, maxLength: 14 }),
-});
+const historiesOf = (...kinds: readonly string[]) =>
+  fc.record({
+    seed: fc.integer(),
+    kind: fc.constantFrom(...kinds),
+    digestAfterMs: fc.constantFrom(undefined, 30_000),
+    steps: fc.array(step, { minLength: 6, maxLength: 14 }),
+  });
 
-type History = typeof histories extends fc.Arbitrary<infer T> ? T : never;
+type History = ReturnType<typeof historiesOf> extends fc.Arbitrary<infer T> ? T : never;
 
 interface Lived {
   readonly claimed: number;
   readonly doubted: number;
+  /** Attempts that failed while later events of the stream waited. */
+  readonly waited: number;
   readonly takenOver: number;
 }
+
+const MET = ["claimed", "doubted", "waited", "takenOver"] as const;
 
 interface Instance {
   readonly house: DeliveryHarness;
@@ -73,30 +93,50 @@ interface Instance {
   readonly reach: Reach;
 }
 
-const CHAT: ChannelName = "chat";
+test("two dispatchers of a channel, of which any stands still or dies at any time: nothing is lost, and nothing arrives twice", () =>
+  liveUntilMet("chat", historiesOf("doubling", "doubling", "knowing", "batching")));
 
-test("two dispatchers of a channel, of which any stands still or dies at any time: nothing is lost, and nothing arrives twice", async () => {
-  const met = { claimed: 0, doubted: 0, takenOver: 0 };
-  const lacking = () => MET.filter((what) => met[what] <= LEAST[what]);
+test("so does a webhook in order: no event overtakes one of its stream, and no stream holds up another", () =>
+  liveUntilMet("webhook", historiesOf("inOrder")));
+
+async function liveUntilMet(channel: keyof typeof LEAST, histories: fc.Arbitrary<History>): Promise<void> {
+  const met = { claimed: 0, doubted: 0, waited: 0, takenOver: 0 };
+  const least: Readonly<Partial<Lived>> = LEAST[channel];
+  const lacking = () => MET.filter((what) => met[what] <= (least[what] ?? -1));
   for (let round = 0; round < ROUNDS_MAX && lacking().length > 0; round++) {
     await fc.assert(
       fc.asyncProperty(histories, async (history) => {
-        const lived = await live(history);
+        const lived = await live(channel, history);
         for (const what of MET) met[what] += lived[what];
       }),
       { numRuns: HISTORIES },
     );
   }
   expect(lacking()).toEqual([]);
-});
+}
 
-async function live({ seed, kind, digestAfterMs, steps }: History): Promise<Lived> {
+async function live(channel: ChannelName, { seed, kind, digestAfterMs, steps }: History): Promise<Lived> {
   const file = newLogFile();
   const time = fakeTime();
   const random = createRandom(seed);
   const known = KINDS[kind] ?? { recognisesMs: undefined, batch: undefined };
-  const network = createNetwork(CHAT, known, time, random, () => {});
+  const network = createNetwork(channel, known, time, random, () => {});
+  const order = createOrderWatch();
+  let stuck: string | undefined;
   let named = 0;
+
+  /** Fails for what is of the stream that is stuck. */
+  const channelOf = (life: Life): Channel => {
+    const inner = network.channel(life, "credential");
+    return {
+      ...inner,
+      send(dispatch) {
+        if (!life.killed) order.request(dispatch);
+        if (dispatch.kind !== "event" || dispatch.event.stream !== stuck) return inner.send(dispatch);
+        return Promise.resolve({ outcome: "retryable", detail: "not now", status: 503 });
+      },
+    };
+  };
 
   const start = async (): Promise<Instance> => {
     const life: Life = { killed: false, refused: new Set(), ending: false, beginning: undefined };
@@ -107,8 +147,8 @@ async function live({ seed, kind, digestAfterMs, steps }: History): Promise<Live
       random,
       instance: `instance ${named++}`,
       leaseScale: LEASE_SCALE,
-      wrap: reach.wrap,
-      channels: [network.channel(life, "credential")],
+      wrap: (eventLog) => reach.wrap(order.wrap(eventLog)),
+      channels: [channelOf(life)],
       ...(digestAfterMs === undefined ? {} : { digestAfterMs }),
     });
     return { house, life, reach };
@@ -116,14 +156,20 @@ async function live({ seed, kind, digestAfterMs, steps }: History): Promise<Live
   const instances: [Instance, Instance] = [await start(), await start()];
   const houses = (): DeliveryHarness[] => instances.map(({ house }) => house);
 
+  const click = async (at: number, count: number): Promise<void> => {
+    const [{ house }] = instances;
+    const newEvents = Array.from({ length: count }, () => clickOf(`c${named++}`, [channel]));
+    const { last } = await house.eventLog.append(STREAMS.link("go.example", `${at}`), newEvents, { caller: "test" });
+    await house.projector.until(last);
+  };
+
   const take = async (one: Step): Promise<void> => {
     const [{ house }] = instances;
     switch (one.do) {
       case "click":
-        await house.append(...Array.from({ length: one.count }, () => clickOf(`c${named++}`, [CHAT])));
-        return;
+        return click(one.stream, one.count);
       case "notify":
-        await house.append(...Array.from({ length: one.count }, () => textOf(`n${named++}`, [CHAT])));
+        await house.append(...Array.from({ length: one.count }, () => textOf(`n${named++}`, [channel])));
         return;
       case "pass":
         return passUntil(time.clock() + one.ms, time, houses());
@@ -137,24 +183,56 @@ async function live({ seed, kind, digestAfterMs, steps }: History): Promise<Live
     }
   };
 
+  if (channel === "webhook") await instances[0].house.append(subscribed(SUBSCRIPTIONS[0]));
   try {
     for (const one of steps) await take(one);
     network.heal();
     for (const { reach } of instances) reach.goOn();
-    await settle(instances, () => passUntil(time.clock() + HOUR_MS, time, houses()));
+    const settled = () => settle(channel, instances, () => passUntil(time.clock() + HOUR_MS, time, houses()));
+    await settled();
     const [{ house }] = instances;
+    if (known.isInOrder === true) {
+      const since = house.projector.position;
+      stuck = STREAMS.link("go.example", `${seed & (STREAM_COUNT - 1)}`);
+      for (let at = 0; at < STREAM_COUNT; at++) await click((seed + at) & (STREAM_COUNT - 1), 2);
+      await settled();
+      auditStuck((await logOf(house)).slice(since), stuck, channel);
+    }
     const log = await logOf(house);
-    auditLog(log, CHAT, { state: house.projector.state("deliveries")[CHAT], ghosts: 0 });
-    auditTruth(log, CHAT, network.taken, { exposed: new Map(), recognises: known.recognisesMs !== undefined });
+    auditLog(log, channel, { state: house.projector.state("deliveries")[channel], ghosts: 0 });
+    if (known.isInOrder === true) {
+      auditOrder(log, channel);
+      auditRequests(log, order);
+    }
+    auditTruth(log, channel, network.taken, { exposed: new Map(), recognises: known.recognisesMs !== undefined });
     const claims = log.filter(({ type }) => type === "DispatchClaimed");
     const doubted = (await house.outcomes("DispatchInDoubt")).filter(
       ({ data }) => data.detail?.includes("lease ended") === true,
     );
-    const tokens = (await house.store.leases.list(["dispatcher-chat"])).map(({ token }) => token);
-    return { claimed: claims.length, doubted: doubted.length, takenOver: Math.max(0, ...tokens) - 1 };
+    const tokens = (await house.store.leases.list([`dispatcher-${channel}`])).map(({ token }) => token);
+    const waited = (await house.outcomes("DispatchFailed")).filter(({ data, position }) => {
+      const { stream } = log[data.source - 1] ?? {};
+      return log.slice(data.source, position).some((event) => event.stream === stream);
+    });
+    return {
+      claimed: claims.length,
+      doubted: doubted.length,
+      waited: waited.length,
+      takenOver: Math.max(0, ...tokens) - 1,
+    };
   } finally {
     for (const instance of instances) await end(instance, network, false);
   }
+}
+
+/** Everything of the other streams ended before the first of the stream that is stuck was given up. */
+function auditStuck(log: readonly Recorded[], stuck: string, channel: ChannelName): void {
+  const streams = new Map(log.map(({ position, stream }) => [position, stream]));
+  const ends = outcomesOf(log, channel).filter(isFinal);
+  const ended = ends.map(({ data }) => streams.get(data.source) ?? "");
+  const others = ended.filter((stream) => stream !== stuck);
+  expect(others).toHaveLength(2 * (STREAM_COUNT - 1));
+  expect(ended.slice(0, others.length)).toEqual(others);
 }
 
 async function end({ house, life, reach }: Instance, network: Network, isKilled: boolean): Promise<void> {
@@ -169,13 +247,17 @@ async function end({ house, life, reach }: Instance, network: Network, isKilled:
 /** Of a network that is well again: longer than any wait. */
 const HOURS_MAX = 60;
 
-async function settle(instances: readonly Instance[], anHour: () => Promise<void>): Promise<void> {
+async function settle(
+  channel: ChannelName,
+  instances: readonly Instance[],
+  anHour: () => Promise<void>,
+): Promise<void> {
   const [first] = instances;
   if (first === undefined) return;
-  const pending = (): number => pendingOf(first.house.projector.state("deliveries")[CHAT]);
+  const pending = (): number => pendingOf(first.house.projector.state("deliveries")[channel]);
   for (let hour = 0; hour === 0 || pending() > 0; hour++) {
     if (hour > HOURS_MAX) throw new Error(`after ${hour} hours ${pending()} are pending`);
-    await resumeAll(first.house, [CHAT]);
+    await resumeAll(first.house, [channel]);
     await anHour();
   }
 }

@@ -5,7 +5,7 @@ import { laneOf, requestsDispatch } from "../../../events/dispatches.ts";
 import { pendingOf, type ChannelState } from "../../../projections/deliveries.ts";
 import { ATTEMPTS_MAX } from "../../../src/delivery/attempt.ts";
 import type { OutcomeOfOne } from "../../harness/memory/outcomes.ts";
-import { isFinal, keysByPosition, outcomesOf } from "./watch.ts";
+import { isFinal, keysByPosition, outcomesOf, type OrderWatch } from "./watch.ts";
 
 /** What must hold of a channel once everything is settled. `ghosts`: appends that were made and reported as failed. */
 export function auditLog(
@@ -44,10 +44,30 @@ function carriedIn(log: readonly Recorded[]): readonly Recorded[] {
   });
 }
 
-/** All is of one stream here: nothing became of an event before something final became of those before it. */
+/** Of each stream: the log has the end of an event before it has any outcome of a later one. */
 export function auditOrder(log: readonly Recorded[], channel: ChannelName): void {
-  const sources = outcomesOf(log, channel).flatMap(({ data }) => (data.lane === "events" ? [data.source] : []));
-  expect(sources).toEqual(sources.toSorted((one, other) => one - other));
+  const outcomes = outcomesOf(log, channel).filter(({ data }) => data.lane === "events");
+  for (const ofStream of Map.groupBy(outcomes, ({ data }) => log[data.source - 1]?.stream).values()) {
+    const sources = ofStream.map(({ data }) => data.source);
+    expect(sources).toEqual(sources.toSorted((one, other) => one - other));
+  }
+}
+
+/** No event was sent before the earlier ones of its stream ended, nor after its own end. */
+export function auditRequests(
+  log: readonly Recorded[],
+  { requests, ended }: Pick<OrderWatch, "requests" | "ended">,
+): void {
+  const carried = Map.groupBy(carriedIn(log), ({ stream }) => stream);
+  for (const { event, at } of requests) {
+    for (const { position } of carried.get(event.stream) ?? []) {
+      if (position > event.position) break;
+      const hasEnded = (ended.get(position) ?? Infinity) < at;
+      if (position === event.position && hasEnded) throw new Error(`${position} was sent after its end`);
+      if (position < event.position && !hasEnded)
+        throw new Error(`${event.position} was sent before ${position} ended`);
+    }
+  }
 }
 
 /** Every dispatch requested below `low_watermark` had its end by then, or a failure with the time of its next attempt. */

@@ -170,7 +170,7 @@ function audit(
   if (watch.broken.length > 0) throw new Error(`${name}: ${watch.broken.join("\n")}`);
 }
 
-const subscribed = (types: readonly EventType[]): NewEvent => {
+export const subscribed = (types: readonly EventType[]): NewEvent => {
   return { type: "WebhookSubscribed", data: { types: [...types], receiver: "mark" } };
 };
 

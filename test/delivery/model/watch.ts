@@ -1,6 +1,7 @@
 import type { ChannelName } from "../../../events/channel.ts";
 import type { Recorded } from "../../../events/catalog.ts";
-import type { DispatchResult } from "../../../src/networks/network.ts";
+import type { EventLog } from "../../../src/log/event-log.ts";
+import type { Dispatch, DispatchResult } from "../../../src/networks/network.ts";
 import { outcomesIn, type OutcomeOfOne } from "../../harness/memory/outcomes.ts";
 import type { Request } from "./network.ts";
 
@@ -14,6 +15,16 @@ export interface Watch {
   /** How often each key may have been asked for without a trace in the log, since a kill came between. */
   readonly exposed: ReadonlyMap<string, number>;
   readonly broken: readonly string[];
+}
+
+/** What all instances send of one channel, and when the log has the end of each: by one counter. */
+export interface OrderWatch {
+  /** Notes an end as soon as the log has it, before the instance learns that. */
+  readonly wrap: (eventLog: EventLog) => EventLog;
+  request(dispatch: Dispatch): void;
+  readonly requests: readonly { readonly event: Recorded; readonly at: number }[];
+  /** By the position of the event. */
+  readonly ended: ReadonlyMap<number, number>;
 }
 
 interface Made {
@@ -114,6 +125,28 @@ export function createWatch(channel: ChannelName): Watch {
       ended.delete(key);
       made.delete(key);
       doubtful.delete(key);
+    },
+  };
+}
+
+export function createOrderWatch(): OrderWatch {
+  const requests: { event: Recorded; at: number }[] = [];
+  const ended = new Map<number, number>();
+  let count = 0;
+  return {
+    requests,
+    ended,
+    wrap: (eventLog) => ({
+      ...eventLog,
+      async append(...args) {
+        const appended = await eventLog.append(...args);
+        for (const { data } of outcomesIn(args[1] as readonly Recorded[]).filter(isFinal))
+          ended.set(data.source, count++);
+        return appended;
+      },
+    }),
+    request(dispatch) {
+      if (dispatch.kind === "event") requests.push({ event: dispatch.event, at: count++ });
     },
   };
 }
