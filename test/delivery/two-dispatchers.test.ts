@@ -130,9 +130,9 @@ async function live(channel: ChannelName, { seed, kind, digestAfterMs, steps }: 
     const inner = network.channel(life, "credential");
     return {
       ...inner,
-      send(dispatch) {
+      send(dispatch, options) {
         if (!life.killed) order.request(dispatch);
-        if (dispatch.kind !== "event" || dispatch.event.stream !== stuck) return inner.send(dispatch);
+        if (dispatch.kind !== "event" || dispatch.event.stream !== stuck) return inner.send(dispatch, options);
         return Promise.resolve({ outcome: "retryable", detail: "not now", status: 503 });
       },
     };
