@@ -94,9 +94,14 @@ export async function joinInstances(deps: InstancesDeps, own: Instance): Promise
   };
 }
 
+/** What it takes to wait for heartbeats. */
+export type HeartbeatTime = Pick<InstancesDeps, "sleep" | "elapsedMs">;
+
+export const REAL_TIME: HeartbeatTime = { sleep, elapsedMs: () => performance.now() };
+
 /** Throws a ServiceError (busy) that names a service of the log, which has no single owner on a server. */
-export async function refuseServed(store: Pick<EventStore<Event>, "snapshots">): Promise<void> {
-  const living = await findLiving({ store, sleep, elapsedMs: () => performance.now() });
+export async function refuseServed(store: Pick<EventStore<Event>, "snapshots">, time = REAL_TIME): Promise<void> {
+  const living = await findLiving({ store, ...time });
   if (living === undefined) return;
   throw new ServiceError("busy", `the service at ${living.url} (instance ${living.id}) serves this log: stop it first`);
 }

@@ -1,18 +1,17 @@
 import { SERVICE_METADATA, STREAMS, type EventLog } from "./event-log.ts";
-import { findLiving } from "./instances.ts";
+import { findLiving, REAL_TIME } from "./instances.ts";
 import type { StorePlace } from "./store-place.ts";
-import { sleep } from "../platform/clock.ts";
 import type { Logger } from "../platform/logger.ts";
 
 /**
  * Has a log go on as a restored one where it is a copy that was made by other means, or was set back to one. Only a service
  * looks, before it opens the log. An instance that lives through a failover knows better whether anything was lost.
  */
-export async function noticeCopy(place: StorePlace, holder: string, logger: Logger): Promise<void> {
+export async function noticeCopy(place: StorePlace, holder: string, logger: Logger, time = REAL_TIME): Promise<void> {
   if (!(await place.isElsewhere())) return;
   {
     await using store = await place.open();
-    if ((await findLiving({ store, sleep, elapsedMs: () => performance.now() })) !== undefined) return;
+    if ((await findLiving({ store, ...time })) !== undefined) return;
   }
   logger.warn("this log is not where it was: it goes on as a restored one");
   await place.beginEpoch("copy", holder);

@@ -18,7 +18,7 @@ import {
   writeToUs,
 } from "./acts.ts";
 import type { Cursors } from "../../harness/memory/social-network.ts";
-import { importExport, loseRun, loss } from "./losses.ts";
+import { backup, beside, importExport, loseRun, loss, restoreBeside } from "./losses.ts";
 import { forget, handOver, rename } from "./names.ts";
 import { answer, fate, LATE_MS_MAX, lateMs, readFault } from "./arbitraries.ts";
 import { authorize, METADATA, type House } from "./house.ts";
@@ -219,11 +219,12 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
     jumpToMidnight,
   ),
   command("back up", fc.constant(null), ({ backUp }) => backUp()),
-  command("restore", fc.constant(null), async (house, _given, ledger) => {
-    await ledger.replaceLog("backup");
+  command("restore", backup, async (house, by, ledger) => {
+    await ledger.replaceLog(by);
     await start(house);
   }),
   command("lose a run", loss, loseRun),
+  command("restore beside the living", beside, restoreBeside),
   command("import an export", fc.nat(12), importExport),
   command("a day passes", fc.constantFrom(25 * HOUR_MS, 25 * HOUR_MS, 25 * HOUR_MS, 31 * 24 * HOUR_MS), (house, ms) =>
     house.clockwork.pass(ms),

@@ -1,8 +1,10 @@
-import type { EventStore } from "eventstore-lite";
+import { LogDiverged, type EventStore } from "eventstore-lite";
 import type { Event, Recorded } from "../../../events/catalog.ts";
 import type { Recipient } from "../../../events/outreach.ts";
-import { recordRestore } from "../../../src/log/record-restore.ts";
+import type { HeartbeatTime } from "../../../src/log/instances.ts";
+import { noticeCopy, recordRestore } from "../../../src/log/record-restore.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
+import type { StorePlace } from "../../../src/log/store-place.ts";
 import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
 import { SILENT } from "../../harness/memory/log.ts";
 import { createSimulatedNetwork, OWN, type SimulatedNetwork } from "../../harness/memory/social-network.ts";
@@ -54,9 +56,13 @@ export interface House {
   /** Position of the last event that no copy of the log lacks. */
   readonly begun: number;
   backUp(): Promise<void>;
-  /** Ends everything, and opens a copy that knows less. False: there is none. */
-  replaceLog(by: Copy): Promise<boolean>;
+  /** While it waits for heartbeats, those that live have some. */
+  readonly heartbeatTime: HeartbeatTime;
+  /** Ends everything (`isBeside`: but what has the log open), and opens a copy that knows less. False: there is none. */
+  replaceLog(by: Copy, isBeside?: boolean): Promise<boolean>;
   readonly replaced: readonly Replacement[];
+  /** How often a restore was refused since an instance lived, and how many ended since one was made beside them. */
+  readonly besides: { refused: number; ended: number };
   /** What went wrong at the network, by its clock; `stopped`: the account as a whole may not send. */
   readonly troubles: { readonly at: number; readonly what: "failed" | "stopped" }[];
   /** Ids of those to whom the network refused a message for who they are. */
@@ -75,8 +81,8 @@ export interface House {
   readonly takenForTheirs: Set<object>;
 }
 
-/** The newest backup, or an export that ended with a position. */
-export type Copy = "backup" | { readonly exportOf: number };
+/** The newest backup, the files as they were then, or an export that ended with a position. */
+export type Copy = "backup" | "files" | { readonly exportOf: number };
 
 /** The log was replaced by a copy of which `head` is the last event. */
 export interface Replacement {
@@ -85,6 +91,7 @@ export interface Replacement {
   /** By ours. */
   readonly ownTime: number;
   readonly head: number;
+  readonly by: Copy;
 }
 
 export interface Observer {
@@ -135,7 +142,15 @@ export async function openHouse(setting: Setting, log: Log, observer: Observer):
       const isSecond = instances.length % 2 === 1;
       const opened = isSecond ? log.second : log.store;
       const own = isSecond ? witness.beside(log.second) : store;
-      const deps = { store: own, keyring: opened.keyring, makeId, onFate: observer.onFate };
+      const { epoch } = opened;
+      const isReplaced = (): boolean => log.store.epoch !== epoch;
+      const deps = {
+        store: fenced(own, isReplaced),
+        isReplaced,
+        keyring: opened.keyring,
+        makeId,
+        onFate: observer.onFate,
+      };
       const instance = await startInstance(house, deps);
       instances.push(instance);
       return instance;
@@ -179,19 +194,32 @@ export async function openHouse(setting: Setting, log: Log, observer: Observer):
     get begun() {
       return begun;
     },
-    async replaceLog(by) {
-      house.killAll();
-      if (by !== "backup") await log.importUpTo(by.exportOf);
-      else if (!(await log.restore())) return false;
-      store = await witness.attend(log.store, by === "backup" ? backup : witness.notes());
+    heartbeatTime: {
+      elapsedMs: clockwork.now,
+      async sleep(ms) {
+        await clockwork.pass(ms);
+        for (const { process, beat } of house.instances()) if (!process.isPaused()) await beat();
+      },
+    },
+    async replaceLog(by, isBeside = false) {
+      if (!isBeside) house.killAll();
+      // Of a file an operator says that it was put back; of a server's log a start finds it.
+      const begin = (place: StorePlace): Promise<void> =>
+        setting.isOwned
+          ? place.beginEpoch("operator", "model")
+          : noticeCopy(place, makeId(), SILENT, house.heartbeatTime);
+      if (typeof by === "object") await log.importUpTo(by.exportOf);
+      else if (!(await (by === "backup" ? log.restore({ isBeside }) : log.putBack(begin, { isBeside })))) return false;
+      store = await witness.attend(log.store, typeof by === "object" ? witness.notes() : backup);
       await recordRestore(createEventLog(store, makeId), SILENT);
-      replaced.push({ at: clockwork.now(), ownTime: clock(), head: witness.head() });
+      replaced.push({ at: clockwork.now(), ownTime: clock(), head: witness.head(), by });
       return true;
     },
     async backUp() {
       await log.backUp();
       backup = witness.notes();
     },
+    besides: { refused: 0, ended: 0 },
     troubles: [],
     refused: new Set(),
     pagesRead: 0,
@@ -206,6 +234,32 @@ export async function openHouse(setting: Setting, log: Log, observer: Observer):
   await house.list(setting.people);
   begun = witness.head();
   return house;
+}
+
+/** What a server's log is to a store that opened it before another one was put in its place. */
+function fenced(store: EventStore<Event>, isReplaced: () => boolean): EventStore<Event> {
+  const admit = (): void => {
+    if (isReplaced()) throw new LogDiverged("another log is in its place");
+  };
+  return {
+    ...store,
+    async append(...args) {
+      admit();
+      return store.append(...args);
+    },
+    confirm: async (head) => (isReplaced() ? "replaced" : store.confirm(head)),
+    leases: {
+      ...store.leases,
+      async acquire(...args) {
+        admit();
+        return store.leases.acquire(...args);
+      },
+      async release(lease) {
+        admit();
+        return store.leases.release(lease);
+      },
+    },
+  };
 }
 
 /** Shares its mailbox with our account, so that each finds the messages of the other. */

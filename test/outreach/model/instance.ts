@@ -6,6 +6,8 @@ import type { Recipient } from "../../../events/outreach.ts";
 import type { Clock, MakeId } from "../../../src/platform/clock.ts";
 import { fileClock, serverClock } from "../../../src/log/log-clock.ts";
 import { createEventLog, type EventMetadata } from "../../../src/log/event-log.ts";
+import { joinInstances } from "../../../src/log/instances.ts";
+import { watchLog } from "../../../src/log/watch-log.ts";
 import { SocialError, type SocialNetwork } from "../../../src/networks/network.ts";
 import { X_PRICES } from "../../../src/networks/x.ts";
 import { createRunner, type Runner } from "../../../src/outreach/runner.ts";
@@ -41,8 +43,10 @@ export interface Instance {
   moveClock(ms: number): void;
   /** So far its clock was moved. */
   aheadMs(): number;
-  /** Compares its clock with the log's, as it does each second. */
+  /** Looks after the log, as it does each second: what has no business with it any more ends. */
   look(): Promise<void>;
+  /** Tells all others that it lives. */
+  beat(): Promise<void>;
   /** Somebody asks it to stop the run in progress, wherever that is made. */
   requestStop(metadata: EventMetadata): Promise<unknown>;
 }
@@ -50,17 +54,20 @@ export interface Instance {
 interface InstanceDeps extends Pick<ProcessDeps, "store" | "onFate"> {
   readonly keyring: Keyring;
   readonly makeId: MakeId;
+  /** Whether another log is where it had its own. */
+  readonly isReplaced: () => boolean;
 }
 
 export async function startInstance(house: House, deps: InstanceDeps): Promise<Instance> {
   const { clockwork, setting, witness, grant } = house;
-  const { store, keyring, makeId, onFate } = deps;
+  const { store, keyring, makeId, onFate, isReplaced } = deps;
   // What a process held of the keys before is gone with it.
   keyring.refresh();
   const isForgotten = (who: Recipient): boolean => keyring.isForgotten(who);
   const learning = createLearning(house);
   const refusing = learning.noting(witness.refusing(store));
-  const process = learning.watching(createProcess({ clockwork, store: refusing, head: witness.head, onFate }));
+  const head = (): number => (isReplaced() ? 0 : witness.head());
+  const process = learning.watching(createProcess({ clockwork, store: refusing, head, onFate }));
   // A start reads the log in one go; what it may die of there is another test's matter.
   // The clockwork does not wait for snapshots, so that there are none.
   const followed = { ...store, subscribeBatches: process.store.subscribeBatches, snapshots: NO_SNAPSHOTS };
@@ -68,8 +75,7 @@ export async function startInstance(house: House, deps: InstanceDeps): Promise<I
   let aheadMs = 0;
   const wallClock = (): number => house.machineClock() + aheadMs;
   const logClock = setting.isOwned ? fileClock(house.clock) : serverClock({ wallClock, elapsedMs: clockwork.now });
-  const look = (): Promise<void> => logClock.look({ now: async () => house.clock() });
-  await look();
+  await logClock.look(store);
   const eventLog = createEventLog(logClock.watched(process.store), makeId);
   const holder = makeId();
   const time = { clock: logClock.now, wallClock, elapsedMs: clockwork.now, sleep: process.sleep };
@@ -101,6 +107,12 @@ export async function startInstance(house: House, deps: InstanceDeps): Promise<I
     spacingMs: setting.spacingMs,
     makeId,
   });
+  const hearts = createAlarm();
+  const joining = { store, elapsedMs: clockwork.now, sleep: hearts.sleep, logger: SILENT };
+  await joinInstances(joining, { id: holder, ...ALIKE });
+  const looks = createAlarm();
+  const watch = watchLog({ ...common, store, logClock, sleep: looks.sleep, reopen: () => Promise.reject(NOT_LOST) });
+  const ended = watch.failed.then(() => process.die());
   const deciding = { ...common, random: () => 0.5 };
   return {
     process,
@@ -111,8 +123,36 @@ export async function startInstance(house: House, deps: InstanceDeps): Promise<I
       else aheadMs += ms;
     },
     aheadMs: () => aheadMs,
-    look,
+    look: () => Promise.race([looks.ring(), ended]),
+    beat: hearts.ring,
     requestStop: (metadata) => requestStop(deciding, undefined, metadata),
+  };
+}
+
+/** What no two instances may differ in is another test's matter. */
+const ALIKE = { url: "http://model", version: "1", started_at: "", configuration: "", settings: {} };
+
+/** Events are lost with the whole log only. */
+const NOT_LOST = new Error("the log lost what was read of it");
+
+/** What an instance does every so often it does here when it is asked to: days pass, and nothing else would be done. */
+function createAlarm() {
+  let wake = (): void => {};
+  let asleep = Promise.withResolvers<void>();
+  return {
+    sleep(): Promise<void> {
+      const sleeping = Promise.withResolvers<void>();
+      wake = sleeping.resolve;
+      asleep.resolve();
+      return sleeping.promise;
+    },
+    /** Resolves once it was done. */
+    async ring(): Promise<void> {
+      await asleep.promise;
+      asleep = Promise.withResolvers();
+      wake();
+      await asleep.promise;
+    },
   };
 }
 

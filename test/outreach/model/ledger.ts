@@ -15,8 +15,8 @@ import type { Ask } from "./witness.ts";
 export interface Ledger {
   readonly books: Books;
   check(): Promise<void>;
-  /** Replaces the log by a copy that knows less, and the books by what that one says. */
-  replaceLog(by: Copy): Promise<void>;
+  /** Replaces the log by a copy that knows less, and the books by what that one says. False: there is none. */
+  replaceLog(by: Copy, isBeside?: boolean): Promise<boolean>;
 }
 
 export function createLedger(house: House): Ledger {
@@ -52,14 +52,15 @@ export function createLedger(house: House): Ledger {
       checkAccepted(books, house);
       await checkErased(house);
     },
-    async replaceLog(by) {
+    async replaceLog(by, isBeside) {
       await read();
-      if (!(await house.replaceLog(by))) return;
+      if (!(await house.replaceLog(by, isBeside))) return false;
       const before = books;
       books = createBooks();
       position = 0;
       await read();
       inherit(books, before, house);
+      return true;
     },
   };
 }

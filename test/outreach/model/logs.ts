@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { importSqliteLog } from "eventstore-lite";
 import type { Clock } from "../../../src/platform/clock.ts";
 import { logFiles } from "../../../src/log/log-files.ts";
+import type { StorePlace } from "../../../src/log/store-place.ts";
 import { secret } from "../../../src/platform/secret.ts";
 import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
 import { filePlace } from "../../../src/service/log-place.ts";
@@ -25,9 +26,16 @@ export interface Log extends AsyncDisposable {
   useClock(clock: Clock): void;
   backUp(): Promise<void>;
   /** From now on the log is what it was at the newest backup. False: there is none. */
-  restore(): Promise<boolean>;
+  restore(options?: ReplaceOptions): Promise<boolean>;
+  /** The same by a copy of the files, as other programs make it: `begin` is what opens it first. */
+  putBack(begin: (place: StorePlace) => Promise<void>, options?: ReplaceOptions): Promise<boolean>;
   /** From now on the log is the import of an export that ended with `position`. */
   importUpTo(position: number): Promise<void>;
+}
+
+interface ReplaceOptions {
+  /** Whoever has the lost log open keeps it, and sees nothing of the other one. */
+  readonly isBeside?: boolean;
 }
 
 /** Real logs, one for each history. The next one is opened meanwhile: a thread takes longer to start than a history. */
@@ -62,10 +70,13 @@ export function createLogs(): Logs {
 async function openLog(folder: string, closeLater: (closed: Promise<void>) => void): Promise<Log> {
   let clock: Clock = () => 0;
   let files = 0;
-  let backup: string | undefined;
+  let backup: { readonly file: string; readonly filesCopied: string } | undefined;
+  const lost: EncryptedLog[] = [];
   const newFile = (): string => join(folder, `${(files += 1)}.sqlite`);
+  const placeOf = (file: string) =>
+    filePlace({ ...logFiles(file), keys: join(folder, "keys"), vault: join(folder, "vault") }, MASTER_KEY);
   const open = (file: string): Promise<EncryptedLog> =>
-    openLogAt(filePlace({ ...logFiles(file), keys: join(folder, "keys"), vault: join(folder, "vault") }, MASTER_KEY), {
+    openLogAt(placeOf(file), {
       clock: () => clock(),
       makeId: () => "lost",
       // The operator says so of each copy and import: vault and keys stay where they are.
@@ -73,16 +84,19 @@ async function openLog(folder: string, closeLater: (closed: Promise<void>) => vo
     });
   /** The first makes what is not there yet. */
   const openTwice = async (file: string) => [await open(file), await open(file)] as const;
-  let stores = await openTwice(newFile());
-  const closeBoth = async (): Promise<void> => {
-    for (const store of stores) await store[Symbol.asyncDispose]();
+  let current = newFile();
+  let stores = await openTwice(current);
+  const closeAll = async (): Promise<void> => {
+    for (const store of [...lost.splice(0), ...stores]) await store[Symbol.asyncDispose]();
   };
-  const replace = async (file: string): Promise<void> => {
-    await closeBoth();
-    stores = await openTwice(file);
+  const replace = async (file: string, { isBeside = false }: ReplaceOptions = {}): Promise<true> => {
+    if (isBeside) lost.push(...stores);
+    else await closeAll();
+    stores = await openTwice((current = file));
+    return true;
   };
   const close = async (): Promise<void> => {
-    await closeBoth();
+    await closeAll();
     rmSync(folder, { recursive: true });
   };
 
@@ -97,15 +111,32 @@ async function openLog(folder: string, closeLater: (closed: Promise<void>) => vo
       clock = used;
     },
     async backUp() {
-      backup = newFile();
-      await stores[0].backup(backup);
+      backup = { file: newFile(), filesCopied: newFile() };
+      await stores[0].backup(backup.file);
+      copyLog(current, backup.filesCopied);
     },
-    async restore() {
+    async restore(options) {
       if (backup === undefined) return false;
       const file = newFile();
-      copyFileSync(backup, file);
-      await replace(file);
-      return true;
+      copyFileSync(backup.file, file);
+      return replace(file, options);
+    },
+    async putBack(begin, options) {
+      if (backup === undefined) return false;
+      const file = newFile();
+      copyLog(backup.filesCopied, file);
+      let isElsewhere = true;
+      const { store } = placeOf(file);
+      await begin({
+        ...store,
+        // As a server's log says it, which is found in another database.
+        isElsewhere: async () => isElsewhere,
+        async beginEpoch(...given) {
+          await store.beginEpoch(...given);
+          isElsewhere = false;
+        },
+      });
+      return replace(file, options);
     },
     async importUpTo(position) {
       const file = newFile();
@@ -117,4 +148,9 @@ async function openLog(folder: string, closeLater: (closed: Promise<void>) => vo
       closeLater(close());
     },
   };
+}
+
+/** With what was not yet moved from the write-ahead log. */
+function copyLog(from: string, to: string): void {
+  for (const end of ["", "-wal"]) if (existsSync(`${from}${end}`)) copyFileSync(`${from}${end}`, `${to}${end}`);
 }

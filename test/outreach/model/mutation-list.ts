@@ -23,6 +23,7 @@ const RESTORED = "src/outreach/after-restore.ts";
 const SCREENING = "src/outreach/screening.ts";
 const RECORD_RESTORE = "src/log/record-restore.ts";
 const RUNNER = "src/outreach/runner.ts";
+const INSTANCES = "src/log/instances.ts";
 const LOG_CLOCK = "src/log/log-clock.ts";
 const CIRCLES = "src/outreach/repeated-cursors.ts";
 
@@ -321,5 +322,35 @@ export const MUTATIONS: readonly Mutation[] = [
     RESTORED,
     " || sinceMs < context.settleMs) return true;",
     ") return true;",
+  ),
+  one(
+    "a server's log that is a copy goes on as the log it is of",
+    RECORD_RESTORE,
+    "if (!(await place.isElsewhere())) return;",
+    "if ((await place.isElsewhere()) !== undefined) return;",
+  ),
+  one(
+    "an operator's word that the log was put back counts for nothing",
+    RECORD_RESTORE,
+    'if (store.begunAs === "new" ||',
+    'if (store.begunAs === "new" || store.begunAs === "operator" ||',
+  ),
+  one(
+    "nobody looks for a living instance before a log is replaced",
+    INSTANCES,
+    "if (living === undefined) return;",
+    "if (living !== null) return;",
+  ),
+  one(
+    "an instance is taken for dead between two heartbeats",
+    INSTANCES,
+    "const DEAD_AFTER_MS = 30_000;",
+    "const DEAD_AFTER_MS = 0;",
+  ),
+  one(
+    "an instance goes on with a log that another one was put in the place of",
+    "src/log/watch-log.ts",
+    'if (presence === "same") return undefined;',
+    'if (presence === "same" || presence === "replaced") return undefined;',
   ),
 ];

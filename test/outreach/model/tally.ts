@@ -21,6 +21,12 @@ export interface Counts {
   readonly deduplicationWindow: number;
   readonly undelivered: number;
   readonly replacedLogs: number;
+  /** Those of them that other means than ours put back. */
+  readonly filesPutBack: number;
+  /** Restores beside an instance that lives. */
+  readonly refusedRestores: number;
+  /** Instances that found another log where they had their own. */
+  readonly ended: number;
   readonly forgotten: number;
   /** Runs that somebody asked to stop. */
   readonly stopped: number;
@@ -37,6 +43,9 @@ export function createTally(): Tally {
     deduplicationWindow: 0,
     undelivered: 0,
     replacedLogs: 0,
+    filesPutBack: 0,
+    refusedRestores: 0,
+    ended: 0,
     forgotten: 0,
     stopped: 0,
   };
@@ -53,6 +62,9 @@ export function createTally(): Tally {
   return {
     history(house, { attempts, stopped }, commands) {
       sums.replacedLogs += house.replaced.length;
+      sums.filesPutBack += house.replaced.filter(({ by }) => by === "files").length;
+      sums.refusedRestores += house.besides.refused;
+      sums.ended += house.besides.ended;
       sums.forgotten += house.forgotten.size;
       sums.stopped += stopped.size;
       const all = [...attempts.values()];
