@@ -9,6 +9,7 @@ import { secret } from "../../../src/platform/secret.ts";
 import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
 import { filePlace } from "../../../src/service/log-place.ts";
 import { openLogAt } from "../../../src/service/open.ts";
+import { sqliteSecrets } from "../../../src/vault/sqlite-secrets.ts";
 
 /** Where there is one, a disk in memory: SQLite does all that it does elsewhere, and its fsync costs nothing. */
 const DIRECTORY = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
@@ -16,7 +17,7 @@ const DIRECTORY = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 /** Spreads like a real key; nothing here is secret. */
 const MASTER_KEY = secret("07".repeat(32));
 
-/** A log of its own for a history, and what was copied of it. The keys of personal data are beside it and no copy has them. */
+/** A log of its own for a history, and what was copied of it. The keys of personal data are beside it. */
 export interface Log extends AsyncDisposable {
   /** Others once the log was restored or imported. */
   readonly store: EncryptedLog;
@@ -25,7 +26,7 @@ export interface Log extends AsyncDisposable {
   /** The clock that the log takes the time from; it has none of its own. */
   useClock(clock: Clock): void;
   backUp(): Promise<void>;
-  /** From now on the log is what it was at the newest backup. False: there is none. */
+  /** From now on the log is what it was at the newest backup, and its keys with it but for newer ones. False: there is none. */
   restore(options?: ReplaceOptions): Promise<boolean>;
   /** The same by a copy of the files, as other programs make it: `begin` is what opens it first. */
   putBack(begin: (place: StorePlace) => Promise<void>, options?: ReplaceOptions): Promise<boolean>;
@@ -70,7 +71,7 @@ export function createLogs(): Logs {
 async function openLog(folder: string, closeLater: (closed: Promise<void>) => void): Promise<Log> {
   let clock: Clock = () => 0;
   let files = 0;
-  let backup: { readonly file: string; readonly filesCopied: string } | undefined;
+  let backup: { readonly file: string; readonly keys: string; readonly filesCopied: string } | undefined;
   const lost: EncryptedLog[] = [];
   const newFile = (): string => join(folder, `${(files += 1)}.sqlite`);
   const placeOf = (file: string) =>
@@ -111,14 +112,16 @@ async function openLog(folder: string, closeLater: (closed: Promise<void>) => vo
       clock = used;
     },
     async backUp() {
-      backup = { file: newFile(), filesCopied: newFile() };
+      backup = { file: newFile(), keys: newFile(), filesCopied: newFile() };
       await stores[0].backup(backup.file);
+      await copyKeys(join(folder, "keys"), backup.keys);
       copyLog(current, backup.filesCopied);
     },
     async restore(options) {
       if (backup === undefined) return false;
       const file = newFile();
       copyFileSync(backup.file, file);
+      await copyKeys(backup.keys, join(folder, "keys"));
       return replace(file, options);
     },
     async putBack(begin, options) {
@@ -153,4 +156,11 @@ async function openLog(folder: string, closeLater: (closed: Promise<void>) => vo
 /** With what was not yet moved from the write-ahead log. */
 function copyLog(from: string, to: string): void {
   for (const end of ["", "-wal"]) if (existsSync(`${from}${end}`)) copyFileSync(`${from}${end}`, `${to}${end}`);
+}
+
+/** As a restore does. */
+async function copyKeys(from: string, to: string): Promise<void> {
+  await using source = await sqliteSecrets(from).open();
+  await using target = await sqliteSecrets(to).open();
+  await target.fill(await source.contents());
 }
