@@ -225,6 +225,8 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
   }),
   command("lose a run", loss, loseRun),
   command("restore beside the living", beside, restoreBeside),
+  // Twice: half of all logs are files, of which it says nothing.
+  command("restore beside the living", beside, restoreBeside),
   command("import an export", fc.nat(12), importExport),
   command("a day passes", fc.constantFrom(25 * HOUR_MS, 25 * HOUR_MS, 25 * HOUR_MS, 31 * 24 * HOUR_MS), (house, ms) =>
     house.clockwork.pass(ms),
