@@ -23,6 +23,8 @@ const OF_A_PROCESS: ReadonlySet<string> = new Set(["the process harness", "the b
 
 useTemporaryFolder();
 process.env["RUNTIME"] ??= buildBinary(tmpdir());
+// Processes that keep their memory until they end spare a quarter of the run's processor time.
+process.env["MIMALLOC_PURGE_DELAY"] ??= "-1";
 // What a file leaves behind in its process is no other file's matter either way, and one load of the code serves many.
 const parallel = [
   `--parallel=${PROCESSES}`,
