@@ -41,7 +41,7 @@ export interface ServerOptions {
   /** Whether a crash of the machine would lose nothing: fsync is on, and the files are on a disk. */
   readonly durable?: boolean;
   readonly settings?: Readonly<Record<string, string>>;
-  /** A folder of programs to use instead of npm's, which cannot copy a server. */
+  /** A folder of programs to use instead of npm's, which cannot copy a server; else the one that POSTGRES_PROGRAMS names. */
   readonly programs?: string;
   /** Begins as a copy of this one, and follows it until it is promoted. */
   readonly standbyOf?: PostgresServer;
@@ -72,7 +72,7 @@ const SETTINGS = {
 export async function startPostgres({
   durable = false,
   settings = {},
-  programs,
+  programs = process.env["POSTGRES_PROGRAMS"],
   standbyOf,
 }: ServerOptions = {}): Promise<PostgresServer> {
   const directory = newDirectory(durable);
