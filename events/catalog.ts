@@ -71,6 +71,8 @@ export const eventSpecs = [
   projection.ProjectionRebuilt,
   restores.LogRestored,
   restores.LogLossAccepted,
+  restores.BackupMade,
+  restores.BackupRehearsed,
   verification.LogVerified,
   access.AuthenticationsFailed,
   access.KeyRotated,

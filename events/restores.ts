@@ -26,6 +26,23 @@ export const LogRestored = defineEvent(
   ),
 );
 
+const backupSchema = Type.Object(
+  {
+    /** Where the copied log ended. */
+    position: Type.Integer(),
+    hash: Type.String(),
+    /** As its manifest says, ISO 8601. */
+    made_at: Type.String(),
+  },
+  { additionalProperties: false },
+);
+
+/** `reachlog backup` has written a backup of this log. */
+export const BackupMade = defineEvent("BackupMade", backupSchema);
+
+/** `reachlog restore --rehearse` has proved a backup of this log, where the log itself is. */
+export const BackupRehearsed = defineEvent("BackupRehearsed", backupSchema);
+
 /**
  * An operator let the service go on although the log does not hold what its last checkpoint knew:
  * `lost_tail`, it ended before it; `other_history`, it held another event there; `broken_chain`, an event after it does

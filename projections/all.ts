@@ -1,4 +1,5 @@
 import { account } from "./account.ts";
+import { backups } from "./backups.ts";
 import { clicks } from "./clicks.ts";
 import { contacts } from "./contacts.ts";
 import { deliveries } from "./deliveries.ts";
@@ -25,6 +26,7 @@ export const projections = {
   sources,
   account,
   restores,
+  backups,
   variants,
   deliveries,
   clicks,

@@ -2,7 +2,7 @@ import { systemClock } from "../platform/clock.ts";
 import { keysMissing, missingKeys } from "../privacy/missing-keys.ts";
 import { logPlaceOf } from "../service/log-place.ts";
 import { nameOfKey } from "../vault/master-key.ts";
-import { writeBackup } from "./backup/write-backup.ts";
+import { recordBackup, writeBackup } from "./backup/write-backup.ts";
 import { absolutePath, Command, configOf, EXIT, JSON_OPTION, type MakeCommand } from "./command.ts";
 import { openExistingLog } from "./log-session.ts";
 import { startProgress } from "./progress.ts";
@@ -15,7 +15,8 @@ export const backup: MakeCommand = (terminal, exit) =>
 keys of personal data, and with a signed head, beside a running service. A log on
 PostgreSQL becomes files too. All of the log is read: SQLite's integrity check of
 the copy, and the hash chain. The folder has its name only once it is whole.
-Prints the log's position, head hash and size. Keep the first two elsewhere:
+The log
+records that it was made. Prints the log's position, head hash and size. Keep the first two elsewhere:
 whoever can write there can put an older backup there.
 
 The master key is not in it, and nothing in it that is encrypted opens without
@@ -39,11 +40,12 @@ A FOLDER.*.partial is left of a backup that was killed, and may be deleted.`,
     .action(
       exit(async (folder, { json }) => {
         const config = configOf(terminal);
-        const { secrets } = logPlaceOf(config);
+        const { secrets, store } = logPlaceOf(config);
         await using log = await openExistingLog(config);
         const progress = startProgress(terminal, "verifying", (await log.head()).position);
         const made = await writeBackup(log, secrets, folder, { clock: systemClock, onProgress: progress.update });
         progress.end();
+        await recordBackup(terminal, "BackupMade", made, store);
         const { length: missing_keys } = await missingKeys(log, log.keyring, log.logClock.now());
         const { position, hash } = made.log;
         const bytes = Object.values(made.files).reduce((sum, file) => sum + file.bytes, 0);

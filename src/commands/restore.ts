@@ -8,6 +8,7 @@ import { loadKeyFile } from "../vault/key-file.ts";
 import { parseKey } from "../vault/key.ts";
 import { readManifest } from "./backup/manifest.ts";
 import { putBack, refuseTaken } from "./backup/put-back.ts";
+import { recordBackup } from "./backup/write-backup.ts";
 import { refuseNoLog } from "./log-session.ts";
 import { absolutePath, Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "./command.ts";
 
@@ -26,7 +27,7 @@ The master key is not in a backup: give it as the service has it, where the end 
 this help says. Run it as the service's user.`,
     )
     .argument("<folder>", "what reachlog backup wrote", absolutePath)
-    .option("--rehearse", "only prove it: nothing is restored")
+    .option("--rehearse", "only prove it: nothing is restored; its own log, if it is here, records that")
     .option("--accept-lost-keys", "also where keys are missing: what they encrypted reads as erased")
     .option("--take-over-keys", "with vault and keys of a log that is gone for good; a service of it ends")
     .option(...JSON_OPTION)
@@ -110,6 +111,7 @@ async function restoreBackup(
   const master = masterOf(config);
   if (!only) await refuseTaken(config, readManifest(folder).log.id, takeOverKeys);
   const manifest = await putBack(terminal, folder, config, { master, isRehearsal: only, acceptLostKeys });
+  if (only) await recordBackup(terminal, "BackupRehearsed", manifest, logPlaceOf(config).store);
   const { position, hash } = manifest.log;
   const done = only ? "is whole and can be restored" : `is restored to ${shownLog(config.log)}`;
   terminal.out(

@@ -52,6 +52,10 @@ const LOG_WORDS = {
     result === "whole"
       ? say`the log was verified up to position ${position(to)}: it is whole`
       : say`the log was verified up to position ${position(to)}: it is broken behind ${checked} good events${because(fault)}`,
+  BackupMade: ({ position: to }: DataOf<"BackupMade">) =>
+    say`a backup was made of the log up to position ${position(to)}`,
+  BackupRehearsed: ({ position: to }: DataOf<"BackupRehearsed">) =>
+    say`the backup up to position ${position(to)} was rehearsed: it can be restored`,
   PersonForgotten: ({ keys }: DataOf<"PersonForgotten">) =>
     say`a person was erased: ${keys.length} ${keys.length === 1 ? "key was" : "keys were"} deleted, and nobody writes to them`,
   PersonalDataExpired: ({ before, days }: DataOf<"PersonalDataExpired">) =>

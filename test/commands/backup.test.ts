@@ -66,8 +66,8 @@ function rewriteManifest(master: Uint8Array): void {
 }
 
 test("a backup is a folder for its owner alone, with all but the master key, and says what it holds", async () => {
-  const { code, out, err } = await made();
   const { position, hash } = await world.store.head();
+  const { code, out, err } = await made();
   expect([code, out, err]).toEqual([
     0,
     expect.stringMatching(
@@ -86,8 +86,8 @@ test("a backup is a folder for its owner alone, with all but the master key, and
 
 test("restored elsewhere, it is the same log with all that belongs to it, as a copy", async () => {
   const signer = (await world.run(audit, "head", "--public-key")).out;
-  await made();
   const { position, hash } = await world.store.head();
+  await made();
   expect(await restored()).toMatchObject({ code: 0, err: "" });
   expect(await peopleThere()).toEqual(["ann_builds", "bob"]);
   expect((await capture(audit, ["head", "--public-key"], { env })).out).toBe(signer);
@@ -125,14 +125,61 @@ test("a log of which an operator says that it was put back goes on as a restored
 });
 
 test("a rehearsal proves it and puts nothing anywhere", async () => {
+  const { position, hash } = await world.store.head();
   await made();
   const { code, out } = await restored("--rehearse", "--json");
-  const { position, hash } = await world.store.head();
   expect([code, JSON.parse(out)]).toEqual([
     0,
     { folder, restored: false, made_at: expect.any(String), position, hash },
   ]);
   expect(readdirSync(place.path)).toEqual([]);
+});
+
+describe("the log that was copied says so,", () => {
+  const recorded = async (of = world.store) =>
+    (await Array.fromAsync(of.read({ types: ["BackupMade", "BackupRehearsed"] }))).map(({ type, data, meta }) => [
+      type,
+      data,
+      meta.caller,
+    ]);
+  const rehearsed = (environment: Readonly<Record<string, string>>): Promise<Captured> =>
+    capture(restore, [folder, "--rehearse"], { env: environment });
+
+  test("when a backup was made, and when it was rehearsed where the log is", async () => {
+    const { position, hash } = await world.store.head();
+    await made();
+    const data = { position, hash, made_at: readManifest(folder).made_at };
+    expect(await recorded()).toEqual([["BackupMade", data, "command-line"]]);
+    expect(await rehearsed(world.env)).toMatchObject({ code: 0, err: "" });
+    expect((await recorded()).slice(1)).toEqual([["BackupRehearsed", data, "command-line"]]);
+  });
+
+  test("and no other log does: a drill with a copy leaves it alone", async () => {
+    await made();
+    await restored();
+    const drilled = join(world.directory, "drilled");
+    expect(await capture(backup, [drilled], { env })).toMatchObject({ code: 0 });
+    expect(await recorded()).toHaveLength(1);
+    await using copy = await openLog(loadConfig(env, () => ""));
+    expect((await recorded(copy)).map(([type]) => type)).toEqual(["BackupMade"]);
+  }, 30_000);
+
+  test("nor does one that is another log, or has another history", async () => {
+    await made();
+    const other = { ...env, DATABASE_URL: `sqlite:${place.file("other/reachlog.sqlite")}` };
+    await using log = await openLog(loadConfig(other, () => ""));
+    expect(await rehearsed(other)).toMatchObject({ code: 0, err: "" });
+    expect((await log.head()).position).toBe(0);
+  });
+
+  test("unless it cannot: what was made or proved is good all the same", async () => {
+    await made();
+    writeFileSync(place.file("broken.sqlite"), "no log");
+    const broken = { ...env, DATABASE_URL: `sqlite:${place.file("broken.sqlite")}` };
+    const { code, out, err } = await rehearsed(broken);
+    expect([code, out]).toEqual([0, expect.stringContaining("is whole and can be restored")]);
+    expect(err).toStartWith("the log does not record this: ");
+  });
 });
 
 test.each([

@@ -44,6 +44,7 @@ test("with nothing configured, each step says what to do, and which lines to put
     "MESSAGING_PROVIDER=telegram\nTELEGRAM_BOT_TOKEN=\nTELEGRAM_CHAT_ID=",
     "WEBHOOK_URL=\nWEBHOOK_SECRET=whsec_…\nWEBHOOK_EVENTS=LinkClicked",
     "reachlog token new NAME",
+    "reachlog backup FOLDER\nreachlog restore FOLDER --rehearse",
   ]);
   expect(page).toContain("http://127.0.0.1:3000/social/callback");
 });
@@ -106,6 +107,34 @@ test("the overview leads whoever is new to what is left to set up", async () => 
   );
   await harness.authorize();
   expect(await pageAt(harness, "/")).not.toContain('<a href="/setup">What');
+});
+
+describe("the backup", () => {
+  const backupAt = async (harness: AppHarness, path = "/setup"): Promise<string> =>
+    (/<section aria-labelledby="backup">(.*?)<\/section>/s.exec(await pageAt(harness, path))?.[1] ?? "none")
+      .replaceAll(/<[^>]*>/g, "")
+      .replaceAll(/\d{4}-\d\d-\d\d [\d:]+ UTC/g, "TIME");
+
+  test("says when the newest was made and rehearsed, how to make one, and as of a past moment what was so then", async () => {
+    const harness = await openConsole();
+    expect(await backupAt(harness)).toBe(
+      "Backup to doNo backup of this log is recorded.In a terminal:reachlog backup FOLDER\nreachlog restore FOLDER --rehearse",
+    );
+    const made_at = "2026-11-20T12:00:00.000Z";
+    await harness.append("outreach", person("ada"));
+    await harness.append("log", { type: "BackupMade", data: { position: 1, hash: "h", made_at } });
+    expect(await backupAt(harness)).toContain(
+      "Backup doneLast backup TIME, up to position 1. No rehearsal of it is recorded.",
+    );
+    await harness.append("log", { type: "BackupRehearsed", data: { position: 1, hash: "h", made_at } });
+    expect(await backupAt(harness)).toContain("Last backup TIME, up to position 1, rehearsed TIME.");
+    await harness.append("log", { type: "BackupMade", data: { position: 3, hash: "i", made_at } });
+    expect(await backupAt(harness)).toContain(
+      "Last backup TIME, up to position 3. No rehearsal of it is recorded. The backup up to position 1 was rehearsed TIME.",
+    );
+    expect(await backupAt(harness, "/setup?as_of=1")).toContain("No backup of this log is recorded.");
+    expect(await backupAt(harness, "/setup?as_of=3")).toContain("up to position 1, rehearsed TIME.");
+  });
 });
 
 describe("testing the channels", () => {

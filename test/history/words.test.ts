@@ -433,6 +433,18 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       'the log was verified up to position 12: it is broken behind 6 good events: "altered"',
     ],
   ],
+  BackupMade: [
+    [
+      { position: 12, hash: "ab", made_at: "2026-11-20T12:00:00.000Z" },
+      "a backup was made of the log up to position 12",
+    ],
+  ],
+  BackupRehearsed: [
+    [
+      { position: 12, hash: "ab", made_at: "2026-11-20T12:00:00.000Z" },
+      "the backup up to position 12 was rehearsed: it can be restored",
+    ],
+  ],
   PersonalKeysLost: [
     [
       { lost: "0badcafe", replaced_by: "1badcafe" },

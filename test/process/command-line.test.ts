@@ -90,6 +90,7 @@ test("replay rebuilds every projection without a difference; stats of an earlier
     .map((line) => JSON.parse(line) as { projection: string; differences: unknown });
   expect(reports.map(({ projection }) => projection).sort()).toEqual([
     "account",
+    "backups",
     "clicks",
     "contacts",
     "deliveries",

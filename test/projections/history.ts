@@ -71,6 +71,8 @@ function accountPart(log: TestLog): readonly Step[] {
     () => log.add("PersonForgotten", { hashes: ["mark"], keys: ["p00"] }),
     () => log.add("PersonalDataExpired", { before: "2026-11-01", days: 1 }),
     () => log.add("LogVerified", { position: log.events.length, hash: "h", checked: 1, result: "whole" }),
+    () => log.add("BackupMade", { position: log.events.length, hash: "h", made_at: expires_at }),
+    () => log.add("BackupRehearsed", { position: log.events.length, hash: "h", made_at: expires_at }),
     () => log.add("PersonalKeysLost", { lost: "0badcafe", replaced_by: "1badcafe" }),
     () => log.add("KeyRotated", { from: "0011", to: "2233" }),
     () => log.add("ProjectionRebuilt", { projection: "stats", version: 1, position: log.events.length }),

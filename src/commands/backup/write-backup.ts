@@ -1,8 +1,12 @@
+import type { EventStore } from "eventstore-lite";
 import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import type { Event } from "../../../events/catalog.ts";
 import { findLoss, signHead } from "../../log/checkpoint.ts";
-import { isoTime, type Clock } from "../../platform/clock.ts";
+import { createEventLog, STREAMS } from "../../log/event-log.ts";
+import type { StorePlace } from "../../log/store-place.ts";
+import { isoTime, makeId, type Clock } from "../../platform/clock.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { VERSION } from "../../platform/version.ts";
 import type { OpenedLog } from "../../service/open.ts";
@@ -11,6 +15,8 @@ import { keyId } from "../../vault/key.ts";
 import type { MasterKeyPlace } from "../../vault/master-key.ts";
 import { openSecretStore } from "../../vault/secret-store.ts";
 import { sqliteSecrets } from "../../vault/sqlite-secrets.ts";
+import type { Terminal } from "../command.ts";
+import { COMMAND_METADATA } from "../log-session.ts";
 import { makeNewFile, syncFolder } from "../new-file.ts";
 import { naming } from "../system-fault.ts";
 import { copySecrets, measure } from "./copy-file.ts";
@@ -95,4 +101,32 @@ async function refuseOtherKey(copy: string, master: Uint8Array): Promise<void> {
     if (!(fault instanceof KeyMismatch)) throw fault;
     throw new ServiceError("busy", "the master key was exchanged while the backup was made: make it anew");
   }
+}
+
+/**
+ * Says in the log that a backup of it was made or rehearsed. Another log, or one with another history, says nothing. A
+ * failure is only told to the operator: the backup is good all the same.
+ */
+export async function recordBackup(
+  { err }: Terminal,
+  type: "BackupMade" | "BackupRehearsed",
+  { log: { id, position, hash }, made_at }: Manifest,
+  place: StorePlace,
+): Promise<void> {
+  try {
+    if (!(await place.isThere())) return;
+    // Without vault and keys: where they are missing, this must make none.
+    await using store = await place.open();
+    if (store.id !== id || !(await isHeldAt(store, position, hash))) return;
+    const { append } = createEventLog(store, makeId);
+    await append(STREAMS.log, [{ type, data: { position, hash, made_at } }], COMMAND_METADATA);
+  } catch (fault) {
+    err(`the log does not record this: ${fault instanceof Error ? fault.message : String(fault)}\n`);
+  }
+}
+
+async function isHeldAt(store: EventStore<Event>, position: number, hash: string): Promise<boolean> {
+  if (position === 0) return true;
+  for await (const event of store.read({ from: position, to: position })) return event.hash === hash;
+  return false;
 }
