@@ -15,9 +15,8 @@ export const backup: MakeCommand = (terminal, exit) =>
 keys of personal data, and with a signed head, beside a running service. A log on
 PostgreSQL becomes files too. All of the log is read: SQLite's integrity check of
 the copy, and the hash chain. The folder has its name only once it is whole.
-The log
-records that it was made. Prints the log's position, head hash and size. Keep the first two elsewhere:
-whoever can write there can put an older backup there.
+The log records it (BackupMade). Prints the log's position, head hash and size.
+Keep the first two elsewhere: an older backup can be put in the folder's place.
 
 The master key is not in it, and nothing in it that is encrypted opens without
 it: keep reachlog.key or REACHLOG_KEY apart from the backups. reachlog restore

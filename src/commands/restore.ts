@@ -95,12 +95,7 @@ function keyFileIn(terminal: Terminal): string {
   }
 }
 
-interface RestoreOptions {
-  readonly rehearse?: boolean | undefined;
-  readonly acceptLostKeys?: boolean | undefined;
-  readonly takeOverKeys?: boolean | undefined;
-  readonly json?: boolean | undefined;
-}
+type RestoreOptions = Partial<Record<"rehearse" | "acceptLostKeys" | "takeOverKeys" | "json", boolean | undefined>>;
 
 async function restoreBackup(
   terminal: Terminal,

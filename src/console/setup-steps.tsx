@@ -1,9 +1,11 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from "preact";
 import type { ChannelName } from "../../events/channel.ts";
+import type { RecordedBackup } from "../../projections/backups.ts";
 import { isSkewed, SKEW_REMEDY, skewInWords } from "../log/log-clock.ts";
 import { missingPlaceholders } from "../template/template.ts";
 import { grouped } from "./document.tsx";
+import { Time } from "./time.tsx";
 import type { View } from "./view.ts";
 
 /** One thing to set up. */
@@ -36,6 +38,7 @@ export function setupSteps(view: View): readonly Step[] {
     channelStep(view, "webhook", "Webhook", "Events of chosen types are posted to a program, signed."),
     tokenStep(view),
     dayStep(view),
+    backupStep(view),
     ...clockSteps(view),
   ];
 }
@@ -173,4 +176,24 @@ function dayStep({ settings: { timezone, dailyLimit } }: View): Step {
     </>
   );
   return { title: "The day", status: "done", says };
+}
+
+function backupStep(view: View): Step {
+  const { made, rehearsed } = view.state("backups");
+  const says = (
+    <>
+      {backupIs("made", made)} {backupIs("rehearsed", rehearsed)}
+    </>
+  );
+  const command = "reachlog backup FOLDER\nreachlog restore FOLDER --rehearse";
+  return { title: "Backup", status: made === null ? "left_out" : "done", says, command };
+}
+
+function backupIs(recorded: string, backup: RecordedBackup | null): ComponentChildren {
+  if (backup === null) return `None was ${recorded}, as far as the log knows.`;
+  return (
+    <>
+      The backup up to position {grouped(backup.position)} was {recorded} <Time at={backup.time} />.
+    </>
+  );
 }

@@ -1,10 +1,8 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import type { Backups, RecordedBackup } from "../../projections/backups.ts";
 import { ActionForm } from "./action-form.tsx";
-import { ConsoleDocument, grouped } from "./document.tsx";
+import { ConsoleDocument } from "./document.tsx";
 import { setupSteps, type Step } from "./setup-steps.tsx";
-import { Time } from "./time.tsx";
 import type { View } from "./view.ts";
 
 /** What is set up, and what is left to do. */
@@ -29,7 +27,6 @@ export function setupPage(view: View): VNode {
           <StepItem step={step} />
         ))}
       </ol>
-      <BackupSection view={view} />
       <section aria-labelledby="test">
         <h2 id="test">Test the channels</h2>
         <p>Sends a test message to each configured channel, and says what its network answered.</p>
@@ -38,47 +35,6 @@ export function setupPage(view: View): VNode {
         </ActionForm>
       </section>
     </ConsoleDocument>
-  );
-}
-
-/** No step: a run can start without a backup. */
-function BackupSection({ view }: { readonly view: View }): VNode {
-  const { made, rehearsed } = view.state("backups");
-  return (
-    <section aria-labelledby="backup">
-      <h2 id="backup">
-        Backup <StepStatus status={made === null ? "to_do" : "done"} />
-      </h2>
-      <p>{made === null ? "No backup of this log is recorded." : <LastBackup made={made} rehearsed={rehearsed} />}</p>
-      <Lines where="In a terminal:" lines={["reachlog backup FOLDER", "reachlog restore FOLDER --rehearse"]} />
-    </section>
-  );
-}
-
-interface LastBackupProps extends Pick<Backups, "rehearsed"> {
-  readonly made: RecordedBackup;
-}
-
-function LastBackup({ made, rehearsed }: LastBackupProps): VNode {
-  const last = (
-    <>
-      Last backup <Time at={made.made_at} />, up to position {grouped(made.position)}
-    </>
-  );
-  if (rehearsed === null) return <>{last}. No rehearsal of it is recorded.</>;
-  const when = <Time at={rehearsed.time} />;
-  if (rehearsed.made_at === made.made_at && rehearsed.position === made.position) {
-    return (
-      <>
-        {last}, rehearsed {when}.
-      </>
-    );
-  }
-  return (
-    <>
-      {last}. No rehearsal of it is recorded. The backup up to position {grouped(rehearsed.position)} was rehearsed{" "}
-      {when}.
-    </>
   );
 }
 

@@ -4,6 +4,7 @@ import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { openDatabase } from "eventstore-lite/postgres";
 import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { backup } from "../../src/commands/backup.ts";
+import { readManifest } from "../../src/commands/backup/manifest.ts";
 import { contacts } from "../../src/commands/contacts.ts";
 import { doctor } from "../../src/commands/doctor.ts";
 import { forget } from "../../src/commands/forget.ts";
@@ -190,6 +191,31 @@ describe.each([
       expect(await within(env, async ({ id }) => id, { takeOverKeys: true })).toBe(former.id);
       expect(await refusal(openLog(configOf(drill)))).toMatchObject({ kind: "configuration" });
     });
+  });
+
+  test("beside a running service, a backup and its rehearsal are recorded once each, in the log that was copied", async () => {
+    {
+      await using service = await openLog(configOf(env), { owner: "a service" });
+      const eventLog = createEventLog(service, () => Bun.randomUUIDv7());
+      const adding = eventLog.append(STREAMS.outreach, [imported("103", "cas")], {});
+      expect(await run(env, backup, folder.file("tuesday"))).toMatchObject({ code: 0 });
+      await adding;
+      expect(await run(env, restore, monday, "--rehearse")).toMatchObject({ code: 0, err: "" });
+      const { position, hash } = readManifest(monday).log;
+      const recorded = await Array.fromAsync(service.read({ types: ["BackupMade", "BackupRehearsed"] }));
+      expect(recorded.map(({ type }) => type)).toEqual(["BackupMade", "BackupMade", "BackupRehearsed"]);
+      for (const one of [recorded[0], recorded[2]]) expect(one?.data).toMatchObject({ position, hash });
+    }
+    await engine.loseLog(env);
+    const rehearse = () => run(env, restore, folder.file("tuesday"), "--rehearse");
+    expect(await rehearse()).toMatchObject({ code: 0, err: "" });
+    expect(await engine.isLogThere(env)).toBe(false);
+    await run(env, restore, monday);
+    const others = ["104", "105", "106"].map((id) => imported(id, `u${id}`));
+    await append(env, STREAMS.outreach, ...others);
+    const { position } = await within(env, (log) => log.head());
+    expect(await rehearse()).toMatchObject({ code: 0, err: "" });
+    expect(await within(env, (log) => log.head())).toMatchObject({ position });
   });
 
   test("missing keys are found by doctor and by backup; such a backup is restored only when that is accepted", async () => {

@@ -32,6 +32,7 @@ test("with nothing configured, each step says what to do, and which lines to put
     "Webhook: left out",
     "Tokens of the API: left out",
     "The day: done",
+    "Backup: left out",
   ]);
   const page = await pageAt(harness, "/setup");
   const lines = (await textsAt(page, "pre")).map(({ text }) => text);
@@ -62,8 +63,9 @@ test("steps turn green as the log grows, and no credential is shown", async () =
   expect((await stepsOf(harness)).filter((step) => !step.endsWith("done"))).toEqual([
     "Webhook: left out",
     "Tokens of the API: left out",
+    "Backup: left out",
   ]);
-  expect(page).toContain("8 of 10 steps are done. A run can start");
+  expect(page).toContain("8 of 11 steps are done. A run can start");
   expect(page).toContain("Messages are sent as <bdi>@we</bdi>.");
   expect(page).toContain("in 2 variants");
   expect(page).toContain('2 known</a>, <a href="/people?basis=none">1 without consent</a>: runs skip them.');
@@ -109,32 +111,31 @@ test("the overview leads whoever is new to what is left to set up", async () => 
   expect(await pageAt(harness, "/")).not.toContain('<a href="/setup">What');
 });
 
-describe("the backup", () => {
-  const backupAt = async (harness: AppHarness, path = "/setup"): Promise<string> =>
-    (/<section aria-labelledby="backup">(.*?)<\/section>/s.exec(await pageAt(harness, path))?.[1] ?? "none")
+test("the backup's step says when the newest was made and rehearsed, and as of a past moment what was so then", async () => {
+  const harness = await openConsole();
+  const backupAt = async (path = "/setup"): Promise<string> =>
+    (/<li>(?=<h2>Backup)(.*?)<\/li>/s.exec(await pageAt(harness, path))?.[1] ?? "none")
       .replaceAll(/<[^>]*>/g, "")
       .replaceAll(/\d{4}-\d\d-\d\d [\d:]+ UTC/g, "TIME");
-
-  test("says when the newest was made and rehearsed, how to make one, and as of a past moment what was so then", async () => {
-    const harness = await openConsole();
-    expect(await backupAt(harness)).toBe(
-      "Backup to doNo backup of this log is recorded.In a terminal:reachlog backup FOLDER\nreachlog restore FOLDER --rehearse",
-    );
-    const made_at = "2026-11-20T12:00:00.000Z";
-    await harness.append("outreach", person("ada"));
-    await harness.append("log", { type: "BackupMade", data: { position: 1, hash: "h", made_at } });
-    expect(await backupAt(harness)).toContain(
-      "Backup doneLast backup TIME, up to position 1. No rehearsal of it is recorded.",
-    );
-    await harness.append("log", { type: "BackupRehearsed", data: { position: 1, hash: "h", made_at } });
-    expect(await backupAt(harness)).toContain("Last backup TIME, up to position 1, rehearsed TIME.");
-    await harness.append("log", { type: "BackupMade", data: { position: 3, hash: "i", made_at } });
-    expect(await backupAt(harness)).toContain(
-      "Last backup TIME, up to position 3. No rehearsal of it is recorded. The backup up to position 1 was rehearsed TIME.",
-    );
-    expect(await backupAt(harness, "/setup?as_of=1")).toContain("No backup of this log is recorded.");
-    expect(await backupAt(harness, "/setup?as_of=3")).toContain("up to position 1, rehearsed TIME.");
-  });
+  const commands = "In a terminal:reachlog backup FOLDER\nreachlog restore FOLDER --rehearse";
+  const notRehearsed = "None was rehearsed, as far as the log knows.";
+  const none = `Backup left outNone was made, as far as the log knows. ${notRehearsed}${commands}`;
+  expect(await backupAt()).toBe(none);
+  const data = { position: 1, hash: "h", made_at: "2026-11-20T12:00:00.000Z" };
+  await harness.append("outreach", person("ada"));
+  await harness.append("log", { type: "BackupMade", data });
+  const one = `Backup doneThe backup up to position 1 was made TIME. ${notRehearsed}${commands}`;
+  expect(await backupAt()).toBe(one);
+  await harness.append(
+    "log",
+    { type: "BackupRehearsed", data },
+    { type: "BackupMade", data: { ...data, position: 3 } },
+  );
+  expect(await backupAt()).toBe(
+    `Backup doneThe backup up to position 3 was made TIME. The backup up to position 1 was rehearsed TIME.${commands}`,
+  );
+  expect(await backupAt("/setup?as_of=1")).toBe(none);
+  expect(await backupAt("/setup?as_of=2")).toBe(one);
 });
 
 describe("testing the channels", () => {

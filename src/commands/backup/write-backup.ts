@@ -1,10 +1,9 @@
-import type { EventStore } from "eventstore-lite";
 import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { Event } from "../../../events/catalog.ts";
 import { findLoss, signHead } from "../../log/checkpoint.ts";
 import { createEventLog, STREAMS } from "../../log/event-log.ts";
+import { eventAt } from "../../log/events-at.ts";
 import type { StorePlace } from "../../log/store-place.ts";
 import { isoTime, makeId, type Clock } from "../../platform/clock.ts";
 import { ServiceError } from "../../platform/service-error.ts";
@@ -104,7 +103,7 @@ async function refuseOtherKey(copy: string, master: Uint8Array): Promise<void> {
 }
 
 /**
- * Says in the log that a backup of it was made or rehearsed. Another log, or one with another history, says nothing. A
+ * Says in the log at `place` that a backup of it was made or rehearsed; another log, or another history, says nothing. A
  * failure is only told to the operator: the backup is good all the same.
  */
 export async function recordBackup(
@@ -117,16 +116,11 @@ export async function recordBackup(
     if (!(await place.isThere())) return;
     // Without vault and keys: where they are missing, this must make none.
     await using store = await place.open();
-    if (store.id !== id || !(await isHeldAt(store, position, hash))) return;
+    if (store.id !== id || (await store.head()).position < position) return;
+    if (position > 0 && (await eventAt(store, position)).hash !== hash) return;
     const { append } = createEventLog(store, makeId);
     await append(STREAMS.log, [{ type, data: { position, hash, made_at } }], COMMAND_METADATA);
   } catch (fault) {
     err(`the log does not record this: ${fault instanceof Error ? fault.message : String(fault)}\n`);
   }
-}
-
-async function isHeldAt(store: EventStore<Event>, position: number, hash: string): Promise<boolean> {
-  if (position === 0) return true;
-  for await (const event of store.read({ from: position, to: position })) return event.hash === hash;
-  return false;
 }
