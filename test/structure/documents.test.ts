@@ -1,5 +1,6 @@
 // On no harness.
 import { describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { brokenLinks, brokenPaths, countWords, paragraphsOf, readDocuments } from "./documents.ts";
 
@@ -76,6 +77,36 @@ test("every path in backticks leads to a file", () => {
     brokenPaths(ROOT, document).map((path) => `${document.path}: ${path}`),
   );
   expect(broken).toEqual([]);
+});
+
+describe("the table of guarantees", () => {
+  const text = documents.find(({ path }) => path === "docs/guarantees.md")?.text ?? "";
+  const rows = text
+    .split("\n")
+    .filter((line) => line.startsWith("| "))
+    .map((line) => line.split("|").map((cell) => cell.trim()))
+    .map(([, promise = "", ...cells]) => ({ promise, cells: cells.slice(0, -1) }))
+    .filter(({ promise }) => promise !== "Promise" && !/^-+$/.test(promise));
+
+  test("names in each cell tests that exist, or says that there is none", () => {
+    expect(rows.length).toBeGreaterThan(10);
+    const isProved = (cell: string): boolean => {
+      const files = [...cell.matchAll(/\]\(\.\.\/([^)]+)\)/g)].map(([, file = ""]) => file);
+      const isThere = (file: string): boolean => /\.(?:test|fault)\.ts$/.test(file) && existsSync(join(ROOT, file));
+      return /^(?:holds|does not hold)\b/.test(cell) && files.length > 0 && files.every(isThere);
+    };
+    const wrong = rows.flatMap(({ promise, cells }) =>
+      cells.filter((cell) => cell !== "not tested" && !isProved(cell)).map((cell) => `${promise}: ${cell}`),
+    );
+    expect(wrong).toEqual([]);
+    expect(rows.filter(({ cells }) => cells.length !== 4)).toEqual([]);
+  });
+
+  test("explains each limit that it names", () => {
+    const named = [...text.matchAll(/holds? (?:with a limit )?\((\d+)\)/g)].map(([, number]) => Number(number));
+    const explained = [...text.matchAll(/^(\d+)\. /gm)].map(([, number]) => Number(number));
+    expect([...new Set(named)].sort((a, b) => a - b)).toEqual(explained);
+  });
 });
 
 describe("the check itself", () => {
