@@ -157,29 +157,38 @@ async function rename(sql: TransactionSql, partial: string, schema: string): Pro
 }
 
 /**
- * Statements that give roles the rights on the new log that they have on the one it replaces: the service's role has no
- * more than its administrator granted it.
+ * Statements that leave roles the rights on the new log that they have on the one it replaces, and no others: the service's
+ * role has no more than its administrator granted it. PostgreSQL lets everyone execute a new function.
  */
 function rightsOn(sql: TransactionSql, before: string, after: string) {
   return sql<{ statement: string }[]>`
     WITH place AS (
-      SELECT old.oid AS old, old.nspacl AS acl, new.oid AS new, new.nspowner AS owner
+      SELECT old.oid AS old, old.nspacl AS old_acl, new.oid AS new, new.nspacl AS new_acl, new.nspowner AS owner
       FROM pg_namespace old, pg_namespace new WHERE old.nspname = ${before} AND new.nspname = ${after}
-    ), granted AS (
-      SELECT format('SCHEMA %I', ${after}::text) AS object, owner, aclexplode(acl) AS entry FROM place
+    ), objects AS (
+      SELECT format('SCHEMA %I', ${after}::text) AS object, owner, old_acl, new_acl FROM place
       UNION ALL
-      SELECT 'TABLE ' || new.oid::regclass, owner, aclexplode(old.relacl)
+      SELECT 'TABLE ' || new.oid::regclass, owner, old.relacl, new.relacl
       FROM place JOIN pg_class old ON old.relnamespace = place.old
         JOIN pg_class new ON new.relnamespace = place.new AND new.relname = old.relname
       WHERE old.relkind = 'r'
       UNION ALL
-      SELECT 'ROUTINE ' || new.oid::regprocedure, owner, aclexplode(old.proacl)
+      SELECT 'ROUTINE ' || new.oid::regprocedure, owner,
+        coalesce(old.proacl, acldefault('f', owner)), coalesce(new.proacl, acldefault('f', owner))
       FROM place JOIN pg_proc old ON old.pronamespace = place.old
         JOIN pg_proc new ON new.pronamespace = place.new AND new.proname = old.proname
           AND new.proargtypes = old.proargtypes
+    ), wanted AS (
+      SELECT object, grantee, privilege_type, is_grantable FROM objects, aclexplode(old_acl) WHERE grantee <> owner
+    ), given AS (
+      SELECT object, grantee, privilege_type, is_grantable FROM objects, aclexplode(new_acl) WHERE grantee <> owner
+    ), changes AS (
+      SELECT 'REVOKE %s ON %s FROM %s' AS change, * FROM (TABLE given EXCEPT TABLE wanted) excess
+      UNION ALL
+      SELECT 'GRANT %s ON %s TO %s' || CASE WHEN is_grantable THEN ' WITH GRANT OPTION' ELSE '' END, *
+      FROM (TABLE wanted EXCEPT TABLE given) missing
     )
-    SELECT format('GRANT %s ON %s TO %s', (entry).privilege_type, object,
-      CASE (entry).grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid((entry).grantee)) END)
-      || CASE WHEN (entry).is_grantable THEN ' WITH GRANT OPTION' ELSE '' END AS statement
-    FROM granted WHERE (entry).grantee <> owner`;
+    SELECT format(change, privilege_type, object,
+      CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END) AS statement
+    FROM changes ORDER BY change DESC`;
 }

@@ -63,14 +63,19 @@ test("a role that was granted its rights on the log before has them on what is i
   const owner = postgres(url, { max: 1 });
   await owner.unsafe(`CREATE ROLE ${role} LOGIN; GRANT USAGE ON SCHEMA log TO ${role};
     GRANT SELECT ON ALL TABLES IN SCHEMA log TO ${role}; GRANT SELECT ON log.events TO PUBLIC;
-    GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA log TO ${role} WITH GRANT OPTION`);
+    REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA log FROM PUBLIC;
+    GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA log TO ${role} WITH GRANT OPTION;
+    GRANT EXECUTE ON FUNCTION log.forget_batches TO PUBLIC`);
   const events = await recorded();
-  const rightsOf = () => owner<{ rights: string }[]>`
-    SELECT nspname || nspacl::text AS rights FROM pg_namespace WHERE nspname = 'log'
-    UNION SELECT relname || relacl::text FROM pg_class WHERE relnamespace = 'log'::regnamespace AND relkind = 'r'
-    UNION SELECT proname || proacl::text FROM pg_proc WHERE pronamespace = 'log'::regnamespace ORDER BY rights`;
+  const rightsOf = () => owner<{ name: string; given: string }[]>`
+    WITH object AS (
+      SELECT nspname AS name, nspacl AS acl FROM pg_namespace WHERE nspname = 'log'
+      UNION ALL SELECT relname, relacl FROM pg_class WHERE relnamespace = 'log'::regnamespace AND relkind = 'r'
+      UNION ALL SELECT proname, proacl FROM pg_proc WHERE pronamespace = 'log'::regnamespace)
+    SELECT name, entry::text AS given FROM object, unnest(acl) entry ORDER BY name, given`;
   const before = await rightsOf();
   await importPostgresLog({ url, schema: "log", events: each(events) });
+  expect(before).not.toBeEmpty();
   expect([...(await rightsOf())]).toEqual([...before]);
   await owner.end();
 
