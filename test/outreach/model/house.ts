@@ -63,6 +63,8 @@ export interface House {
   readonly replaced: readonly Replacement[];
   /** How often a restore was refused since an instance lived, and how many ended since one was made beside them. */
   readonly besides: { refused: number; ended: number };
+  /** Runs that an instance began although it could know that its clock is wrong. */
+  readonly wrongStarts: string[];
   /** What went wrong at the network, by its clock; `stopped`: the account as a whole may not send. */
   readonly troubles: { readonly at: number; readonly what: "failed" | "stopped" }[];
   /** Ids of those to whom the network refused a message for who they are. */
@@ -220,6 +222,7 @@ export async function openHouse(setting: Setting, log: Log, observer: Observer):
       backup = witness.notes();
     },
     besides: { refused: 0, ended: 0 },
+    wrongStarts: [],
     troubles: [],
     refused: new Set(),
     pagesRead: 0,

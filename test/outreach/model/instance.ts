@@ -4,7 +4,7 @@ import { createTokens } from "../../../src/account/tokens.ts";
 import type { OAuth } from "../../../src/account/oauth.ts";
 import type { Recipient } from "../../../events/outreach.ts";
 import type { Clock, MakeId } from "../../../src/platform/clock.ts";
-import { fileClock, serverClock } from "../../../src/log/log-clock.ts";
+import { fileClock, isSkewed, serverClock } from "../../../src/log/log-clock.ts";
 import { createEventLog, type EventMetadata } from "../../../src/log/event-log.ts";
 import { joinInstances } from "../../../src/log/instances.ts";
 import { watchLog } from "../../../src/log/watch-log.ts";
@@ -80,6 +80,12 @@ export async function startInstance(house: House, deps: InstanceDeps): Promise<I
   const holder = makeId();
   const time = { clock: logClock.now, wallClock, elapsedMs: clockwork.now, sleep: process.sleep };
   const common = { ...time, eventLog, projector, holder, logger: SILENT, announce: async () => {} };
+  const isTimeKnown = (): boolean => setting.isOwned || learning.isTimeKnown();
+  const isClockWrong = (): boolean => {
+    if (setting.isOwned || !isTimeKnown()) return false;
+    const newest = projector.time === undefined ? 0 : Date.parse(projector.time);
+    return isSkewed(wallClock() - Math.max(house.clock(), newest));
+  };
   const oauth = {
     refresh: (token: string) => process.call("refresh", () => grant.oauth.refresh(token)),
   } as OAuth;
@@ -92,7 +98,7 @@ export async function startInstance(house: House, deps: InstanceDeps): Promise<I
       projector,
       network: guarded(house, projector, logClock.now),
       wallClock,
-      isTimeKnown: () => setting.isOwned || learning.isTimeKnown(),
+      isTimeKnown,
     }),
     skewMs: () => logClock.skewMs(projector.time),
     credentials,
@@ -116,7 +122,16 @@ export async function startInstance(house: House, deps: InstanceDeps): Promise<I
   const deciding = { ...common, random: () => 0.5 };
   return {
     process,
-    runner,
+    runner: {
+      ...runner,
+      async trigger(request) {
+        const wasClockWrong = isClockWrong();
+        const triggered = await runner.trigger(request);
+        // A clock may be moved while the run is decided.
+        if (triggered.kind === "started" && wasClockWrong && isClockWrong()) house.wrongStarts.push(triggered.run_id);
+        return triggered;
+      },
+    },
     projector,
     moveClock(ms) {
       if (setting.isOwned) house.jump(ms);

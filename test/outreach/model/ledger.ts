@@ -49,6 +49,7 @@ export function createLedger(house: House): Ledger {
     async check() {
       await read();
       if (house.pagesRead > PAGES_MAX) violated("a run reads without end", { cursors: house.network.cursors });
+      if (house.wrongStarts.length > 0) violated("a run of a wrong clock", { runs: house.wrongStarts });
       checkAccepted(books, house);
       await checkErased(house);
     },
