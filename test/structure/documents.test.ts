@@ -1,6 +1,6 @@
 // On no harness.
 import { describe, expect, test } from "bun:test";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { brokenLinks, brokenPaths, countWords, paragraphsOf, readDocuments } from "./documents.ts";
 
@@ -107,6 +107,20 @@ describe("the table of guarantees", () => {
     const explained = [...text.matchAll(/^(\d+)\. /gm)].map(([, number]) => Number(number));
     expect([...new Set(named)].sort((a, b) => a - b)).toEqual(explained);
   });
+});
+
+test("what is wrong is quoted in the words of the program", () => {
+  const text = documents.find(({ path }) => path === "docs/troubleshooting.md")?.text ?? "";
+  const quotes = [...text.matchAll(/^\| (?:\d{3} )?`([^`]+)`/gm)].flatMap(([, quote = ""]) => quote.split("…"));
+  const files = ["src", "events"].flatMap((folder) => [
+    ...new Bun.Glob(`${folder}/**/*.{ts,tsx}`).scanSync({ cwd: ROOT, onlyFiles: true }),
+  ]);
+  const source = files
+    .filter((file) => !file.includes("node_modules"))
+    .map((file) => readFileSync(join(ROOT, file), "utf8"))
+    .join("\n");
+  expect(quotes.length).toBeGreaterThan(15);
+  expect(quotes.filter((quote) => !source.includes(quote.trim()))).toEqual([]);
 });
 
 describe("the check itself", () => {
