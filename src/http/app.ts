@@ -79,14 +79,13 @@ function createResponder(deps: ResponderDeps, serverOf: ServerOf) {
     // Turned away before it was known who asks.
     if (answering.span === undefined) follow(answering, request, ANONYMOUS);
     const instance = headers["x-request-id"];
-    const problem = problemOf(fault);
+    const problem = problemOf(fault, request.method === "GET");
     if (problem === undefined) {
       const about = requestFields({ request_id: instance, traceparent: headers.traceparent });
       logger.error("a request failed", { ...about, path: templateOf(request), ...errorFields(fault) });
     }
     const answerOf = wantsPage(request) ? problemPage : problemAnswer;
-    const answer = answerOf(problem ?? problems.internal(), instance);
-    return finish(answer, answering);
+    return finish(answerOf(problem ?? problems.internal(), instance), answering);
   };
 
   /** The caller comes before the body, so that a stranger learns nothing of its schema. */

@@ -48,12 +48,11 @@ export const exportEvents: Operation<ExportDeps> = {
       headers: ["content-disposition"],
     },
   },
-  problems: ["invalid", "tooManyStreams"],
+  problems: ["invalid", "tooManyStreams", "logUnavailable"],
   isSlow: true,
   async handle(deps, asked) {
-    const { request } = asked;
     const reader = streamReaderOf(deps, asked);
-    const { searchParams } = new URL(request.url);
+    const { searchParams } = new URL(asked.request.url);
     const format = formatIn(searchParams);
     const selection = await selectionIn(searchParams, deps);
     const { type, name } = FILES[format];
@@ -62,7 +61,9 @@ export const exportEvents: Operation<ExportDeps> = {
       "cache-control": "no-store",
       "content-disposition": `attachment; filename="${name}"`,
     };
-    if (request.method === "HEAD") return { status: 200, headers, body: "" };
+    if (asked.request.method === "HEAD") return { status: 200, headers, body: "" };
+    // An export that has begun can only be cut off.
+    await deps.encryptedLog.head();
     const logger = withFields(deps.logger, requestFields(asked.metadata));
     return { status: 200, headers, body: "", stream: streamOf({ ...deps, logger }, reader, selection, format) };
   },
@@ -71,8 +72,7 @@ export const exportEvents: Operation<ExportDeps> = {
 const EITHER = new Intl.ListFormat("en-GB", { type: "disjunction" });
 
 function formatIn(query: URLSearchParams): Format {
-  const wanted = query.get("format") ?? "jsonl";
-  const format = FORMAT_NAMES.find((name) => name === wanted);
+  const format = FORMAT_NAMES.find((name) => name === (query.get("format") ?? "jsonl"));
   if (format !== undefined) return format;
   throw problems.invalid([{ path: "?format", message: `Expected ${EITHER.format(FORMAT_NAMES)}` }]);
 }

@@ -10,6 +10,7 @@ import { isoTime, type Clock } from "../../platform/clock.ts";
 import type { Projector } from "../../projector/projector.ts";
 import { json } from "../server/answer.ts";
 import type { Operation } from "../server/endpoint.ts";
+import { RETRY_LATER } from "../server/problem.ts";
 import { quotaLeft, type DailyQuota } from "./run.ts";
 import type { RequestLog } from "../server/request-log.ts";
 import { count, id, oneOf, orNull, perChannel, text, time } from "./schema.ts";
@@ -133,7 +134,7 @@ export const serviceHealth: Operation<ServiceHealthDeps> = {
     });
     const byName = Object.fromEntries(channels.map(({ name, ...channel }) => [name, channel]));
     const body = { status, version, log, instances: live, roles: await roles(), channels: byName };
-    return json(isWritable ? 200 : 503, body);
+    return json(isWritable ? 200 : 503, body, isWritable ? undefined : RETRY_LATER);
   },
 };
 

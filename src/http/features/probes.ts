@@ -4,6 +4,7 @@ import type { EventLog } from "../../log/event-log.ts";
 import type { Projector } from "../../projector/projector.ts";
 import { json } from "../server/answer.ts";
 import type { Operation } from "../server/endpoint.ts";
+import { RETRY_LATER } from "../server/problem.ts";
 import type { RequestLog } from "../server/request-log.ts";
 import { oneOf } from "./schema.ts";
 
@@ -63,7 +64,7 @@ export const readyz: Operation<ReadinessDeps> = {
     const found = await Promise.all(names.map(async (name) => [name, await holds(CHECKS[name](deps))] as const));
     const isReady = found.every(([, isSo]) => isSo);
     const status = isReady ? "ok" : "unavailable";
-    return json(isReady ? 200 : 503, { status, checks: Object.fromEntries(found) });
+    return json(isReady ? 200 : 503, { status, checks: Object.fromEntries(found) }, isReady ? undefined : RETRY_LATER);
   },
 };
 

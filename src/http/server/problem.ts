@@ -51,8 +51,8 @@ export const AUTHORIZE_AGAIN: WayOn = { href: "/social/auth", label: "Authorize 
 const SET_UP: WayOn = { href: "/setup", label: "What to set up" };
 const SIGN_IN: WayOn = { href: "/", label: "Sign in" };
 
-/** Seconds after which a busy or full log is worth another try. */
-const RETRY_SECONDS = "5";
+/** In seconds: a busy or full log is worth another try then. */
+export const RETRY_LATER = { "retry-after": "5" };
 
 export const problems = {
   malformed: (detail: string) => new Problem(400, "malformed-request", "Malformed request", detail),
@@ -160,7 +160,7 @@ export const problems = {
     }),
   tooManyStreams: () =>
     new Problem(429, "too-many-streams", "Too many streams", "This caller reads too many streams at the same time.", {
-      headers: { "retry-after": RETRY_SECONDS },
+      headers: RETRY_LATER,
     }),
   dailyLimit: (limit: number, seconds: number) =>
     new Problem(429, "daily-limit-reached", "Daily limit reached", `Today's ${limit} messages are used up.`, {
@@ -188,7 +188,7 @@ export const problems = {
     }),
   clockSkewed: (skewMs: number) =>
     new Problem(503, "clock-skewed", "Clock skewed", `No run starts: ${skewInWords(skewMs)}; ${SKEW_REMEDY}.`, {
-      headers: { "retry-after": RETRY_SECONDS },
+      headers: RETRY_LATER,
     }),
   logUnavailable: (isNothingDone: boolean) =>
     new Problem(
@@ -199,7 +199,7 @@ export const problems = {
         ? "The event log cannot take this now; nothing was done for this request."
         : "The event log cannot be used now; what was recorded before stays recorded.",
       // No invitation to repeat what may be done.
-      isNothingDone ? { headers: { "retry-after": RETRY_SECONDS } } : {},
+      isNothingDone ? { headers: RETRY_LATER } : {},
     ),
   overloaded: () =>
     new Problem(
@@ -208,7 +208,7 @@ export const problems = {
       "Overloaded",
       "Too many requests are being answered; nothing was done for this one.",
       {
-        headers: { "retry-after": RETRY_SECONDS },
+        headers: RETRY_LATER,
       },
     ),
   logInDoubt: () =>
@@ -245,11 +245,11 @@ function nothingDoneIf(kinds: readonly (ErrorKind | undefined)[], fault: unknown
   return kinds.includes(kindOf(fault)) ? problems.logUnavailable(true) : fault;
 }
 
-const logUnavailable = (): Problem => problems.logUnavailable(false);
+const logUnavailable = (_fault: Error, isRead: boolean): Problem => problems.logUnavailable(isRead);
 const networkFailed = ({ message }: Error): Problem => problems.networkFailed(message);
 
 /** What each kind of failure is to a caller; undefined: a fault of ours, to be logged and shown as a 500. */
-const PROBLEM_OF_KIND: Readonly<Record<ErrorKind, ((fault: Error) => Problem) | undefined>> = {
+const PROBLEM_OF_KIND: Readonly<Record<ErrorKind, ((fault: Error, isRead: boolean) => Problem) | undefined>> = {
   usage: undefined,
   configuration: undefined,
   damaged: undefined,
@@ -268,11 +268,11 @@ const PROBLEM_OF_KIND: Readonly<Record<ErrorKind, ((fault: Error) => Problem) | 
   stopped: networkFailed,
 };
 
-/** Every fault as the problem it is to a caller; undefined: a fault of ours. */
-export function problemOf(fault: unknown): Problem | undefined {
+/** Every fault as the problem it is to a caller; undefined: a fault of ours. `isRead`: of a request that changes nothing. */
+export function problemOf(fault: unknown, isRead = false): Problem | undefined {
   if (fault instanceof Problem) return fault;
   const kind = kindOf(fault);
-  return kind === undefined ? undefined : PROBLEM_OF_KIND[kind]?.(fault as Error);
+  return kind === undefined ? undefined : PROBLEM_OF_KIND[kind]?.(fault as Error, isRead);
 }
 
 /** `instance` is the request id. */

@@ -98,7 +98,8 @@ export interface Given {
 export async function openApp(given: Given = {}): Promise<AppHarness> {
   const clock = (): number => world.now;
   const log = await openEncryptedMemoryLog(MASTER_KEY);
-  const eventLog = createEventLog(given.store?.(log.store) ?? log.store, randomId);
+  const store = { ...log.store, ...given.store?.(log.store) };
+  const eventLog = createEventLog(store, randomId);
   const projector = log.use(await startProjector(log.store, { erase: erasing(log.store.keyring) }));
   const logged: string[] = [];
   const triggers: TriggerRequest[] = [];
@@ -114,7 +115,7 @@ export async function openApp(given: Given = {}): Promise<AppHarness> {
   const deps = wire({
     given,
     eventLog,
-    encryptedLog: log.store,
+    encryptedLog: store,
     checkpoints: checkpointFiles(logFiles(log.folder.file("log.sqlite"))),
     projector,
     clock,

@@ -1,6 +1,6 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { StoreFull, type EventStore } from "eventstore-lite";
+import { StoreFull, StoreUnavailable, type EventStore } from "eventstore-lite";
 import type { Event } from "../../../events/catalog.ts";
 import { ask, GOOD, openApp, post, TOKEN } from "../../harness/memory/app.ts";
 
@@ -26,6 +26,7 @@ test.each(POSTS)("a full disk that %s meets: health is degraded, and ok again on
     const answer = await world.app.handle(
       new Request("http://localhost/api/health", { headers: { host: "localhost" } }),
     );
+    expect(answer.headers.get("retry-after")).toBe(answer.ok ? null : "5");
     return [answer.status, ((await answer.json()) as { status: string }).status];
   };
   expect(await health()).toEqual([200, "ok"]);
@@ -39,4 +40,29 @@ test.each(POSTS)("a full disk that %s meets: health is degraded, and ok again on
   disk.isFull = false;
   expect(await health()).toEqual([200, "ok"]);
   expect((await send()).ok).toBe(true);
+});
+
+const READS = ["/api/audit/head", "/api/audit/export", "/api/audit/proof/1"];
+
+test.each(READS)("a log out of reach: %s is refused, and says when to ask again", async (path) => {
+  let isAway = false;
+  const away = () => Promise.reject(new StoreUnavailable("the log does not answer"));
+  await using world = await openApp({
+    store: (store) => ({
+      ...store,
+      append: (...args) => (isAway ? away() : store.append(...args)),
+      head: () => (isAway ? away() : store.head()),
+      read: (...args) => (isAway ? refusing() : store.read(...args)),
+      now: () => (isAway ? away() : store.now()),
+      snapshots: { ...store.snapshots, save: (...args) => (isAway ? away() : store.snapshots.save(...args)) },
+    }),
+  });
+  async function* refusing(): ReturnType<EventStore<Event>["read"]> {
+    await away();
+  }
+  expect((await post(world.app, "/api/notify", GOOD["/api/notify"], { token: TOKEN })).ok).toBe(true);
+  expect((await ask(world.app, path, { token: TOKEN })).status).toBe(200);
+  isAway = true;
+  const refused = await ask(world.app, path, { token: TOKEN });
+  expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "5"]);
 });
