@@ -1,4 +1,4 @@
-import { filterIn, FILTER_WORDS, selectionOf, type FilterSources } from "../../history/log-filter.ts";
+import { filterIn, FILTER_WORDS, selectionOf } from "../../history/log-filter.ts";
 import { storedEvents, type Selection } from "../../history/selection.ts";
 import { FORMAT_NAMES, FORMATS, type Format } from "../../log/export-formats.ts";
 import { exportText, shownBy, type ExportChunk } from "../../log/export-text.ts";
@@ -82,10 +82,9 @@ async function selectionIn(
   query: URLSearchParams,
   { encryptedLog: store, projector, timezone }: ExportDeps,
 ): Promise<Selection> {
-  const { position } = projector;
-  const sources: FilterSources = { store, contacts: () => projector.state("contacts"), timezone, position };
   try {
-    return await selectionOf(filterIn(query), sources);
+    const contacts = () => projector.state("contacts");
+    return await selectionOf(filterIn(query), { store, contacts, timezone, position: projector.position });
   } catch (fault) {
     if (!(fault instanceof ServiceError) || fault.kind !== "usage") throw fault;
     throw problems.invalid([{ path: "?", message: fault.message }]);
