@@ -52,14 +52,10 @@ test.each(READS)("a log out of reach: %s is refused, and says when to ask again"
       ...store,
       append: (...args) => (isAway ? away() : store.append(...args)),
       head: () => (isAway ? away() : store.head()),
-      read: (...args) => (isAway ? refusing() : store.read(...args)),
       now: () => (isAway ? away() : store.now()),
       snapshots: { ...store.snapshots, save: (...args) => (isAway ? away() : store.snapshots.save(...args)) },
     }),
   });
-  async function* refusing(): ReturnType<EventStore<Event>["read"]> {
-    await away();
-  }
   expect((await post(world.app, "/api/notify", GOOD["/api/notify"], { token: TOKEN })).ok).toBe(true);
   expect((await ask(world.app, path, { token: TOKEN })).status).toBe(200);
   isAway = true;
