@@ -7,7 +7,7 @@ const measured = measure(join(import.meta.dirname, "../.."));
 
 /** What was reached: a change may lower a figure, and then its limit here. */
 const LIMITS = {
-  lines: 38_853,
+  lines: 38_852,
   files: 430,
   filesInAFolder: 44,
   linesInAFile: 400,

@@ -72,7 +72,8 @@ export const exportEvents: Operation<ExportDeps> = {
 const EITHER = new Intl.ListFormat("en-GB", { type: "disjunction" });
 
 function formatIn(query: URLSearchParams): Format {
-  const format = FORMAT_NAMES.find((name) => name === (query.get("format") ?? "jsonl"));
+  const wanted = query.get("format") ?? "jsonl";
+  const format = FORMAT_NAMES.find((name) => name === wanted);
   if (format !== undefined) return format;
   throw problems.invalid([{ path: "?format", message: `Expected ${EITHER.format(FORMAT_NAMES)}` }]);
 }

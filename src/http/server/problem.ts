@@ -51,7 +51,7 @@ export const AUTHORIZE_AGAIN: WayOn = { href: "/social/auth", label: "Authorize 
 const SET_UP: WayOn = { href: "/setup", label: "What to set up" };
 const SIGN_IN: WayOn = { href: "/", label: "Sign in" };
 
-/** In seconds: a busy or full log is worth another try then. */
+/** A busy or full log is worth another try after so many seconds. */
 export const RETRY_LATER = { "retry-after": "5" };
 
 export const problems = {
@@ -207,9 +207,7 @@ export const problems = {
       "overloaded",
       "Overloaded",
       "Too many requests are being answered; nothing was done for this one.",
-      {
-        headers: RETRY_LATER,
-      },
+      { headers: RETRY_LATER },
     ),
   logInDoubt: () =>
     new Problem(

@@ -35,7 +35,7 @@ export interface Log extends AsyncDisposable {
 }
 
 interface ReplaceOptions {
-  /** Whoever has the lost log open keeps it, and sees nothing of the other one. */
+  /** An instance that has the lost log open keeps it, and sees nothing of the other one. */
   readonly isBeside?: boolean;
 }
 

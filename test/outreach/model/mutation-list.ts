@@ -336,7 +336,7 @@ export const MUTATIONS: readonly Mutation[] = [
     'if (store.begunAs === "new" || store.begunAs === "operator" ||',
   ),
   one(
-    "nobody looks for a living instance before a log is replaced",
+    "a log is replaced without a look for a living instance",
     INSTANCES,
     "if (living === undefined) return;",
     "if (living !== null) return;",
