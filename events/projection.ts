@@ -2,8 +2,8 @@ import { Type } from "@sinclair/typebox";
 import { defineEvent } from "./event.ts";
 
 /**
- * A projection was folded anew from the start of the log, beside whatever serves it: its state up to `position` is kept,
- * and everybody who holds one takes that over when they come to this event.
+ * A projection was rebuilt from the start of the log while instances went on serving it. The state up to `position` is
+ * stored, and each instance loads it when it reads this event.
  */
 export const ProjectionRebuilt = defineEvent(
   "ProjectionRebuilt",

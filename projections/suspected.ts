@@ -69,8 +69,8 @@ export const SENDS_MAX = 100;
  * 4. and of the messages of 2 one has not brought {@link SUSPECTED_PER_SEND} suspected clicks of that link yet; the
  *    oldest such message counts it.
  *
- * Both moments of 2 count, since X is asked between the two, and a message may wait long for its turn. A message found
- * by a look-up was sent at a moment that nobody knows. Who changes the rule changes the version: history is judged anew.
+ * Both moments of 2 count, since X is asked between the two, and a message may wait long for its turn. When a message
+ * that a look-up found was sent is unknown. A change of the rule needs a new version: then all clicks are judged again.
  */
 export const suspected: Projection<Suspected> = {
   name: "suspected",

@@ -1,6 +1,6 @@
 /**
- * Writes the types of the client anew, of the document that the service makes of what it checks by. The tool is fetched for
- * that: installed here, its TypeScript would come along wherever the service is.
+ * Generates the types of the client from the service's OpenAPI document. The tool is fetched for that: installed here, its
+ * TypeScript would come along wherever the service is.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";

@@ -45,7 +45,7 @@ export async function refreshPair(
   const isOurs = (): boolean => lease.lasts(BEGIN_MS_MAX);
   if (!isOurs() || !(await pairs.begin(pair)) || !isOurs()) {
     const kept = await pairs.read();
-    // The account was authorized anew meanwhile.
+    // The account was authorized again meanwhile.
     if (kept?.accessToken !== stale) return kept?.accessToken;
     // Whoever stood still until now may find that somebody else is using the refresh token, which works once.
     throw new LeaseLost(ROLES.tokens);

@@ -39,7 +39,7 @@ export function createStoredTokens(vault: Secrets): StoredTokens {
       for (;;) if (await write(pair, false, (await read())?.version ?? 0)) return;
     },
     async begin(pair) {
-      // Versions start anew with another account.
+      // Versions start over with another account.
       const isSame = (await read())?.accessToken === pair.accessToken;
       return isSame && (await write(pair, true, pair.version));
     },

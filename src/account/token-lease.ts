@@ -14,8 +14,8 @@ export interface TokenLeaseDeps extends LeaseDeps {
 /** One piece of work at a time, over all processes. Disposing it waits for what is under way. */
 export interface TokenLease extends AsyncDisposable {
   /**
-   * Begins anew under a new lease when the work throws LeaseLost: this process stood still, or its clock was moved. Throws a
-   * SocialError `unavailable` when the others take too long, or when it loses the lease each time.
+   * Starts again under a new lease when the work throws LeaseLost: this process stood still, or its clock was moved. Throws
+   * a SocialError `unavailable` when the others take too long, or when it loses the lease each time.
    */
   run<T>(work: (lease: HeldLease) => Promise<T>): Promise<T>;
 }

@@ -43,7 +43,7 @@ Where the key is in its file beside the log, a new one is made and takes its
 place. Where REACHLOG_KEY holds it, give the new one in REACHLOG_KEY_NEXT (openssl
 rand -base64 32), and put it into REACHLOG_KEY afterwards; until something is
 started with it, the former one stays good. On PostgreSQL instances go on, and may
-be started anew with either key; once all have the new one, --end ends that.
+be restarted with either key; once all have the new one, --end retires the former.
 
 Killed at any moment, both keys are known to what is there, and whatever is run
 next finishes. Sessions of the console end. Backups that were made before open

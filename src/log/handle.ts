@@ -38,8 +38,8 @@ const BACKOFF_MS = 10;
 const BACKOFF_MS_MAX = 1_000;
 
 /**
- * Decides on the newest state and appends what was decided; when the stream moved on meanwhile, or the lease ran out and
- * nobody had taken it, decides anew.
+ * Decides on the newest state and appends what was decided. Retries on a version conflict, or when the lease expired and
+ * no other holder took it.
  *
  * `decide` is pure and reads the projector's states, which reach at least to the stream's head: the version that the
  * append expects is the stream's own, as the store knows it. Resolves when the projections hold what was appended.

@@ -67,9 +67,9 @@ export async function takeLease(deps: LeaseDeps, terms: LeaseTerms): Promise<Hel
   let isFailing = false;
 
   /**
-   * One that ran out is held anew where it is free, so that nobody else begins before what is under way here has ended.
-   * Tokens grow by one with each holder, so they show whether there was another. A renewal that fails is not the last:
-   * the next comes in time, and those that fail one after the other are one line of the operator's log.
+   * Takes an expired lease again where it is free, so that no other instance begins before the work here has ended. Tokens
+   * grow by one with each holder, so they show whether there was another. After a failed renewal the next one is tried in
+   * time; consecutive failures are one line of the operator's log.
    */
   const renew = async (): Promise<boolean> => {
     const renewed = deadline.ask();

@@ -73,7 +73,7 @@ function unsigned({ signingKey, checkpoint }: CheckpointStore): string {
 }
 
 async function accept(eventLog: EventLog, { newEvents }: Loss): Promise<void> {
-  // They may hold what was in events that are lost; what is in the log is folded anew.
+  // They may hold data from the lost events; the next start folds the log again.
   await forgetSnapshots(eventLog.store);
   const { position, hash } = await eventLog.store.head();
   const data = { ...newEvents, found_position: position, found_hash: hash };

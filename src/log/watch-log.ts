@@ -11,7 +11,7 @@ export interface WatchLogDeps {
   readonly store: EventStore<Event>;
   /** What this instance has folded last. */
   readonly projector: Pick<Projector, "position" | "hash">;
-  /** Opens the log's checkpoint anew: a store that has stopped writes nothing any more. */
+  /** Opens the log's checkpoint again: a store that has stopped writes nothing any more. */
   readonly reopen: () => Promise<AsyncDisposable & { readonly checkpoints: CheckpointStore }>;
   /** Compared with the log's at each look. */
   readonly logClock: LogClock;

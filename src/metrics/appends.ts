@@ -25,7 +25,7 @@ export function createAppendMetrics(registry: Registry): AppendMetrics {
   });
   const failures = new Counter({
     name: "reachlog_append_failures_total",
-    help: "Appends that the log did not take, by kind; busy: somebody was faster, and it is decided anew.",
+    help: "Appends that failed, by kind; busy: another append to the stream came first, and the decision was retried.",
     labelNames: ["kind"],
     registers,
   });

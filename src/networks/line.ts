@@ -22,9 +22,8 @@ export interface LineOptions {
 }
 
 /**
- * LINE's push messages as the messaging channel. The dispatch's id goes along as the retry key, so LINE takes each only
- * once, for 24 hours after it first came. A digest's id is made anew for each attempt: of it nobody knows whether
- * it arrived.
+ * LINE's push messages as the messaging channel. The dispatch's id is the retry key, so LINE accepts each message once
+ * within 24 hours. A digest gets a new id for each attempt, so after an unclear answer its delivery stays unknown.
  */
 export function createLineChannel({ accessToken, to, baseUrl, safeFetch }: LineOptions): Channel {
   const headers = () => ({ authorization: `Bearer ${accessToken.reveal()}` });

@@ -65,7 +65,7 @@ export interface OlderMessages {
 }
 
 export function openOlderMessages(run: RunContext, retry: RetryPolicy): OlderMessages {
-  let isAnew = false;
+  let isRestarted = false;
   let cursorGuard = guardCursors(run.projector.state("inbox").backlog ?? undefined);
 
   /** Undefined: what is older is not to be had. */
@@ -74,11 +74,11 @@ export function openOlderMessages(run: RunContext, retry: RetryPolicy): OlderMes
       return await readPage(run, retry, size, cursor);
     } catch (fault) {
       if (!(fault instanceof SocialError) || fault.kind !== "rejected") throw fault;
-      // Not for its age: to begin anew each time would cost money for ever.
-      if (isAnew) return undefined;
-      isAnew = true;
+      // The cursor is not too old: starting over each time would cost money for ever.
+      if (isRestarted) return undefined;
+      isRestarted = true;
       cursorGuard = guardCursors(undefined);
-      // An old cursor: whoever is known already is noted once all the same.
+      // An old cursor: messages that were noted before are noted only once all the same.
       return readPage(run, retry, size, undefined);
     }
   };

@@ -15,7 +15,7 @@ import { createPersonKeys, withHandles } from "./person-keys.ts";
 /** Everything that is done with the keys of personal data. */
 export interface Keyring extends Encryptor {
   readonly keys: KeyStore;
-  /** Names these keys in all that is encrypted with them: another log's, or ones that were made anew, have another id. */
+  /** Identifies these keys in each ciphertext: the keys of another log, or newly made ones, have another id. */
   readonly id: string;
   /** Refs to destroy so that nothing more is kept of this person; beside those that their events are encrypted with. */
   refsOf(who: Recipient): readonly string[];

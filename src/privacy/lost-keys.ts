@@ -18,8 +18,8 @@ export function keysLost(place: string, isThere: boolean): ServiceError {
 }
 
 /**
- * What a log needs and is gone is not made anew: empty keys would look as if everybody had been erased, and an empty
- * vault lacks the keys of the hashes that suppressed people are known by. Throws a ServiceError (configuration).
+ * Refuses to start when the log's keys or vault are gone, instead of creating empty ones. Empty keys would make every
+ * recipient look erased; an empty vault could not match suppressed people. Throws a ServiceError (configuration).
  */
 export async function refuseLostKeys(
   log: StorePlace,

@@ -32,16 +32,16 @@ export async function applyForgotten(
 }
 
 /**
- * Folds the states that hold personal data anew from the log, which holds less since a key was deleted. Answers which
- * those are. So they equal what a rebuild gives, whatever they knew.
+ * Rebuilds the states that hold personal data from the log, where less is readable since a key was deleted. So they equal
+ * what a rebuild gives, whatever they held before. Returns their names.
  */
 export async function refold(
   store: EventStore<Event>,
   states: FoldedStates,
   to: number,
 ): Promise<readonly ProjectionName[]> {
-  const anew = createStates(PERSONAL_PROJECTIONS);
-  if (to > 0) await foldRange(store, anew, { from: 1, to });
-  for (const name of PERSONAL_PROJECTIONS) states.replace(name, anew.get(name));
+  const rebuilt = createStates(PERSONAL_PROJECTIONS);
+  if (to > 0) await foldRange(store, rebuilt, { from: 1, to });
+  for (const name of PERSONAL_PROJECTIONS) states.replace(name, rebuilt.get(name));
   return PERSONAL_PROJECTIONS;
 }

@@ -126,7 +126,7 @@ function follow(
     async [Symbol.asyncDispose]() {
       stop.abort();
       await running.catch(() => {});
-      // After a fault some states may hold half of an event: the next start folds them anew.
+      // After a fault some states may hold half of an event: the next start rebuilds them.
       if (fault === undefined) await keeper.saveAll(position);
     },
   };

@@ -11,8 +11,8 @@ import { unpackState } from "./stored-states.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
 /**
- * Positions after which a long catch-up is kept, so that a start that is killed does not begin anew, and no moment is far
- * from a snapshot of the past.
+ * Positions after which a long catch-up is saved: a start that is killed resumes there, and every past moment has a
+ * snapshot near it.
  */
 const STRETCH_POSITIONS = 250_000;
 

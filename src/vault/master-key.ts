@@ -15,8 +15,8 @@ export interface MasterKeyPlace {
   /** A secret: REACHLOG_KEY. Else the file that holds it, and that is made at the first start. */
   readonly key: Secret | string;
   /**
-   * Several instances may run, and are started anew one after the other: the former key of a rotation is good until
-   * {@link endRotation}.
+   * Several instances may run, and the operator restarts one after the other: during a rotation the former key is good
+   * until {@link endRotation}.
    */
   readonly isShared: boolean;
 }

@@ -2,7 +2,7 @@ import { ANSWER_MS_MAX, isLost, isUnanswered, type Database, type TransactionSql
 import { ServiceError } from "../platform/service-error.ts";
 import { askOver, away, faultOf, type Ask } from "./postgres-ask.ts";
 
-/** All secrets may be encrypted anew in one change, 60 µs each; each of its queries is answered in time, or it ends. */
+/** One change may re-encrypt all secrets, 60 µs each; each of its queries is answered in time, or the change ends. */
 const CHANGE_MS_MAX = 3_600_000;
 
 /** In which set of secrets, and how messages call it. */

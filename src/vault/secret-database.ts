@@ -73,7 +73,7 @@ export interface SecretChanges extends SecretRows {
   add(secrets: readonly Encrypted[]): Promise<number>;
   /** Puts a secret in the place of that of the version `expected`. False: it is no longer there. */
   replace(secret: Encrypted, expected: number): Promise<boolean>;
-  /** The same secrets, of the same versions, encrypted anew. */
+  /** Replaces the ciphertexts of these secrets; their versions stay. */
   reencrypt(secrets: readonly Encrypted[]): Promise<void>;
   remove(name: string): Promise<void>;
   /** Leaves nothing but the name. */

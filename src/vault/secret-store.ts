@@ -68,8 +68,8 @@ export interface StoredSecrets {
   /** Another number once another process has changed something. */
   revision(): Promise<number>;
   /**
-   * Encrypts everything anew, so that these master keys open it and no others. The data key is new too: whoever has a
-   * former master key and an old copy opens nothing that is written from now on.
+   * Re-encrypts everything, so that only these master keys open it. The data key is new too: with a former master key and
+   * an old copy one opens nothing that is written from now on.
    */
   rewrap(masters: readonly Uint8Array[]): Promise<void>;
   /** This master key opens nothing any more. */
@@ -80,7 +80,7 @@ export interface SecretStoreOptions {
   readonly place: SecretPlace;
   /** The master key in force. */
   readonly master: Uint8Array;
-  /** Asked for the master key anew where it opens nothing: another process may have exchanged it. */
+  /** Reads the master key again when it opens nothing: another process may have exchanged it. */
   readonly renew?: (() => Promise<Uint8Array>) | undefined;
 }
 

@@ -26,8 +26,8 @@ export interface Vault extends Secrets, BoundSecrets, Pick<SecretDatabase, "note
   /** A key that stays the same when the master key is exchanged. */
   stableKey(purpose: StableKeyPurpose): Promise<Uint8Array>;
   /**
-   * Encrypts everything anew; until {@link Vault.endRotation} both master keys open it, and it knows both. Throws a
-   * ServiceError beside a rotation to another key.
+   * Re-encrypts everything; until {@link Vault.endRotation} both master keys open it, and it knows both. Throws a
+   * ServiceError while a rotation to another key is in progress.
    */
   beginRotation(rotation: Rotation): Promise<void>;
   /** The rotation that was begun and is not ended. */
@@ -39,7 +39,7 @@ export interface Vault extends Secrets, BoundSecrets, Pick<SecretDatabase, "note
 /**
  * What keyed hashes are made with, and what signs a shared log's checkpoints. Both are kept for ever, so the key stays
  * the same when the master key is exchanged. It is derived from the first master key, so that a lost vault can be made
- * anew until then.
+ * again until the first exchange.
  */
 const STABLE = ["suppression", "credentials", "checkpoints"] as const;
 

@@ -132,7 +132,7 @@ test("a process that has not yet seen an unlinking beside it does not refuse the
   expect(await link(depsOf(world, lagging, { as: STRANGER }))).toMatchObject({ kind: "linked" });
 });
 
-test("unlinking that stood still while somebody authorized anew leaves the new grant alone, and says so", async () => {
+test("an unlinking that stood still while the account was authorized again leaves the new grant alone, and says so", async () => {
   await using world = await openAccount();
   const [slow, other] = [await world.start(), await world.start()];
   await link(depsOf(world, slow));

@@ -178,7 +178,7 @@ test("a process that stood still under the lease does not use a refresh token th
   expect(await slow.tokens.use(echo)).toBe("access-2");
 });
 
-test("a process that stood still under the lease takes it anew before it refreshes", async () => {
+test("a process that stood still under the lease takes it again before it refreshes", async () => {
   const { world, first } = await linked();
   const { used, goOn } = await standStillBeforeRefresh(world);
   goOn();

@@ -65,7 +65,7 @@ test("a renewal that fails is tried again: nobody else gets in while the work go
   expect(order).toEqual(["first", "other"]);
 });
 
-test("a lease that ran out while the process stood still is taken anew, and given back at the end", async () => {
+test("a lease that expired while the process stood still is taken again, and released at the end", async () => {
   await using world = await openAccount();
   const { leases } = world.eventLog.store;
   const taken: unknown[] = [];

@@ -217,16 +217,16 @@ describe("a network that cannot be asked for a new token", () => {
   });
 });
 
-test("an account that is authorized anew while its tokens are renewed is used with its new ones, and no run ends", async () => {
+test("an account that is authorized again during a refresh is used with its new tokens, and no run ends", async () => {
   const { world, ...first } = await linked(60_000);
-  let isAuthorizedAnew = false;
+  let isReauthorized = false;
   const { tokens } = await world.start({
     vault: {
       ...first.vault,
       async put(...asked) {
         // Behind the look at the stored pair, before its refresh token is used.
-        if (!isAuthorizedAnew) await first.vault.put("x-tokens", JSON.stringify(world.oauth.grant()), asked[2]);
-        isAuthorizedAnew = true;
+        if (!isReauthorized) await first.vault.put("x-tokens", JSON.stringify(world.oauth.grant()), asked[2]);
+        isReauthorized = true;
         return first.vault.put(...asked);
       },
     },

@@ -1,7 +1,7 @@
 /**
- * Preloaded, a service measures for how long nobody had a turn: how late a timer of one millisecond is, and how much
+ * Preloaded, a service measures how long its event loop stalls: how late a timer of one millisecond is, and how much
  * processor time the thread took between two of its turns, which a busy machine does not add to. On SIGUSR2 it writes both
- * to the file that `STALLS_FILE` names, and begins anew.
+ * to the file that `STALLS_FILE` names, and resets them.
  */
 import { dlopen, ptr } from "bun:ffi";
 import { renameSync, writeFileSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * Takes the pictures of the README anew, of a demo on which something has happened: `bun run pictures [FOLDER]`.
- * With a folder it takes one of every page there, also as a phone shows it.
+ * Takes the README's screenshots again, from a demo with some history: `bun run pictures [FOLDER]`. With a folder it
+ * takes one of every page there, also as a phone shows it.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";

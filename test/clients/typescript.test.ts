@@ -10,7 +10,7 @@ const CLICK = { event: "click", domain: "go.example", short_code: "spring", orig
 
 test("its types are of the API as it is", () => {
   const [header] = readFileSync(TYPES_FILE, "utf8").split("\n");
-  expect([header, "made anew by: bun clients/typescript/generate.ts"]).toEqual([headerOf(), expect.any(String)]);
+  expect([header, "generate it again: bun clients/typescript/generate.ts"]).toEqual([headerOf(), expect.any(String)]);
 });
 
 describe("each operation for programs, asked of a running service", () => {

@@ -235,7 +235,7 @@ describe("a backup that does not come to its end", () => {
     };
     expect(await attempt({ ...world.store, backup: backupAndRotate })).toMatchObject({
       kind: "busy",
-      message: expect.stringContaining("make it anew"),
+      message: expect.stringContaining("make the backup again"),
     });
   });
 });

@@ -238,7 +238,7 @@ describe("deliveries retry and discard", () => {
     expect(await run("discard", "--all", "--why", "x")).toEqual({ ...late, code: 0, out: "1 discarded\n" });
   });
 
-  test("the letter that a retry makes anew can be decided of anew", async () => {
+  test("a retry that fails makes the letter pending again, and it can be discarded", async () => {
     await run("retry", idAt(1));
     await world.append(STREAMS.delivery("chat"), [gaveUp(7, "chat", "")]);
     expect(await run("discard", idAt(1), "--why", "x")).toMatchObject({ code: 0, out: "1 discarded\n" });

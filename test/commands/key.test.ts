@@ -39,7 +39,7 @@ const ADA = {
   },
 };
 
-/** What the log says when it is opened anew. */
+/** What the log says after it is opened again. */
 async function nameInLog(): Promise<string | undefined> {
   await using store = await openLog(config());
   const folded = contacts.initial();

@@ -174,7 +174,7 @@ describe("where a run stands", () => {
 });
 
 describe("the status line", () => {
-  test("is drawn anew in its place, and below what is printed meanwhile", () => {
+  test("is redrawn in its place, and below what is printed meanwhile", () => {
     let drawn = "";
     let step = 1;
     const terminal = { interactive: true, err: (text: string) => void (drawn += text) } as Terminal;

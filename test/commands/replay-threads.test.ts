@@ -83,7 +83,7 @@ test("what a thread that fails has not folded is folded here", async () => {
   expect(await storedTexts(store)).toEqual(await truth(store, 2_000));
 });
 
-test("told to begin anew, it goes on with nothing that was kept, also where the thread fails", async () => {
+test("told to start over, it resumes from nothing that was kept, also where the thread fails", async () => {
   await using store = await open(await servedLog());
   const interrupt = new AbortController();
   const onProgress = (): void => interrupt.abort();

@@ -39,7 +39,7 @@ describe("the window", () => {
     expect(windows).toEqual([8, 4, 2, 1, 1, 1]);
   });
 
-  test("has to be filled anew after a 429", () => {
+  test("opens again only step by step after a 429", () => {
     const throttled = afterRateLimit({ ...INITIAL_PACE, window: 4, streak: 3 }, NOW, 0);
     expect([1, 2].map((successes) => succeed(throttled, successes).window)).toEqual([2, 3]);
   });

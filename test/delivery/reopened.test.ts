@@ -8,7 +8,7 @@ import { newLogFile } from "../harness/memory/log.ts";
 import { DELIVERED, fakeChannel, gate, UNAVAILABLE } from "../harness/memory/fake-channel.ts";
 import { NOTIFY, openDelivery, type DeliveryHarness } from "../harness/memory/delivery.ts";
 
-/** Everything after which the lanes are filled anew. */
+/** Everything after which the lanes are refilled. */
 const REOPENINGS: readonly [string, (house: DeliveryHarness) => Promise<NewEvent>][] = [
   ["a person is forgotten", () => Promise.resolve({ type: "PersonForgotten", data: { hashes: [], keys: [] } })],
   [

@@ -18,7 +18,7 @@ const BAD_URL = "https://shop.example/bad";
 /** The network asks for it, so that all clicks go in one batch. */
 const PAUSE_S = 30;
 
-/** New ones at the network, the whole batch being asked anew in each life: all within its halving. */
+/** New arrivals at the network. Each life requests the whole batch again, so all kills fall within its halving. */
 const ARRIVALS_BEFORE_KILLS = [1, 80];
 
 test.skipIf(libfaketime === undefined).each(NETWORK_ROWS.filter(({ network }) => network === "meta"))(

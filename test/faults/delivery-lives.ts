@@ -19,7 +19,7 @@ export interface Kill {
   readonly arrived: ReadonlyMap<string, number>;
 }
 
-/** A service that is killed and started anew on the same log, in fast time. Disposing it ends everything. */
+/** A service that is killed and restarted on the same log, in fast time. Disposing it ends everything. */
 export interface Lives extends AsyncDisposable {
   readonly world: Installation;
   readonly kills: readonly Kill[];

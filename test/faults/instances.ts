@@ -9,7 +9,7 @@ export interface Instance {
   readonly id: string;
 }
 
-/** Services of one log, each of which may end and be started anew at its place. Disposing it ends all. */
+/** Services of one log, each of which may end and be restarted at its place. Disposing it ends all. */
 export interface Instances extends AsyncDisposable {
   readonly world: Installation;
   readonly places: readonly number[];

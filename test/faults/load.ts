@@ -2,7 +2,7 @@ import { BEARER, type Running } from "../harness/process.ts";
 
 export interface LoadOptions {
   readonly connections: number;
-  /** Asked before each request, so that the load follows a service that is started anew. */
+  /** Asked before each request, so that the load follows a service that is restarted. */
   readonly service: () => Promise<Running>;
   /** Characters of each click's address; more fills a disk sooner. */
   readonly urlChars?: number;

@@ -38,7 +38,7 @@ export interface FailingDisk extends AsyncDisposable {
   readonly path: string;
   /** The kernel's own reaction to a failed disk: from now on the file system cannot be written. */
   turnReadOnly(): Promise<void>;
-  /** Mounts it anew, as an operator would. */
+  /** Mounts it again, as an operator would. */
   mountAgain(how: "read-only" | "writable"): Promise<void>;
 }
 

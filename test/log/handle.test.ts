@@ -86,7 +86,7 @@ describe("handle", () => {
     });
   });
 
-  test("decides anew on what others appended to the stream meanwhile", async () => {
+  test("decides again on what others appended to the stream meanwhile", async () => {
     await using house = await openHouse();
     const seen: number[] = [];
     await handle(
@@ -104,7 +104,7 @@ describe("handle", () => {
     expect(skippedIn(house)).toBe(2);
   });
 
-  test("an event of any type makes it decide anew: no list says which ones count", async () => {
+  test("an event of any type makes it decide again: no list says which ones count", async () => {
     await using house = await openHouse();
     let decisions = 0;
     await handle(
@@ -168,7 +168,7 @@ describe("handle", () => {
     expect(await fenced.catch((fault: unknown) => fault)).toBeInstanceOf(LeaseLost);
   });
 
-  test("under a lease that ran out meanwhile, and that nobody took, it decides anew", async () => {
+  test("under a lease that expired meanwhile, and that no other holder took, it decides again", async () => {
     let now = 1_000_000;
     await using house = await openHouse(() => now);
     const asked = { name: "run", holder: "one", ttlMs: 1_000, renewMs: 60_000 };

@@ -10,7 +10,7 @@ import {
   type EventStore,
 } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
-import { chainAnew, tamper } from "../../events/eventstore-lite/test/tampering.ts";
+import { rebuildChain, tamper } from "../../events/eventstore-lite/test/tampering.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
 import { openSignedHeads } from "../../src/log/signed-heads.ts";
 import { checkpointFiles, checkpointInVault, type CheckpointStore } from "../../src/log/checkpoint-store.ts";
@@ -196,11 +196,11 @@ test("a log whose end was cut off is refused, with where it ends and what was kn
   expect(await refusal(home.run())).toBe(message);
 });
 
-test("a log whose chain was made anew from some position on is refused", async () => {
+test("a log whose chain was recomputed from some position on is refused", async () => {
   const home = house();
   await home.run((eventLog) => write(eventLog, 9));
   tamper(home.files.log, `UPDATE events SET data = '{"text":"other"}' WHERE position = 4`);
-  chainAnew(home.files.log);
+  rebuildChain(home.files.log);
   expect(await refusal(home.run())).toContain("altered at position 9 or before");
 });
 

@@ -240,7 +240,7 @@ test("a network that refuses even the cursors it just gave is not asked for olde
   expect((await world.events("InboxRead")).at(-1)?.data).not.toHaveProperty("backlog");
 });
 
-test("what a page says is judged anew when a suppression by hand came between", async () => {
+test("a page is judged again when an operator suppressed a recipient meanwhile", async () => {
   await using world = await worldOf("10", "11");
   await world.list("10");
   world.network.receive("10", "stop");

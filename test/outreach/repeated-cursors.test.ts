@@ -131,7 +131,7 @@ describe("a source whose cursors lead nowhere", () => {
     expect(asked.asked).toBe(EMPTY_PAGES_MAX);
   });
 
-  test("that refuses each cursor which it just gave is begun anew once", async () => {
+  test("that refuses each cursor which it just gave is restarted once", async () => {
     await using world = await worldOf("10", "11", "12", "13");
     const { followers } = world.network;
     const asked = replaced(world, "followers", async (token, id, page) => {

@@ -167,7 +167,7 @@ test("a trigger repeated with its key after a run that an outage ended starts an
   expect(await world.events("RunStarted")).toHaveLength(2);
 });
 
-test("a dry run repeated with its key is made anew: it has nothing to repeat", async () => {
+test("a dry run repeated with its key is executed again: it has nothing to repeat", async () => {
   await using world = await openOutreach();
   const { runner } = await world.start();
   for (const _ of [1, 2]) {

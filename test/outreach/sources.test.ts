@@ -185,7 +185,7 @@ describe("what one run left", () => {
     expect(world.network.reads).toEqual(["followers "]);
   });
 
-  test("a cursor that the network no longer takes begins the pass anew", async () => {
+  test("a cursor that the network no longer takes restarts the pass", async () => {
     await using world = await worldOf("10", "11", "12", "13");
     expect(await (await world.start(limited)).run()).toMatchObject({ sent: 2 });
     world.time.jump(86_400_000);

@@ -208,7 +208,7 @@ describe("an event that was written here is recalled", () => {
     expect(JSON.stringify(await decoded(codec, stored(finished(encoded!))))).not.toContain(TRACE);
   });
 
-  test("and whoever comes to a deletion asks for the keys anew", async () => {
+  test("and a reader that comes to a deletion asks for the keys again", async () => {
     await using world = openKeys();
     const keyring = await world.open();
     let asked = 0;

@@ -262,7 +262,7 @@ test("forget RECIPIENT erases the answers that tell of them, and leaves those of
   const text = await shown();
   expect(text).not.toMatch(/ann_builds/i);
   expect(text).toContain("Hi bea_codes");
-  // The day's key is made anew.
+  // The day gets a new key.
   await world.append(STREAMS.answer("3"), [answered("cid_cooks")]);
   expect(await shown()).toContain("Hi cid_cooks");
 });

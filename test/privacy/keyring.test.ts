@@ -269,7 +269,7 @@ test("a person's id and handle destroyed spare whoever has the handle with anoth
   ]);
   const names = [
     { id: "1001" },
-    { id: "1001", username: "anew" },
+    { id: "1001", username: "ann_renamed" },
     { username: "ANN" },
     { id: "1002", username: "ann" },
   ];

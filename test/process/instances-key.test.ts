@@ -46,7 +46,7 @@ test("instances are restarted with another master key one after the other, and n
 
   expect(await rotate({}, "--end")).toMatchObject({ code: 78, err: expect.stringContaining("the former key") });
   expect((await rotate({ REACHLOG_KEY: TO }, "--end")).code).toBe(0);
-  // Not started anew yet, it goes on until it stops.
+  // Not restarted yet, it goes on until it stops.
   expect([await worksAt(renewed), await worksAt(two)]).toEqual([
     [202, 200],
     [202, 200],

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { chainAnew, tamper } from "../../events/eventstore-lite/test/tampering.ts";
+import { rebuildChain, tamper } from "../../events/eventstore-lite/test/tampering.ts";
 import { exported, kill, openInstallation, stop, untilListening, type Installation } from "../harness/process.ts";
 
 /** Each test starts a dozen processes: on a busy machine that takes longer than the runner's five seconds. */
@@ -121,7 +121,7 @@ test(
     const head = join(world.directory, "head");
     await world.command("audit", "head", "--out", head);
     tamper(logOf(world), `UPDATE events SET data = replace(data, 'opt_in', 'dm_first') WHERE position = 7`);
-    chainAnew(logOf(world));
+    rebuildChain(logOf(world));
 
     const [chain, beside, kept] = await faults(world, "audit", "verify", "--head", head);
     expect(chain).toStartWith("20 events, the chain is whole");

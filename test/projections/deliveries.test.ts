@@ -180,7 +180,7 @@ describe("a dispatch that waits for its retry", () => {
 });
 
 describe("a dead letter", () => {
-  test("that is retried is pending anew, in the direct lane, and dead no longer", () => {
+  test("that is retried is pending again, in the direct lane, and dead no longer", () => {
     const log = testLog();
     const source = click(log);
     gaveUp(log, source);

@@ -28,7 +28,7 @@ test("a pass without anybody new keeps the newest entries of the one before", ()
   expect(after(read({ newest: "9" }), read({}))).toEqual({ next: null, newest: [], since: ["9"] });
 });
 
-test("a pass that had to begin anew has other newest entries", () => {
+test("a pass that was restarted has other newest entries", () => {
   const begun = read({ newest: "9", next: "p2" });
   expect(after(begun, read({ newest: "11", next: "q2" }), read({ from: "q2" })).since).toEqual(["11"]);
 });

@@ -26,7 +26,7 @@ test.each([
   expect(msOf(time)).toBe(Date.parse(time));
 });
 
-test("what is no time is refused, each time anew", () => {
+test("an invalid time is refused, each time it is given", () => {
   for (const time of ["2026-13-20T00:05:00.000Z", "2026-13-20T00:05:00.000Z", "2026-11-20"]) {
     expect(() => msOf(time)).toThrow(RangeError);
   }

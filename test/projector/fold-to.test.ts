@@ -192,7 +192,7 @@ describe("snapshots of the past", () => {
     expect(await world.store.snapshots.list("past/")).toEqual([]);
   });
 
-  test("stay behind while a service runs and starts anew, in the bytes that it saved anyway", async () => {
+  test("stay behind while a service runs and restarts, in the bytes that it saved anyway", async () => {
     await using world = await openCommands();
     const { serve } = livesOn(world);
     for (let life = 0; life < 4; life++) await serve(2);

@@ -124,7 +124,7 @@ test("forget somebody as soon as the service does, also those that are held or o
   expect(namesOf(await past.at(2, ["contacts"]))).toEqual(["bea"]);
 });
 
-test("a moment that cannot be folded is tried anew, and a stop ends what is under way", async () => {
+test("a moment that could not be folded is tried again, and a stop ends what is under way", async () => {
   const past = open();
   beforeFold = () => Promise.reject(new Error("a broken disk"));
   expect(await past.at(2, ["contacts"]).catch((fault: unknown) => fault)).toEqual(new Error("a broken disk"));

@@ -203,7 +203,7 @@ describe("snapshots", () => {
     expect(projector.time).toBe((await store.head()).time);
   });
 
-  test("of another version are not used: that projection is built anew from its own types, and no other", async () => {
+  test("of another version are not used: that projection is rebuilt from its own types, and no other", async () => {
     const file = newLogFile();
     await fill(file, 5);
     await using store = await open(file);

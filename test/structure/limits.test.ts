@@ -7,15 +7,16 @@ const measured = measure(join(import.meta.dirname, "../.."));
 
 /** What was reached: a change may lower a figure, and then its limit here. */
 const LIMITS = {
-  lines: 38_852,
-  files: 430,
+  lines: 38_851,
+  files: 427,
   filesInAFolder: 44,
   linesInAFile: 400,
   smallFilesWithOneImporter: 35,
   functionsNamedOf: 286,
   namesExportedTwice: 34,
-  pronouns: 323,
-  anew: 37,
+  pronouns: 315,
+  pronounsInDocuments: 2,
+  filesSayingAnew: 0,
 };
 
 test.each(Object.entries(LIMITS))("%s: at most %d", (name, limit) => {

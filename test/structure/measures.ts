@@ -17,9 +17,12 @@ export interface Measures {
   readonly functionsNamedOf: readonly string[];
   /** Names that several files of `src` export. */
   readonly namesExportedTwice: readonly string[];
-  /** Pronouns that name no actor. */
+  /** Pronouns that name no actor, in `src`. */
   readonly pronouns: number;
-  readonly anew: number;
+  /** The same in README, ARCHITECTURE and `docs`. */
+  readonly pronounsInDocuments: number;
+  /** Files of product, documents and tests that say "anew". */
+  readonly filesSayingAnew: readonly string[];
 }
 
 export const SMALL_LINES = 60;
@@ -28,6 +31,12 @@ const FUNCTION_NAMED_OF =
   /\bfunction\*?\s+(\w+Of)\b|\bconst\s+(\w+Of)\s*(?::[^=]+)?=\s*(?:async\s*)?(?:\([^)]*\)|\w+)(?::[^=]+)?\s*=>/g;
 const EXPORTED = /^export\s+(?:async\s+)?(?:function\*?|const|interface|type|class)\s+(\w+)/gm;
 const PRONOUNS = /\b(?:somebody|someone|nobody|anybody|anyone|everybody|everyone|whoever|whom|whomever)\b/gi;
+
+/** All that people write, and what is generated from it. */
+const WRITTEN = [
+  "{clients,deploy,docs,events,packaging,projections,sandbox,src,test}/**/*.{ts,tsx,js,css,sql,md,yml,yaml}",
+  "*.{md,json}",
+];
 
 export function measure(root: string): Measures {
   const all = sourceFiles(root);
@@ -57,8 +66,17 @@ export function measure(root: string): Measures {
       .filter(([, where]) => new Set(where.map(({ file }) => file)).size > 1)
       .map(([name, where]) => `${name} (${where.map(({ file }) => file).join(", ")})`),
     pronouns: countIn(texts.values(), PRONOUNS),
-    anew: countIn(texts.values(), /\banew\b/gi),
+    pronounsInDocuments: countIn(textsOf(root, ["README.md", "ARCHITECTURE.md", "docs/**/*.md"]).values(), PRONOUNS),
+    filesSayingAnew: [...textsOf(root, WRITTEN)]
+      .filter(([file, text]) => !file.startsWith("test/structure/") && /\banew\b/i.test(text))
+      .map(([file]) => file),
   };
+}
+
+function textsOf(root: string, globs: readonly string[]): ReadonlyMap<string, string> {
+  const files = globs.flatMap((glob) => [...new Bun.Glob(glob).scanSync(root)]);
+  const own = files.filter((file) => !/(?:^|\/)(?:node_modules|dist)\//.test(file));
+  return new Map(own.map((file) => [file, readFileSync(join(root, file), "utf8")]));
 }
 
 function countIn(texts: Iterable<string>, pattern: RegExp): number {

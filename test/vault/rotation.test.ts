@@ -184,7 +184,7 @@ test("the keys of personal data open with the new key only from the rotation on,
   }
 });
 
-test("a key file that is gone is not made anew beside a vault: it would open nothing", async () => {
+test("no new key file is made beside a vault whose key file is gone: it would open nothing", async () => {
   using world = await openFiles("environment");
   expect(masterKeyOf(world.place())).rejects.toThrow(
     /is gone, and .* was encrypted with it: restore it, or set REACHLOG_KEY/,

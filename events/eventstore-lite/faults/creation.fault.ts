@@ -24,7 +24,7 @@ test(`${KILLS} times kill -9 while a log is being created: the next start finds 
     const program = startProgram("append-keyed", { arguments: [file, "0", "0"] });
     await Bun.sleep(Math.random() * CREATION_MS_MAX);
     await program.kill();
-    if ((await startAnew(file)) > 0) kept += 1;
+    if ((await restart(file)) > 0) kept += 1;
   }
   console.log(`kill -9 around creation ${KILLS}: bad starts 0, logs with events ${kept}`);
 }, 60_000);
@@ -42,7 +42,7 @@ test.skipIf(lacks("strace"))(
       const { isInjected, ledger } = await appendRoundsUnder(injection, file);
       expect({ injection, isInjected }).toEqual({ injection, isInjected: true });
       appended += ledger.asked.size;
-      await startAnew(file);
+      await restart(file);
     }
     console.log(`kill -9 at each call of creation ${injections.length}: bad starts 0`);
     // All of them came before the first append, or with it.
@@ -52,7 +52,7 @@ test.skipIf(lacks("strace"))(
 );
 
 /** Opens what is there, appends, and gives how many events there were. Throws when the start is a bad one. */
-async function startAnew(file: string): Promise<number> {
+async function restart(file: string): Promise<number> {
   await using store = await openSqliteStore({ file, owner: true });
   const { position } = await store.head();
   expect(await store.append("new", [newEvent()])).toMatchObject({ first: position + 1, version: 1 });

@@ -19,7 +19,7 @@ export interface Findings {
 
 export const FAULTLESS = { lost: [], doubled: [], torn: [], foreign: [] };
 
-/** Opens a log anew and compares it with the ledger of its callers. Throws when the log is not whole in itself. */
+/** Opens a log again and compares it with the ledger of its callers. Throws when the log is not whole in itself. */
 export async function examine(file: string, ledger: Ledger): Promise<Findings> {
   await using store = await openSqliteStore({ file, owner: true });
   const events = await take(store.read());

@@ -76,7 +76,7 @@ async function appendSome(store: EventStore, acknowledged: string[]): Promise<vo
   acknowledged.push(id);
 }
 
-/** In the file as it is on disk, read by SQLite and by a store that is opened anew. */
+/** Expects these in the file on disk, read by SQLite itself and by a store that opens the file again. */
 async function expectKept(file: string, acknowledged: readonly string[]): Promise<void> {
   const db = new DatabaseSync(file, { readOnly: true });
   expect(db.prepare("PRAGMA integrity_check").all()).toEqual([{ integrity_check: "ok" }]);

@@ -36,7 +36,7 @@ test.skipIf(lacks("sqlite3"))(
     await reader.stdin.write("COMMIT; SELECT 'done';\n");
     await reader.stdin.end();
     expect(await reader.exited).toBe(0);
-    // The first append checkpoints; the next one starts the file anew, and cuts it.
+    // The first append checkpoints; the next one starts again at the head of the file, and cuts it.
     for (let count = 0; count < 2; count += 1) await store.append("a", newEvents(1));
     const bounded = walBytes(file);
     console.log(

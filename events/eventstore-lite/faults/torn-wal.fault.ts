@@ -43,8 +43,8 @@ test("the same when the log is older and a checkpoint had copied a part of it in
   await using store = await openSqliteStore({ file });
   await appendAnywhere(store, 300, 100);
   const copiedBytes = statSync(`${file}-wal`).size;
-  // While it reads, a checkpoint can copy what is older than its transaction and nothing else, and the write-ahead log
-  // cannot begin anew.
+  // While it reads, a checkpoint can copy only what is older than its transaction, and the write-ahead log cannot start
+  // from its head again.
   const reader = new DatabaseSync(file, { readOnly: true });
   reader.exec("BEGIN; SELECT count(*) FROM events");
   await appendAnywhere(store, 300, 30_000);

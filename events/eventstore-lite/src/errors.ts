@@ -109,7 +109,7 @@ export class LogDiverged extends StoreError {
 }
 
 /**
- * Whether the events are durable is unknown until the log is opened anew and read. A store on SQLite stops; one on
+ * Whether the events are durable is unknown until the log is opened again and read. A store on SQLite stops; one on
  * PostgreSQL was closed while its server was away.
  */
 export class AppendInDoubt extends StoreError {

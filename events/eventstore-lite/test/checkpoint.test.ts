@@ -19,7 +19,7 @@ import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { isSignedBy, parseNote, signNote } from "../src/checkpoint/note.ts";
 import { newEvents, refusalOf } from "../src/contract/events.ts";
-import { chainAnew, tamper } from "./tampering.ts";
+import { rebuildChain, tamper } from "./tampering.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
@@ -239,7 +239,7 @@ describe("a log and a checkpoint of it", () => {
   test("another history of the same length is found", async () => {
     const rewritten = await compared((file) => {
       tamper(file, `UPDATE events SET data = '"other"' WHERE position = 4`);
-      chainAnew(file);
+      rebuildChain(file);
     });
     expect(rewritten).toEqual({ kind: "other-history", position: 10 });
   });
@@ -261,7 +261,7 @@ describe("a log and a checkpoint of it", () => {
   test("a change behind the checkpoint is not seen by it", async () => {
     const rewritten = await compared((file) => {
       tamper(file, `UPDATE events SET data = '"other"' WHERE position = 12`);
-      chainAnew(file);
+      rebuildChain(file);
     });
     expect(rewritten).toBeUndefined();
   });

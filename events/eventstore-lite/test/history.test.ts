@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { openSqliteStore } from "eventstore-lite";
 import { DatabaseSync } from "node:sqlite";
 import { newEvent, newEvents } from "../src/contract/events.ts";
-import { chainAnew, tamper } from "./tampering.ts";
+import { rebuildChain, tamper } from "./tampering.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
@@ -87,15 +87,15 @@ describe("verify names the first position that was tampered with", () => {
     });
   }
 
-  test("a fall of time in a chain that was made anew", async () => {
+  test("a time before the previous one's, in a chain that was recomputed", async () => {
     await expectFaultInNewChain("UPDATE events SET time = 1 WHERE position = 4", { position: 4, reason: "time" });
   });
 
-  test("a gap in a stream's versions in a chain that was made anew", async () => {
+  test("a gap in a stream's versions, in a chain that was recomputed", async () => {
     await expectFaultInNewChain("UPDATE events SET version = 9 WHERE position = 5", { position: 5, reason: "version" });
   });
 
-  test("versions in each other's place in a chain that was made anew", async () => {
+  test("swapped versions, in a chain that was recomputed", async () => {
     const swap = `UPDATE events SET version = 99 WHERE position = 4; UPDATE events SET version = 4 WHERE position = 5;
       UPDATE events SET version = 5 WHERE position = 4`;
     await expectFaultInNewChain(swap, { position: 4, reason: "version" });
@@ -118,7 +118,7 @@ async function expectFaultInNewChain(sql: string, { position, reason }: { positi
   await using store = await openSqliteStore({ file });
   await store.append("a", newEvents(5));
   tamper(file, sql);
-  chainAnew(file);
+  rebuildChain(file);
   const fault = { position, reason: expect.stringContaining(reason) };
   expect(await store.verify()).toMatchObject({ ok: false, checked: position - 1, fault });
   // Also when the check begins there.

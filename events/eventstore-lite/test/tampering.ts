@@ -12,7 +12,7 @@ export function tamper(file: string, sql: string): void {
 }
 
 /** What somebody does who knows the format: gives every event the hash that its present content wants. */
-export function chainAnew(file: string): void {
+export function rebuildChain(file: string): void {
   const raw = new DatabaseSync(file);
   const rows = raw.prepare(
     `SELECT e.position, ${LINK_SQL} AS bytes FROM events e JOIN streams s ON s.id = e.stream

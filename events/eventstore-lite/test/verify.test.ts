@@ -3,7 +3,7 @@ import { openSqliteStore, StoreClosed, type EventStore } from "eventstore-lite";
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { newEvent, newEvents, refusalOf } from "../src/contract/events.ts";
 import { RANGE_EVENTS } from "../src/sqlite/verify/crew.ts";
-import { chainAnew, misindex, tamper } from "./tampering.ts";
+import { rebuildChain, misindex, tamper } from "./tampering.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
@@ -112,11 +112,11 @@ describe("a log that is checked in several threads", () => {
     );
 
     test(
-      `${place}: a gap in a stream's versions is named although the chain was made anew`,
+      `${place}: a gap in a stream's versions is named although the chain was recomputed`,
       async () => {
         await using store = await openAfter((file) => {
           tamper(file, `UPDATE events SET version = 1000000 WHERE position = ${position}`);
-          chainAnew(file);
+          rebuildChain(file);
         });
         const fault = { position, reason: expect.stringContaining("version") };
         expect(await store.verify()).toMatchObject({ ok: false, checked: position - 1, fault });

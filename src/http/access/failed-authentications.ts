@@ -75,7 +75,7 @@ type Summary = DataOf<"AuthenticationsFailed">;
 /** Counts failed authentications until they are recorded. */
 export interface FailureTally {
   note(address: string, failure: Failure, now: number): void;
-  /** What was counted, at most {@link ADDRESSES_ALONE_MAX} and one more; the count starts anew. */
+  /** Returns the counts and resets them: at most {@link ADDRESSES_ALONE_MAX} addresses, and one summary of the rest. */
   take(): Summary[];
 }
 

@@ -52,7 +52,7 @@ export function createRateLimit(limitNow: () => number, clock: () => number): Ra
   };
 }
 
-/** Shows one more limit in `RateLimit-Policy` and `RateLimit` (IETF draft), or shows it anew. */
+/** Adds a limit to `RateLimit-Policy` and `RateLimit` (IETF draft), or updates it there. */
 export function setRateLimitHeaders(
   headers: Record<string, string>,
   name: string,

@@ -15,7 +15,8 @@ export const livez: Operation<unknown> = {
   id: "getLiveness",
   tag: "service",
   summary: "Whether the process answers.",
-  description: "For a supervisor that starts the service anew when it does not: says nothing of log or networks.",
+  description:
+    "Liveness probe: a supervisor restarts the service when it fails. Does not check the log or the networks.",
   answers: { 200: { says: "It does.", schema: Type.Object({ status: oneOf("ok") }) } },
   problems: [],
   handle: () => json(200, { status: "ok" }),

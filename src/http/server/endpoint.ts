@@ -20,7 +20,7 @@ export type Protection = "open" | "strict" | "token" | "session" | "form";
 export type Endpoint<Deps> = {
   readonly path: `/${string}`;
   readonly protection: Protection;
-  /** Answered however busy the service is: a supervisor asks it whether to start the service anew. */
+  /** Answered however busy the service is: a supervisor asks it whether to restart the service. */
   readonly always?: true;
   /** Whatever the request calls this host: a cluster and a load balancer know an instance by its address alone. */
   readonly anyHost?: true;
@@ -48,7 +48,7 @@ export interface Operation<Deps, Body = never> {
   readonly isSlow?: true;
   /** A limit that its answers show: as it was before for a refusal, as it is after for anything else. */
   readonly limit?: { readonly name: string; readonly allowance: (deps: Deps) => Allowance };
-  /** Whether a kept answer no longer counts, since what it began came to nothing: a repeat is performed anew then. */
+  /** True if the stored response is stale because its run failed; the request is then executed again. */
   readonly isOver?: (deps: Deps, kept: Answer) => Promise<boolean>;
   /** A repeat waits until the first one is answered, at whatever instance: more is done than an append with its key. */
   readonly isExclusive?: true;

@@ -44,7 +44,7 @@ export interface OnceOptions {
 
 export type Perform = (appendKey: IdempotencyKey) => Promise<Answer>;
 
-/** Whether a kept answer no longer counts, since what it began came to nothing: then the request is performed anew. */
+/** True if the stored response is stale because its run failed; the request is then executed again. */
 export type IsOver = (kept: Answer) => Promise<boolean>;
 
 /** An answer and the body that it answers. */

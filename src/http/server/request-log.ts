@@ -13,7 +13,7 @@ export interface RequestLog {
    * store does.
    */
   append(newEvent: NewEvent, by: AppendedBy, how?: HowAppended): Promise<Recorded>;
-  /** False while the log takes nothing. After a refusal it is asked anew, so that an idle service recovers too. */
+  /** False while the log refuses appends. It is asked again after a refusal, so that an idle service recovers too. */
   isWritable(): Promise<boolean>;
 }
 

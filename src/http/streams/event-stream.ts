@@ -67,9 +67,8 @@ export function openEventStream(
 }
 
 /**
- * How far the log has come, as Server-Sent Events: a position as soon as it is `from` or later, and then each time it has
- * grown, once in {@link LOOK_MS}. It is all that a page needs which is made anew when something happened, and costs the same
- * however much happens.
+ * The log's position as Server-Sent Events: first when it is `from` or later, then whenever it has grown, at most once in
+ * {@link LOOK_MS}. A page that reloads when something happened needs no more, and the cost does not grow with the load.
  */
 export function openPositionStream(
   position: () => number,

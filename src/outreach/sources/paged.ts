@@ -24,8 +24,8 @@ interface Pass {
   /** Newest entries of earlier passes, the last one's first. */
   readonly since: readonly string[];
   readonly cursorGuard: CursorGuard;
-  /** Begun anew, since the network no longer took the cursor. */
-  readonly isAnew: boolean;
+  /** Restarted from the newest page, since the network no longer took the cursor. */
+  readonly isRestarted: boolean;
 }
 
 /**
@@ -43,7 +43,7 @@ export function pagedSource(options: PagedOptions): Source {
       while (!reader.run.signal.aborted) {
         const page = await readPage(options, reader, pass);
         if (page === undefined) {
-          pass = { ...beginPass(undefined, []), isAnew: true };
+          pass = { ...beginPass(undefined, []), isRestarted: true };
           continue;
         }
         const behind = pass.cursorGuard.following({ entries: page.users.length, next: page.next });
@@ -57,17 +57,17 @@ export function pagedSource(options: PagedOptions): Source {
 }
 
 function beginPass(next: string | undefined, since: readonly string[]): Pass {
-  return { next, since, cursorGuard: guardCursors(next), isAnew: false };
+  return { next, since, cursorGuard: guardCursors(next), isRestarted: false };
 }
 
 /**
- * Undefined: the network refused the cursor, as it does with old ones. One that it gave in this very pass, begun anew,
- * is not refused for its age: to begin once more each time would cost money for ever.
+ * Undefined: the network refused the cursor because it is old. A restarted pass got its cursor from the network just now,
+ * so age is not the reason: starting over each time would cost money for ever.
  */
 async function readPage(
   { read }: PagedOptions,
   { run, retry, wanted }: Reader,
-  { next, since: [since], isAnew }: Pass,
+  { next, since: [since], isRestarted }: Pass,
 ): Promise<PageRead | undefined> {
   const page = {
     limit: wanted(),
@@ -78,7 +78,7 @@ async function readPage(
     return await retry(() => run.credentials.use((token) => read(run, token, page)));
   } catch (fault) {
     const hasCursor = next !== undefined || since !== undefined;
-    if (hasCursor && !isAnew && fault instanceof SocialError && fault.kind === "rejected") return undefined;
+    if (hasCursor && !isRestarted && fault instanceof SocialError && fault.kind === "rejected") return undefined;
     throw fault;
   }
 }

@@ -20,7 +20,7 @@ import { createWatch, isFinal, keysByPosition, type Watch } from "./watch.ts";
 export interface Lived {
   readonly requests: number;
   readonly kills: number;
-  /** Lanes filled anew while the disk was full, and something that a network answered was not recorded. */
+  /** How often lanes were refilled while the disk was full and an answer of a network was not recorded. */
   readonly reopenedUntold: number;
   readonly outcomes: ReadonlyMap<string, number>;
 }
@@ -188,7 +188,7 @@ export function textOf(text: string, channels: readonly ChannelName[]): NewEvent
   return { type: "NotificationRequested", data: { message: text, service: "model", level: "info" } };
 }
 
-/** An event after which the lanes are filled anew; the rebuilt state is as the live one, since that is right. */
+/** An event after which the lanes are refilled; the rebuilt state is as the live one, since that is right. */
 async function reopeningOf(
   { eventLog, projector }: DeliveryHarness,
   by: Extract<Step, { do: "reopen" }>["by"],

@@ -12,7 +12,7 @@ export type Step =
   | { readonly do: "subscribe"; readonly types: readonly EventType[] }
   /** The disk has no room for outcomes any more, or has some again. */
   | { readonly do: "fill" | "free" }
-  /** Something after which the lanes are filled anew. */
+  /** An event after which the lanes are refilled. */
   | { readonly do: "reopen"; readonly by: "PersonForgotten" | "PersonalDataExpired" | "ProjectionRebuilt" };
 
 export interface History {

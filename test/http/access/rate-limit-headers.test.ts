@@ -45,7 +45,7 @@ test("a run shows the day's quota beside the limit of the address", async () => 
   ]);
 });
 
-test("a limit that was shown before is shown anew, and others stay", () => {
+test("a limit that was shown before is updated, and others stay", () => {
   const headers: Record<string, string> = {};
   const quota = { limit: 9, windowSeconds: 60, left: 9, seconds: 60 };
   setRateLimitHeaders(headers, "a", quota);

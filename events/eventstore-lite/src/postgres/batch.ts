@@ -50,7 +50,7 @@ export interface Settled {
   readonly head: Head | undefined;
 }
 
-/** Makes the chain anew from the answer, and notes the streams' versions. Throws {@link OtherHashes}. */
+/** Recomputes the chain from the answer, and notes the streams' versions. Throws {@link OtherHashes}. */
 export type Settle = (
   batch: Batch,
   finished: FinishedBatch,

@@ -154,7 +154,7 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 -- Waiting for a turn longer than this, a writer is better told to come back.
 SET lock_timeout = '2s'
--- To plan anew for each batch took a third of the time, and a plan made while the tables were empty would scan them.
+-- Planning each batch took a third of the time, and a plan made while the tables were empty would scan them.
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 -- Before PostgreSQL 18 a scan that is off counts as so dear that the plan is compiled: 10 ms a batch.

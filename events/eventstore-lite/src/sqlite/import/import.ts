@@ -29,7 +29,7 @@ const TURN_EVENTS = 512;
 
 /**
  * Makes a log of events that another one has recorded, with their positions, times and hashes; gives its head. The log
- * gets an id of its own, so that consumers of the other one start anew, and holds no idempotency keys, snapshots or
+ * gets an id of its own, so that consumers of the other one start over, and holds no idempotency keys, snapshots or
  * leases.
  *
  * All or nothing: the log has its name only once the last event is checked and fsynced. Throws {@link ImportRefused}
