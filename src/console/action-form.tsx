@@ -16,7 +16,7 @@ interface ActionFormProps {
   readonly children: ComponentChildren;
 }
 
-/** A form that does something; nothing at all for whoever may look only. */
+/** A form that performs an action; renders nothing for a read-only viewer. */
 export function ActionForm(props: ActionFormProps): VNode | null {
   const { view, back, action, fields = {}, sendsFile = false, children } = props;
   if (view.formToken === undefined) return null;

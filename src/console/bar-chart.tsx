@@ -29,7 +29,7 @@ const HEIGHT = 120;
 const BAR_WIDTH = 20;
 const GAP = 4;
 
-/** Stacked bars with a legend, and the same numbers as a table for whoever reads rather than looks. */
+/** Stacked bars with a legend, and the same numbers as a table for screen readers. */
 export function BarChart<Kind extends string>({ title, series, bars, empty }: BarChartProps<Kind>): VNode {
   const most = Math.max(0, ...bars.map((bar) => sumOf(bar, series)));
   return (

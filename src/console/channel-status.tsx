@@ -9,7 +9,7 @@ import type { View } from "./view.ts";
 interface ChannelStatusProps {
   readonly view: View;
   readonly name: ChannelName;
-  /** Requests that failed in a row, where somebody counted them. */
+  /** Requests that failed in a row, where known. */
   readonly failuresInARow?: number;
 }
 

@@ -78,7 +78,7 @@ function Menu({ path }: { readonly path: PagePath }): VNode {
   );
 }
 
-/** Nothing where nobody signs in. */
+/** Renders nothing where the console needs no sign-in. */
 function SignOut({ view: { formToken, settings } }: { readonly view: View }): VNode | null {
   if (formToken === undefined || !settings.wantsToken()) return null;
   return (

@@ -28,14 +28,14 @@ export const ROWS_SHOWN = 100;
 /** Characters of a text in the table: it may be 10,000 long. */
 const CHARACTERS_SHOWN = 500;
 
-/** Whom a run would write to now. It is recorded nowhere, so it is shown in place of the page, and stands still. */
+/** The recipients of a run that starts now. A dry run is recorded nowhere, so this answers the form and never reloads. */
 export function dryRunPage(found: DryRunAnswer): Page {
   return (view) => (
     <ConsoleDocument title="Dry run" path="/" view={view} isStill>
       <h1>Dry run</h1>
       <p>
-        A run would write to <b>{people(found.would_send.length)}</b> now and skip {people(found.would_skip.length)}.
-        Why it ends there: {ENDS[found.reason]}. Nothing was sent.
+        A run would write to <b>{people(found.would_send.length)}</b> now and skip {people(found.would_skip.length)}. It
+        would end there: {ENDS[found.reason]}. Nothing was sent.
       </p>
       <p>
         The run costs at most <b>{dollars(found.estimate)}</b>. This look cost at most {dollars(found.usage)}; what was
@@ -52,7 +52,7 @@ function Run({ view, count }: { readonly view: View; readonly count: number }): 
   if (count === 0) {
     return (
       <p class="empty">
-        There is nobody to write to: <a href="/people">import people</a>, or see below why they are skipped.
+        No recipient is due: <a href="/people">import people</a>, or see below why they are skipped.
       </p>
     );
   }
@@ -67,9 +67,9 @@ function Run({ view, count }: { readonly view: View; readonly count: number }): 
       label="Run"
       says={
         <>
-          This sends real messages as <bdi>@{user}</bdi>: to {people(count)}, to whoever else may be written to by then,
-          and never more than {grouped(left)}, which is what the day has places for. A run can be stopped; what it sent
-          cannot be called back.
+          This sends real messages as <bdi>@{user}</bdi>: to {people(count)}, and to others who become due by then. It
+          sends at most {grouped(left)}, the rest of the day's quota. You can stop a run, but you cannot unsend its
+          messages.
         </>
       }
     >
@@ -142,7 +142,7 @@ function Person({ recipient }: { readonly recipient: Recipient }): VNode {
 }
 
 function handleOf({ id, username }: Recipient): string {
-  return username === undefined ? (id ?? "somebody") : `@${username}`;
+  return username === undefined ? (id ?? "unnamed") : `@${username}`;
 }
 
 /** Says that there are more than the table shows. */

@@ -36,12 +36,12 @@ export function errorPage({ title, words, wayOn, requestId }: ErrorView): VNode 
   );
 }
 
-/** Said while the log is read up to a moment that nobody asked for before. */
+/** Shown while the log is read up to a moment that is requested for the first time. */
 export function notReadyPage(query: URLSearchParams): VNode {
   return (
     <ConsoleDocument title="Not ready yet">
       <h1>Not ready yet</h1>
-      <p>The log is being read up to the moment that you asked for. That takes long the first time only.</p>
+      <p>The log is being read up to the moment that you asked for. Only the first time takes long.</p>
       <p>
         <a href={`?${query}`}>Ask again</a>, or wait: this page does so by itself.
       </p>

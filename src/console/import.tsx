@@ -37,7 +37,7 @@ export function importReportPage(report: ImportView): Page {
       </p>
       {withoutConsent === 0 ? null : (
         <p>
-          {grouped(withoutConsent)} of them without consent: their basis is none or missing, and nobody writes to them
+          {grouped(withoutConsent)} of them without consent: their basis is none or missing, so they get no message
           while <code>REQUIRE_CONSENT</code> is true.
         </p>
       )}
@@ -122,7 +122,7 @@ export function ImportForm({ view }: { readonly view: View }): VNode | null {
       <h2 id="import">Import people</h2>
       <p class="quiet" id="import-says">
         A CSV, JSON or JSON Lines file of up to {SENT_BYTES_MAX / MIB} MiB, with the columns username (or handle) and/or
-        id, name and basis; all others become template fields. Whoever is known is updated.
+        id, name and basis; all other columns become template fields. Known people are updated.
       </p>
       <ActionForm view={view} back="/people" action="/console/recipients" sendsFile>
         <label>

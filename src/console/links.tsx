@@ -49,8 +49,7 @@ export function linksPage(view: View): VNode {
       <ClicksChart view={view} unit="day" quarters={quarters} />
       {links.length === 0 ? (
         <p class="empty">
-          No link was clicked yet. Whoever redirects your short links posts each click to{" "}
-          <code>/api/tracking/event</code>.
+          No clicks yet. Have your link shortener post each click to <code>/api/tracking/event</code>.
         </p>
       ) : (
         <LinkTable links={links} />
@@ -92,7 +91,7 @@ function LinkTable({ links }: { readonly links: readonly LinkRow[] }): VNode {
   );
 }
 
-/** One link: its clicks over time, by how many visitors, and to whom it was sent. */
+/** One link: its clicks over time, its visitors, and the recipients of its messages. */
 export async function linkPage(view: View): Promise<VNode> {
   const { domain = "", short_code = "" } = view.parameters;
   const link = `${domain}/${short_code}`;
@@ -163,7 +162,7 @@ function clicksInWords(count: number): string {
   return count === 1 ? "1 click" : `${grouped(count)} clicks`;
 }
 
-/** Erases what one address clicked: for whoever asks for that, and tells it. */
+/** Erases the clicks of one address, for a visitor who asks for that and gives their address. */
 function ForgetClicks({ view }: { readonly view: View }): VNode | null {
   return (
     <ConfirmedAction

@@ -73,7 +73,7 @@ interface Viewed {
   readonly view: View;
 }
 
-/** For whoever is new here; nothing where a run can start. */
+/** Names the setup steps that are left; renders nothing once a run can start. */
 function SetupLeft({ view }: Viewed): VNode | null {
   const left = missingForRun(view).map(({ title }) => title);
   if (left.length === 0) return null;

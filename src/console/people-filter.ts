@@ -27,7 +27,7 @@ export const SKIP_REASONS = [
   "missing_field",
 ] as const satisfies readonly SkipReason[];
 
-/** Where we have somebody from. One person may be of the first two. */
+/** Where a contact comes from. One contact may be of the first two. */
 export const ORIGINS = ["imported", "wrote_first", "met"] as const;
 export type Origin = (typeof ORIGINS)[number];
 
@@ -63,7 +63,7 @@ export function statusOf({ suppressed, status }: Contact): PersonStatus {
   return suppressed ? "suppressed" : status;
 }
 
-/** Of everybody who fits but for the status, how many have which, and those of one page who fit. */
+/** Counts by status of all who match the rest of the filter, and one page of those who match all of it. */
 export interface FoundPeople {
   readonly counts: Readonly<Record<PersonStatus, number>>;
   readonly page: readonly Contact[];
@@ -84,8 +84,8 @@ export interface PageOfPeople {
 const STEP_PEOPLE = 1_024;
 
 /**
- * Looks at everybody once, step by step. In between people change, and some are forgotten: keys are kept, and whom they name
- * is looked up at the end.
+ * Looks at each contact once, step by step. In between contacts change, and some are forgotten: so it keeps keys, and
+ * looks the contacts up at the end.
  */
 export function* findPeople(
   people: () => Contacts["people"],
@@ -120,7 +120,7 @@ export function* findPeople(
   return { counts, page, next: hasMore ? keys.at(-1) : undefined, isFromStart: false };
 }
 
-/** Whether somebody fits, whatever their status. */
+/** Matches a contact against all of the filter but the status. */
 function createTest({ search = "", basis, skipped, variant, source }: PeopleFilter): (contact: Contact) => boolean {
   const wanted = search.replace(/^@/, "");
   // Of 50,000 people: copies in lower case would take as long again as all else of the page.
@@ -135,7 +135,7 @@ function createTest({ search = "", basis, skipped, variant, source }: PeopleFilt
     isNamed(contact);
 }
 
-/** Whoever wrote first has agreed, whatever an import says. */
+/** A contact who wrote first has agreed, whatever an import says. */
 export function basisOf({ inbound, basis }: Contact): Basis {
   return inbound ? "dm_first" : basis;
 }

@@ -30,7 +30,7 @@ import { roomy, Table } from "./table.tsx";
 /** Rows of one page of the list. */
 export const PEOPLE_SHOWN = 100;
 
-/** Words for whoever reads them. */
+/** As the page shows them. */
 export const STATUS_WORDS: Readonly<Record<PersonStatus, string>> = {
   open: "not written to yet",
   attempted: "being written to",
@@ -52,7 +52,7 @@ export const ORIGIN_WORDS: Readonly<Record<Origin, string>> = {
   met: "met by a run",
 };
 
-/** Everybody known, and how far we got with them. */
+/** All contacts, with their status. */
 export async function peoplePage(view: View): Promise<VNode> {
   const people = () => view.state("contacts").people;
   const filter = filterOf(view);
@@ -65,7 +65,7 @@ export async function peoplePage(view: View): Promise<VNode> {
       <h1>People</h1>
       {known === 0 ? (
         <p class="empty">
-          Nobody is known yet. <code>reachlog recipients import FILE</code> takes a CSV or JSON file.
+          No people yet. Import a CSV or JSON file with <code>reachlog recipients import FILE</code>.
         </p>
       ) : (
         <>
@@ -221,6 +221,6 @@ function Pages({ filter, after, next }: PagesProps): VNode {
 
 /** As people call them. */
 export function nameOf({ id, username, name }: Contact): string {
-  const handle = username === undefined ? (id ?? "somebody") : `@${username}`;
+  const handle = username === undefined ? (id ?? "unnamed") : `@${username}`;
   return name === undefined ? handle : `${handle} (${name})`;
 }

@@ -11,7 +11,7 @@ interface PersonActionsProps {
   readonly back: string;
 }
 
-/** What an operator does with one person; each asks once. Nothing of whom no name is known by which to mean them. */
+/** An operator's actions on one contact, each with a confirmation. Renders nothing for a contact without any name. */
 export function PersonActions({ view, contact, back }: PersonActionsProps): VNode | null {
   const { id, username, suppressed, status } = contact;
   const name = username === undefined ? id : `@${username}`;
@@ -25,7 +25,7 @@ export function PersonActions({ view, contact, back }: PersonActionsProps): VNod
           {...form}
           label="Suppress"
           action="/console/recipients/suppress"
-          says={<>Nobody writes to {who} any more, also after another import. It cannot be taken back.</>}
+          says={<>{who} never gets a message again, even after another import. This cannot be undone.</>}
         >
           <button>Suppress {who}</button>
         </ConfirmedAction>
@@ -46,9 +46,9 @@ export function PersonActions({ view, contact, back }: PersonActionsProps): VNod
         action="/console/recipients/forget"
         says={
           <>
-            Erases all personal data of {who} in the log: it can never be read again, and nobody writes to them any
-            more. It cannot be undone. Not reached is what X, chats, Meta and backups of the key file hold. Kept answers
-            to requests go too, of the days on which one named them.
+            Erases all personal data of {who} in the log: it can never be read again, and they never get a message
+            again. This cannot be undone. Data at X, in chats, at Meta and in backups of the key file is not erased.
+            Stored answers to requests go too, of the days on which one named them.
           </>
         }
       >

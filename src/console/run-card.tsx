@@ -72,7 +72,7 @@ function Progress({ view, run }: RunProps): VNode {
   );
 }
 
-/** Of what a run can send at most: it may end before, when nobody is left. */
+/** What was sent, of the most that the run can send; it may end before, when all recipients are contacted. */
 function Sent({ view, run: { sent } }: RunProps): VNode {
   const { dailyLimit, timezone } = view.settings;
   const left = Math.max(0, dailyLimit - usedAt(view.state("quota"), momentIn(timezone, view.now)));
@@ -106,7 +106,7 @@ function StopForm({ view, run: { run_id, stop_requested_at } }: RunProps): VNode
 function StartForm({ view }: { readonly view: View }): VNode {
   return (
     <ActionForm view={view} back="/" action="/console/run/dry">
-      <button>Dry run</button> <small class="quiet">shows whom a run would write to, and sends nothing</small>
+      <button>Dry run</button> <small class="quiet">lists the recipients of a run, and sends nothing</small>
     </ActionForm>
   );
 }
@@ -130,7 +130,7 @@ function LastRun({ end }: { readonly end: EndOfRun | undefined }): VNode {
         {grouped(skipped)} skipped, {grouped(failed)} failed, {grouped(in_doubt)} in doubt.
       </p>
       <p>
-        It ended <Time at={end.time} />: {end.type === "RunFinished" ? ENDS[end.data.reason] : "its process died"}.{" "}
+        Ended <Time at={end.time} />: {end.type === "RunFinished" ? ENDS[end.data.reason] : "its process died"}.{" "}
         <a href={runHref(run_id)}>All of it</a>
       </p>
     </>
@@ -139,9 +139,9 @@ function LastRun({ end }: { readonly end: EndOfRun | undefined }): VNode {
 
 /** Why a run ended. */
 export const ENDS: Readonly<Record<RunEnd, string>> = {
-  completed: "nobody is left to write to",
-  daily_limit_reached: "the day's places are used up",
-  time_limit: "it took as long as a run may take",
+  completed: "no recipient is left",
+  daily_limit_reached: "the day's quota is used up",
+  time_limit: "it reached the time limit of a run",
   stopped: "it was stopped",
   not_authorized: "X does not accept the authorization any more",
   network_unavailable: "X did not answer",

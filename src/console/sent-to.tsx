@@ -29,7 +29,7 @@ export async function sentWith(view: View, domain: string, shortCode: string): P
   return { referrers, attempts: attempts.toReversed() };
 }
 
-/** Whom a link was sent to, and in which words: where its clicks may come from. */
+/** The recipients and messages of a link: where its clicks may come from. */
 export function SentTo({ sent }: { readonly sent: Sent | undefined }): VNode {
   return (
     <section aria-labelledby="sent-to">

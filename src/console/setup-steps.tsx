@@ -106,7 +106,7 @@ function templateStep(view: View): Step {
   const { people, fields } = view.state("contacts");
   const missing = people.size === 0 ? [] : missingPlaceholders(template, fields.keys());
   if (missing.length > 0) {
-    const says = `Nobody can get it: no imported person has ${missing.join(", ")}. Import it, or give it a fallback, such as {{${missing[0]}|…}}.`;
+    const says = `No recipient can get it: none has ${missing.join(", ")}. Import that column, or give it a fallback, such as {{${missing[0]}|…}}.`;
     return { title, status: "to_do", says };
   }
   const { length: variants } = template.variants;
@@ -119,13 +119,13 @@ function peopleStep(view: View): Step {
   const { people } = view.state("contacts");
   const { sources, requireConsent } = view.settings;
   if (people.size === 0 && sources.some((source) => source !== "list")) {
-    return { title, status: "done", says: `Nobody is known yet; a run reads the sources ${sources.join(", ")}.` };
+    return { title, status: "done", says: `No people yet; a run reads the sources ${sources.join(", ")}.` };
   }
   if (people.size === 0) {
     const says = (
       <>
-        Nobody is known yet. <a href="/people">People</a> takes a CSV or JSON file: a line for each, with{" "}
-        <code>username</code> and <code>basis</code>, the ground for writing to them.
+        No people yet. Import a CSV or JSON file on <a href="/people">People</a>: one line for each, with{" "}
+        <code>username</code> and <code>basis</code>, the reason why you may write to them.
       </>
     );
     return { title, status: "to_do", says, command: "reachlog recipients import FILE" };
@@ -163,8 +163,9 @@ function channelStep(view: View, name: ChannelName, title: string, purpose: stri
 
 function tokenStep({ settings }: View): Step {
   const title = "Tokens of the API";
-  if (settings.wantsToken()) return { title, status: "done", says: "Callers and this console want one." };
-  const says = "Nobody needs one, and what always wants one is closed. To try things out on this machine that is fine.";
+  if (settings.wantsToken()) return { title, status: "done", says: "Callers and this console need one." };
+  const says =
+    "Callers need no token, and pages that always need one are closed. That is fine for trials on this machine.";
   return { title, status: "left_out", says, command: "reachlog token new NAME" };
 }
 

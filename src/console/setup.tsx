@@ -16,10 +16,10 @@ export function setupPage(view: View): VNode {
         {done} of {steps.length} steps are done.{" "}
         {steps.every(({ status }) => status !== "to_do") ? (
           <>
-            A run can start: <a href="/">the overview</a> has a dry run, which shows whom it would write to.
+            A run can start: <a href="/">the overview</a> has a dry run, which lists its recipients.
           </>
         ) : (
-          "What stands in .env counts from the next start of the service; all else is seen here at once."
+          "Changes in .env take effect when the service restarts; all else shows here at once."
         )}
       </p>
       <ol class="steps">

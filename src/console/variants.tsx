@@ -16,9 +16,9 @@ export function variantsPage(view: View): VNode {
     <ConsoleDocument title="Experiments" path="/variants" view={view}>
       <h1>Experiments</h1>
       <p>
-        What came of each variant of each message. A bar is the 95 % interval of a rate (Wilson): while the bars of two
-        variants overlap, nobody knows which one is better. Clicks count for a variant where its messages hold a link
-        that no other variant's do; how many people clicked is known where each of them got a link of their own.
+        The results of each variant of each message. A bar is the 95 % interval of a rate (Wilson): while the bars of
+        two variants overlap, it is open which one is better. Clicks count for a variant whose messages hold a link that
+        no other variant's do; how many people clicked is known where each of them got a link of their own.
       </p>
       {groups.length === 0 ? (
         <p class="empty">

@@ -25,7 +25,7 @@ export interface View {
   readonly time: string | undefined;
   /** The moment that the page is of, in ms since 1970. */
   readonly now: number;
-  /** The earlier moment that was asked for, in the words of whoever asked; undefined: the page is of now. */
+  /** The earlier moment of the page, as the operator entered it; undefined: the page is of now. */
   readonly asOf: string | undefined;
   /** Position of the last event of all. */
   readonly head: number;
@@ -76,11 +76,11 @@ export interface ConsoleSettings {
 export interface Notice {
   readonly text: string;
   readonly isFault: boolean;
-  /** Where whoever was refused goes on. */
+  /** The next step after a refusal. */
   readonly wayOn?: WayOn;
 }
 
-/** Where somebody goes on. */
+/** A link to the next step. */
 export interface WayOn {
   readonly href: `/${string}`;
   readonly label: string;

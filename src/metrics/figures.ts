@@ -8,8 +8,8 @@ interface About<Label extends string> {
 }
 
 /**
- * A figure that is looked up whenever somebody asks, and costs nothing else. What cannot be looked up, say because the log
- * is out of reach, is no number then: the other figures are wanted all the more.
+ * A figure that is looked up at each scrape, and costs nothing else. Where it cannot be looked up, say because the log is
+ * out of reach, it has no value, and the scrape still gives the other figures.
  */
 export function lookUp(registry: Registry, name: string, help: string, read: () => number | Promise<number>): void {
   const readOrNot = async (): Promise<number> => read();

@@ -56,7 +56,7 @@ export interface InstanceSources {
   readonly delivery: Pick<Delivery, "configured">;
 }
 
-/** Who serves the log, and what this one does for all; of the roles that somebody always has. */
+/** The instances of the log, and the roles of this one among those that always have a holder. */
 export function observeInstances(registry: Registry, { instances, roles, delivery }: InstanceSources): void {
   const always = [...delivery.configured.map(ROLES.dispatcher), ROLES.retention, ROLES.signedHeads];
   lookUp(

@@ -10,8 +10,8 @@ import { observeProcess } from "./process.ts";
 import { createAnswerCount, type CountAnswer } from "./requests.ts";
 
 /**
- * What is counted as it happens. All else is looked up when somebody asks: a click pays for what nobody could find out
- * later.
+ * What is counted as it happens. All else is looked up at each scrape, so that a click pays only for figures that could
+ * not be found later.
  */
 export interface Metrics {
   readonly appends: AppendMetrics;

@@ -26,7 +26,7 @@ export function observeOutreach(registry: Registry, { projector, quota }: Outrea
     ],
     [
       "reachlog_messages_in_doubt",
-      "Messages of which nobody knows yet whether they were sent.",
+      "Messages in doubt: it is not known yet whether they were sent.",
       () => [...run().open.values()].filter(({ in_doubt }) => in_doubt).length,
     ],
     ["reachlog_account_linked", "1 once an account was linked.", () => account().user !== null],

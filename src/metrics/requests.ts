@@ -9,7 +9,7 @@ interface CountedEndpoint {
   readonly path: string;
 }
 
-/** Counted by hand and handed over when somebody asks: every request is, and the library looks its labels up as text. */
+/** Counted by hand and handed over at each scrape: the library would look up its labels as text for every request. */
 export function createAnswerCount(registry: Registry): CountAnswer {
   const counts = new Map<CountedEndpoint | undefined, Map<number, number>>();
   const answers = new Counter({

@@ -19,8 +19,8 @@ function restoredAt({ projector }: Pick<OutreachContext, "projector">): number |
 }
 
 /**
- * Nobody knows how many places were taken before the restore: of that day, or, where the time zone was changed or the log
- * names none, of the last 24 hours. And what the network took last it may not show yet.
+ * True while the used places of the quota are unknown after a restore: on the same day, or within 24 hours where the time
+ * zone was changed or the log names none. The network may not show its newest messages yet either.
  */
 export function wasRestoredToday(context: OutreachContext): boolean {
   const restored = restoredAt(context);
@@ -33,9 +33,9 @@ export function wasRestoredToday(context: OutreachContext): boolean {
 }
 
 /**
- * The message of ours that somebody has although the log lets them be written to, as after a restore: also one whom an
- * operator allowed a retry, since the log may lack how that went. `unknown`: nobody can say, and nobody is to get a second
- * one. Throws the network's SocialError, but one about this person.
+ * Finds a message of ours that the log lost with a restore, also where an operator allowed a retry: the log may lack its
+ * outcome. `unknown`: the conversation cannot be read, so the recipient gets no second message. Throws the network's
+ * SocialError, except one about this recipient.
  */
 export async function findOurs(
   run: RunContext,

@@ -3,7 +3,7 @@ import { STREAMS, type EventMetadata } from "../log/event-log.ts";
 import { handle, type Decision, type HandleDeps } from "../log/handle.ts";
 import { recipientAmong } from "./person.ts";
 
-/** Why nobody is tried again. */
+/** Why a retry is refused. */
 export type RetryRefusal = "unknown" | "suppressed" | "not_failed";
 
 /** One more message to a person whose last one failed. */
@@ -18,7 +18,7 @@ export function decideRetry(contacts: Contacts, subject: string): Decision<Retry
 
 /**
  * Lets the next run try a person again, unless they are suppressed, also if that happens at this very moment. Undefined:
- * it is allowed. Throws a ServiceError (usage) for what can name nobody, and what {@link handle} throws.
+ * it is allowed. Throws a ServiceError (usage) for an invalid name, and what {@link handle} throws.
  */
 export async function allowRetry(
   deps: HandleDeps,

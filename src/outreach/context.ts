@@ -16,7 +16,7 @@ import { momentIn } from "./quota-day.ts";
 /** Waits `ms`, or less when the signal aborts; never rejects. */
 export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
 
-/** Somebody who may get a message; `user` where the source already asked the network. */
+/** A recipient who may get a message; `user` where the source already asked the network. */
 export interface Candidate {
   readonly who: Recipient;
   readonly user?: SocialUser;
@@ -27,7 +27,7 @@ export const LOOKUP_BATCH = 100;
 
 export interface Batch {
   readonly candidates: readonly Candidate[];
-  /** Recorded once everybody of the batch was judged, so that a later run goes on behind it. */
+  /** Recorded once all of the batch were judged, so that a later run goes on behind it. */
   readonly read?: Omit<DataOf<"SourceRead">, "run_id">;
 }
 
@@ -36,7 +36,7 @@ export interface Source {
   readonly name: string;
   /** Whether reading on costs money: then nothing is read that the day has no place for. */
   readonly paid: boolean;
-  /** Whether it gives those who are tried behind everybody else: then no other source does. */
+  /** True for the source of those who are tried last; no other source gives them. */
   readonly last?: true;
   /** Throws the network's SocialError. */
   candidates(reader: Reader): AsyncIterable<Batch>;
@@ -112,7 +112,7 @@ export function quotaNow(context: DayContext): QuotaMoment {
   return momentIn(context.timezone, logTime(context));
 }
 
-/** Whether the machine's clock and the log's are so far apart that no run may be made: nobody knows which is wrong. */
+/** True while the machine's clock and the log's are so far apart that no run may start: either may be wrong. */
 export function isClockSkewed({ skewMs }: Pick<OutreachContext, "skewMs">): boolean {
   return isSkewed(skewMs());
 }

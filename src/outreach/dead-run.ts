@@ -11,13 +11,13 @@ import type { BackgroundTasks } from "./background-tasks.ts";
 /** How often the closing of a dead run is tried: its lease may last for 30 s, a full disk for hours. */
 const RETRY_MS = 5_000;
 
-/** What is left of runs that nobody performs any more. */
+/** Closes runs whose process has died. */
 export interface Recovery {
   /** Settles and closes under a lease that was free although a run is open in the log. */
   under(lease: HeldLease): Promise<void>;
   /**
-   * Closes a dead run, however long the log refuses it: nobody else would unasked. `steal`: its lease needs no waiting
-   * for, which is true of the first try only: who holds the lease at a later one took it since, and lives.
+   * Retries to close a dead run until the log accepts it: nothing else closes it unasked. `steal`: takes its lease without
+   * waiting, at the first try only. A holder at a later try took the lease since, and lives.
    */
   untilClosed(steal: boolean): Promise<void>;
   /** Does it once, unless a run is in progress. */
@@ -72,7 +72,7 @@ async function abandon(context: OutreachContext, lease: HeldLease): Promise<void
   await handle(context, STREAMS.outreach, decide, { metadata: SERVICE_METADATA, lease });
 }
 
-/** The run in progress is one of a dead process: nothing, where somebody closed it meanwhile. */
+/** The run in progress belongs to a dead process. Decides nothing where another instance closed it meanwhile. */
 export function decideAbandoned({ current }: Run): Decision<never> {
   if (current === null) return { events: [] };
   const { run_id, sent, skipped, failed, in_doubt } = current;

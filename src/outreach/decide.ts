@@ -41,9 +41,8 @@ export function remaining(state: OutreachState, rules: OutreachRules, now: Quota
 }
 
 /**
- * Different people in a row whose messages the network refuses without saying that the account is at fault: it is
- * then. Of five people whom a look-up calls open hardly all are closed; and to a restricted account each request more
- * does harm.
+ * After so many refusals in a row the account is taken to be at fault, although the network does not say so. Five
+ * recipients that a look-up calls open are hardly all closed, and each further request harms a restricted account.
  */
 export const REFUSED_IN_A_ROW_MAX = 5;
 
@@ -103,13 +102,13 @@ export function decideTurn(
   return { events: [{ type: "DirectMessageAttempted", data }] };
 }
 
-/** Somebody who gets no message, and why. */
+/** A recipient who gets no message, and why. */
 export interface Refused {
   readonly who: Recipient;
   readonly verdict: Refusal;
 }
 
-/** What is recorded of somebody who gets no message. */
+/** What the log records of a recipient who gets no message. */
 type Skip = Omit<DataOf<"DirectMessageSkipped">, "run_id">;
 
 /** Each skip once: people are met by handle and again by id, and by several sources. */

@@ -12,7 +12,7 @@ export interface ImportDeps {
 export interface ImportOptions {
   /**
    * Rows appended at once: their keys are one transaction of the key file, which writes most of its pages each time.
-   * Many hold up whoever else appends, and the thread that does it.
+   * Too many delay other appends, and block the thread.
    */
   readonly chunkRows: number;
   /** Ends the import between two chunks. */
@@ -74,7 +74,7 @@ function isListed(contacts: Contacts, { recipient }: ImportedRow): boolean {
   return findContact(contacts, recipient)?.listed === true;
 }
 
-/** Whoever wrote to us first has agreed, whatever the file says. */
+/** A recipient who wrote to us first has agreed, whatever the file says. */
 function hasConsent(contacts: Contacts, { recipient }: ImportedRow): boolean {
   return recipient.basis !== "none" || findContact(contacts, recipient)?.inbound === true;
 }

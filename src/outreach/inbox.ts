@@ -108,9 +108,9 @@ function isReadBefore(newestId: string | null): (message: InboxMessage) => boole
 }
 
 /**
- * Nobody replies to what was not sent yet: the first reading ends with the first page, or where an older version wrote
- * to people without reading, before the first of its messages. Of a restored log nobody knows what was sent, so it reads
- * all that the network shows.
+ * There are no replies to messages that were not sent yet. So the first reading ends with the first page, or before the
+ * first message of an older version, which sent without reading. A restored log may lack messages: then all that the
+ * network shows is read.
  */
 async function isTooOld({ eventLog, projector }: RunContext): Promise<(message: InboxMessage) => boolean> {
   if (projector.state("restores").last !== null) return () => false;
@@ -143,7 +143,7 @@ export function decideReceived(
     if (senderId === own) return [];
     const recipient = { id: senderId, ...(username === undefined ? {} : { username }) };
     const newEvents: NewEvent[] = [];
-    // What was said to a group was not written to us, so it is nobody's consent; a wish is one wherever it is said.
+    // A message to a group is no consent, since it was not written to us; a wish counts wherever it is said.
     const side = message.inGroup === true ? undefined : isNews(findContact(state.contacts, recipient), createdAt);
     if (side !== undefined && once(`${side} ${senderId}`)) {
       const data = { recipient, message_id, received_at: isoTime(createdAt) };

@@ -101,7 +101,7 @@ export function isSkipRecorded(state: OutreachState, who: Recipient, reason: Ski
   return findPerson(state.contacts, who)?.skipped.includes(reason) ?? false;
 }
 
-/** Whether the person asked us, or an operator decided, that nobody writes to them: by all names they have. */
+/** True if the recipient opted out, or an operator suppressed them, under any of their names. */
 export function isSuppressed(
   { contacts }: OutreachState,
   { hashes, isForgotten }: OutreachRules,

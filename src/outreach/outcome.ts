@@ -8,8 +8,8 @@ import type { OutcomeEvent } from "./decide.ts";
 const OUTCOME_ATTEMPTS_MAX = 50;
 
 /**
- * Records what became of an attempt, and what follows from it, unless it is settled already: an attempt has at most one
- * final outcome, and is doubted once, whoever looks at it (the run that sent it, the next start, another instance).
+ * Records the outcome of an attempt and what follows from it, unless the attempt is settled already. It gets at most one
+ * final outcome, and is in doubt once, whether the run, the next start or another instance looks at it.
  */
 export async function recordOutcome(
   context: OutreachContext,

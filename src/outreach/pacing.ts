@@ -31,7 +31,7 @@ export function spacingMs(
   return Math.ceil((untilReset / rate.remaining) * (1 + JITTER * (2 * random - 1)));
 }
 
-/** Shorter waits are over before anybody could read of them. */
+/** Shorter waits are not recorded: they end before an operator could read of them. */
 const RECORDED_MS_MIN = 1_000;
 
 /** Waits until `until` (ms since the epoch), or less when the run has to end; the log says why and until when. */
@@ -48,7 +48,7 @@ async function recordPause(run: RunContext, reason: PauseReason, until: number):
     const { metadata, lease } = run;
     await record(run, STREAMS.outreach, [{ type: "RunPaused", data }], { metadata, lease });
   } catch (fault) {
-    // Somebody else has the runs now; the next decision finds out, and nothing is decided here.
+    // Another instance has the runs now; the next decision finds out, and nothing is decided here.
     if (!(fault instanceof LeaseLost)) throw fault;
   }
 }

@@ -7,8 +7,8 @@ import { readHandle } from "./recipients-file/identity.ts";
 const ID = /^\d{16,19}$/;
 
 /**
- * A person as an operator names them: `@handle`, a handle, a profile's address, or a numeric id. Throws a ServiceError
- * (usage) for what can name nobody.
+ * Parses a recipient as an operator names them: `@handle`, a handle, a profile's address, or a numeric id. Throws a
+ * ServiceError (usage) for anything else.
  */
 export function recipientOf(subject: string): Recipient {
   const named = read(subject);

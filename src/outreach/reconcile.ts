@@ -122,7 +122,7 @@ async function look(
     context.logger.warn("a message stays in doubt", { run_id: attempt.run_id, detail });
     return "unreadable";
   };
-  // Neither whom to ask about is known any more, nor which text to look for.
+  // Neither the recipient to look up nor the text to look for is known any more.
   if (markOfErased(attempt.recipient.id) !== undefined) return doubtful("the person was erased");
   if ((attempt.account_id ?? own.id) !== own.id) return doubtful("another account sent it");
   if (context.clock() - Date.parse(attempt.attempted_at) > SHOWN_MS) return doubtful("it is older than X shows");

@@ -6,10 +6,10 @@ import { pause } from "./pacing.ts";
 /** A window that is over already must not make a busy loop. */
 export const RETRY_WAIT_MS_MIN = 1000;
 
-/** Times a run asks a question that the network gives no answer to: to give up costs the day. */
+/** Attempts of a read that the network leaves unanswered: giving up costs the run its day. */
 export const READ_ATTEMPTS_MAX = 7;
 
-/** Where somebody waits for the answer, or where it is asked again by itself later: at most ten seconds of waiting. */
+/** Attempts where a caller waits for the answer, or where the read is repeated later anyway: ten seconds at the most. */
 export const QUICK_ATTEMPTS_MAX = 3;
 
 /** How a question is asked again. */
@@ -27,7 +27,7 @@ export function retryPersistently(run: RunContext): RetryPolicy {
   return (ask) => retrying(run, ask, { attempts: READ_ATTEMPTS_MAX, wait: (...until) => wait(run, ...until) });
 }
 
-/** For somebody who waits for the answer: a 429 is thrown like any other fault, and an outage is borne with briefly. */
+/** For a caller who waits for the answer: throws a 429 like any other fault, and retries briefly during an outage. */
 export function retryBriefly(run: RunContext): RetryPolicy {
   return (ask) =>
     retrying(run, ask, {

@@ -50,7 +50,7 @@ export interface Runner extends AsyncDisposable {
   reconcile(): Promise<Extract<Triggered, { kind: "running" }> | { readonly kind: "settled" }>;
 }
 
-/** Whoever holds the lease starts a run within a moment; how often and how long its start is waited for. */
+/** The holder of the lease starts its run within a moment: how often and for how long another instance waits for that. */
 const START_POLL_MS = 50;
 const START_POLLS = 40;
 
@@ -62,7 +62,7 @@ export function createRunner(context: OutreachContext): Runner {
   const start = (lease: HeldLease, runId: string, { dryRun, metadata }: TriggerRequest): Triggered => {
     const meter = createMeter(context.network, context.prices);
     const stop = watchForStop(context.projector, runId);
-    // Whatever it leaves for the operator, it is of whoever asked for it.
+    // All of the run's lines for the operator name the request that started it.
     const logger = withFields(context.logger, requestFields(metadata));
     const run: RunContext = {
       ...context,

@@ -24,9 +24,9 @@ export interface Treatment {
   /** Of the day's quota. */
   placesLeft(): number;
   skip(refused: readonly Refused[]): Promise<void>;
-  /** For somebody against whom nothing speaks. Answers why the run ends with it; undefined: it goes on. */
+  /** Writes to a recipient who passed all checks. Returns why the run ends with it; undefined: it goes on. */
   write(user: SocialUser): Promise<RunEnd | undefined>;
-  /** Everybody of a page was judged. */
+  /** Called when all of a page were judged. */
   finishPage(read: Omit<DataOf<"SourceRead">, "run_id">): Promise<void>;
 }
 
@@ -49,7 +49,7 @@ export async function screenRecipients(run: RunContext, treatment: Treatment): P
   const wanted = (): number => Math.min(LOOKUP_BATCH, Math.max(1, placesLeft()));
   const screening: Screening = { ...treatment, run, reader: { run, retry, wanted }, met: new Set(), ids: new Map() };
   try {
-    // Who asked to be left alone meanwhile is known before anybody is judged.
+    // Opt-outs that came meanwhile are known before the first recipient is judged.
     await readInbox(run, retry);
     for (const source of run.sources) {
       const end = await screenSource(screening, source);
@@ -63,7 +63,7 @@ export async function screenRecipients(run: RunContext, treatment: Treatment): P
 
 async function screenSource(screening: Screening, source: Source): Promise<RunEnd | undefined> {
   const { run, reader, placesLeft, finishPage } = screening;
-  // Reading on would only show whether anybody is left, and cost money.
+  // Reading on would only show whether recipients are left, and cost money.
   const isUsedUp = (): boolean => source.paid && placesLeft() <= 0;
   if (run.signal.aborted) return stopReason(run);
   if (isUsedUp()) return "daily_limit_reached";
@@ -98,7 +98,7 @@ async function screenBatch(
   return stopReason(run);
 }
 
-/** Skips those of whom the log says enough; answers the others. */
+/** Skips those whom the log rules out; returns the others. */
 async function screenKnown(
   { run, met, ids, skip }: Screening,
   source: Source,
@@ -120,7 +120,7 @@ async function screenKnown(
   return open;
 }
 
-/** Asks the network about people and skips those whom it rules out; answers the others. */
+/** Looks the recipients up in the network and skips those that it rules out; returns the others. */
 async function screenUsers(
   { run, met, ids, retry, skip }: Screening,
   open: readonly Candidate[],
@@ -147,7 +147,7 @@ function handleOf({ username = "" }: Recipient): string {
   return username.toLowerCase();
 }
 
-/** After a restore somebody may have a message of which the log does not know. */
+/** After a restore a recipient may have a message that the log lost. */
 async function writeUnlessFound({ run, retry, skip, write }: Screening, user: SocialUser): Promise<RunEnd | undefined> {
   const ours = await findOurs(run, retry, user);
   if (ours === "none") return write(user);
@@ -158,7 +158,7 @@ async function writeUnlessFound({ run, retry, skip, write }: Screening, user: So
   return undefined;
 }
 
-/** A candidate and the network's view of them; undefined where the network knows nobody of that name. */
+/** A candidate and the network's view of them; undefined where the network knows no user of that name. */
 interface LookedUp {
   readonly candidate: Candidate;
   readonly user: SocialUser | undefined;

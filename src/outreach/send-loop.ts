@@ -12,7 +12,7 @@ import { takeTurn } from "./send.ts";
 /** Each costs a person their message. */
 const REJECTED_IN_A_ROW_MAX = 3;
 
-/** Sends to everybody who may be written to, one after the other, until something ends the run. */
+/** Sends to all recipients who may be written to, one after the other, until something ends the run. */
 export function runSendLoop(run: RunContext): Promise<RunEnd> {
   const { metadata, lease, runId: run_id } = run;
   /** When the next message may go out, ms since the epoch. */

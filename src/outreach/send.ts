@@ -98,10 +98,10 @@ async function sendUntilDecided(context: RunContext, intent: Intent): Promise<Se
 const NOT_ASKED: SendDmResult = { outcome: "unreachable", detail: "given up before", rate: undefined };
 
 /**
- * The network cannot be fenced, so this is asked at the last moment before it: whether the run and the day go on (sent
- * on the next day, the message would be one more than that day's limit), whether nobody else makes the runs by now, and
- * whether the person still may be written to. The log is looked at last: what became durable while the lease was renewed
- * is seen, and the lease is asked again for the time that the look took.
+ * The network cannot be fenced, so this checks right before the send that the run and the day go on, that this instance
+ * still has the lease, and that the recipient still may be written to. (On the next day the message would exceed that
+ * day's limit.) The log is read last, so that what became durable during the renewal is seen; then the lease is checked
+ * for the time that the read took.
  */
 async function reasonToGiveUp(context: RunContext, { attempt, day }: Intent): Promise<GiveUp | undefined> {
   const isOurs = await context.lease.keep(SEND_MS_MAX);

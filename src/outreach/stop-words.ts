@@ -2,7 +2,7 @@
 const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 
-/** Soft hyphens, joiners and other characters that nobody sees. */
+/** Soft hyphens, joiners and other invisible characters. */
 const INVISIBLE = /[\p{Default_Ignorable_Code_Point}]/gu;
 
 /**

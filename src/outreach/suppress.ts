@@ -12,15 +12,15 @@ export interface SuppressDeps {
 }
 
 export interface Suppressed {
-  /** False: the name is suppressed, and nobody who has it is known yet. */
+  /** False: the name is suppressed, and no contact has it yet. */
   readonly isKnown: boolean;
   /** The log held as much before. */
   readonly repeated: boolean;
 }
 
 /**
- * Nobody writes to the person any more. All that is known of them is hashed, so that none of their names leads to them
- * once the rest is erased; nothing is left to do where the log holds all of that.
+ * Suppresses a recipient for good. All their known names are hashed, so that after an erasure none of them identifies the
+ * recipient. Decides nothing where the log holds all of these hashes.
  */
 export function decideSuppression(
   contacts: Contacts,
@@ -38,7 +38,7 @@ export function decideSuppression(
 
 /**
  * Suppresses a person for an operator, whatever else is appended meanwhile. Resolves when the projections hold it.
- * Throws a ServiceError (usage) for what can name nobody, and what the store's append throws.
+ * Throws a ServiceError (usage) for an invalid name, and what the store's append throws.
  */
 export async function suppress(deps: SuppressDeps, subject: string, metadata: EventMetadata): Promise<Suppressed> {
   const { eventLog, projector, hashesOf } = deps;

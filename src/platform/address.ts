@@ -10,8 +10,8 @@ export function canonicalAddress(address: string): string {
 }
 
 /**
- * What stands for one caller where addresses are counted: an IPv4 address, or the network of an IPv6 address, since
- * whoever has one has 2^64 of them.
+ * What stands for one caller where addresses are counted: an IPv4 address, or the /64 network of an IPv6 address, since
+ * a caller with one of these has 2^64 of them.
  */
 export function networkOf(address: string): string {
   const canonical = canonicalAddress(address);

@@ -1,6 +1,6 @@
 import { createServer, type AddressInfo } from "node:net";
 
-/** A TCP port of `host` that nobody listens on at present. */
+/** A TCP port of `host` that is free at present. */
 export function freePort(host: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer().once("error", reject);

@@ -20,7 +20,7 @@ export function createLogger(level: LogLevel, write: (line: string) => void, clo
     (message: string, fields: LogFields = {}): void => {
       if (LEVELS.indexOf(name) < threshold) return;
       const record = { time: new Date(clock()).toISOString(), level: name, message, ...fields };
-      // No value can forge a line, or be one for whoever reads the log.
+      // No value can forge a line, or steer the terminal of the operator who reads it.
       const line = `${escapeControls(JSON.stringify(record))}\n`;
       try {
         write(line);

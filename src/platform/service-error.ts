@@ -16,7 +16,7 @@ export type ErrorKind =
   | "not_found"
   /** Something else has this place or key already; nothing was done. 1, 422 */
   | "conflict"
-  /** Another process has it now, or somebody interrupted it: later it works. 75, 503 */
+  /** Another process holds it, or the operator interrupted it: try again later. 75, 503 */
   | "busy"
   /** A queue of ours is at its limit: nothing was done, later it works. 75, 503 */
   | "overloaded"

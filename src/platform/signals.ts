@@ -7,7 +7,7 @@ type SignalName = keyof typeof EXIT_CODES;
 
 /**
  * A signal that comes again within this time is still the same one: Ctrl-C and supervisors send it to the whole process
- * group, and `bun run` passes its own copy on, milliseconds later. Whoever is in a hurry asks again after a second.
+ * group, and `bun run` passes its own copy on, milliseconds later. An impatient operator presses again after a second.
  */
 const SAME_SIGNAL_MS = 1_000;
 
@@ -18,7 +18,7 @@ export interface SignalDeps {
   now(): number;
 }
 
-/** `signal` aborts when the process is asked to end; from the first look at it on, whoever looked ends in order. */
+/** `signal` aborts when the process is asked to end; from the first access on, the caller ends the process in order. */
 export interface Interruption {
   readonly signal: AbortSignal;
 }

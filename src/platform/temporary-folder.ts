@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** A new folder that nobody else may look into; it goes when disposed, or at the latest when the process exits. */
+/** A new folder that only this user may read. Disposing it, or the process's exit, removes it. */
 export function temporaryFolder(prefix: string): Disposable & { readonly path: string } {
   const path = mkdtempSync(join(tmpdir(), prefix));
   // A process that has to end at once disposes nothing.

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 /** How long work goes on at a time by default. */
 const SLICE_MS = 2;
 
-/** Work that goes on for some milliseconds at a time: in between, whoever waits for an answer has a turn. */
+/** Work in slices of some milliseconds: in between, requests get their turn. */
 export interface TimeSlices {
   /** Whether it is time for {@link next}. */
   isOver(): boolean;

@@ -3,8 +3,8 @@ import { requestFields, type Logger } from "../platform/logger.ts";
 import type { Projector } from "../projector/projector.ts";
 
 /**
- * Leaves a line for the operator when a channel is suspended or resumed and when a run begins or ends, whoever caused it:
- * this service, a command, or another one of the same log.
+ * Logs a line for the operator when a channel is suspended or resumed and when a run begins or ends: by this service, by
+ * a command, or by another instance.
  */
 export function logChanges(projector: Pick<Projector, "listen">, logger: Logger): Disposable {
   return { [Symbol.dispose]: projector.listen((event) => logChange(event, logger)) };

@@ -123,7 +123,7 @@ export async function startService(given: Config, logger: Logger, options: Servi
   // Before the server, which waits for its answers: streams of events have no end of their own.
   stack.defer(() => stopping.abort());
   if (runner !== undefined) {
-    // Stopped before the server: whoever waits for a run is answered when it ends.
+    // Stopped before the server: callers that wait for a run are answered when it ends.
     stack.use(runner);
     const recovering = runner.recover({ steal: leasing.isAlone });
     void recovering.catch((fault: unknown) => logger.error("recovery failed", errorFields(fault)));
@@ -141,7 +141,7 @@ export async function startService(given: Config, logger: Logger, options: Servi
   };
 }
 
-/** The libraries are loaded only where somebody collects traces. */
+/** Loads the libraries only where traces are collected. */
 async function openTraces(stack: AsyncDisposableStack, { tracing }: Config): Promise<Tracing | undefined> {
   if (tracing === undefined) return undefined;
   const { openTracing } = await import("../tracing/tracing.ts");
@@ -170,7 +170,7 @@ async function openState(
   }: OpenStateOptions,
 ) {
   const own = ownInstance(config);
-  // Whoever owns the log knows that no other instance lives.
+  // The owner of the log knows that no other instance lives.
   const isAlone = config.log.kind === "sqlite" && !isShared;
   const owner = isAlone ? `reachlog serve, pid ${process.pid}, ${config.http.publicUrl}` : undefined;
   await noticeCopy(logPlaceOf(config).store, own.id, logger);
@@ -232,7 +232,7 @@ function writableUntil({ failed, awaySince }: LogWatch): () => boolean {
   return () => !hasFailed && awaySince() === undefined;
 }
 
-/** Placeholders that nobody can fill are refused at start, before a run skips everybody. */
+/** Refuses to start with placeholders that no contact can fill: a run would skip all recipients. */
 function checkTemplate(config: Config, projector: Projector): void {
   const { template } = config.outreach;
   const { people, fields } = projector.state("contacts");

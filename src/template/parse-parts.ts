@@ -45,7 +45,7 @@ function closingBraces(text: string, open: number, end: number): number {
   const close = text.indexOf("}}", open + 2);
   const lineEnd = before(end, text.indexOf("\n", open));
   if (close === -1 || close >= lineEnd) throw new TemplateError("{{ is not closed by }} on its line", text, open);
-  // A third brace is a slip as well: `{{{name}}}` would send a brace to someone.
+  // A third brace is a slip as well: `{{{name}}}` would send a brace.
   if (text[close + 2] === "}") throw new TemplateError("one } too many", text, close + 2);
   return close;
 }

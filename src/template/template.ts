@@ -61,8 +61,8 @@ export function parseTemplate(raw: string): Template {
 }
 
 /**
- * Fields without a fallback that are neither X's own nor among `knownFields`, each once, sorted: nobody could ever be
- * written to.
+ * Fields without a fallback that are neither X's own nor among `knownFields`, each once, sorted: no recipient could ever
+ * get the message.
  */
 export function missingPlaceholders(template: Template, knownFields: Iterable<string>): string[] {
   const known = new Set(["username", "name", ...[...knownFields].map(fieldName)]);

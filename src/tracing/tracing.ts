@@ -28,7 +28,7 @@ const EXPORT_TIMEOUT_MS = 2_000;
 /** Clicks of one batch that its span leads back to: more are in the log. */
 const LINKS_MAX = 128;
 
-/** What the service does, as spans. It is there only where somebody collects them. */
+/** Records the service's work as spans. Present only where traces are collected. */
 export interface Tracing extends AsyncDisposable {
   /**
    * A request; `given` is the `traceparent` that it came with, if any. Its flag decides whether the trace is collected
@@ -120,7 +120,7 @@ export function openTracing({ endpoint, ratio, random = Math.random }: TracingOp
       const sampled = traceparents.filter(isSampled);
       const [only] = traceparents.length === 1 ? traceparents : [];
       const links = only === undefined ? sampled.slice(0, LINKS_MAX).flatMap(linkTo) : [];
-      // What nobody asked to follow begins no trace of its own.
+      // Without a sampled cause the request begins no trace of its own.
       if (sampled.length === 0) return UNTRACED;
       const attributes = {
         "reachlog.channel": channel,

@@ -173,7 +173,7 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
     expect(await page.textContent("#connection")).toBe("");
     await page.click("text=Links");
     expect(new URL(page.url()).search).toBe("?as_of=1");
-    await page.waitForSelector("text=No link was clicked yet.");
+    await page.waitForSelector("text=No clicks yet.");
     await page.click("text=Back to now");
     await page.waitForSelector("text=Live.");
     expect(new URL(page.url()).search).toBe("");

@@ -90,7 +90,7 @@ for (const way of WAYS) {
 
     test("imports a file, and reads which rows were refused and why", async () => {
       await operator.follow("People");
-      await operator.sees("Nobody is known yet.");
+      await operator.sees("No people yet.");
       await operator.chooseFile("File", installation.file("people.csv", PEOPLE));
       await operator.press("Import");
       await operator.sees("5 added, 0 updated, 2 refused.");
@@ -104,7 +104,7 @@ for (const way of WAYS) {
       afterImport = await positionShown();
     });
 
-    test("a dry run shows whom a run would write to, in which words, and at which cost", async () => {
+    test("a dry run shows the recipients, the texts and the cost of a run", async () => {
       await operator.follow("Overview");
       await operator.press("Dry run");
       await operator.sees("A run would write to 4 people now and skip 1 person.");
@@ -183,13 +183,13 @@ for (const way of WAYS) {
       expect(await region("What happened").getByRole("listitem").count()).toBeGreaterThan(2);
 
       await operator.unfold("Suppress");
-      await operator.sees("Nobody writes to @grace_codes any more");
+      await operator.sees("@grace_codes never gets a message again");
       await operator.press("Suppress @grace_codes");
       await operator.sees(operator.page.getByRole("definition").getByText("suppressed", { exact: true }));
       expect(await operator.page.getByText("Suppress", { exact: true }).count()).toBe(0);
 
       await operator.unfold("Forget");
-      await operator.sees("It cannot be undone.");
+      await operator.sees("This cannot be undone.");
       await operator.press("Forget @grace_codes for ever");
       await operator.sees(operator.page.getByRole("heading", { name: "Erased" }));
       await operator.sees("The log no longer says who they are, and no run writes to them.");
@@ -207,7 +207,7 @@ for (const way of WAYS) {
       await operator.sees("0 sent");
       await operator.follow("People");
       await operator.sees("As of position 1, ");
-      await operator.sees("Nobody is known yet.");
+      await operator.sees("No people yet.");
 
       await goTo(`/people?as_of=${afterImport}`);
       await operator.sees(`As of position ${afterImport}, `);

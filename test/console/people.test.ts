@@ -282,10 +282,10 @@ describe("what is done with one person", () => {
     const harness = await openWithPeople();
     const page = await pageAt(harness, "/people/@bob");
     const [suppress, retry, forget] = await textsAt(page, ".actions details");
-    expect(suppress?.text).toContain("Nobody writes to @bob any more");
+    expect(suppress?.text).toContain("@bob never gets a message again");
     expect(retry?.text).toContain("The next run tries once more");
     expect(forget?.text).toContain(
-      "It cannot be undone. Not reached is what X, chats, Meta and backups of the key file hold",
+      "This cannot be undone. Data at X, in chats, at Meta and in backups of the key file is not erased.",
     );
     expect(page).toContain(`<input type="hidden" name="recipient" value="${BOB.id}"/>`);
     expect(page).toContain(`<input type="hidden" name="back" value="/people/${BOB.id}"/>`);
@@ -336,7 +336,7 @@ describe("what is done with one person", () => {
     expect(await world.follow(await erase("somebody"))).toContain('role="alert">The request does not fit');
   });
 
-  test("is nothing for whoever may look only, nor in the past", async () => {
+  test("has no actions for a read-only viewer, nor in the past", async () => {
     const harness = await openWithPeople();
     for (const path of ["/people/@bob?as_of=4", "/people?as_of=4"]) {
       expect(await textsAt(await pageAt(harness, path), "details.confirmed, input[type=file]")).toEqual([]);

@@ -75,7 +75,7 @@ describe("without a run", () => {
     const page = await pageAt(harness, "/");
     expect(page).toContain("1,234 <small>sent by the last one</small>");
     expect(page).toContain("5 skipped, 2 failed, 1 in doubt.");
-    expect(page).toMatch(/It ended <time [^>]+>[^<]+<\/time>: the balance at X is empty\. <a href="\/runs\/run-1">/);
+    expect(page).toMatch(/Ended <time [^>]+>[^<]+<\/time>: the balance at X is empty\. <a href="\/runs\/run-1">/);
     await harness.append("outreach", STARTED, { type: "RunAbandoned", data: { run_id: "run-1", ...COUNTS } });
     expect(await pageAt(harness, "/")).toContain(": its process died.");
   });
@@ -146,11 +146,11 @@ describe("a dry run", () => {
     const page = await (await send(harness, "dry")).text();
     expect(page).toContain('action="/console/run/start"');
     expect(page).toContain(
-      "as <bdi>@we</bdi>: to 2 people, to whoever else may be written to by then, and never more than 100",
+      "as <bdi>@we</bdi>: to 2 people, and to others who become due by then. It sends at most 100, the rest",
     );
     finding(harness, found(0, 1));
     const empty = await (await send(harness, "dry")).text();
-    expect(empty).toContain("There is nobody to write to");
+    expect(empty).toContain("No recipient is due");
     expect(empty).not.toContain("/console/run/start");
   });
 

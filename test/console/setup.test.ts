@@ -90,7 +90,7 @@ test("what was set up and works no more is to do again", async () => {
     "Team chat: to do",
   ]);
   const page = await pageAt(harness, "/setup");
-  expect(page).toContain("no imported person has company");
+  expect(page).toContain("No recipient can get it: none has company");
   expect(page).toContain("channel_is_archived");
   expect(page).toContain("Authorize it again");
   // A run does without the chat.

@@ -37,7 +37,7 @@ export function columnName(raw: string): string {
   return SYNONYMS.get(name.replace(/[ _-]+/g, " ")) ?? name;
 }
 
-/** True for a template field, as opposed to a column that says who someone is. */
+/** True for a template field, as opposed to a column that identifies the recipient. */
 export function isField(column: string): boolean {
   return !KNOWN_COLUMNS.has(column);
 }

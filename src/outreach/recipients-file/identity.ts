@@ -46,7 +46,7 @@ export function readId(raw: string): string | Faulty | undefined {
   }
   if (ROUNDED.test(value)) {
     return {
-      fault: `id ${value} ends in zeros, as ids do that a spreadsheet has rounded; it may be someone else's: give the username instead`,
+      fault: `id ${value} ends in zeros, as if a spreadsheet had rounded it; it may be another person's: give the username instead`,
     };
   }
   return ID.test(value) ? value : { fault: "id is not a number of 1 to 19 digits" };

@@ -22,7 +22,7 @@ export type ReadReply = { readonly rows: readonly ImportedRow[] } | Remarks | { 
 /** Rows of one piece: to take them over is a millisecond of the other thread. */
 const PIECE_ROWS = 1_000;
 
-/** Remarks of each kind: nobody reads more of them in one go, and a file of nothing but faults has a million. */
+/** Remarks of each kind: an operator reads no more in one go, and a file of nothing but faults has a million. */
 const REMARKS_MAX = 1_000;
 
 function* repliesOf(file: Uint8Array, format: RecipientsFormat): Generator<ReadReply> {

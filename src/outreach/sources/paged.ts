@@ -29,8 +29,8 @@ interface Pass {
 }
 
 /**
- * People whom the network lists newest first, a page at a time. A pass that one run leaves unfinished is taken up by
- * the next where it stopped; once it came to its end, a later one reads only what is newer.
+ * A list of the network, newest first, a page at a time. A run resumes the pass that an earlier run left unfinished; after
+ * a complete pass a later one reads only what is newer.
  */
 export function pagedSource(options: PagedOptions): Source {
   return {
@@ -84,9 +84,9 @@ async function readPage(
 }
 
 /**
- * Whether the page reaches people whom an earlier pass has met: its beginning, or that of a page of it, since people
- * leave. That we know somebody says nothing: they may have been imported, and follow us since. Where the network itself
- * reads only what is newer, it ends the list.
+ * True if the page reaches the beginning of an earlier pass, or that of one of its pages, since people leave the list.
+ * A known contact proves nothing: an imported one may have followed us since. Where the network itself reads only what
+ * is newer, it ends the list.
  */
 function isKnownFrom({ users, newest }: PageRead, { since }: Pass): boolean {
   return newest === undefined && users.some(({ id }) => since.includes(id));

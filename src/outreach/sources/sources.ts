@@ -26,12 +26,12 @@ function required(value: string | undefined): string {
   return value;
 }
 
-/** Whom an earlier run could not write to and may: the source they came from is not read for them a second time. */
+/** Recipients that an earlier run could not write to yet; their own source is not read for them a second time. */
 export function againSource(): Source {
   return contactsSource("again", (contact) => contact.again && !isTriedLast(contact));
 }
 
-/** Those of them whom the network refused. They come behind everybody else, whatever source they are in. */
+/** Those of them that the network refused. They come after all other recipients, whatever source they are in. */
 export function lastSource(): Source {
   return { ...contactsSource("last", isTriedLast), last: true };
 }
