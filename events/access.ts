@@ -23,7 +23,7 @@ const authenticationsFailed = defineEvent(
   ),
 );
 
-/** Somebody tried tokens that are wrong: what came from an address within a minute. */
+/** Wrong tokens that came from one address within a minute. */
 export const AuthenticationsFailed = withPersonal(authenticationsFailed, {
   owner: ({ address }: { address?: string }) => ({ kind: "click", ip: address }),
   members: ["address"],

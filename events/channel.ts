@@ -23,7 +23,7 @@ export function lanesOf(channel: ChannelName): readonly Lane[] {
   return ["direct", backlogLaneOf(channel)];
 }
 
-/** The lane in which dispatches wait for their turn, which nobody else waits for. */
+/** The lane whose dispatches wait for their turn, since no caller waits for them. */
 export function backlogLaneOf(channel: ChannelName): Lane {
   return channel === "webhook" ? "events" : "clicks";
 }

@@ -18,9 +18,9 @@ export interface Ciphertexts {
   open(stored: readonly Stored[]): Awaitable<readonly Opened[]>;
   /** Whether an event that was closed here would open as it was given: once, and not after a deletion. */
   isOpen(event: NewEvent): boolean;
-  /** At an event with which keys were deleted: whoever comes to it reads from then on without them. */
+  /** Called at an event that deleted keys: drops them from memory, so that reading goes on without them. */
   dropDeletedAt(type: string): void;
-  /** How often somebody came to such an event. */
+  /** How often such an event was read. */
   deletions(): number;
 }
 

@@ -141,8 +141,8 @@ export const DispatchDiscarded = defineEvent(
 
 /**
  * Recorded before a request to a network that would not recognise every repeat, where several instances share the log:
- * whoever takes the channel over knows by it what may have arrived. `token` names the holding of the channel's lease
- * that it is made under; any outcome of the dispatches ends it.
+ * the next dispatcher of the channel learns from it what may have arrived. `token` is the fencing token of the channel's
+ * lease that the claim is made under; any outcome of the dispatches ends it.
  */
 export const DispatchClaimed = defineEvent(
   "DispatchClaimed",

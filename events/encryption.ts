@@ -5,7 +5,7 @@ import type { EventSpec } from "./event.ts";
 export type Owner =
   | { readonly kind: "person"; readonly id?: string | undefined; readonly username?: string | undefined }
   | { readonly kind: "click"; readonly ip: string | undefined }
-  /** Messages to our own people, and what callers were answered: nobody's in particular. */
+  /** Messages to our own team, and answers to callers: data of no one person. */
   | { readonly kind: "message" | "answer" };
 
 /** What of an event is personal. A member may be absent. */
@@ -57,9 +57,9 @@ export interface Ciphertext {
 export interface Encryptor {
   /** What to encrypt the data of these owners with, all of one append. Keys that are missing are made durable first. */
   keysFor(owners: readonly Owner[]): Awaitable<readonly EncryptionKey[]>;
-  /** Undefined: the key is gone, and nobody opens it any more. Throws when one was damaged or moved. */
+  /** Undefined: the key is gone, so the ciphertext can never be opened. Throws when one was damaged or moved. */
   open(ciphertexts: readonly Ciphertext[]): Awaitable<readonly (string | undefined)[]>;
-  /** Stands for whoever the ciphertext was about. */
+  /** Stands for the person that the ciphertext was about. */
   markOf(ciphertext: string): string;
   /** Keys may have been deleted elsewhere: what is held of them is used again once it is known that they were not. */
   revalidate(): void;

@@ -62,7 +62,7 @@ export const RecipientAdded = withPersonal(
 );
 
 /**
- * Nobody writes to this person any more. `marks`: keyed hashes of id and handle, which outlast the person's other data.
+ * The recipient never gets a message again. `marks`: keyed hashes of id and handle, which outlast their other data.
  * `message_id`: the reply that asked for it.
  */
 export const RecipientSuppressed = withPersonal(
@@ -339,9 +339,9 @@ export const usage = Type.Object(
 export type Usage = Static<typeof usage>;
 
 /**
- * Why a run ended: `completed` (nobody left), a limit, a signal, or what the network said; `request_rejected`: it
- * refused a question, such as a search that it cannot read; `log_restored`: on this day the log was restored, and nobody
- * knows what was sent on it before; `clock_skewed`: the clocks of the machine and of the log are too far apart.
+ * Why a run ended: `completed` (no recipient left), a limit, a signal, or an answer of the network. `request_rejected`:
+ * the network refused a read, such as a search that it cannot parse. `log_restored`: the log was restored on this day, so
+ * the used quota is unknown. `clock_skewed`: the clocks of the machine and of the log are too far apart.
  */
 export const runEnd = Type.Union([
   Type.Literal("completed"),

@@ -4,9 +4,9 @@ import { defineEvent } from "./event.ts";
 const closed = { additionalProperties: false };
 
 /**
- * A person is erased: whoever comes to this event deletes `keys` (of the key file, if they are there still), and with
- * them all that they encrypt. `hashes`: keyed hashes of the names that tell the person from others, so that nobody writes to
- * them. `spared`: keys of what was recorded of others under a handle that was the person's in the end.
+ * A person is erased: each instance that reads this event deletes `keys` from the key file, and with them all that they
+ * encrypt. `hashes`: keyed hashes of the person's names, so that no run contacts them again. `spared`: keys of what was
+ * recorded of others under a handle that was the person's in the end.
  */
 export const PersonForgotten = defineEvent(
   "PersonForgotten",

@@ -4,7 +4,7 @@ import type { Projection } from "./projection.ts";
 export interface Account {
   user: { id: string; username: string; name: string } | null;
   scopes: string[];
-  /** False while nobody is linked, and after the grant died: then only the same user may authorize again. */
+  /** False while no account is linked, and after the grant died: then only the same user may authorize again. */
   authorized: boolean;
 }
 

@@ -36,7 +36,7 @@ export interface Contact {
   positions: number[];
 }
 
-/** Everybody we know of, each found by id and by handle. */
+/** All known recipients, each found by id and by handle. */
 export interface Contacts {
   /** Key -> person, in the order they were met. */
   people: Map<string, Contact>;
@@ -52,7 +52,7 @@ export interface Contacts {
   hashes: Map<string, 1>;
   /** Messages that the network took. */
   taken: number;
-  /** Ids of those whom it refused since it took the last one, each once. */
+  /** Ids of the recipients that it refused since it took the last message, each once. */
   refused: string[];
 }
 
@@ -88,7 +88,7 @@ export const contacts: Projection<Contacts> = {
   },
 };
 
-/** Finds a person by id, else by handle; by one that they had only while nobody is known to have it. */
+/** Finds a contact by id, else by handle; by a former handle only while no other contact is known to have it. */
 export function findContact(state: Contacts, who: Recipient): Contact | undefined {
   const key = keyOf(state, who);
   return key === undefined ? formerHolder(state, who) : state.people.get(key);
@@ -109,7 +109,7 @@ export function entriesOf(state: Contacts, who: Recipient): readonly Contact[] {
   return isOther ? [contact] : [contact, namesake];
 }
 
-/** Whether a handle is that person's, or was and nobody is known to have taken it since. */
+/** True if the handle is this contact's, or was and no other contact is known to have taken it since. */
 export function isHeldBy(state: Contacts, handle: string, person: Contact | undefined): boolean {
   const key = state.handles.get(handle) ?? state.former.get(handle);
   return key !== undefined && state.people.get(key) === person;
@@ -121,7 +121,7 @@ function formerHolder(state: Contacts, { id, username }: Recipient): Contact | u
   return state.people.get(state.former.get(username.toLowerCase()) ?? "");
 }
 
-/** Answers whom the event is about; undefined: it is about nobody. */
+/** Returns the contact that the event is about; undefined: none. */
 function evolveContact(state: Contacts, event: Folded): Contact | undefined {
   switch (event.type) {
     case "RecipientAdded":
@@ -256,7 +256,7 @@ export function isOwnRefusal({ taken }: Contacts, { refused_after }: Contact): b
   return refused_after !== undefined && refused_after < taken;
 }
 
-/** Whom the network refused once, and who may be tried again: behind all others, or they would hold up the line. */
+/** True if the network refused them once and a retry is allowed: they come after all others, so as not to delay these. */
 export function isTriedLast({ again, refused_after }: Contact): boolean {
   return again && refused_after !== undefined;
 }
@@ -292,13 +292,13 @@ function meet(state: Contacts, who: Recipient): Contact {
   return contact;
 }
 
-/** Whom an operator means: the handle they know may be a former one. */
+/** The contact that an operator names: the handle may be a former one. */
 function meant(state: Contacts, who: Recipient): Contact {
   const former = keyOf(state, who) === undefined ? formerHolder(state, who) : undefined;
   return former ?? meet(state, who);
 }
 
-/** Of somebody who was erased nothing is left to be found by. */
+/** True for an erased recipient, who has no name to be found by. */
 function isNobody({ id, username }: Recipient): boolean {
   return id === undefined ? username === undefined : markOfErased(id) !== undefined;
 }
@@ -365,7 +365,7 @@ function name(state: Contacts, key: string, contact: Contact, who: Recipient): v
  */
 function leave(state: Contacts, handle: string, holder: Contact | undefined): void {
   const key = state.handles.get(handle);
-  // Merged into another entry, the holder is nobody any more.
+  // The holder was merged into another entry.
   if (holder === undefined || key === undefined) return;
   state.handles.delete(handle);
   state.former.set(handle, key);

@@ -183,7 +183,7 @@ function subscribe(lane: LaneState, event: Folded): void {
   lane.subscriptions.push(subscription);
   if (lane.pending > 0) return;
   forgetFormer(lane);
-  // Of what came before nothing is requested: whoever dispatches begins here.
+  // Earlier events request nothing of the webhook: its dispatcher begins here.
   advance(lane, subscription.from);
 }
 

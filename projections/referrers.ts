@@ -38,9 +38,8 @@ export interface SentLinks {
 export const NEWEST_MAX = 50;
 
 /**
- * To whom each link was sent. A link that is in one message alone is clicked by that person, or by whom they gave it to.
- * The links sent last are told apart; which person it was, the attempt at that position says, as long as they are not
- * erased.
+ * The recipients of each link. A link that is in only one message is clicked by its recipient, or by people they gave it
+ * to. The newest links are told apart; the attempt at that position names the recipient, as long as they are not erased.
  */
 export const referrers: Projection<SentLinks> = {
   name: "referrers",

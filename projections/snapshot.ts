@@ -23,8 +23,8 @@ export function decodeState(text: string): unknown {
 }
 
 /**
- * The text of {@link encodeState} piece by piece, for whoever does something else in between; the state must not change
- * until the last. The first line has all but the entries of large Maps, which follow Map by Map.
+ * The text of {@link encodeState} piece by piece, so that other work can run in between; the state must not change until
+ * the last piece. The first line has all but the entries of large Maps, which follow Map by Map.
  */
 export function* encodePieces(state: unknown): Generator<string, void, void> {
   const large: ReadonlyMap<unknown, unknown>[] = [];

@@ -11,7 +11,7 @@ export interface SourceCursor {
   since: string[];
 }
 
-/** People leave, and whoever is left of these still shows where the last pass began; all of them are hardly ever gone. */
+/** Newest entries that mark where a pass began: people leave the list, but hardly ever all of these. */
 const LANDMARKS_MAX = 20;
 
 /** The paged sources, by {@link sourceKey}. */

@@ -24,7 +24,7 @@ export interface VariantResults {
 
 /** A message to a person, and what the person did since. */
 interface Message {
-  /** Which of `groups` it belongs to. A number, because there is one for everybody ever written to. */
+  /** Which of `groups` it belongs to. A number, because there is one for each recipient ever contacted. */
   group: number;
   /** When the intent was recorded, ISO 8601: what the person wrote before is no reply. */
   at: string;
@@ -166,7 +166,7 @@ function settle(state: Variants, attemptId: string, outcome: "sent" | "failed"):
   state.sent.set(id, { group, at, username, replied, opted_out });
 }
 
-/** Whoever reacts to a message whose outcome is not known yet is counted once it turns out to be sent. */
+/** A reaction to a message whose outcome is not known yet is counted once the message turns out to be sent. */
 function react(state: Variants, who: Recipient, reaction: "replied" | "opted_out", time: string): void {
   for (const message of state.open.values()) {
     if (time >= message.at && isTo(message.id, message, who)) message[reaction] = true;
@@ -180,7 +180,7 @@ function react(state: Variants, who: Recipient, reaction: "replied" | "opted_out
 /** The last message sent to a person. */
 function sentTo({ sent }: Variants, who: Recipient): Message | undefined {
   if (who.id !== undefined) return sent.get(who.id);
-  // Rare enough to look through all of them: the network tells the id of whoever writes to us.
+  // Rare enough to look through all of them: the network gives the id of each sender.
   let found: Message | undefined;
   for (const [id, message] of sent) {
     if (isTo(id, message, who) && (found === undefined || message.at >= found.at)) found = message;

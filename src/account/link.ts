@@ -12,7 +12,7 @@ export interface LinkDeps {
   readonly network: SocialNetwork;
   readonly eventLog: EventLog;
   readonly projector: Projector;
-  /** The handle that alone may authorize; undefined: whoever comes first. */
+  /** The only handle that may authorize; undefined: the first account that does is linked. */
   readonly pinnedHandle: string | undefined;
 }
 
@@ -25,9 +25,8 @@ export type Linked =
   | { readonly kind: "wrong_account" };
 
 /**
- * Finishes an authorization: exchanges the code, asks the network whose tokens these are, and keeps them, unless
- * they are somebody else's than those already linked (or pinned). Throws OAuthError or SocialError; nothing is
- * stored then.
+ * Finishes an authorization: exchanges the code, asks the network whose tokens these are, and stores them, unless they
+ * belong to another account than the linked or pinned one. Throws OAuthError or SocialError; nothing is stored then.
  */
 export async function linkAccount(
   deps: LinkDeps,

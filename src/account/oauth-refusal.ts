@@ -25,7 +25,7 @@ const CLIENT_ERRORS: ReadonlySet<string> = new Set(["invalid_client", "unauthori
  */
 const X_DEAD_TOKEN = /value passed for the token was invalid/i;
 
-/** Whoever reads more into an error asks a person to authorize again while the grant still works. */
+/** Narrow on purpose: a wider reading would ask a person to authorize again while the grant still works. */
 export const endsGrant: Ends = ({ error, description }) =>
   error === "invalid_grant" || (error === "invalid_request" && X_DEAD_TOKEN.test(description));
 
@@ -56,7 +56,7 @@ function errorBodyOf(text: string): ErrorBody {
   }
 }
 
-/** An error code as all registered ones are; anybody may have written what else stands there. */
+/** An error code in the form of all registered ones; any other text may be forged. */
 export function codeOf(error: string): string {
   return /^[\w.-]{1,64}$/.test(error) ? error : "unknown_error";
 }

@@ -20,7 +20,7 @@ export interface RefreshDeps {
   readonly announce: (text: string, key: string) => Promise<void>;
 }
 
-/** Longer than a request takes to reach the network: whoever has the lease after us must not find it there. */
+/** Longer than a request takes to reach the network: it must not arrive once another instance has the lease. */
 const BEGIN_MS_MAX = 5_000;
 
 /**
@@ -47,7 +47,7 @@ export async function refreshPair(
     const kept = await pairs.read();
     // The account was authorized again meanwhile.
     if (kept?.accessToken !== stale) return kept?.accessToken;
-    // Whoever stood still until now may find that somebody else is using the refresh token, which works once.
+    // After a standstill another instance may be using the refresh token, which works once.
     throw new LeaseLost(ROLES.tokens);
   }
   try {
@@ -62,7 +62,7 @@ export async function refreshPair(
   }
 }
 
-/** Stores the new pair before anybody uses it: the old refresh token is used up. */
+/** Stores the new pair before it is used: the old refresh token is used up. */
 async function keep(deps: RefreshDeps, old: StoredTokenPair, renewed: TokenPair): Promise<string | undefined> {
   const next = { ...renewed, refreshToken: renewed.refreshToken ?? old.refreshToken, begun: false };
   if (!(await replaceSoon(deps, old.accessToken, next))) {
@@ -77,7 +77,7 @@ async function keep(deps: RefreshDeps, old: StoredTokenPair, renewed: TokenPair)
   return next.accessToken;
 }
 
-/** Without the new pair somebody has to authorize the account again: longer than a database takes to come back. */
+/** Without the new pair the operator has to authorize the account again: longer than a database takes to come back. */
 const STORE_TRIES_MAX = 120;
 const STORE_RETRY_MS = 500;
 

@@ -10,7 +10,7 @@ export interface StoredTokenPair extends TokenPair {
   readonly version: number;
 }
 
-/** The account's tokens in the vault. What is stored is durable, and everybody sees it. */
+/** The account's tokens in the vault. What is stored is durable, and all instances see it. */
 export interface StoredTokens {
   read(): Promise<StoredTokenPair | undefined>;
   /** Stores a pair in place of whatever there is. */

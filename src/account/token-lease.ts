@@ -21,8 +21,8 @@ export interface TokenLease extends AsyncDisposable {
 }
 
 /**
- * Short, since nobody can refresh while that of a dead process lasts; renewed, since a token request may take longer, and
- * often enough that one renewal may fail.
+ * Short, since no instance can refresh while a dead process's lease lasts. Renewed, since a token request may take longer,
+ * and often enough that one renewal may fail.
  */
 const TERMS = { name: ROLES.tokens, ttlMs: 15_000, renewMs: 5_000 };
 const POLL_MS = 200;

@@ -41,7 +41,7 @@ export function createTokens(deps: TokensDeps): Tokens & AsyncDisposable {
   const tokenLease = createTokenLease(deps);
   let refreshing: Promise<string | undefined> | undefined;
 
-  /** Single flight: everybody who finds the token stale waits for one refresh. The caller's leaving does not stop it. */
+  /** Single flight: all callers that find the token stale wait for one refresh. It goes on when a caller leaves. */
   const refresh = (stale: string | undefined): Promise<string | undefined> => {
     refreshing ??= tokenLease
       .run((lease) => refreshPair({ ...deps, pairs }, stale, lease))

@@ -28,7 +28,7 @@ export function createUsedStates(vault: Pick<Vault, "claim" | "isClaimed">, cloc
   };
 }
 
-/** The code is in it: a state that comes again with another one linked nobody with that. */
+/** The code is part of the name: the same state with another code has linked no account. */
 function finishedName(redirect: URLSearchParams, userId: string): string {
   return `oauth-finished/${digestOf(`${userId} ${redirect.toString()}`)}`;
 }

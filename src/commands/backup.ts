@@ -33,8 +33,8 @@ Example:
 Exit code 1 where keys that the log names are missing. The folder is written;
 what they encrypted reads as erased, in the backup as in the log.
 
-Keep few and young ones: a backup holds the keys of whoever is forgotten later.
-A FOLDER.*.partial is left of a backup that was killed, and may be deleted.`,
+Keep few backups, and only young ones: a backup holds the keys of people who are
+erased later. You may delete a FOLDER.*.partial: a killed backup leaves it.`,
     )
     .action(
       exit(async (folder, { json }) => {

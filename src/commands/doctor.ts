@@ -52,7 +52,7 @@ yet, or not configured) or WRONG, with what to do. Exit code 1 when one is WRONG
       }),
     );
 
-/** Nothing has to be configured, but whoever forgot it wants to know. */
+/** Nothing has to be configured, but an operator who forgot something wants to know. */
 function completeness(config: Config): string | { readonly missing: string } {
   const { missing } = configuredParts(config);
   return missing.length === 0 ? "complete" : { missing: `without faults; not configured: ${missing.join(", ")}` };

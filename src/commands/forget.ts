@@ -13,13 +13,13 @@ export const forget: MakeCommand = (terminal, exit) =>
       `Deletes the keys that the personal data of one person, or of the clicks of one IP
 address, is encrypted with. The log and its hash chain stay whole; what was
 encrypted shows as erased from then on, in every copy of the log that is read
-without an older copy of the keys. Nobody ever writes to that person again, and
+without an older copy of the keys. That person never gets a message again, and
 nothing more of them is recorded.
 
-Somebody else who has one of their handles now is not reached. As long as nobody
-is known to have taken it, a handle alone counts as theirs.
+Another person who has one of their handles now is not erased. Until another
+person is known to have taken it, a handle alone counts as theirs.
 
-It cannot be undone: on a terminal it asks first, elsewhere it wants --yes.
+This cannot be undone: on a terminal it asks first, elsewhere it needs --yes.
 
 With a person go all kept answers to requests of the days on which one named
 them: who repeats such a request is refused. With an address go the records of
@@ -54,7 +54,7 @@ async function forgetSubject(terminal: Terminal, subject: string, { isSure, json
   await using deps = await openSession(configOf(terminal));
   const forgotten = await (isAddress ? ofAddress(terminal, deps, subject) : ofPerson(deps, subject));
   if (forgotten === undefined) {
-    terminal.err(`nobody is known as ${printable(subject)}: they were erased already, or never here\n`);
+    terminal.err(`no recipient is known as ${printable(subject)}: they were erased already, or never recorded\n`);
     return EXIT.fault;
   }
   return report(terminal, subject, forgotten, json);

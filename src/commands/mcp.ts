@@ -8,8 +8,8 @@ export const mcp: MakeCommand = (terminal, exit) =>
       `Serves the Model Context Protocol on standard input and output, for an assistant
 that starts it: who was written to, why a recipient was skipped, how a
 click, the quota, and what a run would do. It reads the configured log beside a
-running service; it can send, spend and erase nothing. Whoever asks sees handles
-and texts of people. Ends when its input does.`,
+running service; it can send, spend and erase nothing. The assistant sees people's
+handles and texts. Ends when its input does.`,
     )
     .action(exit(() => serveMcp(terminal)));
 

@@ -18,8 +18,8 @@ const importRecipients: MakeCommand = (terminal, exit) =>
 none), and any others as template fields. Handles may be @handle or the address
 of a profile. A known recipient is updated. Refused rows are listed with line and
 reason; the good ones go in, and the exit code is 1. basis says why you may write
-to them: without one nobody does while REQUIRE_CONSENT is true. Interrupted, an
-import says how far it came, and the same one again takes the rest.`,
+to them: without one they get no message while REQUIRE_CONSENT is true. An
+interrupted import says how far it came; run it again to import the rest.`,
     )
     .argument("<file>", "a .csv, .json or .jsonl; - for stdin")
     .addOption(

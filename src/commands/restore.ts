@@ -19,7 +19,7 @@ export const restore: MakeCommand = (terminal, exit) =>
       `Proves a backup in a temporary place, and then puts it where this configuration has
 its log, where no log may be yet. Vault and keys that are there stay, if they are
 this log's and newer: who is forgotten stays forgotten. Proved is that its files are what they were
-when somebody with the master key made it, that this key opens all that is
+when a holder of the master key made it, that this key opens all that is
 encrypted, that the head was signed by the log's own key, that the log holds it
 and its chain is whole, and that the log's personal data has its keys.
 

@@ -37,7 +37,7 @@ const RETIRED_HOST = /\.webhook\.office\.com$|^outlook\.office(?:365)?\.com$/;
 
 interface Form {
   readonly path: RegExp;
-  /** Parts of the query without which the network knows nobody. */
+  /** Parts of the query that the network needs to authenticate us. */
   readonly query: readonly string[];
   readonly wanted: string;
 }

@@ -36,7 +36,7 @@ export interface Config {
   readonly bots: "dispatch" | "record";
   /** Whole days that personal data of clicks and direct sends is kept; undefined: until it is forgotten by hand. */
   readonly retentionDays: number | undefined;
-  /** Undefined: nobody collects traces. */
+  /** Undefined: no traces are collected. */
   readonly tracing: TracingConfig | undefined;
   /** Undefined: no witness cosigns the log's heads. */
   readonly witness: WitnessConfig | undefined;
@@ -89,7 +89,7 @@ interface TracingConfig {
   readonly ratio: number;
 }
 
-/** Undefined: nobody collects traces. The names are OpenTelemetry's own. */
+/** Undefined: no traces are collected. The names are OpenTelemetry's own. */
 function readTracing(values: Environment, report: Report): TracingConfig | undefined {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_TRACES_SAMPLER_ARG: ratio } = values;
   if (endpoint === undefined) return undefined;

@@ -101,7 +101,7 @@ const EDITS_MAX = 2;
 /** Below this many letters two edits make a different word of it (`HOST`, `POST`, `PORT`). */
 const NAME_CHARS_MIN = 8;
 
-/** Prefixes that hardly anybody else uses: silence would look like success. */
+/** Prefixes that hardly any other program uses: silence would look like success. */
 const OUR_PREFIX = /^(?:REACHLOG|LINE|WHATSAPP|TELEGRAM)_/;
 
 /** Warns only: a host's environment is full of names that belong to others. */

@@ -14,7 +14,7 @@ export function configurationError(faults: readonly Fault[]): ServiceError {
 
 /**
  * Collects what is wrong while all parts of the configuration are read. A part that reports a fault
- * still returns something of the right shape: nobody sees it, because the faults are thrown at the end.
+ * still returns something of the right shape: it is never used, because the faults are thrown at the end.
  */
 export interface Report {
   readonly faults: readonly Fault[];

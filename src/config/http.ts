@@ -101,16 +101,16 @@ function checkPolicy(
     );
   }
   if (policy === "spec" && !hasToken) {
-    report.warn("API_TOKENS is not set: /api/tracking/test and /api/messaging answer 401 to everyone.");
+    report.warn("API_TOKENS is not set: /api/tracking/test and /api/messaging answer 401 to all callers.");
   }
   if (policy === "spec" && !isLoopback(values.HOST)) {
     report.warn(
-      `AUTH_POLICY=spec on ${values.HOST}: anyone who can reach it may start runs and record clicks without a token${hasToken ? "" : ", and read the console, the log and all personal data in it"}.`,
+      `AUTH_POLICY=spec on ${values.HOST}: every caller that reaches it may start runs and record clicks without a token${hasToken ? "" : ", and read the console, the log and all personal data in it"}.`,
     );
   }
 }
 
-/** Bound to loopback, the policy is `spec`: right for whoever works on this machine, not behind a proxy of it. */
+/** Bound to loopback, the policy is `spec`: right for operators on this machine, not behind a proxy of it. */
 function warnOfProxied(
   { policy, hasToken }: { readonly policy: "spec" | "strict"; readonly hasToken: boolean },
   publicUrl: string,
@@ -121,7 +121,7 @@ function warnOfProxied(
   const isPublic = values.PUBLIC_URL !== undefined && !isLoopback(host);
   if (policy === "strict" || !isLoopback(values.HOST) || !(isPublic || values.TRUSTED_PROXIES !== undefined)) return;
   report.warn(
-    `AUTH_POLICY is spec, and a proxy in front lets others in: whoever reaches it may start runs and record clicks without a token${hasToken ? "" : ", and read the console, the log and all personal data in it"}. AUTH_POLICY=strict asks all of them for one.`,
+    `AUTH_POLICY is spec, and a proxy in front lets others in: every caller that reaches it may start runs and record clicks without a token${hasToken ? "" : ", and read the console, the log and all personal data in it"}. AUTH_POLICY=strict asks all of them for one.`,
   );
 }
 

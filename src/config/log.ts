@@ -55,7 +55,7 @@ export function readLog(raw: string, elsewhere: KeysElsewhere, report: Report): 
     report.fault("DATABASE_URL", "not the address of an event log", WANTED);
     return { kind: "sqlite", file: "" };
   }
-  // A log in memory would lose what it acknowledged, and `?` starts options that nobody reads.
+  // A log in memory would lose what it acknowledged, and `?` starts options that are not supported.
   if (file.includes(":memory:")) report.fault("DATABASE_URL", "a log in memory is lost with the process", WANTED);
   if (file.includes("?") || file.endsWith("/")) report.fault("DATABASE_URL", "not a plain file path", WANTED);
   const { keys: _, ...others } = logFiles(file);

@@ -130,7 +130,7 @@ function parseOrReport(variable: string, text: string, report: Report): Template
 
 function readStopWords(raw: string, report: Report): string[] {
   const words = [...new Set(commaList(raw).map((word) => word.toLowerCase()))];
-  // Without any word nobody could opt out, which X's rules ask for.
+  // Without any word recipients could not opt out, which X's rules ask for.
   if (words.length === 0) report.fault("STOP_WORDS", "holds no word", "words separated by commas");
   return words;
 }

@@ -6,7 +6,7 @@ import { secretFiles, variables } from "./schema.ts";
 /** Longer than any secret; what is larger, or has no end, is another file. */
 const BYTES_MAX = 65_536;
 
-/** That whoever is on the machine may read. */
+/** The mode bit of a file that every user of the machine may read. */
 const OTHERS_READ = 0o004;
 
 /** Where systemd, Docker and Kubernetes put secrets, in memory: who sees them there, they decide. */
@@ -21,7 +21,7 @@ export interface SecretFilesRead {
 
 /**
  * Reads each secret `NAME` that `NAME_FILE` leads to: systemd credentials, secrets of containers. Neither path nor content is
- * ever repeated, since whoever mistakes one setting for the other gives a secret as the path.
+ * ever repeated: an operator who mistakes one setting for the other gives a secret as the path.
  */
 export function readSecretFiles(env: RawEnvironment, report: Report): SecretFilesRead {
   const read: Record<string, string> = {};

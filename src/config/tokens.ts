@@ -71,7 +71,7 @@ function collect(variable: string, entries: readonly Entry[], others: readonly A
 export function unfitName(name: string): string | undefined {
   if (!NAME.test(name)) return "the name is not 1 to 64 letters, digits, dots, underscores or hyphens";
   return RESERVED.has(name.toLowerCase())
-    ? `the name ${name.toLowerCase()} stands for somebody else in the log`
+    ? `the name ${name.toLowerCase()} is reserved in the log: choose another one`
     : undefined;
 }
 

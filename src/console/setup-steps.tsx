@@ -165,7 +165,7 @@ function tokenStep({ settings }: View): Step {
   const title = "Tokens of the API";
   if (settings.wantsToken()) return { title, status: "done", says: "Callers and this console need one." };
   const says =
-    "Callers need no token, and pages that always need one are closed. That is fine for trials on this machine.";
+    "Callers need no token, and endpoints that always need one are closed. That is fine for trials on this machine.";
   return { title, status: "left_out", says, command: "reachlog token new NAME" };
 }
 

@@ -63,14 +63,14 @@ const remembered = new Map<string, boolean>();
  * Whether a user agent is a crawler, a link preview or a program rather than a person's browser.
  * A missing or blank one counts as a person: the caller may not have passed it on, which is no evidence.
  *
- * Remembered, because every click asks: the expressions take 15 µs (400 µs where somebody means them to), the memory 0.05 µs.
+ * Remembered, because every click asks: the expressions take 15 µs (400 µs for a hostile one), the memory 0.05 µs.
  */
 export function isBot(userAgent: string | undefined): boolean {
   if (userAgent === undefined) return false;
   const known = remembered.get(userAgent);
   if (known !== undefined) return known;
   const verdict = judge(userAgent.trim());
-  // Forgotten all at once: simpler than by age, and someone who invents user agents gains nothing by it.
+  // Forgotten all at once: simpler than by age, and a caller who invents user agents gains nothing by it.
   if (remembered.size >= REMEMBERED_MAX) remembered.clear();
   remembered.set(userAgent, verdict);
   return verdict;

@@ -17,7 +17,7 @@ export interface EventHistory extends History {
 export async function historyOfEvent(reading: Reading, id: string): Promise<EventHistory | undefined> {
   const asked = await findEvent(reading, id);
   if (asked === undefined) return undefined;
-  // A run's request caused all of its messages: whoever asks for one of them does not ask for the others.
+  // A run's request caused all of its messages: the history of one of them leaves out the others.
   const roots = isOfOnePerson(asked) ? [asked] : [asked, ...(await sameRequest(reading, asked))];
   const { dispatches, positions: ofDispatches } = await dispatchesOf(reading, roots);
   const positions = inOrder([

@@ -9,7 +9,7 @@ import { EVENT_ID, positionBefore } from "./find-event.ts";
 import { endOf, isOfRun, startOf } from "./runs.ts";
 import type { Selection } from "./selection.ts";
 
-/** Which events are wanted, in the words of whoever asks; all that is given has to hold. */
+/** A selection of events, as the caller wrote it; an event must match all members. */
 export interface LogFilter {
   readonly types?: readonly string[];
   readonly stream?: string;
@@ -24,7 +24,7 @@ export interface LogFilter {
   readonly to?: string;
 }
 
-/** What each member of a filter chooses, for whoever documents it. */
+/** What each member of a filter selects, for `--help` and the API's document. */
 export const FILTER_WORDS = {
   type: "Only events of this type; may be given several times.",
   stream: "Only events of this stream.",

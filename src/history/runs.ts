@@ -59,7 +59,7 @@ export interface RunEventsQuery {
   readonly limit: number;
 }
 
-/** Events read at the most for those of one run: while it goes on, next to nobody else appends such. */
+/** Events read at the most to find those of one run: while it goes on, hardly any others have these types. */
 const READ_MAX = 5_000;
 
 /** Processes of one machine, and the store, may tell the time a little differently. */

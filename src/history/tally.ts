@@ -17,7 +17,7 @@ export interface ChannelTally {
   readonly delivered: number;
   readonly skipped: number;
   readonly inDoubt: number;
-  /** Dead letters that nobody decided of. */
+  /** Dead letters that the operator has neither retried nor discarded. */
   readonly dead: number;
   readonly retried: number;
   readonly discarded: number;

@@ -27,7 +27,7 @@ const KIND_OF_STORE: Readonly<Record<StoreErrorCode, ErrorKind | undefined>> = {
   cursor_refused: undefined,
 };
 
-/** The kind of any failure that can be foreseen; undefined: nobody foresaw it. */
+/** The kind of an expected failure; undefined: the failure is unexpected. */
 export function kindOf(fault: unknown): ErrorKind | undefined {
   if (fault instanceof ServiceError) return fault.kind;
   if (fault instanceof StoreError) return KIND_OF_STORE[fault.code];

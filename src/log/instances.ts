@@ -124,7 +124,7 @@ function createHeartbeat({ store }: InstancesDeps, own: Instance): () => Promise
   return () => store.snapshots.save(`${PREFIX}${own.id}`, { version: (heartbeats += 1), position: 0, state });
 }
 
-/** Whoever comes next need not wait to find that it is dead. */
+/** Removes the heartbeat, so that the next instance need not wait to find this one dead. */
 async function leave({ store, logger }: InstancesDeps, { id }: Instance): Promise<void> {
   try {
     await store.snapshots.remove([`${PREFIX}${id}`]);
@@ -182,7 +182,7 @@ function watchOthers(
   };
 }
 
-/** Whoever differs from us is waited for until a heartbeat comes, or is found dead. */
+/** Waits until an instance that differs from us sends a heartbeat or proves dead. */
 async function refuseDifference(
   { sleep }: InstancesDeps,
   own: Instance,

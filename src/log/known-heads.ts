@@ -16,7 +16,7 @@ export interface KnownHead {
   readonly what: string;
   /** Undefined when there is no such file. */
   readonly note: string | undefined;
-  /** What it must be signed with; undefined when nobody said. */
+  /** What it must be signed with; undefined when not given. */
   readonly publicKey: KeyObject | undefined;
 }
 

@@ -18,7 +18,7 @@ export interface LeaseDeps {
 
 export interface LeaseTerms {
   readonly name: string;
-  /** Whoever asks under the same name holds it already. */
+  /** A caller with the same name holds the lease already. */
   readonly holder: string;
   readonly ttlMs: number;
   readonly renewMs: number;
@@ -44,7 +44,7 @@ export interface HeldLease extends AsyncDisposable {
   lasts(ms: number): boolean;
   /** Renews it first; the answer is {@link HeldLease.lasts}, as often as it is asked. */
   keep(ms: number): Promise<() => boolean>;
-  /** Appends with its fence, once more where the lease had run out and nobody had taken it. */
+  /** Appends with its fence, once more where the lease had expired and no other holder took it. */
   fenced<T>(append: (conditions: Fenced) => Promise<T>): Promise<T>;
 }
 

@@ -45,8 +45,8 @@ interface LogClockDeps {
 }
 
 /**
- * Of a log on a server. Between two looks the time goes on by a clock that nobody can set, so that a machine whose clock
- * is moved does not move its decisions. Before the first look it is the machine's.
+ * The clock of a log on a server. Between two looks it advances by the monotonic clock, so that setting the machine's
+ * clock does not move decisions. Before the first look it is the machine's clock.
  */
 export function serverClock({
   wallClock = systemClock,

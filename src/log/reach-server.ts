@@ -2,7 +2,7 @@ import { StoreUnavailable } from "eventstore-lite";
 import { isLost, sqlState } from "eventstore-lite/postgres";
 import { ServiceError } from "../platform/service-error.ts";
 
-/** What a server answers to those whom it does not serve: not known to it, no such database, no right to it. */
+/** A server's refusals of our login: unknown user, no such database, no right to it. */
 const NOT_SERVED = /^(?:28|3D|42501)/;
 
 /**

@@ -7,7 +7,7 @@ import { takeLease, type HeldLease, type LeaseDeps, type LeaseTerms } from "./le
 export interface RolesDeps extends LeaseDeps {
   /** Names this instance. */
   readonly holder: string;
-  /** Nobody else can have the log open: whoever holds a lease is dead. */
+  /** No other instance can have the log open: another holder of a lease is dead. */
   readonly isAlone: boolean;
 }
 
@@ -29,7 +29,7 @@ export interface Roles {
   start(terms: RoleTerms, begin: (lease: HeldLease) => Promise<Disposable | AsyncDisposable>): Promise<Role>;
 }
 
-/** The leases of roles, for whoever asks who has them. */
+/** The names of the roles' leases. */
 export const ROLES = {
   dispatcher: (channel: ChannelName) => `dispatcher-${channel}`,
   run: "run",

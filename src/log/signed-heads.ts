@@ -69,7 +69,7 @@ async function isGone(checkpoints: CheckpointStore): Promise<boolean> {
 }
 
 function unsigned({ signingKey, checkpoint }: CheckpointStore): string {
-  return `${signingKey} was gone, and without it nobody can say whether ${checkpoint} is the log's`;
+  return `${signingKey} was gone, and without it ${checkpoint} cannot be verified`;
 }
 
 async function accept(eventLog: EventLog, { newEvents }: Loss): Promise<void> {

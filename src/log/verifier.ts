@@ -26,7 +26,7 @@ export interface VerificationProgress {
 export interface LogVerifier {
   /** Undefined: none goes on. */
   readonly progress: VerificationProgress | undefined;
-  /** Begins, in the name of whoever asks; one at a time. Undefined: another one goes on. */
+  /** Starts a verification in the caller's name. Undefined: another one is under way. */
   start(metadata: EventMetadata): Promise<Started | undefined>;
 }
 

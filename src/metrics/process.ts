@@ -25,12 +25,7 @@ export function observeProcess(registry: Registry, version: string, file: string
   });
   lookUp(registry, "process_start_time_seconds", "When the process started, Unix time.", () => startedAt);
   lookUp(registry, "process_resident_memory_bytes", "Memory that the process holds.", () => process.memoryUsage.rss());
-  lookUp(
-    registry,
-    "process_open_fds",
-    "Open file descriptors; absent where the platform does not tell.",
-    countDescriptors,
-  );
+  lookUp(registry, "process_open_fds", "Open file descriptors; absent where unknown.", countDescriptors);
   const build = { name: "reachlog_build_info", help: "1, with the version.", labelNames: ["version"] } as const;
   lookUpEach(registry, build, (gauge) => gauge.set({ version }, 1));
   lookUp(

@@ -89,7 +89,7 @@ function dated(headers: Headers, clock: Clock): Headers {
 
 /**
  * Starts the runtime's HTTP client. Bun 1.4.5 ends the whole process when it starts it, at the first call, with no file
- * descriptor left: whoever holds enough connections to the service could bring that about. Port 0 is nobody's.
+ * descriptor left: a client with enough connections to the service could cause that. No server listens on port 0.
  */
 export async function startClient(): Promise<void> {
   if (isBun) await fetch("http://127.0.0.1:0/").catch(() => undefined);

@@ -51,9 +51,8 @@ export function createStandardWebhookChannel(options: StandardWebhookOptions): C
 const GONE = 410;
 
 /**
- * Any 2xx took it. All else is tried again but a 410, which ends the webhook until somebody says otherwise; what a
- * receiver did before it answered with an error, nobody knows. Its words are not repeated: they may be of any length, and
- * about people.
+ * Any 2xx is a delivery. A 410 ends the webhook until the operator resumes it; all else is tried again, since what a
+ * receiver did before its error is unknown. Its text is not repeated: it may be of any length, and about people.
  */
 const ANSWERS: AnswerRules = {
   accepted: ({ status }) => (status >= 200 && status < 300 ? {} : undefined),

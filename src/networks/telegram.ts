@@ -77,8 +77,8 @@ const MENTION = /(?<![A-Za-z0-9_])@(?=[A-Za-z0-9_])/g;
 const COMMAND = /(?<![A-Za-z0-9_/<>])\/(?=[A-Za-z0-9_])/g;
 
 /**
- * Foreign text that mentions nobody and shows as it was written. In an address the sign is percent-encoded, which leads
- * to the same page, and is no mention either where Telegram sees no address.
+ * Foreign text without mentions that shows as it was written. In an address the sign is percent-encoded, which leads to
+ * the same page, and is no mention either where Telegram sees no address.
  */
 export function telegramText(text: string): string {
   let shown = "";

@@ -23,7 +23,7 @@ const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
 /**
  * `fetch` on a connection of its own for each request, as far as `safe-fetch.ts` wants it: the body a text, redirects
  * refused. Deno's makes a POST once more, without a word, when the connection that it kept dies under it, and its errors
- * have no code by which one would know whether anything was sent. `ca`: whom to trust in place of the usual ones, PEM.
+ * have no code that tells whether anything was sent. `ca`: authorities to trust in place of the usual ones, PEM.
  */
 export async function unpooledFetch(
   url: string,
@@ -40,7 +40,7 @@ export async function unpooledFetch(
   });
   const incoming = await new Promise<IncomingMessage>((resolve, reject) => {
     request.once("response", resolve);
-    // Nobody asked for one.
+    // We asked for no upgrade.
     request.once("upgrade", (answer) => reject(answer.destroy(new Error("upgraded"))));
     request.on("error", (fault) => reject(signal?.aborted === true ? signal.reason : fault));
     request.end(body);

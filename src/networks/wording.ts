@@ -3,7 +3,7 @@ import { oneLine, plainText } from "./plain-text.ts";
 
 /**
  * A dispatch in words for people, as plain text. The visitor's address is left out on purpose: it is personal data,
- * a chat keeps it outside the reach of `forget` and `RETENTION_DAYS`, and nobody in a chat can act on it.
+ * a chat keeps it outside the reach of `forget` and `RETENTION_DAYS`, and is of no use to readers of a chat.
  */
 export function wordDispatch(dispatch: Dispatch): string {
   if (dispatch.kind === "click") return wordClick(dispatch);

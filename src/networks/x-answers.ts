@@ -52,7 +52,7 @@ const CODE = Type.Object({ code: Type.Integer() });
 const CODED = Type.Object({ errors: Type.Array(CODE) });
 const SPOKEN = Type.Object({ errors: Type.Array(Type.Object({ message: Type.String() })) });
 
-/** What a refusal of X means. `duplicate`: X says that the same text is there already. `unavailable`: nobody knows. */
+/** What a refusal of X means. `duplicate`: X has the same text already. `unavailable`: the outcome is unknown. */
 type Meaning =
   | { readonly kind: "stopped"; readonly reason: StopReason }
   | {
@@ -125,7 +125,7 @@ function meaningOf(problem: Problem): Meaning {
   const known = MEANINGS.find(isShown) ?? (status === 403 ? FORBIDDEN.find(isShown) : { kind: "rejected" as const });
   if (known !== undefined) return known;
   // "This operation is not permitted." is one person's in production while others in the same run are reached, and so
-  // may be words that nobody knows. Without any word it does not come from the API, and to go on could cost the account.
+  // may be unknown words. A refusal without any word does not come from the API, and going on could cost the account.
   const isSilent = detail === "" && codes.length === 0;
   return isSilent ? { kind: "stopped", reason: "sender_restricted" } : { kind: "not_permitted" };
 }

@@ -14,7 +14,7 @@ const USER = Type.Object({
 
 const ONE_USER = Type.Object({ data: USER });
 
-/** Who was not found is listed under `errors`; if that is everybody, or if a page is empty, there is no `data`. */
+/** Users that were not found are listed under `errors`; if none was found, or a page is empty, there is no `data`. */
 const USERS = Type.Object({
   data: Type.Optional(Type.Array(Type.Unknown())),
   errors: Type.Optional(Type.Array(Type.Unknown())),
@@ -34,7 +34,7 @@ export function readUser(text: string): SocialUser {
   return userOf(required(ONE_USER, text).data);
 }
 
-/** Those whom a look-up found. */
+/** The users that a look-up found. */
 export function readUsers(text: string): readonly SocialUser[] {
   const { data, errors, meta } = required(USERS, text);
   if (data === undefined && errors === undefined && meta === undefined) throw unreadable();

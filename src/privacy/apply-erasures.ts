@@ -7,8 +7,8 @@ import type { Keyring } from "./keyring.ts";
 
 /**
  * Deletes all keys that the log says are deleted: a crash may have come between the event and the deletion, and a key
- * file brought back from a backup holds them again. A day that expired by a clock that was ahead is kept while nobody
- * lets it expire.
+ * file brought back from a backup holds them again. A day that expired by a clock that was ahead is kept until it expires
+ * by a right one.
  */
 export async function applyErasures(store: EventStore<Event>, keyring: Keyring, now: number): Promise<void> {
   for await (const events of inChunks(store.read({ types: ["PersonForgotten"] }), ASKED_AT_ONCE)) {

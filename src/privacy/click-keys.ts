@@ -5,9 +5,9 @@ import { childOf, keyAt, LEAF_DIGITS, punctured, type Tree } from "./key-tree.ts
 /**
  * Keys of clicks, so that one address of a day can be forgotten. Each process makes one stored key a day, the root of a
  * tree, and gives each address a leaf of it, which the ciphertext names: `c2026-11-21-1a2b3c4d/0a4f31`. Leaves are handed
- * out in turn, and which address has which is held in memory only: nothing that lasts leads from an address to its
- * clicks, and who is forgotten is found by opening clicks. No two addresses share a leaf, whatever else runs beside this
- * process: nobody else hands out leaves of its tree. An address that is not held any more gets another one.
+ * out in turn, and which address has which is held in memory only. So no durable index maps an address to its
+ * clicks; forgetting one scans and decrypts them. Only this process hands out leaves of its tree, so no two addresses
+ * share one. An address that was dropped from memory gets another leaf.
  *
  * Nothing is stored for a click or an address, so intake costs no second fsync; nor can a key be found by trying out
  * addresses, as it could if it were derived from them.

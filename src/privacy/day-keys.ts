@@ -31,7 +31,7 @@ export function newDayRef(purpose: Purpose, day: string): string {
 
 const DAY_REF = /^[cma](\d{4}-\d\d-\d\d)-[0-9a-f]{8}$/;
 
-/** The keys of what is nobody's in particular: one for a purpose and day. */
+/** The keys of data that belongs to no one person: one for a purpose and day. */
 export interface DayKeys {
   /** Undefined: it has to be prepared first. */
   of(purpose: Purpose, now: number): NamedKey | undefined;

@@ -7,16 +7,16 @@ import type { Keyring } from "./keyring.ts";
 
 const NAMES: ReadonlySet<string> = new Set(PERSONAL_PROJECTIONS);
 
-/** A state that was folded before somebody was forgotten holds them still. */
+/** A state that was folded before the last erasure still holds the erased person. */
 async function isOutdated(store: EventStore<Event>, name: string, position: number): Promise<boolean> {
   const since = pastOf(name)?.since ?? position;
   return since < (await lastForgotten(store));
 }
 
 /**
- * Encrypts the states that hold personal data. One whose key was replaced since, or that is of before somebody was
- * forgotten, counts as absent. Of 50,000 people it is two megabytes, which take milliseconds to be encrypted, and as long
- * before and after that: others have their turns in between.
+ * Encrypts the states that hold personal data. A state whose key was replaced since, or that is older than the last
+ * erasure, counts as absent. With 50,000 people it is two megabytes, which take milliseconds to encrypt, and as long
+ * before and after that: so other work gets its turn in between.
  */
 export function encryptSnapshots(store: EventStore<Event>, keyring: Keyring): Snapshots {
   const { snapshots } = store;

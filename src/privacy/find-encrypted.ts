@@ -8,7 +8,7 @@ import { inChunks } from "../platform/in-chunks.ts";
 import type { EncryptedLog } from "./encrypted-log.ts";
 import { baseOf } from "./person-keys.ts";
 
-/** What there is to delete of somebody. */
+/** What an erasure has to delete. */
 export interface Found {
   /** Refs of the keys that their data is encrypted with. */
   readonly keys: ReadonlySet<string>;
@@ -50,7 +50,7 @@ export async function findEncrypted(log: Log, { positions, isHeld, signal }: Kno
     }
   }
   const ids = distinct([...names.values()].map(({ id }) => id)).map((id) => ({ id }));
-  // A handle that somebody else has now, or had taken over when this person left it, is not theirs to erase.
+  // A handle that another person has now, or took over when this person left it, is not part of this erasure.
   const handles = distinct([...names.values()].map(({ username }) => username?.toLowerCase()))
     .filter(isHeld)
     .map((username) => ({ username }));
@@ -87,7 +87,7 @@ function distinct(values: readonly (string | undefined)[]): readonly string[] {
 
 /**
  * Refs of the keys of those days on which callers were answered with any of these names, as a dry run does. All answers
- * of such a day go: whoever repeats one of its requests is refused, and nothing is done twice.
+ * of such a day go: a repeat of one of its requests is refused, and nothing is done twice.
  */
 export async function findAnswers(
   log: Log,
@@ -118,8 +118,8 @@ interface FindClicksOptions {
 }
 
 /**
- * The clicks and wrong tokens of an address, found by opening all: nothing that lasts leads from an address to its
- * clicks, so that nobody can try out later whose an erased click was.
+ * Finds the clicks and wrong tokens of an address by decrypting all. There is no durable index, since with one an erased
+ * click could be linked to its address by trying out addresses.
  */
 export async function findClicks(log: Log, address: string, { signal, onProgress }: FindClicksOptions): Promise<Found> {
   const wanted = new Set([canonicalAddress(address), networkOf(address)]);

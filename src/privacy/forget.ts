@@ -27,11 +27,11 @@ export interface Forgotten {
   readonly keys: number;
 }
 
-/** Answers whom an operator means. */
+/** Finds the contact that an operator names. */
 export type FindPerson = (contacts: Contacts) => Contact | undefined;
 
 /**
- * Erases one person. Undefined: `find` answers nobody. Resolves when the projections have given up what they knew. Throws
+ * Erases one person. Undefined: `find` returns none. Resolves once the projections hold nothing of them any more. Throws
  * what the store's append throws.
  */
 export async function forgetPerson(
@@ -70,7 +70,7 @@ export async function forgetAddress(
 /** Refs named in one event, which may be at most 256 KiB long. */
 const KEYS_PER_EVENT = 4_000;
 
-/** The events come first: whoever opens the log later finishes what they ask for. */
+/** Appends the events first: after a crash the next instance to open the log deletes the keys. */
 async function erase(
   deps: ForgetDeps,
   { hashes, keys, spared }: Required<DataOf<"PersonForgotten">>,
@@ -85,7 +85,7 @@ async function erase(
     newEvents.push({ type: "PersonForgotten", data });
   }
   const { last } = await deps.eventLog.append(STREAMS.outreach, newEvents, metadata);
-  // The projector does the same as soon as it comes to the events; whoever is first replaces the key of the states.
+  // The projector does the same as soon as it reads the events; the first of the two replaces the key of the states.
   if ((await keyring.destroy(keys, spared)) > 0) await keyring.replaceStateKey();
   await projector.until(last);
 }

@@ -14,12 +14,12 @@ export interface KeyFreshness {
 }
 
 /**
- * Asks the store whether another process has changed keys, and calls `refresh` then. Whoever asks often never waits: the
- * store is asked again before the answer of before is too old.
+ * Asks the store whether another process has changed keys, and calls `refresh` then. A frequent caller never waits: the
+ * store is asked again before the last answer is too old.
  */
 export async function trackFreshness(keys: Pick<KeyStore, "revision">, refresh: () => void): Promise<KeyFreshness> {
   let seen = await keys.revision();
-  /** How often the store was asked, and how often somebody invalidated the answer. */
+  /** How often the store was asked, and how often its answer was invalidated. */
   let [questions, invalidations] = [0, 0];
   /** The last question that was answered: its number, when it was asked, and how many invalidations came before it. */
   let answered = { number: 0, at: -Infinity, invalidations: 0 };
@@ -43,7 +43,7 @@ export async function trackFreshness(keys: Pick<KeyStore, "revision">, refresh: 
       const now = performance.now();
       const left = freshUntil() - now;
       if (left <= 0) return askSince(now, questions);
-      // Whoever needs the answer asks once more, and meets with the fault.
+      // A caller that needs the answer asks once more, and gets the fault.
       if (left < FRESH_MS / 2) askOnce().catch(() => {});
       return undefined;
     },

@@ -31,7 +31,7 @@ export interface KeyStore extends StoredKeys {
   /** Refs that begin so whose keys are gone. */
   gone(prefix: string): Promise<readonly string[]>;
   /**
-   * Does all of `work` or nothing of it, durably, while nobody else changes anything. Inside of it only `keys` are asked.
+   * Does all of `work` or nothing of it, durably; no other change runs meanwhile. Inside of it only `keys` are asked.
    */
   change<Result>(work: (keys: KeyChanges) => Promise<Result>): Promise<Result>;
   /** Another number once another process has changed something. */

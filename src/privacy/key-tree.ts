@@ -8,7 +8,7 @@ const DIGITS = Array.from("0123456789abcdef");
 
 /**
  * Keys of a tree by their place in it: the root's is "", its children's are "0" to "f". A node's key and a digit, hashed,
- * are the child's key. So whoever has a node's key can derive all below it, and nothing else. To forget a leaf, the node
+ * are the child's key. So from a node's key all keys below it follow, and no others. To forget a leaf, the node
  * above it is replaced by those beside the way down to the leaf (a punctured tree, after Goldreich, Goldwasser and
  * Micali, 1986):
  *

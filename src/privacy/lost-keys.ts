@@ -11,8 +11,8 @@ import type { BoundSecrets } from "../vault/secret-store.ts";
 export function keysLost(place: string, isThere: boolean): ServiceError {
   return new ServiceError(
     "configuration",
-    `${place} ${isThere ? "does not belong to this log" : "is gone"}: without its keys nobody can read the personal ` +
-      "data in the log, nor erase any of it. Put them back; or, to go on without that data, run " +
+    `${place} ${isThere ? "does not belong to this log" : "is gone"}: without its keys the personal data in the log can ` +
+      "be neither read nor erased. Put the keys back; or, to go on without that data, run " +
       "reachlog serve --accept-lost-keys",
   );
 }
@@ -42,10 +42,10 @@ export async function refuseLostKeys(
   }
 }
 
-/** Of these some have nothing personal, and no ciphertext: nobody knows how many in a row. */
+/** Types of which any number in a row may have no personal data, and so no ciphertext. */
 const MAY_BE_OPEN: readonly EventType[] = ["LinkClicked", "SourceRead", "AuthenticationsFailed"];
 
-/** Those that may have none are looked through so far; whoever encrypts them alone has others of them that are. */
+/** How many of these are looked through for one with a ciphertext. */
 const LOOKED_AT_MAX = 1_000;
 
 /** The id of the keys that the newest event was encrypted with; undefined: nothing was encrypted yet. */

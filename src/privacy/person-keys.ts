@@ -10,11 +10,11 @@ import { newKey, type FoundKey, type KeyStore, type StoredKeys } from "./key-sto
 export interface PersonKeys {
   /** For one append: a key for what is recorded of each of them. Keys that are missing are made, none for the erased. */
   keysFor(people: readonly Named[]): Promise<readonly PersonKey[]>;
-  /** All refs by which an erasure of somebody is found. */
+  /** All refs by which a person's erasure is found. */
   namesOf(who: Recipient): readonly string[];
   /**
-   * Refs to destroy so that nothing more is kept of somebody. With an id, the handle counts only where it stands
-   * alone: with another id it is somebody else's. Without one nobody can say so, and it counts for everybody.
+   * Refs to destroy for an erasure. With an id, the handle counts only where it was recorded alone: next to another id it
+   * is another person's. Without an id it counts wherever it was recorded.
    */
   refsOf(who: Recipient): readonly string[];
 }
@@ -109,7 +109,7 @@ async function makeKeys(keys: KeyStore, missing: readonly string[]): Promise<Rea
 interface Names {
   ofId(id: string): string;
   ofHandle(username: string): string;
-  /** The refs by which an erasure of somebody is found: that of an id first, and of a handle alone what was only its. */
+  /** The refs by which a person's erasure is found: that of the id first, then those of a handle that stood alone. */
   all(who: Named): readonly string[];
 }
 

@@ -37,7 +37,7 @@ export async function startRetention(deps: RetentionDeps): Promise<Disposable> {
   let cancel = (): void => {};
   const look = async (): Promise<void> => {
     const today = dayOf(logClock.now());
-    // One of two clocks is wrong, and nobody knows which.
+    // One of two clocks is wrong; it is not known which.
     if (isDoubtful() || isSkewed(logClock.skewMs()) || today === doneOn) return;
     await expire(deps);
     doneOn = today;
@@ -75,7 +75,7 @@ async function createDoubt({ keyring, logClock, logger }: RetentionDeps): Promis
   };
 }
 
-/** The event comes first: whoever opens the log later finishes what it says. */
+/** Appends the event first: after a crash the next instance to open the log deletes the keys. */
 async function expire({ eventLog, keyring, days, logClock, logger }: RetentionDeps): Promise<void> {
   const now = logClock.now();
   await removeDays(keyring.keys, ["answer"], firstKept(now, ANSWER_DAYS));

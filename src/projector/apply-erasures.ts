@@ -9,8 +9,8 @@ import { foldRange } from "./fold.ts";
 export type Erase = (event: Recorded<"PersonForgotten">) => Promise<void>;
 
 /**
- * Somebody may be forgotten while the states are restored: their keys go before the log is folded, and the snapshots of
- * before with them. `to`: the end of what will be folded; what comes later is applied on the way.
+ * Applies erasures that come while the states are restored: deletes their keys, and so the older snapshots, before the log
+ * is folded. `to`: the end of what will be folded; later erasures are applied on the way.
  */
 export async function applyForgotten(
   store: EventStore<Event>,

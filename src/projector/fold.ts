@@ -30,7 +30,7 @@ export async function foldRange(
   return { events, position: to };
 }
 
-/** Most of a log are clicks and their dispatches: whoever wants those reads faster along the log than along the index. */
+/** Most of a log are clicks and their dispatches: reading them along the log is faster than along the index. */
 const BULK: readonly EventType[] = ["LinkClicked", "DispatchSucceeded"];
 
 /** Where it is most of the log in any case, nothing is left out: to test each type would cost more than it saves. */

@@ -20,7 +20,7 @@ export interface PastStatesOptions {
   readonly projector: Pick<Projector, "position" | "listen">;
   /** Ends what is under way. */
   readonly stopping: AbortSignal;
-  /** How long whoever asks waits; default {@link PATIENCE_MS}. */
+  /** How long a caller waits; default {@link PATIENCE_MS}. */
   readonly patienceMs?: number;
 }
 

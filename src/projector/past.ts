@@ -6,7 +6,7 @@ import { PERSONAL_PROJECTIONS, projectionOf, type ProjectionName } from "../../p
 export interface Past {
   readonly projection: string;
   readonly position: number;
-  /** It takes account of whoever was forgotten, and of what was rebuilt, up to this position of the log. */
+  /** It takes account of the erasures and rebuilds up to this position of the log. */
   readonly since: number;
 }
 
@@ -105,7 +105,7 @@ export async function removePast(store: EventStore<Event>): Promise<void> {
   await store.snapshots.remove(entries.map(({ name }) => name));
 }
 
-/** Where in the log somebody was last forgotten; 0: nowhere. Reading that event drops the keys that were held of them. */
+/** The position of the last erasure; 0: none. Reading that event drops the erased person's keys from memory. */
 export async function lastForgotten(store: EventStore<Event>): Promise<number> {
   for await (const { position } of store.read({ types: ["PersonForgotten"], backwards: true, limit: 1 })) {
     return position;
@@ -114,8 +114,8 @@ export async function lastForgotten(store: EventStore<Event>): Promise<number> {
 }
 
 /**
- * The position at which a projection was last rebuilt, or at which somebody was forgotten whom it may hold: a snapshot
- * that was made before that is not used.
+ * The position at which a projection was last rebuilt, or at which a person was erased that it may hold. Older snapshots
+ * are not used.
  */
 export async function voidedUpTo(store: EventStore<Event>): Promise<ReadonlyMap<string, number>> {
   const forgotten = await lastForgotten(store);

@@ -55,8 +55,8 @@ export interface ProjectorOptions {
 
 /**
  * Loads the snapshots, folds the rest of the log, and then follows it. Resolves once it has caught up.
- * Throws {@link ProjectionAhead}. What `replay` rebuilds meanwhile is taken over, and logged. `erase` deletes the
- * keys of whoever is forgotten; what the states know of them goes with these.
+ * Throws {@link ProjectionAhead}. Takes over what `replay` rebuilds meanwhile, and logs that. `erase` deletes the keys of
+ * a forgotten person, and with them what the states hold of that person.
  */
 export async function startProjector(store: EventStore<Event>, options: ProjectorOptions = {}): Promise<Projector> {
   return follow(store, await restore(store, options), options);

@@ -14,7 +14,7 @@ export async function loadFitting(store: EventStore<Event>, name: string): Promi
   }
 }
 
-/** Under this name a rebuilt state is kept until everybody has taken it over. */
+/** Under this name a rebuilt state is kept until all instances have loaded it. */
 export function rebuiltName(name: ProjectionName): string {
   return `rebuilt/${name}`;
 }

@@ -2,7 +2,7 @@
 export interface Waiters {
   /** Resolves when `position` is reached; rejects when it never will be. */
   wait(position: number): Promise<void>;
-  /** Called for every event: one comparison when nobody waits for it. */
+  /** Called for every event: one comparison when no caller waits for it. */
   reached(position: number): void;
   fail(reason: unknown): void;
 }

@@ -72,8 +72,8 @@ async function givenKey({ vault, keys, key }: MasterKeyPlace): Promise<Uint8Arra
 export type Step = "begun" | "rewrapped" | "replaced" | "ended";
 
 /**
- * Exchanges the master key. The vault comes first, and from then on knows both keys, so that whoever opens it with
- * either one can finish.
+ * Exchanges the master key. The vault comes first, and from then on knows both keys, so that a process with either one
+ * can finish after a crash.
  */
 export async function rotateKey(
   place: MasterKeyPlace,

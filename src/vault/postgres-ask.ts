@@ -23,7 +23,7 @@ export function askOver(sql: Pick<TransactionSql, "unsafe">, store: string): Ask
 const LOCK_NOT_AVAILABLE = "55P03";
 const QUERY_CANCELED = "57014";
 
-/** What the server's answer, or that there is none, means to whoever asked: nothing was changed, but what is claimed may be. */
+/** Maps the server's answer, or its absence, to our error: nothing was changed, except that a claim may have been made. */
 export function faultOf(fault: unknown, name: string): unknown {
   const state = sqlState(fault) ?? "";
   const cause = { cause: fault };

@@ -30,7 +30,7 @@ export function postgresSecrets({ url, shown, store }: PostgresSecretsPlace): Se
   };
 }
 
-/** Whoever changes something has one of them for as long as that takes. */
+/** A change holds one of them until it ends. */
 const CONNECTIONS = 2;
 
 async function openSecrets(url: Secret, store: string, name: string): Promise<SecretDatabase> {
@@ -95,8 +95,8 @@ const SCHEMA = "reachlog_vault";
  * What is emptied or deleted here stays in dead rows until they are vacuumed, and in the write-ahead log, on standbys and
  * in backups for as long as those are kept: encrypted with the data key of then, which only the master key of then opens.
  * So the rows are vacuumed soon; KEYS_DATABASE_URL takes the keys of personal data to a database whose backups are short-lived;
- * and whoever exchanges the master key and destroys the former one has destroyed all that was deleted before, but for
- * copies of the time in which both were good: these hold both.
+ * and an operator who exchanges the master key and destroys the former one has destroyed all that was deleted before,
+ * except in copies of the time when both keys were good: these hold both.
  */
 const MIGRATIONS: readonly string[] = [
   `

@@ -16,8 +16,8 @@ export interface SecretDatabase extends SecretRows, AsyncDisposable {
   /** As errors name it. */
   readonly name: string;
   /**
-   * All of `work`, or nothing of it, durably; nobody else writes meanwhile. Inside of it only `rows` are asked: anything
-   * else may wait for its end.
+   * Does all of `work` or nothing of it, durably; no other writer runs meanwhile. Inside of it only `rows` are asked:
+   * anything else may wait for its end.
    */
   transact<Result>(work: (rows: SecretChanges) => Promise<Result>): Promise<Result>;
   /** All that is kept, as of one moment. */
@@ -45,7 +45,7 @@ export interface SecretRows {
   buried(prefix: string): Promise<readonly string[]>;
   /** One data key for each master key that opens it: more than one only while the master key is exchanged. */
   dataKeys(): Promise<readonly WrappedKey[]>;
-  /** Another number once somebody else has changed something. */
+  /** Another number once another process has changed something. */
   revision(): Promise<number>;
   label(): Promise<SecretLabel>;
 }

@@ -33,8 +33,8 @@ export interface SecretStore
   claim(name: string, until: number, now: number): Promise<boolean>;
   isClaimed(name: string, now: number): Promise<boolean>;
   /**
-   * Does all of `work` or nothing of it, durably, while nobody else changes anything. Inside of it only `secrets` are
-   * asked: the store itself waits for its end.
+   * Does all of `work` or nothing of it, durably; no other change runs meanwhile. Inside of it only `secrets` are asked:
+   * the store itself waits for its end.
    */
   change<Result>(work: (secrets: StoredSecrets) => Promise<Result>): Promise<Result>;
 }
@@ -58,7 +58,7 @@ export interface StoredSecrets {
   getAll(names: readonly string[]): Promise<ReadonlyMap<string, Kept | "gone">>;
   /** All names that begin so, in order; also of what is gone. */
   names(prefix: string): Promise<readonly string[]>;
-  /** Stores durably. False when the secret is no longer at `expected` (0: absent): somebody else was first. */
+  /** Stores durably. False when the secret is no longer at `expected` (0: absent): another writer was first. */
   put(name: string, value: string, expected: number): Promise<boolean>;
   /** Stores those that are absent: many at once cost a tenth of each alone where the database is on a network. */
   addAll(values: Iterable<readonly [name: string, value: string]>): Promise<void>;

@@ -12,7 +12,7 @@ export interface Rotation {
 /** Secrets by name, of which each change has a version. */
 export interface Secrets {
   get(name: string): Promise<Kept | undefined>;
-  /** Stores durably. False when the secret is no longer at `expected` (0: absent): somebody else was first. */
+  /** Stores durably. False when the secret is no longer at `expected` (0: absent): another writer was first. */
   put(name: string, value: string, expected: number): Promise<boolean>;
   /** False when the secret is no longer at `expected`; nothing is deleted then. */
   delete(name: string, expected: number): Promise<boolean>;

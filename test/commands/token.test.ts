@@ -67,9 +67,9 @@ test("an added token makes the folder that its file is to be in", async () => {
 test.each([
   ["a b", "letters, digits"],
   ["", "letters, digits"],
-  ["anonymous", "stands for somebody else"],
-  ["Reachlog", "stands for somebody else"],
-  ["command-line", "stands for somebody else"],
+  ["anonymous", "is reserved in the log: choose another one"],
+  ["Reachlog", "is reserved in the log: choose another one"],
+  ["command-line", "is reserved in the log: choose another one"],
   ["x".repeat(65), "1 to 64"],
 ])("the name %j is refused, and nothing is made", async (name, problem) => {
   const { code, out, err } = await run("new", name, "--add");

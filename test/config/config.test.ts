@@ -241,7 +241,7 @@ describe("API_TOKENS_FILE", () => {
     ["# none\n", "holds no token"],
     [`${other}\nweb:short`, "line 2: the token has fewer than 16"],
     [`web:${TOKEN}`, "line 1 is the token of an earlier name"],
-    [`Anonymous:${TOKEN}x`, "line 1: the name anonymous stands for somebody else in the log"],
+    [`Anonymous:${TOKEN}x`, "line 1: the name anonymous is reserved in the log: choose another one"],
     [`${other}\n`.repeat(501), "holds 501 tokens"],
   ])("that holds %j is refused", (content, problem) => {
     expect(faultsOf({ ...FILE, API_TOKENS: `ops:${TOKEN}` }, () => content)).toEqual([

@@ -37,7 +37,7 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       { ...person, recipient: ada, basis: "dm_first" },
       "@ada_builds (1001) was imported from the list; basis for writing: they wrote first",
     ],
-    [{ ...person, recipient: {} }, "somebody was imported from the list; basis for writing: none"],
+    [{ ...person, recipient: {} }, "an unnamed person was imported from the list; basis for writing: none"],
   ],
   RecipientSuppressed: [
     [{ recipient: ada, reason: "by_hand" }, "@ada_builds (1001) was suppressed by hand, never to be written to"],

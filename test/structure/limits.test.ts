@@ -7,14 +7,14 @@ const measured = measure(join(import.meta.dirname, "../.."));
 
 /** What was reached: a change may lower a figure, and then its limit here. */
 const LIMITS = {
-  lines: 38_851,
+  lines: 38_848,
   files: 427,
   filesInAFolder: 44,
   linesInAFile: 400,
-  smallFilesWithOneImporter: 35,
+  smallFilesWithOneImporter: 34,
   functionsNamedOf: 286,
   namesExportedTwice: 34,
-  pronouns: 315,
+  pronouns: 68,
   pronounsInDocuments: 2,
   filesSayingAnew: 0,
 };

@@ -45,8 +45,8 @@ export type Manifest = Static<typeof manifestSchema>;
 export type Copied = Static<typeof copied>;
 
 /**
- * The manifest with what only whoever has the master key can make. Chain, signature and ciphertexts do not prove all that
- * is in the files: the log has idempotency keys, states of projections, and an engine's own statements beside its events.
+ * Signs the manifest with the master key. Chain, signature and ciphertexts do not prove all that is in the files: the log
+ * has idempotency keys, states of projections, and an engine's own statements beside its events.
  */
 export function signManifest(manifest: Omit<Manifest, "mac">, master: Uint8Array): Manifest {
   const unsigned = { ...manifest, mac: "" };

@@ -117,7 +117,7 @@ export async function putBack(
   }
 }
 
-/** Keys that were there already may be another log's by now, or an older copy that somebody has used. */
+/** Refuses keys that are there already when they are another log's, or an older copy that was used since. */
 async function refuseOtherKeys(
   place: SecretPlace,
   file: string,

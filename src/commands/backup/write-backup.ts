@@ -28,7 +28,7 @@ export interface WriteOptions {
 }
 
 /**
- * Writes a backup of a log and what belongs to it, beside whoever uses it, into a new folder that has its name only once
+ * Writes a backup of a log and what belongs to it while instances go on using it. The new folder gets its name only once
  * all of it is whole and durable. Throws a ServiceError (conflict, damaged, busy), and what the store throws.
  */
 export async function writeBackup(

@@ -68,7 +68,7 @@ export const TOOLS: readonly Tool[] = [
   tool({
     name: "why_skipped",
     title: "Why people were skipped",
-    description: "People whom a run passed over, with the reasons, or one person; also who is suppressed.",
+    description: "People that a run skipped, with the reasons, or one person; also who is suppressed.",
     input: Type.Object({ recipient: Type.Optional(recipient), reason: Type.Optional(skipReason), as_of }, closed),
     command: contacts,
     args: (input) => [...asOf(input.as_of), ...operand(input.recipient)],

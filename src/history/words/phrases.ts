@@ -10,7 +10,7 @@ export type Mention = { readonly text: string } & (
   | { readonly kind: "other" }
 );
 
-/** Our own words, and between them what they name: whoever shows it may lead to that, or set it apart. */
+/** Our own words, and between them what they name, so that a page can link or mark it. */
 export type Sentence = readonly (string | Mention)[];
 
 /** Makes a sentence of a template, in which sentences, names, and our own words may stand. */
@@ -73,7 +73,7 @@ export function because(detail: string | undefined): Sentence {
 
 /** A person by all that the event knows of them. */
 export function nameOf({ id, username }: Recipient): string {
-  if (username === undefined) return id ?? "somebody";
+  if (username === undefined) return id ?? "an unnamed person";
   return id === undefined ? `@${username}` : `@${username} (${id})`;
 }
 
