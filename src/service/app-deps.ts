@@ -5,16 +5,15 @@ import { isOfThisMachineOnly } from "../config/http.ts";
 import { createConsole } from "../console/console.ts";
 import type { Announce } from "../delivery/announce.ts";
 import type { Delivery } from "../delivery/delivery.ts";
-import type { AppDeps } from "../http/app.ts";
-import { createAccount, createAuthorizationCookie } from "../http/features/account.ts";
+import type { AppDeps } from "../http/deps.ts";
 import type { Authenticator } from "../http/access/authenticator.ts";
 import { createClientAddress } from "../http/access/client-address.ts";
-import { createNotices } from "../http/features/console-form.ts";
-import type { DailyQuota } from "../http/features/run.ts";
+import { createNotices } from "../http/server/form.ts";
+import { createAuthorizationCookie } from "../http/access/encrypted-cookie.ts";
 import { createIdempotency } from "../http/server/idempotency.ts";
 import { hostsOf } from "../http/server/listen.ts";
 import type { LoadShedding } from "../http/access/load-shedding.ts";
-import { createRateLimit } from "../http/access/rate-limit.ts";
+import { createRateLimit, type DailyQuota } from "../http/access/rate-limit.ts";
 import { createRequestLog } from "../http/server/request-log.ts";
 import { createSessions } from "../http/access/session.ts";
 import { createStreamPace } from "../http/streams/event-stream.ts";
@@ -67,77 +66,72 @@ interface Served {
   readonly stopping: AbortSignal;
 }
 
-/** Hands each feature of the server what it works with. */
+/** What is served, with what the server alone needs. */
 export function appDeps(served: Served): AppDeps {
-  const { config, vault, hashesOf, eventLog, projector, logger, delivery, account, runner, load } = served;
-  const { openedLog, instances, isWritable, awaySince, stopping, metrics } = served;
-  const { now: clock, skewMs: skewAt } = openedLog.logClock;
-  const { authentication, failureLimit } = served.access;
-  const isSecure = config.http.publicUrl.startsWith("https:");
-  const isLocal = isOfThisMachineOnly(config.http);
-  const settings = consoleSettings(config, {
-    configured: delivery.configured,
-    hashesOf,
-    wantsToken: () => authentication.guardsConsole,
-  });
-  const past = createPastStates({ store: eventLog.store, projector, stopping });
+  const { config, eventLog, projector, logger, delivery, load, openedLog, instances, stopping } = served;
+  const { http } = config;
+  const { store } = eventLog;
+  const { authentication } = served.access;
   // Cookies and sessions are encrypted with keys derived from the master key.
   const { checkpoints, master } = openedLog;
-  const { store } = eventLog;
+  const { now: clock, skewMs: skewAt } = openedLog.logClock;
+  const isSecure = http.publicUrl.startsWith("https:");
+  const isLocal = isOfThisMachineOnly(http);
+  const live = {
+    instances: () => instances.live,
+    awaySince: served.awaySince,
+    skewMs: () => skewAt(projector.time),
+    roles: () => holdersOf(eventLog).catch(() => ({})),
+  };
   const quota = dailyQuota(config, projector, clock);
   const file = config.log.kind === "sqlite" ? config.log.file : undefined;
-  const skewMs = (): number => skewAt(projector.time);
-  const roles = () => holdersOf(eventLog).catch(() => ({}));
-  const shared = { instances: () => instances.live, awaySince, skewMs, roles };
   const cosigned = config.witness && (() => cosignedNow(checkpoints));
-  metrics.observe({ ...shared, cosigned, store, projector, delivery, quota, load, clock, version: VERSION, file });
+  served.metrics.observe({ ...live, cosigned, store, projector, delivery, quota, load, clock, version: VERSION, file });
   const verifier = createLogVerifier({ eventLog, checkpoints, clock, logger, announce: served.announce });
-  const live = { ...shared, circuit: delivery.circuit, verification: () => verifier.progress };
   return {
-    authentication,
-    failureLimit,
-    hosts: hostsOf(config.http),
-    clientAddress: createClientAddress(config.http.trustedProxies),
+    ...served,
+    ...served.access,
+    ...live,
+    clock,
+    version: VERSION,
+    hosts: hostsOf(http),
+    clientAddress: createClientAddress(http.trustedProxies),
     isLocal,
     // Each lets its part through: a load balancer sends an address here and there.
-    anonymousLimit: createRateLimit(() => Math.ceil(config.http.rateLimitPerMinute / instances.live.length), clock),
-    load,
-    metrics,
-    tracing: served.tracing,
+    anonymousLimit: createRateLimit(() => Math.ceil(http.rateLimitPerMinute / instances.live.length), clock),
     sessions: createSessions({ masterKey: master, authentication, isSecure, isLocal, clock }),
     notices: createNotices(master, isSecure, clock),
     idempotency: createIdempotency({ eventLog, sleep, logger, makeId, stopping }),
-    eventLog,
     encryptedLog: openedLog,
     timezone: config.outreach.timezone,
-    hashesOf,
-    requestLog: createRequestLog(eventLog, isWritable, logger),
-    projector,
-    delivery,
+    requestLog: createRequestLog(eventLog, served.isWritable, logger),
     dispatchBots: config.bots === "dispatch",
-    runner,
     hasTemplate: config.outreach.template !== undefined,
     quota,
     verifier,
-    signHead: () => signHeadNow(eventLog.store, checkpoints, clock),
-    proveEvent: (position) => proveEvent(eventLog.store, checkpoints, clock, position),
-    console: createConsole({ store: eventLog.store, projector, past, live, settings, clock }),
-    stopping,
-    streamPace: createStreamPace(() => load.came, clock, sleep),
-    account:
-      account &&
-      createAccount({
-        ...account,
-        eventLog,
-        projector,
-        pinnedHandle: config.x?.account,
-        cookie: createAuthorizationCookie(master, isSecure, clock),
-        states: createUsedStates(vault, clock),
+    signHead: () => signHeadNow(store, checkpoints, clock),
+    proveEvent: (position) => proveEvent(store, checkpoints, clock, position),
+    console: createConsole({
+      store,
+      projector,
+      past: createPastStates({ store, projector, stopping }),
+      live: { ...live, circuit: delivery.circuit, verification: () => verifier.progress },
+      settings: consoleSettings(config, {
+        configured: delivery.configured,
+        hashesOf: served.hashesOf,
+        wantsToken: () => authentication.guardsConsole,
       }),
-    version: VERSION,
-    ...shared,
-    clock,
-    logger,
+      clock,
+    }),
+    streamPace: createStreamPace(() => load.came, clock, sleep),
+    account: served.account && {
+      ...served.account,
+      eventLog,
+      projector,
+      pinnedHandle: config.x?.account,
+      cookie: createAuthorizationCookie(master, isSecure, clock),
+      states: createUsedStates(served.vault, clock),
+    },
   };
 }
 

@@ -3,8 +3,8 @@ import { plugin } from "bun";
 /** Preloaded, the service knows nothing of traces: what it costs more without this is to ask each time that there are none. */
 const TRACED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "src/http/app.ts": {
-    "follow(answering, request, caller);": "",
-    "if (answering.span === undefined) follow(answering, request, ANONYMOUS);": "",
+    "follow(tracing, call, caller);": "",
+    "if (call !== undefined && call.span === undefined) follow(tracing, call as InFlightRequest, ANONYMOUS);": "",
     "span?.end(answer.status);": "",
   },
   "src/service/service.ts": { "tracing === undefined ? measured : tracing.traced(measured)": "measured" },

@@ -46,8 +46,8 @@ test("whatever changes something in the console is a form that does what an oper
   const operations = new Map(
     ENDPOINTS.filter(({ path }) => /^\/(social|api)\//.test(path)).map(({ operation }) => [operation.id, operation]),
   );
-  const onlyHere = actions.filter(({ protection, operation: { does = "" } }) => {
-    return protection !== "form" || !operations.has(does) || !isCommand(COMMANDS[does] ?? "");
+  const onlyHere = actions.filter(({ protection, operation: { apiOperationId = "" } }) => {
+    return protection !== "form" || !operations.has(apiOperationId) || !isCommand(COMMANDS[apiOperationId] ?? "");
   });
   expect(onlyHere.map(({ path }) => path)).toEqual([]);
 });

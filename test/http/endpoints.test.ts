@@ -1,9 +1,9 @@
 // On the memory harness.
 import { afterAll, describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
-import { json } from "../../src/http/server/answer.ts";
+import { feature } from "../../src/http/deps.ts";
 import { jsonBody } from "../../src/http/server/body.ts";
-import type { Endpoint, Operation, Protection } from "../../src/http/server/endpoint.ts";
+import { endpointsOf, operation, reply, type Protection } from "../../src/http/server/endpoint.ts";
 import { ENDPOINTS } from "../../src/http/endpoints.ts";
 import { problems, type Problem } from "../../src/http/server/problem.ts";
 import { documentedPath, operationsOf } from "../fuzz/document.ts";
@@ -29,7 +29,8 @@ const isSpecified = ({ path }: { readonly path: string }): boolean => /^\/(socia
 
 test("the endpoints under /social and /api are those of the specification, protected as it says, and the actions", () => {
   const listed = ENDPOINTS.filter(isSpecified).map(({ method, path, protection }) => `${method} ${path} ${protection}`);
-  expect(listed).toEqual([...SPECIFIED, ...ACTIONS.map((path) => `POST ${path} token`), ...READINGS]);
+  const wanted = [...SPECIFIED, ...ACTIONS.map((path) => `POST ${path} token`), ...READINGS];
+  expect(listed.toSorted()).toEqual(wanted.toSorted());
 });
 
 test("no endpoint is listed twice, and none takes another's name", () => {
@@ -92,40 +93,38 @@ describe.each(ENDPOINTS)("$method $path", ({ method, path, protection, operation
   });
 });
 
-test("an entry that leaves something out, or takes what it cannot, does not compile", () => {
-  const operation = {
-    id: "nothing",
-    tag: "service",
-    summary: "Nothing.",
-    description: "Nothing.",
-    answers: { 200: { says: "Nothing." } },
-    problems: [],
-    handle: () => json(200, {}),
-  } as const satisfies Operation<object>;
-  const body = jsonBody(Type.Object({}));
-  const good: Endpoint<object>[] = [
-    { method: "GET", path: "/a", protection: "open", operation },
-    { method: "POST", path: "/a", protection: "open", operation: { ...operation, body } },
-  ];
+const declared = { summary: "Nothing.", description: "Nothing." };
+const detail = operation("nothing", "service", "open", declared);
+const answered = { 200: reply("Nothing.", Type.Object({ id: Type.String() })) };
+const body = jsonBody(Type.Object({}));
+const nothing = () => ({ id: "1" });
+
+test("a route that leaves something out, or takes what it cannot, does not compile", () => {
+  const good = feature("good", "")
+    .get("/a", nothing, { response: answered, detail })
+    .post("/a", nothing, { parse: "none", body, response: answered, detail });
   const refused: unknown[] = [
     // @ts-expect-error: no protection
-    { method: "GET", path: "/a", operation } satisfies Endpoint<object>,
+    operation("nothing", "service", declared),
     // @ts-expect-error: a protection that there is not
-    { method: "GET", path: "/a", protection: "public", operation } satisfies Endpoint<object>,
-    // @ts-expect-error: no operation
-    { method: "GET", path: "/a", protection: "open" } satisfies Endpoint<object>,
-    // @ts-expect-error: no answers
-    { ...operation, answers: undefined } satisfies Operation<object>,
-    // @ts-expect-error: not one answer
-    { ...operation, answers: {} } satisfies Operation<object>,
+    operation("nothing", "service", "public", declared),
     // @ts-expect-error: a problem that nobody knows
-    { ...operation, problems: ["puzzled"] } satisfies Operation<object>,
-    // @ts-expect-error: a POST whose body nobody checks
-    { method: "POST", path: "/a", protection: "open", operation } satisfies Endpoint<object>,
-    // @ts-expect-error: a GET with a body
-    { method: "GET", path: "/a", protection: "open", operation: { ...operation, body } } satisfies Endpoint<object>,
+    operation("nothing", "service", "open", { ...declared, problems: ["puzzled"] }),
+    // @ts-expect-error: an answer that is none of those that are declared
+    feature("refused", "").get("/a", () => ({ name: "1" }), { response: answered, detail }),
+    // @ts-expect-error: a status that is not declared
+    feature("refused", "").get("/a", ({ status }) => status(202, { id: "1" }), { response: answered, detail }),
     // @ts-expect-error: a handler that wants what the service does not have
-    { ...operation, handle: ({ missing }: { missing: string }) => json(200, missing) } satisfies Operation<object>,
+    feature("refused", "").get("/a", ({ missing }) => ({ id: missing }), { response: answered, detail }),
   ];
-  expect([good.length, refused.length]).toEqual([2, 9]);
+  expect([good.routes.length, refused.length]).toEqual([2, 6]);
+});
+
+test.each([
+  ["no operation", feature("bare", "").get("/a", nothing, { response: answered })],
+  ["no answers", feature("bare", "").get("/a", nothing, { detail })],
+  ["a POST whose body nobody checks", feature("bare", "").post("/a", nothing, { response: answered, detail })],
+  ["a GET with a body", feature("bare", "").get("/a", nothing, { body, response: answered, detail })],
+])("a route that declares %s stops the start", (_what, routes) => {
+  expect(() => endpointsOf(routes)).toThrow("/a declares no");
 });

@@ -7,13 +7,13 @@ const measured = measure(join(import.meta.dirname, "../.."));
 
 /** What was reached: a change may lower a figure, and then its limit here. */
 const LIMITS = {
-  lines: 38_848,
+  lines: 38_760,
   files: 427,
   filesInAFolder: 44,
   linesInAFile: 400,
-  smallFilesWithOneImporter: 34,
-  functionsNamedOf: 286,
-  namesExportedTwice: 34,
+  smallFilesWithOneImporter: 30,
+  functionsNamedOf: 277,
+  namesExportedTwice: 32,
   pronouns: 68,
   pronounsInDocuments: 2,
   filesSayingAnew: 0,

@@ -181,7 +181,7 @@ test("a cluster asks its instances at the addresses of the probes, and keeps som
   const { startupProbe, livenessProbe, readinessProbe } = deployment.spec.template.spec.containers[0]!;
   const paths = [startupProbe, livenessProbe, readinessProbe].map((probe) => probe?.httpGet.path ?? "none");
   expect(paths).toEqual(["/livez", "/livez", "/readyz"]);
-  expect(ENDPOINTS.map(({ path }) => path as string)).toEqual(expect.arrayContaining(paths));
+  expect(ENDPOINTS.map(({ path }) => path)).toEqual(expect.arrayContaining(paths));
   expect(budget.spec.minAvailable).toBeLessThan(deployment.spec.replicas);
 });
 

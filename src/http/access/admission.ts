@@ -21,7 +21,7 @@ export interface AdmissionDeps {
 }
 
 /** What of an endpoint decides who is served. */
-type Entry = Pick<Endpoint<never>, "path" | "protection" | "always" | "anyHost">;
+type Entry = Pick<Endpoint, "path" | "protection" | "exemptFromLoadShedding" | "anyHost">;
 
 type Headers = Record<string, string>;
 
@@ -53,7 +53,7 @@ export function createAdmission(deps: AdmissionDeps): Admission {
       else if (entry?.anyHost !== true) throw problems.misdirected();
     },
     admit(entry, request, addressOf, pending, headers) {
-      if (entry.always !== true) deps.load.admit(pending);
+      if (entry.exemptFromLoadShedding !== true) deps.load.admit(pending);
       const authorization = request.headers.get("authorization");
       return authorization === null
         ? anonymous(deps, entry, request, addressOf, headers)

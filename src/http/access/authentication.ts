@@ -14,7 +14,7 @@ export interface Authentication {
   /** Whether that token is still one: it may have been taken out since. */
   knows(token: ApiToken): boolean;
   /** Whether an endpoint wants a token. */
-  guards(endpoint: Pick<Endpoint<never>, "path" | "protection">): boolean;
+  guards(endpoint: Pick<Endpoint, "path" | "protection">): boolean;
   /** Whether the console wants one. */
   readonly guardsConsole: boolean;
   /** From now on these are the tokens. */

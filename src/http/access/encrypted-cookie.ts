@@ -1,4 +1,5 @@
 import { parseCookie, stringifySetCookie } from "cookie";
+import type { Authorization } from "../../account/oauth.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { encrypt, open } from "../../vault/encrypt.ts";
 import { deriveKey } from "../../vault/key.ts";
@@ -54,4 +55,20 @@ export function createEncryptedCookie<Content extends object>(
       return clock() < expires ? (content as Content) : undefined;
     },
   };
+}
+
+/**
+ * State and PKCE verifier, in the browser that started, so that any instance can finish. A person may take ten minutes on
+ * the network's consent page. `lax`: the redirect back from the network is a cross-site navigation and must carry it.
+ */
+const AUTHORIZATION_COOKIE = {
+  name: "reachlog_oauth",
+  keyName: "oauth-cookie",
+  path: "/social",
+  lifetimeSeconds: 600,
+  sameSite: "lax",
+} as const;
+
+export function createAuthorizationCookie(masterKey: Uint8Array, isSecure: boolean, clock: Clock) {
+  return createEncryptedCookie<Authorization>(AUTHORIZATION_COOKIE, masterKey, isSecure, clock);
 }

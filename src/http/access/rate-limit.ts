@@ -9,6 +9,26 @@ export interface Allowance {
   readonly seconds: number;
 }
 
+/** The messages of one day. */
+export interface DailyQuota {
+  readonly limit: number;
+  readonly used: () => number;
+  /** Milliseconds since the epoch. */
+  readonly resetsAt: () => number;
+}
+
+export function quotaLeft({ limit, used: usedNow }: DailyQuota) {
+  const used = usedNow();
+  return { limit, used, remaining: Math.max(0, limit - used) };
+}
+
+/** The quota as `RateLimit` headers show it. */
+export function quotaAllowance(quota: DailyQuota, now: number): Allowance {
+  const { limit, remaining } = quotaLeft(quota);
+  const seconds = Math.max(1, Math.ceil((quota.resetsAt() - now) / 1000));
+  return { limit, windowSeconds: 86_400, left: remaining, seconds };
+}
+
 /** Counts per address and minute (fixed windows); the addresses of one IPv6 network count together. */
 export interface RateLimit {
   /** Counts one and answers the seconds to wait when the limit is passed, else undefined. */

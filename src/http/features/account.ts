@@ -1,33 +1,17 @@
-import { Type } from "@sinclair/typebox";
-import { linkAccount, type Linked, type LinkDeps } from "../../account/link.ts";
+import { Type, type Static } from "@sinclair/typebox";
+import { linkAccount, type Linked } from "../../account/link.ts";
 import { OAuthError, type Authorization } from "../../account/oauth.ts";
-import type { UsedStates } from "../../account/used-states.ts";
 import type { EventMetadata } from "../../log/event-log.ts";
-import type { Clock } from "../../platform/clock.ts";
-import { json, redirect } from "../server/answer.ts";
-import { createEncryptedCookie, type EncryptedCookie } from "../access/encrypted-cookie.ts";
-import type { Operation } from "../server/endpoint.ts";
+import { feature, type AccountParts, type AppDeps } from "../deps.ts";
+import { json, redirect, whole } from "../server/answer.ts";
+import { operation, reply, textReply } from "../server/endpoint.ts";
 import { AUTHORIZE_AGAIN, problemOf, problems, type Problem } from "../server/problem.ts";
 import { text } from "./schema.ts";
 
-export interface AccountDeps {
-  /** Undefined: X is not configured. */
-  readonly account: Account | undefined;
-}
-
-/** How the account is linked that the outreach agent acts for. */
-export interface AccountParts extends LinkDeps {
-  readonly cookie: EncryptedCookie<Authorization>;
-  readonly states: UsedStates;
-}
-
+/** How the account is linked. */
 interface Account extends AccountParts {
   /** Links in progress, by the redirect that brought them: a browser that asks again meanwhile waits for the same. */
   readonly underway: Map<string, Promise<Linked | undefined>>;
-}
-
-export function createAccount(parts: AccountParts): Account {
-  return { ...parts, underway: new Map() };
 }
 
 /** Where the browser goes after an authorization. */
@@ -36,87 +20,94 @@ const CONSOLE_PATH = "/";
 /** Answers of the OAuth dance are nobody else's business: no cache, no referrer. */
 const CLOSED_PAGE = { "cache-control": "no-store", "referrer-policy": "no-referrer" };
 
-/**
- * State and PKCE verifier, in the browser that started, so that any instance can finish. A person may take ten minutes on
- * the network's consent page. `lax`: the redirect back from the network is a cross-site navigation and must carry it.
- */
-const COOKIE = {
-  name: "reachlog_oauth",
-  keyName: "oauth-cookie",
-  path: "/social",
-  lifetimeSeconds: 600,
-  sameSite: "lax",
-} as const;
+const user = Type.Object({ id: text("1786543210987654321"), username: text("acme_team"), name: text("Acme") });
 
-export function createAuthorizationCookie(masterKey: Uint8Array, isSecure: boolean, clock: Clock) {
-  return createEncryptedCookie<Authorization>(COOKIE, masterKey, isSecure, clock);
+const linkedUser = Type.Object({ ...user.properties, scopes: Type.Array(text("dm.write")) });
+
+export function accountEndpoints({ account: parts }: AppDeps) {
+  const account: Account | undefined = parts && { ...parts, underway: new Map() };
+  return feature("account", "/social")
+    .get(
+      "/auth",
+      async () => {
+        const { oauth, cookie } = configured(account);
+        const { url, ...authorization } = await oauth.begin();
+        return whole(redirect(302, url, { "set-cookie": cookie.give(authorization), ...CLOSED_PAGE }));
+      },
+      {
+        response: { 302: textReply("To X.", { headers: ["location", "set-cookie"] }) },
+        detail: operation("startAuthorization", "outreach", "open", {
+          summary: "Sends the browser to X, to authorize an account.",
+          description:
+            "Starts the PKCE flow of OAuth 2.0. The browser keeps a cookie, without which its way back does not count.",
+          problems: ["xNotConfigured"],
+        }),
+      },
+    )
+    .get("/callback", ({ request, call }) => finishAuthorization(configured(account), request, call.metadata), {
+      response: {
+        200: reply("Authorized, for who asks for JSON.", linkedUser),
+        303: textReply("Authorized; to the console.", { headers: ["location", "set-cookie"] }),
+      },
+      detail: operation("finishAuthorization", "outreach", "open", {
+        summary: "Where X sends the browser back to.",
+        description:
+          "Exchanges the code for tokens, which are stored encrypted. A state counts once, for ten minutes, in the browser that began.",
+        query: { state: "As it was given to X.", code: "From X.", error: "From X, when the person declined." },
+        requestHeaders: ["Accept"],
+        problems: [
+          "authorizationFailed",
+          "notAuthorized",
+          "wrongAccount",
+          "networkFailed",
+          "xNotConfigured",
+          "logUnavailable",
+          "logInDoubt",
+        ],
+        isSlow: true,
+      }),
+    })
+    .get(
+      "/me",
+      async () => {
+        if (account === undefined || !account.projector.state("account").authorized) throw problems.notAuthorized();
+        const { tokens, network } = account;
+        const { id, username, name } = await tokens.use((token) => network.me(token));
+        return { id, username, name };
+      },
+      {
+        response: { 200: reply("Who it is.", user) },
+        detail: operation("getAuthorizedAccount", "outreach", "strict", {
+          summary: "The authorized X account, asked of X now.",
+          description: "Shows that the authorization still holds.",
+          problems: ["notAuthorized", "networkFailed"],
+          isSlow: true,
+        }),
+      },
+    );
 }
-
-export const startAuthorization: Operation<AccountDeps> = {
-  id: "startAuthorization",
-  tag: "outreach",
-  summary: "Sends the browser to X, to authorize an account.",
-  description:
-    "Starts the PKCE flow of OAuth 2.0. The browser keeps a cookie, without which its way back does not count.",
-  answers: { 302: { says: "To X.", headers: ["location", "set-cookie"] } },
-  problems: ["xNotConfigured"],
-  async handle({ account }) {
-    const { oauth, cookie } = configured(account);
-    const { url, ...authorization } = await oauth.begin();
-    return redirect(302, url, { "set-cookie": cookie.give(authorization), ...CLOSED_PAGE });
-  },
-};
 
 function configured(account: Account | undefined): Account {
   if (account === undefined) throw problems.xNotConfigured();
   return account;
 }
 
-const user = Type.Object({ id: text("1786543210987654321"), username: text("acme_team"), name: text("Acme") });
-
-export const finishAuthorization: Operation<AccountDeps> = {
-  id: "finishAuthorization",
-  tag: "outreach",
-  summary: "Where X sends the browser back to.",
-  description:
-    "Exchanges the code for tokens, which are stored encrypted. A state counts once, for ten minutes, in the browser that began.",
-  query: { state: "As it was given to X.", code: "From X.", error: "From X, when the person declined." },
-  takes: ["Accept"],
-  answers: {
-    200: {
-      says: "Authorized, for who asks for JSON.",
-      schema: Type.Object({ ...user.properties, scopes: Type.Array(text("dm.write")) }),
-    },
-    303: { says: "Authorized; to the console.", headers: ["location", "set-cookie"] },
-  },
-  problems: [
-    "authorizationFailed",
-    "notAuthorized",
-    "wrongAccount",
-    "networkFailed",
-    "xNotConfigured",
-    "logUnavailable",
-    "logInDoubt",
-  ],
-  isSlow: true,
-  async handle(deps, { request, metadata }) {
-    const account = configured(deps.account);
-    const given = new URL(request.url).searchParams;
-    const begun = account.cookie.read(request);
-    if (begun === undefined) throw refused("notBegun", CLOSED_PAGE);
-    // The cookie stays: whoever lured the browser here does not end what it has begun.
-    if (given.get("state") !== begun.state) throw refused("otherState", CLOSED_PAGE);
-    const headers = { ...CLOSED_PAGE, "set-cookie": account.cookie.cleared };
-    const linked = await linkOnce(account, given, begun, metadata).catch((fault: unknown) => {
-      throw callbackFault(fault, headers);
-    });
-    if (linked === undefined) throw refused("usedState", headers);
-    if (linked.kind === "wrong_account") throw problems.wrongAccount().with(headers);
-    const wantsJson = request.headers.get("accept")?.includes("application/json") ?? false;
-    if (wantsJson) return json(200, { ...linked.user, scopes: linked.scopes }, headers);
-    return redirect(303, CONSOLE_PATH, headers);
-  },
-};
+async function finishAuthorization(account: Account, request: Request, metadata: EventMetadata) {
+  const given = new URL(request.url).searchParams;
+  const begun = account.cookie.read(request);
+  if (begun === undefined) throw refused("notBegun", CLOSED_PAGE);
+  // The cookie stays: whoever lured the browser here does not end what it has begun.
+  if (given.get("state") !== begun.state) throw refused("otherState", CLOSED_PAGE);
+  const headers = { ...CLOSED_PAGE, "set-cookie": account.cookie.cleared };
+  const linked = await linkOnce(account, given, begun, metadata).catch((fault: unknown) => {
+    throw callbackFault(fault, headers);
+  });
+  if (linked === undefined) throw refused("usedState", headers);
+  if (linked.kind === "wrong_account") throw problems.wrongAccount().with(headers);
+  const wantsJson = request.headers.get("accept")?.includes("application/json") ?? false;
+  if (!wantsJson) return whole(redirect(303, CONSOLE_PATH, headers));
+  return whole<200, Static<typeof linkedUser>>(json(200, { ...linked.user, scopes: linked.scopes }, headers));
+}
 
 function linkOnce(account: Account, given: URLSearchParams, begun: Authorization, metadata: EventMetadata) {
   const { underway } = account;
@@ -183,19 +174,3 @@ function callbackFault(fault: unknown, headers: Record<string, string>): unknown
   }
   return problemOf(fault)?.with(headers, { wayOn: AUTHORIZE_AGAIN }) ?? fault;
 }
-
-export const showAccount: Operation<AccountDeps> = {
-  id: "getAuthorizedAccount",
-  tag: "outreach",
-  summary: "The authorized X account, asked of X now.",
-  description: "Shows that the authorization still holds.",
-  answers: { 200: { says: "Who it is.", schema: user } },
-  problems: ["notAuthorized", "networkFailed"],
-  isSlow: true,
-  async handle({ account }) {
-    if (account === undefined || !account.projector.state("account").authorized) throw problems.notAuthorized();
-    const { tokens, network } = account;
-    const { id, username, name } = await tokens.use((token) => network.me(token));
-    return json(200, { id, username, name });
-  },
-};

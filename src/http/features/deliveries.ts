@@ -7,24 +7,12 @@ import {
   type LetterSelection,
   type Decided,
 } from "../../delivery/dead-letters.ts";
-import type { Delivery } from "../../delivery/delivery.ts";
 import { resumeChannel } from "../../delivery/suspension.ts";
-import type { EventLog } from "../../log/event-log.ts";
-import type { Clock } from "../../platform/clock.ts";
-import type { Projector } from "../../projector/projector.ts";
-import { json, type Answer } from "../server/answer.ts";
+import { feature, type AppDeps } from "../deps.ts";
 import { jsonBody } from "../server/body.ts";
-import { formOf, type Fields } from "./console-form.ts";
-import { post } from "../server/endpoint.ts";
+import { operation, reply, type Fields } from "../server/endpoint.ts";
 import { appendedOrNothing, problems } from "../server/problem.ts";
 import { closed, count, oneOf, orNull, TEXT, text, time } from "./schema.ts";
-
-export interface DeliveriesDeps {
-  readonly eventLog: EventLog;
-  readonly projector: Projector;
-  readonly delivery: Delivery;
-  readonly clock: Clock;
-}
 
 /** Letters that one request may name: more fit its body hardly, and whoever means more means all. */
 const LETTERS_NAMED_MAX = 1_000;
@@ -80,57 +68,99 @@ const decided = Type.Object({
   left_count: count,
 });
 
-function answerOf({ done, left }: Decided): Answer {
-  return json(200, { done, left: left.slice(0, LEFT_LISTED_MAX), left_count: left.length });
-}
-
 const accept_doubles = Type.Optional(
   Type.Boolean({ description: "Those too of which an attempt may have arrived, and a repeat would count twice." }),
 );
 
-export const retryDeliveries = post({
-  id: "retryDeliveries",
-  tag: "tracking",
-  summary: "Sends dead letters again.",
-  description:
-    "Makes them pending again. Those of a suspended channel are left as they are, and those that may have arrived and that " +
-    "the network would not know again, unless `accept_doubles` is set. Each that is left is named with the reason.",
-  body: jsonBody(
-    Type.Union([Type.Object({ ...named, accept_doubles }, closed), Type.Object({ ...all, accept_doubles }, closed)]),
-  ),
-  answers: { 200: { says: "How many are sent again, and which are left.", schema: decided } },
-  problems: [],
-  isSlow: true,
-  async handle({ delivery, ...deps }: DeliveriesDeps, { body, metadata }) {
-    const retrying = { ...deps, recognisesMs: delivery.recognisesMs };
-    return answerOf(await retryLetters(retrying, toSelection(body), body.accept_doubles === true, metadata));
-  },
-});
-
 const why = Type.String({ minLength: 1, maxLength: WHY_CHARACTERS_MAX, pattern: TEXT, examples: ["over"] });
 
-export const discardDeliveries = post({
-  id: "discardDeliveries",
-  tag: "tracking",
-  summary: "Gives dead letters up for good.",
-  description: "The log keeps why. They cannot be taken up again.",
-  body: jsonBody(Type.Union([Type.Object({ ...named, why }, closed), Type.Object({ ...all, why }, closed)])),
-  answers: { 200: { says: "How many were given up, and which are left.", schema: decided } },
-  problems: [],
-  isSlow: true,
-  async handle(deps: DeliveriesDeps, { body, metadata }) {
-    return answerOf(await discardLetters(deps, toSelection(body), body.why.trim(), metadata));
-  },
-});
+const resumed = Type.Object({ channel: channelName, suspended_since: time });
+
+export function deliveryEndpoints(deps: AppDeps) {
+  const { delivery } = deps;
+  return feature("deliveries", "/api/deliveries")
+    .post(
+      "/retry",
+      async ({ body, call }) => {
+        const retrying = { ...deps, recognisesMs: delivery.recognisesMs };
+        return listed(await retryLetters(retrying, toSelection(body), body.accept_doubles === true, call.metadata));
+      },
+      {
+        parse: "none",
+        body: jsonBody(
+          Type.Union([
+            Type.Object({ ...named, accept_doubles }, closed),
+            Type.Object({ ...all, accept_doubles }, closed),
+          ]),
+        ),
+        response: { 200: reply("How many are sent again, and which are left.", decided) },
+        detail: operation("retryDeliveries", "tracking", "token", {
+          summary: "Sends dead letters again.",
+          description:
+            "Makes them pending again. Those of a suspended channel are left as they are, and those that may have arrived and that " +
+            "the network would not know again, unless `accept_doubles` is set. Each that is left is named with the reason.",
+          isSlow: true,
+          form: {
+            path: "/console/deliveries/retry",
+            body: (fields) => ({ ...bodyOf(fields), accept_doubles: fields["accept_doubles"] !== undefined }),
+            notice: saying("taken up again"),
+          },
+        }),
+      },
+    )
+    .post(
+      "/discard",
+      async ({ body, call }) => listed(await discardLetters(deps, toSelection(body), body.why.trim(), call.metadata)),
+      {
+        parse: "none",
+        body: jsonBody(Type.Union([Type.Object({ ...named, why }, closed), Type.Object({ ...all, why }, closed)])),
+        response: { 200: reply("How many were given up, and which are left.", decided) },
+        detail: operation("discardDeliveries", "tracking", "token", {
+          summary: "Gives dead letters up for good.",
+          description: "The log keeps why. They cannot be taken up again.",
+          isSlow: true,
+          form: {
+            path: "/console/deliveries/discard",
+            body: (fields) => ({ ...bodyOf(fields), why: fields["why"] ?? "" }),
+            notice: saying("discarded"),
+          },
+        }),
+      },
+    )
+    .post(
+      "/resume",
+      async ({ body, call }) => {
+        const { channel: name } = body;
+        const ended = await appendedOrNothing(resumeChannel(deps, name, call.metadata));
+        if (ended.kind === "not_suspended") throw problems.notSuspended(name);
+        return { channel: name, suspended_since: ended.since };
+      },
+      {
+        parse: "none",
+        body: jsonBody(Type.Object({ channel: channelName }, closed)),
+        response: { 200: reply("The channel goes on.", resumed) },
+        detail: operation("resumeDeliveries", "tracking", "token", {
+          summary: "Goes on with a suspended channel.",
+          description: "Sends what is pending at once; the channel is suspended again if its network still refuses it.",
+          problems: ["notSuspended"],
+          form: {
+            path: "/console/deliveries/resume",
+            body: ({ channel: name }) => ({ channel: name }),
+            notice: ({ channel: name }: Static<typeof resumed>) => `${name} goes on.`,
+          },
+        }),
+      },
+    );
+}
+
+function listed({ done, left }: Decided) {
+  return { done, left: left.slice(0, LEFT_LISTED_MAX), left_count: left.length };
+}
 
 /** Of a form: one letter by its event, or all up to the position that its page was of. */
 function bodyOf({ channel: name, event_id: letter, until_position }: Fields): object {
   const which = letter === undefined ? { all: true, until_position: Number(until_position) } : { event_ids: [letter] };
   return { ...which, ...(name === undefined ? {} : { channel: name }) };
-}
-
-interface DecidedAnswer extends Decided {
-  readonly left_count: number;
 }
 
 const WHY_LEFT: Readonly<Record<Decided["left"][number]["why"], string>> = {
@@ -142,42 +172,10 @@ const WHY_LEFT: Readonly<Record<Decided["left"][number]["why"], string>> = {
 
 /** `12 dead letters are sent again; 3 are left: its channel is suspended: resume it first.` */
 function saying(done: string) {
-  return ({ done: number, left, left_count }: DecidedAnswer): string => {
+  return ({ done: number, left, left_count }: ReturnType<typeof listed>): string => {
     const letters = `${number.toLocaleString("en-US")} dead ${number === 1 ? "letter was" : "letters were"} ${done}`;
     if (left_count === 0) return `${letters}.`;
     const reasons = [...new Set(left.map((one) => WHY_LEFT[one.why]))].join("; ");
     return `${letters}, ${left_count.toLocaleString("en-US")} left as ${left_count === 1 ? "it is" : "they are"} (${reasons}).`;
   };
 }
-
-export const retryDeliveriesByForm = formOf(retryDeliveries, {
-  body: (fields) => ({ ...bodyOf(fields), accept_doubles: fields["accept_doubles"] !== undefined }),
-  says: saying("taken up again"),
-});
-
-export const discardDeliveriesByForm = formOf(discardDeliveries, {
-  body: (fields) => ({ ...bodyOf(fields), why: fields["why"] ?? "" }),
-  says: saying("discarded"),
-});
-
-const resumed = Type.Object({ channel: channelName, suspended_since: time });
-
-export const resumeDeliveries = post({
-  id: "resumeDeliveries",
-  tag: "tracking",
-  summary: "Goes on with a suspended channel.",
-  description: "Sends what is pending at once; the channel is suspended again if its network still refuses it.",
-  body: jsonBody(Type.Object({ channel: channelName }, closed)),
-  answers: { 200: { says: "The channel goes on.", schema: resumed } },
-  problems: ["notSuspended"],
-  async handle(deps: DeliveriesDeps, { body: { channel }, metadata }) {
-    const ended = await appendedOrNothing(resumeChannel(deps, channel, metadata));
-    if (ended.kind === "not_suspended") throw problems.notSuspended(channel);
-    return json(200, { channel, suspended_since: ended.since });
-  },
-});
-
-export const resumeDeliveriesByForm = formOf(resumeDeliveries, {
-  body: ({ channel }) => ({ channel }),
-  says: ({ channel }: { channel: string }) => `${channel} goes on.`,
-});

@@ -1,28 +1,24 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { CHANNELS, type ChannelName } from "../../../events/channel.ts";
 import { level, type Level } from "../../../events/delivery.ts";
-import type { Delivery, Settlement } from "../../delivery/delivery.ts";
+import type { Settlement } from "../../delivery/delivery.ts";
 import { kindOf } from "../../log/error-kind.ts";
 import type { NewEvent } from "../../log/event-log.ts";
-import { json, type Answer } from "../server/answer.ts";
+import { status } from "elysia";
+import { feature, type AppDeps } from "../deps.ts";
 import { jsonBody } from "../server/body.ts";
-import { formOf } from "./console-form.ts";
-import { post } from "../server/endpoint.ts";
+import { operation, reply } from "../server/endpoint.ts";
+import { performOnce } from "../server/idempotency.ts";
 import { problems } from "../server/problem.ts";
-import type { AppendedBy, RequestLog } from "../server/request-log.ts";
+import type { AppendedBy } from "../server/request-log.ts";
 import { TEXT, closed, id, oneOf, orNull, perChannel, text } from "./schema.ts";
 
 /** How long a caller waits for the network's answer. */
 const DELIVERY_WAIT_MS = 5_000;
 
-export interface DirectSendDeps {
-  readonly delivery: Delivery;
-  readonly requestLog: RequestLog;
-}
-
 const sent = {
-  200: { says: "The network took it.", schema: Type.Object({ id, status: Type.Literal("delivered") }) },
-  202: { says: "It is being tried again.", schema: Type.Object({ id, status: Type.Literal("pending") }) },
+  200: reply("The network took it.", Type.Object({ id, status: Type.Literal("delivered") })),
+  202: reply("It is being tried again.", Type.Object({ id, status: Type.Literal("pending") })),
 };
 
 const SEND_PROBLEMS = ["notConfigured", "refusedByNetwork", "deliveryInDoubt"] as const;
@@ -47,66 +43,10 @@ const notification = Type.Object(
   closed,
 );
 
-export const notify = post({
-  id: "notify",
-  tag: "tracking",
-  summary: "Sends a notification to the team chat.",
-  description:
-    "Waits five seconds for the network's answer. What is not delivered by then is tried again in the background.",
-  takes: ["Idempotency-Key"],
-  body: jsonBody(notification),
-  answers: sent,
-  problems: SEND_PROBLEMS,
-  handle(deps: DirectSendDeps, asked) {
-    const { message: text, service = "unknown", level: given = "info" } = asked.body;
-    const data = { message: text, service, level: levelOf(given) };
-    return send(deps, "chat", { type: "NotificationRequested", data }, asked);
-  },
-});
-
-function levelOf(given: string): Level {
-  const word = given.toLowerCase();
-  return SYNONYMS[word] ?? (word as Level);
-}
-
 const message = Type.Object(
   { text: Type.String({ minLength: 1, maxLength: 4096, pattern: TEXT, examples: ["hello"] }) },
   closed,
 );
-
-export const sendMessage = post({
-  id: "sendMessage",
-  tag: "tracking",
-  summary: "Sends a message to the messaging service.",
-  description:
-    "Waits five seconds for the network's answer. What is not delivered by then is tried again in the background.",
-  takes: ["Idempotency-Key"],
-  body: jsonBody(message),
-  answers: sent,
-  problems: SEND_PROBLEMS,
-  handle: (deps: DirectSendDeps, asked) =>
-    send(deps, "messaging", { type: "MessageRequested", data: { text: asked.body.text } }, asked),
-});
-
-async function send(
-  { delivery, requestLog }: DirectSendDeps,
-  channel: ChannelName,
-  newEvent: NewEvent,
-  by: AppendedBy,
-): Promise<Answer> {
-  if (!delivery.configured.includes(channel)) throw problems.notConfigured(channel);
-  const { first, ids } = await requestLog.append(newEvent, by);
-  const settlement = await orPending(delivery.settled(channel, first, DELIVERY_WAIT_MS));
-  if (settlement === undefined) return json(202, { id: ids[0], status: "pending" });
-  switch (settlement.status) {
-    case "delivered":
-      return json(200, { id: ids[0], status: "delivered" });
-    case "in_doubt":
-      throw problems.deliveryInDoubt(settlement.detail);
-    default:
-      throw problems.refusedByNetwork(settlement.detail);
-  }
-}
 
 const result = Type.Object({
   ok: Type.Boolean(),
@@ -116,38 +56,106 @@ const result = Type.Object({
 });
 type TestResult = Static<typeof result>;
 
-const results = perChannel(result);
+/** What is sent to a channel because a request asks for it. */
+export function directSendEndpoints(deps: AppDeps) {
+  const { delivery, requestLog, idempotency } = deps;
+  return feature("direct-sends", "/api")
+    .post(
+      "/notify",
+      ({ body, call }) =>
+        performOnce(idempotency, call, body, (key) => {
+          const { message: text, service = "unknown", level: given = "info" } = body;
+          const data = { message: text, service, level: levelOf(given) };
+          return send(deps, "chat", { type: "NotificationRequested", data }, { metadata: call.metadata, key });
+        }),
+      {
+        parse: "none",
+        body: jsonBody(notification),
+        response: sent,
+        detail: operation("notify", "tracking", "strict", {
+          summary: "Sends a notification to the team chat.",
+          description:
+            "Waits five seconds for the network's answer. What is not delivered by then is tried again in the background.",
+          requestHeaders: ["Idempotency-Key"],
+          problems: SEND_PROBLEMS,
+        }),
+      },
+    )
+    .post(
+      "/messaging",
+      ({ body, call }) =>
+        performOnce(idempotency, call, body, (key) => {
+          const newEvent: NewEvent = { type: "MessageRequested", data: { text: body.text } };
+          return send(deps, "messaging", newEvent, { metadata: call.metadata, key });
+        }),
+      {
+        parse: "none",
+        body: jsonBody(message),
+        response: sent,
+        detail: operation("sendMessage", "tracking", "token", {
+          summary: "Sends a message to the messaging service.",
+          description:
+            "Waits five seconds for the network's answer. What is not delivered by then is tried again in the background.",
+          requestHeaders: ["Idempotency-Key"],
+          problems: SEND_PROBLEMS,
+        }),
+      },
+    )
+    .post(
+      "/tracking/test",
+      ({ body, call }) =>
+        performOnce(idempotency, call, body, async (key) => {
+          const channels = [...delivery.configured];
+          const newEvent: NewEvent = { type: "ChannelTestRequested", data: { channels } };
+          const { first } = await requestLog.append(newEvent, { metadata: call.metadata, key });
+          const tested = CHANNELS.map(async (name) => {
+            if (!channels.includes(name)) return [name, NOT_CONFIGURED] as const;
+            const settled = delivery.settled(name, first, DELIVERY_WAIT_MS + 1_000);
+            return [name, testResult(await orPending(settled))] as const;
+          });
+          return { results: Object.fromEntries(await Promise.all(tested)) };
+        }),
+      {
+        parse: "none",
+        body: jsonBody(Type.Object({}, closed)),
+        response: { 200: reply("How each went.", Type.Object({ results: perChannel(result) })) },
+        detail: operation("testChannels", "tracking", "token", {
+          summary: "Sends a test message to each channel.",
+          description: "One attempt each, for five seconds.",
+          requestHeaders: ["Idempotency-Key"],
+          form: { path: "/console/channels/test", body: () => ({}), notice: saysTested },
+        }),
+      },
+    );
+}
 
-export const testChannels = post({
-  id: "testChannels",
-  tag: "tracking",
-  summary: "Sends a test message to each channel.",
-  description: "One attempt each, for five seconds.",
-  takes: ["Idempotency-Key"],
-  body: jsonBody(Type.Object({}, closed)),
-  answers: { 200: { says: "How each went.", schema: Type.Object({ results }) } },
-  problems: [],
-  async handle({ delivery, requestLog }: DirectSendDeps, by) {
-    const channels = [...delivery.configured];
-    const { first } = await requestLog.append({ type: "ChannelTestRequested", data: { channels } }, by);
-    const tested = CHANNELS.map(async (name) => {
-      if (!channels.includes(name)) return [name, { ok: false, status: "not_configured", latency_ms: null }];
-      return [name, testResult(await orPending(delivery.settled(name, first, DELIVERY_WAIT_MS + 1_000)))];
-    });
-    return json(200, { results: Object.fromEntries(await Promise.all(tested)) });
-  },
-});
+function levelOf(given: string): Level {
+  const word = given.toLowerCase();
+  return SYNONYMS[word] ?? (word as Level);
+}
 
-type TestAnswer = { readonly results: Readonly<Record<ChannelName, TestResult>> };
+async function send({ delivery, requestLog }: AppDeps, channel: ChannelName, newEvent: NewEvent, by: AppendedBy) {
+  if (!delivery.configured.includes(channel)) throw problems.notConfigured(channel);
+  const { first, ids } = await requestLog.append(newEvent, by);
+  const settlement = await orPending(delivery.settled(channel, first, DELIVERY_WAIT_MS));
+  if (settlement === undefined) return status(202, { id: ids[0]!, status: "pending" as const });
+  switch (settlement.status) {
+    case "delivered":
+      return status(200, { id: ids[0]!, status: "delivered" as const });
+    case "in_doubt":
+      throw problems.deliveryInDoubt(settlement.detail);
+    default:
+      throw problems.refusedByNetwork(settlement.detail);
+  }
+}
 
-export const testChannelsByForm = formOf(testChannels, {
-  body: () => ({}),
-  says: ({ results: tested }: TestAnswer) => {
-    const text = CHANNELS.map((name) => `${name}: ${wordsOf(tested[name])}`).join("; ");
-    const isFault = CHANNELS.some((name) => !tested[name].ok && tested[name].status !== "not_configured");
-    return { text: `${text}.`, isFault };
-  },
-});
+const NOT_CONFIGURED: TestResult = { ok: false, status: "not_configured", latency_ms: null };
+
+function saysTested({ results }: { readonly results: Readonly<Record<ChannelName, TestResult>> }) {
+  const tested = CHANNELS.map((name) => `${name}: ${wordsOf(results[name])}`).join("; ");
+  const isFault = CHANNELS.some((name) => !results[name].ok && results[name].status !== "not_configured");
+  return { text: `${tested}.`, isFault };
+}
 
 /** Characters of what a network answered that a notice shows. */
 const DETAIL_SHOWN = 150;
@@ -158,7 +166,7 @@ function wordsOf({ status, latency_ms, detail }: TestResult): string {
   return latency_ms === null ? words : `${words} in ${Math.round(latency_ms)} ms`;
 }
 
-function testResult(settlement: Settlement | undefined) {
+function testResult(settlement: Settlement | undefined): TestResult {
   if (settlement === undefined) return { ok: false, status: "in_doubt", latency_ms: null, detail: "no answer in time" };
   if (settlement.status === "delivered") return { ok: true, status: "delivered", latency_ms: settlement.latencyMs };
   if (settlement.status === "skipped")

@@ -1,58 +1,46 @@
 import { EVENT_TYPES } from "../../../events/catalog.ts";
-import type { EventLog } from "../../log/event-log.ts";
-import type { Operation } from "../server/endpoint.ts";
-import {
-  openEventStream,
-  openPositionStream,
-  type EventStreamQuery,
-  type StreamPace,
-  streamReaderOf,
-  type StreamReaderDeps,
-} from "../streams/event-stream.ts";
-import type { LoadShedding } from "../access/load-shedding.ts";
+import { feature, type AppDeps } from "../deps.ts";
+import { whole } from "../server/answer.ts";
+import { operation, textReply } from "../server/endpoint.ts";
 import { problems } from "../server/problem.ts";
+import { openEventStream, openPositionStream, streamReaderOf, type EventStreamQuery } from "../streams/event-stream.ts";
 
-export interface EventsDeps extends StreamReaderDeps {
-  readonly eventLog: EventLog;
-  readonly load: LoadShedding;
-  /** Aborts when the service stops: all streams end. */
-  readonly stopping: AbortSignal;
-  readonly projector: { readonly position: number };
-  readonly streamPace: StreamPace;
+export function eventEndpoints(deps: AppDeps) {
+  const { eventLog, load, stopping, projector, streamPace } = deps;
+  return feature("events", "").get(
+    "/events",
+    ({ request, call }) => {
+      const { name, isKnown } = streamReaderOf(deps, call);
+      const query = queryOf(request, projector.position);
+      const headers = { "content-type": "text/event-stream", "cache-control": "no-store", "x-accel-buffering": "no" };
+      // Nobody would read the stream to a HEAD, or end it.
+      if (request.method === "HEAD") return whole({ status: 200, headers, body: "" });
+      const onGone = load.openStream(name);
+      const stream = query.isOfPositions
+        ? openPositionStream(() => projector.position, query.from, stopping, { isKnown, onGone })
+        : openEventStream(eventLog.store, query, stopping, { isKnown, onGone, pace: streamPace });
+      return whole({ status: 200, headers, body: "", stream });
+    },
+    {
+      response: { 200: textReply("The events.", { mediaType: "text/event-stream" }) },
+      detail: operation("followEvents", "service", "session", {
+        summary: "Follows the log.",
+        description:
+          "Server-Sent Events: each event of the log is a message with its position as `id` and the event as JSON. Begins with " +
+          "the next event, or where `from` or `Last-Event-ID` says; none is left out, and none comes twice. Wants a token or a " +
+          "console's session as soon as a token is configured, and ends when that is none any more.",
+        query: {
+          from: "First position; `Last-Event-ID`, which browsers send when they connect again, counts for more.",
+          type: "Only events of this type; may be given several times.",
+          stream: "Only events of this stream.",
+          only: "`position`: how far the log has come, once a second at the most, and no events.",
+        },
+        problems: ["invalid", "tooManyStreams"],
+        isSlow: true,
+      }),
+    },
+  );
 }
-
-export const followEvents: Operation<EventsDeps> = {
-  id: "followEvents",
-  tag: "service",
-  summary: "Follows the log.",
-  description:
-    "Server-Sent Events: each event of the log is a message with its position as `id` and the event as JSON. Begins with " +
-    "the next event, or where `from` or `Last-Event-ID` says; none is left out, and none comes twice. Wants a token or a " +
-    "console's session as soon as a token is configured, and ends when that is none any more.",
-  query: {
-    from: "First position; `Last-Event-ID`, which browsers send when they connect again, counts for more.",
-    type: "Only events of this type; may be given several times.",
-    stream: "Only events of this stream.",
-    only: "`position`: how far the log has come, once a second at the most, and no events.",
-  },
-  answers: { 200: { says: "The events.", mediaType: "text/event-stream" } },
-  problems: ["invalid", "tooManyStreams"],
-  isSlow: true,
-  handle(deps, asked) {
-    const { eventLog, load, stopping, projector, streamPace } = deps;
-    const { request } = asked;
-    const { name, isKnown } = streamReaderOf(deps, asked);
-    const query = queryOf(request, projector.position);
-    const headers = { "content-type": "text/event-stream", "cache-control": "no-store", "x-accel-buffering": "no" };
-    // Nobody would read the stream to a HEAD, or end it.
-    if (request.method === "HEAD") return { status: 200, headers, body: "" };
-    const onGone = load.openStream(name);
-    const stream = query.isOfPositions
-      ? openPositionStream(() => projector.position, query.from, stopping, { isKnown, onGone })
-      : openEventStream(eventLog.store, query, stopping, { isKnown, onGone, pace: streamPace });
-    return { status: 200, headers, body: "", stream };
-  },
-};
 
 /** Throws the problem 422. */
 function queryOf({ url, headers }: Request, position: number): EventStreamQuery & { readonly isOfPositions: boolean } {

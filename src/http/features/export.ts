@@ -2,27 +2,13 @@ import { filterIn, FILTER_WORDS, selectionOf } from "../../history/log-filter.ts
 import { storedEvents, type Selection } from "../../history/selection.ts";
 import { FORMAT_NAMES, FORMATS, type Format } from "../../log/export-formats.ts";
 import { exportText, shownBy, type ExportChunk } from "../../log/export-text.ts";
-import { errorFields, requestFields, withFields, type Logger } from "../../platform/logger.ts";
+import { errorFields, requestFields, withFields } from "../../platform/logger.ts";
 import { ServiceError } from "../../platform/service-error.ts";
-import type { EncryptedLog } from "../../privacy/encrypted-log.ts";
-import type { Projector } from "../../projector/projector.ts";
-import type { Answer } from "../server/answer.ts";
-import type { Operation } from "../server/endpoint.ts";
-import type { LoadShedding } from "../access/load-shedding.ts";
+import { feature, type AppDeps } from "../deps.ts";
+import { whole, type Answer } from "../server/answer.ts";
+import { operation, textReply } from "../server/endpoint.ts";
 import { problems } from "../server/problem.ts";
-import { type StreamPace, streamReaderOf, type StreamReader, type StreamReaderDeps } from "../streams/event-stream.ts";
-
-export interface ExportDeps extends StreamReaderDeps {
-  readonly encryptedLog: EncryptedLog;
-  readonly projector: Projector;
-  readonly load: LoadShedding;
-  /** Aborts when the service stops: what is not written by then is not. */
-  readonly stopping: AbortSignal;
-  readonly streamPace: StreamPace;
-  readonly logger: Logger;
-  /** IANA name; days are days of it. */
-  readonly timezone: string;
-}
+import { streamReaderOf, type StreamReader } from "../streams/event-stream.ts";
 
 /** Media types, and how a file of it is called. */
 const FILES: Readonly<Record<Format, { readonly type: string; readonly name: string }>> = {
@@ -31,43 +17,48 @@ const FILES: Readonly<Record<Format, { readonly type: string; readonly name: str
   cloudevents: { type: "application/x-ndjson", name: "reachlog-events.cloudevents.jsonl" },
 };
 
-export const exportEvents: Operation<ExportDeps> = {
-  id: "exportEvents",
-  tag: "service",
-  summary: "Writes events of the log, one a line.",
-  description:
-    "As `reachlog audit export` does, in the order of the log, up to where it ends when the request comes. Read at the " +
-    "reader's pace. An answer that ends early is cut off, not closed. Wants a token or a console's session as soon as a " +
-    "token is configured, and is cut off when that is none any more.",
-  query: { ...FILTER_WORDS, format: "`jsonl` (JSON Lines, the default), `csv` or `cloudevents`." },
-  answers: {
-    200: {
-      says: "The events.",
-      mediaType: "application/x-ndjson",
-      otherMediaTypes: ["text/csv"],
-      headers: ["content-disposition"],
+export function exportEndpoints(deps: AppDeps) {
+  return feature("exports", "/api/audit").get(
+    "/export",
+    async ({ request, call }) => {
+      const reader = streamReaderOf(deps, call);
+      const { searchParams } = new URL(request.url);
+      const format = formatIn(searchParams);
+      const selection = await selectionIn(searchParams, deps);
+      const { type, name } = FILES[format];
+      const headers = {
+        "content-type": type,
+        "cache-control": "no-store",
+        "content-disposition": `attachment; filename="${name}"`,
+      };
+      if (request.method === "HEAD") return whole({ status: 200, headers, body: "" });
+      // An export that has begun can only be cut off.
+      await deps.encryptedLog.head();
+      const logger = withFields(deps.logger, requestFields(call.metadata));
+      const stream = streamOf({ ...deps, logger }, reader, selection, format);
+      return whole({ status: 200, headers, body: "", stream });
     },
-  },
-  problems: ["invalid", "tooManyStreams", "logUnavailable"],
-  isSlow: true,
-  async handle(deps, asked) {
-    const reader = streamReaderOf(deps, asked);
-    const { searchParams } = new URL(asked.request.url);
-    const format = formatIn(searchParams);
-    const selection = await selectionIn(searchParams, deps);
-    const { type, name } = FILES[format];
-    const headers = {
-      "content-type": type,
-      "cache-control": "no-store",
-      "content-disposition": `attachment; filename="${name}"`,
-    };
-    if (asked.request.method === "HEAD") return { status: 200, headers, body: "" };
-    // An export that has begun can only be cut off.
-    await deps.encryptedLog.head();
-    const logger = withFields(deps.logger, requestFields(asked.metadata));
-    return { status: 200, headers, body: "", stream: streamOf({ ...deps, logger }, reader, selection, format) };
-  },
-};
+    {
+      response: {
+        200: textReply("The events.", {
+          mediaType: "application/x-ndjson",
+          otherMediaTypes: ["text/csv"],
+          headers: ["content-disposition"],
+        }),
+      },
+      detail: operation("exportEvents", "service", "session", {
+        summary: "Writes events of the log, one a line.",
+        description:
+          "As `reachlog audit export` does, in the order of the log, up to where it ends when the request comes. Read at the " +
+          "reader's pace. An answer that ends early is cut off, not closed. Wants a token or a console's session as soon as a " +
+          "token is configured, and is cut off when that is none any more.",
+        query: { ...FILTER_WORDS, format: "`jsonl` (JSON Lines, the default), `csv` or `cloudevents`." },
+        problems: ["invalid", "tooManyStreams", "logUnavailable"],
+        isSlow: true,
+      }),
+    },
+  );
+}
 
 const EITHER = new Intl.ListFormat("en-GB", { type: "disjunction" });
 
@@ -81,7 +72,7 @@ function formatIn(query: URLSearchParams): Format {
 /** Throws the problem 422. */
 async function selectionIn(
   query: URLSearchParams,
-  { encryptedLog: store, projector, timezone }: ExportDeps,
+  { encryptedLog: store, projector, timezone }: AppDeps,
 ): Promise<Selection> {
   try {
     const contacts = () => projector.state("contacts");
@@ -94,7 +85,7 @@ async function selectionIn(
 
 /** Each chunk is read when its reader takes it. Half an export must not pass for a whole one, so it is cut off then. */
 function streamOf(
-  deps: ExportDeps,
+  deps: AppDeps,
   { name, isKnown }: StreamReader,
   selection: Selection,
   format: Format,

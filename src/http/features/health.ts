@@ -4,24 +4,16 @@ import { RunPaused } from "../../../events/outreach.ts";
 import { pendingOf, type ChannelState } from "../../../projections/deliveries.ts";
 import type { RunState } from "../../../projections/run.ts";
 import type { Circuit } from "../../delivery/rate-limiter.ts";
-import type { Delivery } from "../../delivery/delivery.ts";
-import type { Instance } from "../../log/instances.ts";
-import { isoTime, type Clock } from "../../platform/clock.ts";
-import type { Projector } from "../../projector/projector.ts";
-import { json } from "../server/answer.ts";
-import type { Operation } from "../server/endpoint.ts";
+import { kindOf } from "../../log/error-kind.ts";
+import { METRICS_TYPE } from "../../metrics/metrics.ts";
+import { isoTime } from "../../platform/clock.ts";
+import { quotaLeft } from "../access/rate-limit.ts";
+import { wantReader } from "../access/session.ts";
+import { feature, type AppDeps } from "../deps.ts";
+import { whole, withHeaders } from "../server/answer.ts";
+import { operation, reply, textReply } from "../server/endpoint.ts";
 import { RETRY_LATER } from "../server/problem.ts";
-import { quotaLeft, type DailyQuota } from "./run.ts";
-import type { RequestLog } from "../server/request-log.ts";
 import { count, id, oneOf, orNull, perChannel, text, time } from "./schema.ts";
-
-export interface OutreachHealthDeps {
-  readonly projector: Projector;
-  /** Since when the log is out of reach, in ms since 1970; undefined: it is in reach. */
-  readonly awaySince: () => number | undefined;
-  readonly quota: DailyQuota;
-  readonly clock: Clock;
-}
 
 const run = Type.Object({
   id,
@@ -43,48 +35,6 @@ const outreachState = Type.Object({
   quota: Type.Object({ limit: count, used: count, remaining: count, resets_at: time }),
 });
 
-export const outreachHealth: Operation<OutreachHealthDeps> = {
-  id: "getSocialHealth",
-  tag: "outreach",
-  summary: "Health, the run in progress and today's quota.",
-  description:
-    "Shows whether a run is in progress, whether an X account is authorized, and what is left of the day's messages.",
-  answers: { 200: { says: "How it is.", schema: outreachState } },
-  problems: [],
-  handle({ projector, quota, clock, awaySince }) {
-    const { current } = projector.state("run");
-    const { user, authorized } = projector.state("account");
-    // Somebody was linked, and the grant died: no run can start until a person authorizes again.
-    const degraded = (user !== null && !authorized) || awaySince() !== undefined;
-    return json(200, {
-      status: degraded ? "degraded" : "ok",
-      running: current !== null,
-      run: current === null ? null : shown(current, clock()),
-      authorized,
-      quota: { ...quotaLeft(quota), resets_at: isoTime(quota.resetsAt()) },
-    });
-  },
-};
-
-/** `waiting`: until when and why; null while the run works. */
-function shown(run: RunState, now: number) {
-  const { run_id, dry_run, started_at, sent, skipped, failed, in_doubt, waiting, stop_requested_at } = run;
-  const isWaiting = waiting !== null && Date.parse(waiting.until) > now;
-  const counts = { sent, skipped, failed, in_doubt };
-  return { id: run_id, dry_run, started_at, ...counts, waiting: isWaiting ? waiting : null, stop_requested_at };
-}
-
-export interface ServiceHealthDeps {
-  readonly projector: Projector;
-  readonly delivery: Delivery;
-  readonly requestLog: RequestLog;
-  readonly version: string;
-  /** Those that serve this log now, this one first. */
-  readonly instances: () => readonly Instance[];
-  /** What one of them does for all, with the id of that one; nothing while the log is out of reach. */
-  readonly roles: () => Promise<Readonly<Record<string, string>>>;
-}
-
 const serviceState = Type.Object({
   status: oneOf("ok", "degraded"),
   version: text("0.2.0"),
@@ -104,39 +54,143 @@ const serviceState = Type.Object({
   ),
 });
 
-export const serviceHealth: Operation<ServiceHealthDeps> = {
-  id: "getHealth",
-  tag: "tracking",
-  summary: "Health of the log and of each channel.",
-  description:
-    "Shows whether events can be recorded, and of each channel what waits and whether it is refused. `degraded`: the log " +
-    "takes nothing (503), or a channel is suspended or its circuit is not closed (200: events are recorded, and wait). " +
-    "`roles`: what one instance does for all, with the id of that one; one of a dead instance is taken over within a minute.",
-  answers: {
-    200: { says: "The log takes what comes.", schema: serviceState },
-    503: { says: "It does not.", schema: serviceState },
-  },
-  problems: [],
-  async handle({ projector, delivery, requestLog, version, instances, roles }) {
-    const deliveries = projector.state("deliveries");
-    const channels = CHANNELS.map((name) => ({
-      name,
-      configured: delivery.configured.includes(name),
-      pending: pendingOf(deliveries[name]),
-      circuit: delivery.circuit(name) ?? null,
-      suspended: suspendedOf(deliveries[name]),
-    }));
-    const isWritable = await requestLog.isWritable();
-    const status = isWritable && channels.every(isWell) ? "ok" : "degraded";
-    const log = { position: projector.position };
-    const live = instances().map(({ id, version: its, started_at, configuration }) => {
-      return { id, version: its, started_at, configuration };
-    });
-    const byName = Object.fromEntries(channels.map(({ name, ...channel }) => [name, channel]));
-    const body = { status, version, log, instances: live, roles: await roles(), channels: byName };
-    return json(isWritable ? 200 : 503, body, isWritable ? undefined : RETRY_LATER);
-  },
-};
+const readiness = Type.Object({
+  status: oneOf("ok", "unavailable"),
+  checks: Type.Object({
+    running: Type.Boolean(),
+    log_writable: Type.Boolean(),
+    projections_caught_up: Type.Boolean(),
+  }),
+});
+
+/** What supervisors, load balancers and monitors ask. */
+export function healthEndpoints(deps: AppDeps) {
+  return feature("health", "")
+    .get("/social/health", () => outreachHealth(deps), {
+      response: { 200: reply("How it is.", outreachState) },
+      detail: operation("getSocialHealth", "outreach", "open", {
+        exemptFromLoadShedding: true,
+        summary: "Health, the run in progress and today's quota.",
+        description:
+          "Shows whether a run is in progress, whether an X account is authorized, and what is left of the day's messages.",
+      }),
+    })
+    .get(
+      "/api/health",
+      async ({ status }) => {
+        const isWritable = await deps.requestLog.isWritable();
+        const body = await serviceHealth(deps, isWritable);
+        return isWritable ? status(200, body) : withHeaders(status(503, body), RETRY_LATER);
+      },
+      {
+        response: {
+          200: reply("The log takes what comes.", serviceState),
+          503: reply("It does not.", serviceState),
+        },
+        detail: operation("getHealth", "tracking", "open", {
+          exemptFromLoadShedding: true,
+          summary: "Health of the log and of each channel.",
+          description:
+            "Shows whether events can be recorded, and of each channel what waits and whether it is refused. `degraded`: the log " +
+            "takes nothing (503), or a channel is suspended or its circuit is not closed (200: events are recorded, and wait). " +
+            "`roles`: what one instance does for all, with the id of that one; one of a dead instance is taken over within a minute.",
+        }),
+      },
+    )
+    .get("/livez", () => ({ status: "ok" as const }), {
+      response: { 200: reply("It does.", Type.Object({ status: oneOf("ok") })) },
+      detail: operation("getLiveness", "service", "open", {
+        exemptFromLoadShedding: true,
+        anyHost: true,
+        summary: "Whether the process answers.",
+        description:
+          "Liveness probe: a supervisor restarts the service when it fails. Does not check the log or the networks.",
+      }),
+    })
+    .get(
+      "/readyz",
+      async ({ status }) => {
+        const checks = await checkReadiness(deps);
+        const isReady = Object.values(checks).every((holds) => holds);
+        if (isReady) return status(200, { status: "ok", checks });
+        return withHeaders(status(503, { status: "unavailable", checks }), RETRY_LATER);
+      },
+      {
+        response: { 200: reply("They may.", readiness), 503: reply("They may not.", readiness) },
+        detail: operation("getReadiness", "service", "open", {
+          exemptFromLoadShedding: true,
+          anyHost: true,
+          summary: "Whether requests may be sent here.",
+          description:
+            "For a load balancer: the service is not stopping, the log takes what comes, and what is answered is of now. A channel " +
+            "that is suspended does not matter here, since clicks are recorded all the same: `/api/health` shows it.",
+        }),
+      },
+    )
+    .get(
+      "/metrics",
+      async ({ request, call }) => {
+        wantReader(deps.sessions, request, call.metadata);
+        const headers = { "content-type": METRICS_TYPE, "cache-control": "no-store" };
+        return whole({ status: 200, headers, body: await deps.metrics.text() });
+      },
+      {
+        response: { 200: textReply("The figures.", { mediaType: "text/plain" }) },
+        detail: operation("getMetrics", "service", "session", {
+          exemptFromLoadShedding: true,
+          summary: "Figures for Prometheus.",
+          description:
+            "In Prometheus's text format. Holds no personal data. Wants a token or a console's session as soon as a token is " +
+            "configured, and is answered however busy the service is.",
+        }),
+      },
+    );
+}
+
+function outreachHealth({ projector, quota, clock, awaySince }: AppDeps) {
+  const { current } = projector.state("run");
+  const { user, authorized } = projector.state("account");
+  // Somebody was linked, and the grant died: no run can start until a person authorizes again.
+  const degraded = (user !== null && !authorized) || awaySince() !== undefined;
+  return {
+    status: degraded ? ("degraded" as const) : ("ok" as const),
+    running: current !== null,
+    run: current === null ? null : shown(current, clock()),
+    authorized,
+    quota: { ...quotaLeft(quota), resets_at: isoTime(quota.resetsAt()) },
+  };
+}
+
+/** `waiting`: until when and why; null while the run works. */
+function shown(run: RunState, now: number) {
+  const { run_id, dry_run, started_at, sent, skipped, failed, in_doubt, waiting, stop_requested_at } = run;
+  const isWaiting = waiting !== null && Date.parse(waiting.until) > now;
+  const counts = { sent, skipped, failed, in_doubt };
+  return { id: run_id, dry_run, started_at, ...counts, waiting: isWaiting ? waiting : null, stop_requested_at };
+}
+
+async function serviceHealth({ projector, delivery, version, instances, roles }: AppDeps, isWritable: boolean) {
+  const deliveries = projector.state("deliveries");
+  const channels = CHANNELS.map((name) => ({
+    name,
+    configured: delivery.configured.includes(name),
+    pending: pendingOf(deliveries[name]),
+    circuit: delivery.circuit(name) ?? null,
+    suspended: suspendedOf(deliveries[name]),
+  }));
+  const live = instances().map(({ id: own, version: its, started_at, configuration }) => {
+    return { id: own, version: its, started_at, configuration };
+  });
+  const byName = Object.fromEntries(channels.map(({ name, ...channel }) => [name, channel]));
+  return {
+    status: isWritable && channels.every(isWell) ? ("ok" as const) : ("degraded" as const),
+    version,
+    log: { position: projector.position },
+    instances: live,
+    roles: await roles(),
+    channels: byName,
+  };
+}
 
 /** A half-open circuit has yet to show that its network is back. */
 function isWell({
@@ -152,4 +206,32 @@ function isWell({
 /** Since when and why the network refuses the channel; null while it does not. */
 function suspendedOf({ suspended }: ChannelState) {
   return suspended === null ? null : { since: suspended.since, detail: suspended.detail };
+}
+
+/** Events that the projections may be behind the log: about a second of the fastest intake. */
+export const BEHIND_MAX = 10_000;
+
+/** What has to hold for requests to be sent here, each with the function that finds out. */
+const CHECKS = {
+  /** The service is not about to stop. */
+  running: async ({ stopping }: AppDeps) => !stopping.aborted,
+  log_writable: ({ requestLog }: AppDeps) => requestLog.isWritable(),
+  projections_caught_up: async ({ eventLog, projector }: AppDeps) =>
+    (await eventLog.store.head()).position - projector.position <= BEHIND_MAX,
+} as const;
+
+async function checkReadiness(deps: AppDeps): Promise<Record<keyof typeof CHECKS, boolean>> {
+  const names = Object.keys(CHECKS) as (keyof typeof CHECKS)[];
+  const found = await Promise.all(names.map(async (name) => [name, await holds(CHECKS[name](deps))] as const));
+  return Object.fromEntries(found) as Record<keyof typeof CHECKS, boolean>;
+}
+
+/** What cannot be found out because the log is out of reach does not hold. */
+async function holds(check: Promise<boolean>): Promise<boolean> {
+  try {
+    return await check;
+  } catch (fault) {
+    if (kindOf(fault) === undefined) throw fault;
+    return false;
+  }
 }

@@ -1,32 +1,21 @@
-import { Type, type TSchema } from "@sinclair/typebox";
-import type { EventLog, EventMetadata } from "../../log/event-log.ts";
+import { Type, type Static, type TSchema } from "@sinclair/typebox";
+import { importReportPage } from "../../console/import.tsx";
+import type { EventMetadata } from "../../log/event-log.ts";
 import { allowRetry, type RetryRefusal } from "../../outreach/allow-retry.ts";
 import { importRecipients } from "../../outreach/import-recipients.ts";
-import type { RecipientsFormat } from "../../outreach/recipients-file/format.ts";
+import { formatOfName, type RecipientsFormat } from "../../outreach/recipients-file/format.ts";
 import { SENT_BYTES_MAX } from "../../outreach/recipients-file/limits.ts";
 import { readApart, type ReadFile } from "../../outreach/recipients-file/read-apart.ts";
 import { suppress } from "../../outreach/suppress.ts";
-import type { HashesOf } from "../../outreach/suppression-hashes.ts";
 import { sleep } from "../../platform/clock.ts";
 import { ServiceError } from "../../platform/service-error.ts";
-import type { Projector } from "../../projector/projector.ts";
-import { json } from "../server/answer.ts";
+import { feature, type AppDeps } from "../deps.ts";
 import { jsonBody } from "../server/body.ts";
-import { formOf } from "./console-form.ts";
-import { post } from "../server/endpoint.ts";
-import type { LoadShedding } from "../access/load-shedding.ts";
-import { appendedOrNothing, problems, type Problem } from "../server/problem.ts";
+import { operation, reply, type Form } from "../server/endpoint.ts";
+import { commonFields } from "../server/form.ts";
+import { appendedOrNothing, Problem, problems } from "../server/problem.ts";
+import { fileBody, uploadBody } from "../server/upload.ts";
 import { closed, count, oneOf, text } from "./schema.ts";
-import { fileBody } from "../server/upload.ts";
-
-export interface RecipientsDeps {
-  readonly eventLog: EventLog;
-  readonly projector: Projector;
-  readonly hashesOf: HashesOf;
-  readonly load: LoadShedding;
-  /** Aborts when the service begins to stop. */
-  readonly stopping: AbortSignal;
-}
 
 /** Rows appended at once: few milliseconds of the thread that serves requests, keys and folds included. */
 const CHUNK_ROWS = 64;
@@ -67,54 +56,6 @@ const importReport = Type.Object({
   }),
 });
 
-/** What an import came to. */
-export interface ImportReport extends Omit<ReadFile, "rows"> {
-  readonly added: number;
-  readonly updated: number;
-  readonly withoutConsent: number;
-  readonly fields: readonly string[];
-}
-
-/** A list as a request sent it. */
-interface SentList {
-  readonly file: Uint8Array;
-  readonly format: RecipientsFormat;
-  /** Aborts when its client hangs up. */
-  readonly signal: AbortSignal;
-  readonly metadata: EventMetadata;
-}
-
-/** Takes a file of recipients. Throws the problems 422 and 503; after a stop in the midst of it some rows are taken. */
-export function takeList(deps: RecipientsDeps, sent: SentList): Promise<ImportReport> {
-  return deps.load.whileTaking(() => takeAlone(deps, sent));
-}
-
-async function takeAlone(
-  { eventLog, projector, stopping }: RecipientsDeps,
-  { file, format, signal, metadata }: SentList,
-): Promise<ImportReport> {
-  const { rows, ...remarks } = await readList(file, format, AbortSignal.any([stopping, signal]));
-  const options = { chunkRows: CHUNK_ROWS, signal: stopping };
-  const { taken, added, withoutConsent, fields } = await importRecipients(
-    { eventLog, projector },
-    rows,
-    metadata,
-    options,
-  );
-  if (taken < rows.length) throw problems.logUnavailable(taken === 0);
-  return { ...remarks, added, updated: taken - added, withoutConsent, fields: fields.slice(0, FIELDS_SHOWN_MAX) };
-}
-
-/** As `readApart`, with the problems 422 and 503. */
-async function readList(file: Uint8Array, format: RecipientsFormat, signal: AbortSignal): Promise<ReadFile> {
-  try {
-    return await readApart(file, format, signal);
-  } catch (fault) {
-    if (signal.aborted) throw problems.logUnavailable(true);
-    throw fault instanceof ServiceError && fault.kind === "invalid" ? problems.unreadableFile(fault.message) : fault;
-  }
-}
-
 const csv = Type.String({
   pattern: String.raw`^(?:username|handle|id)(?:,name)?(?:,basis)?(?:\r?\n[^\u0000-\u001f"]*)*$`,
   description:
@@ -153,54 +94,27 @@ const FORMATS: ReadonlyMap<string, readonly [RecipientsFormat, TSchema]> = new M
   ["application/x-ndjson", ["jsonl", lines]],
 ]);
 
-export const importList = post({
-  id: "importRecipients",
-  tag: "outreach",
-  summary: "Adds or updates recipients.",
-  description:
-    "The columns are those of the command line: `username` (or `handle`) and/or `id`, `name`, `basis`; all others are template fields. Rows that cannot be used are refused one by one, and the others are taken. A repeat changes nothing. One list is taken at a time (503 `overloaded` for others), and read for a minute at the most; whoever hangs up before it is read ends that.",
-  body: fileBody({
-    kinds: FORMATS,
-    bytesMax: SENT_BYTES_MAX,
-  }),
-  isSlow: true,
-  answers: { 200: { says: "What was taken, and what was refused.", schema: importReport } },
-  problems: ["unreadableFile", "overloaded", "logUnavailable"],
-  async handle(deps: RecipientsDeps, { request: { signal }, body: { bytes, kind }, metadata }) {
-    const sent = { file: bytes, format: kind, signal, metadata };
-    const { withoutConsent, fields, refused, duplicates, ...counts } = await takeList(deps, sent);
-    return json(200, {
-      ...counts,
-      without_consent: withoutConsent,
-      template_fields: fields,
-      refused: refused.count,
-      refused_rows: refused.first,
-      duplicates: duplicates.count,
-      duplicate_rows: duplicates.first,
-    });
-  },
-});
+/** Of the fields and the marks between them, beside the file. */
+const FORM_BYTES_MAX = 64 * 1024;
 
-export const suppressRecipient = post({
-  id: "suppressRecipient",
-  tag: "outreach",
-  summary: "Stops messages to a person for good.",
-  description: "Also by a name that nobody known has: whoever has it is never written to. A repeat changes nothing.",
-  body: personBody,
-  answers: {
-    200: {
-      says: "Nobody writes to them any more.",
-      schema: Type.Object({
-        known: Type.Boolean({ description: "False: nobody of that name is known yet." }),
-      }),
-    },
-  },
-  problems: ["logUnavailable"],
-  async handle(deps: RecipientsDeps, { body: { recipient }, metadata }) {
-    const { isKnown } = await appendedOrNothing(suppress(deps, recipient, metadata));
-    return json(200, { known: isKnown });
-  },
-});
+const upload = uploadBody(commonFields, SENT_BYTES_MAX + FORM_BYTES_MAX);
+
+/** Chosen in a browser. Its report is the answer, and kept nowhere: it repeats what stands in other people's rows. */
+const IMPORT_FORM: Form = {
+  path: "/console/recipients",
+  description: "Answers the page that says what was taken and what was refused; a file that cannot be read leads back.",
+  upload: { ...upload, read: (request) => upload.read(request).catch(explain) },
+  body: (_fields, file) => ({ bytes: file?.bytes, kind: formatOf(file?.kind ?? "") }),
+  page: ({ without_consent, template_fields, ...report }: Static<typeof importReport>) =>
+    importReportPage({
+      ...report,
+      withoutConsent: without_consent,
+      fields: template_fields,
+      refused: { count: report.refused, first: report.refused_rows },
+      duplicates: { count: report.duplicates, first: report.duplicate_rows },
+    }),
+  pageDescription: "The page that says what was taken.",
+};
 
 const RETRY_PROBLEMS: Readonly<Record<RetryRefusal, () => Problem>> = {
   unknown: problems.unknownPerson,
@@ -208,30 +122,139 @@ const RETRY_PROBLEMS: Readonly<Record<RetryRefusal, () => Problem>> = {
   not_failed: problems.nothingToRetry,
 };
 
-export const retryRecipient = post({
-  id: "retryRecipient",
-  tag: "outreach",
-  summary: "Allows one more message after a failure.",
-  description: "The next run tries the person again, unless something else speaks against it.",
-  body: personBody,
-  answers: {
-    200: { says: "They are tried again.", schema: Type.Object({ status: Type.Literal("open") }) },
-  },
-  problems: ["unknownPerson", "suppressed", "nothingToRetry", "logUnavailable"],
-  async handle(deps: RecipientsDeps, { body: { recipient }, metadata }) {
-    const retry = { ...deps, sleep, random: Math.random };
-    const refusal = await appendedOrNothing(allowRetry(retry, recipient, metadata));
-    if (refusal !== undefined) throw RETRY_PROBLEMS[refusal]();
-    return json(200, { status: "open" });
-  },
-});
+export function recipientEndpoints(deps: AppDeps) {
+  return feature("recipients", "/social")
+    .post(
+      "/recipients",
+      async ({ request, body, call }) => {
+        const list = { file: body.bytes, format: body.kind, signal: request.signal, metadata: call.metadata };
+        return await deps.load.whileTaking(() => takeList(deps, list));
+      },
+      {
+        parse: "none",
+        body: fileBody({
+          kinds: FORMATS,
+          bytesMax: SENT_BYTES_MAX,
+        }),
+        response: { 200: reply("What was taken, and what was refused.", importReport) },
+        detail: operation("importRecipients", "outreach", "token", {
+          summary: "Adds or updates recipients.",
+          description:
+            "The columns are those of the command line: `username` (or `handle`) and/or `id`, `name`, `basis`; all others are template fields. Rows that cannot be used are refused one by one, and the others are taken. A repeat changes nothing. One list is taken at a time (503 `overloaded` for others), and read for a minute at the most; whoever hangs up before it is read ends that.",
+          isSlow: true,
+          problems: ["unreadableFile", "overloaded", "logUnavailable"],
+          form: IMPORT_FORM,
+        }),
+      },
+    )
+    .post(
+      "/recipients/suppress",
+      async ({ body, call }) => {
+        const { isKnown } = await appendedOrNothing(suppress(deps, body.recipient, call.metadata));
+        return { known: isKnown };
+      },
+      {
+        parse: "none",
+        body: personBody,
+        response: {
+          200: reply(
+            "Nobody writes to them any more.",
+            Type.Object({ known: Type.Boolean({ description: "False: nobody of that name is known yet." }) }),
+          ),
+        },
+        detail: operation("suppressRecipient", "outreach", "token", {
+          summary: "Stops messages to a person for good.",
+          description:
+            "Also by a name that nobody known has: whoever has it is never written to. A repeat changes nothing.",
+          problems: ["logUnavailable"],
+          form: {
+            path: "/console/recipients/suppress",
+            body: ({ recipient }) => ({ recipient }),
+            notice: () => "The person will never be written to.",
+          },
+        }),
+      },
+    )
+    .post(
+      "/recipients/retry",
+      async ({ body, call }) => {
+        const retry = { ...deps, sleep, random: Math.random };
+        const refusal = await appendedOrNothing(allowRetry(retry, body.recipient, call.metadata));
+        if (refusal !== undefined) throw RETRY_PROBLEMS[refusal]();
+        return { status: "open" as const };
+      },
+      {
+        parse: "none",
+        body: personBody,
+        response: { 200: reply("They are tried again.", Type.Object({ status: Type.Literal("open") })) },
+        detail: operation("retryRecipient", "outreach", "token", {
+          summary: "Allows one more message after a failure.",
+          description: "The next run tries the person again, unless something else speaks against it.",
+          problems: ["unknownPerson", "suppressed", "nothingToRetry", "logUnavailable"],
+          form: {
+            path: "/console/recipients/retry",
+            body: ({ recipient }) => ({ recipient }),
+            notice: () => "The person is tried again in the next run.",
+          },
+        }),
+      },
+    );
+}
 
-export const suppressByForm = formOf(suppressRecipient, {
-  body: ({ recipient }) => ({ recipient }),
-  says: () => "The person will never be written to.",
-});
+/** A list as a request sent it. */
+interface SentList {
+  readonly file: Uint8Array;
+  readonly format: RecipientsFormat;
+  /** Aborts when its client hangs up. */
+  readonly signal: AbortSignal;
+  readonly metadata: EventMetadata;
+}
 
-export const retryByForm = formOf(retryRecipient, {
-  body: ({ recipient }) => ({ recipient }),
-  says: () => "The person is tried again in the next run.",
-});
+/** Takes a file of recipients. Throws the problems 422 and 503; after a stop in the midst of it some rows are taken. */
+async function takeList(
+  { eventLog, projector, stopping }: AppDeps,
+  { file, format, signal, metadata }: SentList,
+): Promise<Static<typeof importReport>> {
+  const { rows, refused, duplicates } = await readList(file, format, AbortSignal.any([stopping, signal]));
+  const options = { chunkRows: CHUNK_ROWS, signal: stopping };
+  const parts = { eventLog, projector };
+  const { taken, added, withoutConsent, fields } = await importRecipients(parts, rows, metadata, options);
+  if (taken < rows.length) throw problems.logUnavailable(taken === 0);
+  return {
+    added,
+    updated: taken - added,
+    without_consent: withoutConsent,
+    template_fields: fields.slice(0, FIELDS_SHOWN_MAX),
+    refused: refused.count,
+    refused_rows: [...refused.first],
+    duplicates: duplicates.count,
+    duplicate_rows: [...duplicates.first],
+  };
+}
+
+/** As `readApart`, with the problems 422 and 503. */
+async function readList(file: Uint8Array, format: RecipientsFormat, signal: AbortSignal): Promise<ReadFile> {
+  try {
+    return await readApart(file, format, signal);
+  } catch (fault) {
+    if (signal.aborted) throw problems.logUnavailable(true);
+    throw fault instanceof ServiceError && fault.kind === "invalid" ? problems.unreadableFile(fault.message) : fault;
+  }
+}
+
+const MIB = 1024 * 1024;
+
+/** For people: they chose a file, and know of no body. */
+function explain(fault: unknown): never {
+  if (!(fault instanceof Problem) || fault.status !== 413) throw fault;
+  const words = `The file is larger than ${SENT_BYTES_MAX / MIB} MiB. Nothing was taken: send it in parts, or import it by the command line.`;
+  throw fault.with({}, { words, wayOn: { href: "/people", label: "Back to the people" } });
+}
+
+/** Throws the problem 422 for what is none by its name. */
+function formatOf(name: string): RecipientsFormat {
+  const format = formatOfName(name);
+  if (format === "workbook") throw problems.unreadableFile('this is a workbook: save it as CSV ("CSV UTF-8")');
+  if (format === undefined) throw problems.unreadableFile("the file's name does not end in .csv, .json or .jsonl");
+  return format;
+}

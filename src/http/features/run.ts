@@ -1,32 +1,22 @@
 import { Type } from "@sinclair/typebox";
 import { runEnd, skipReason, usage } from "../../../events/outreach.ts";
 import { dryRunPage } from "../../console/dry-run.tsx";
-import type { EventLog } from "../../log/event-log.ts";
 import type { RunReport } from "../../outreach/execute-run.ts";
 import { endedTransiently } from "../../outreach/run-end.ts";
 import type { Runner, Triggered } from "../../outreach/runner.ts";
-import type { Projector } from "../../projector/projector.ts";
-import { json } from "../server/answer.ts";
-import { jsonBody } from "../server/body.ts";
-import { formOf } from "./console-form.ts";
-import { post } from "../server/endpoint.ts";
-import { problems, startedOrNothing, appendedOrNothing } from "../server/problem.ts";
-import { closed, count, id, text, time } from "./schema.ts";
 import { requestStop } from "../../outreach/stop-run.ts";
-import { sleep, type Clock } from "../../platform/clock.ts";
-import type { Allowance } from "../access/rate-limit.ts";
+import { sleep } from "../../platform/clock.ts";
+import { quotaAllowance } from "../access/rate-limit.ts";
+import { feature, type AppDeps } from "../deps.ts";
+import { withHeaders } from "../server/answer.ts";
+import { jsonBody } from "../server/body.ts";
+import { operation, reply, type Form } from "../server/endpoint.ts";
+import { performOnce } from "../server/idempotency.ts";
+import { appendedOrNothing, problems, startedOrNothing } from "../server/problem.ts";
+import { closed, count, id, orNull, text, time } from "./schema.ts";
 
 /** The longest a caller may wait for a run (spec: N ≤ 300). */
 const WAIT_MAX_S = 300;
-
-export interface RunDeps extends QuotaDeps {
-  /** Undefined: X is not configured. */
-  readonly runner: Runner | undefined;
-  /** False: no message template, so no run can start. */
-  readonly hasTemplate: boolean;
-  readonly projector: Projector;
-  readonly eventLog: EventLog;
-}
 
 const runBody = jsonBody(
   Type.Object(
@@ -61,62 +51,135 @@ const finished = Type.Object({
   ...Type.Partial(preview).properties,
 });
 
+const stopBody = Type.Object(
+  {
+    run_id: Type.Optional(
+      Type.String({
+        pattern: "^[A-Za-z0-9-]{1,100}$",
+        description: "Absent: the run in progress.",
+        examples: ["01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11"],
+      }),
+    ),
+  },
+  closed,
+);
+
+const stopping = Type.Object({ run_id: id, status: Type.Literal("stopping") });
+
 const QUOTA_HEADERS = ["ratelimit", "ratelimit-policy"];
 
-export const startRun = post({
-  id: "startRun",
-  tag: "outreach",
-  summary: "Starts a run of the outreach agent.",
-  description:
-    "Sends direct messages to the recipients who are due, within the day's quota; one run at a time. A dry run sends nothing, and lists the recipients a run would write to.",
-  takes: ["Idempotency-Key", "Prefer"],
-  body: runBody,
-  answers: {
-    200: { says: "The run has ended.", schema: finished, headers: QUOTA_HEADERS },
-    202: { says: "The run has started.", schema: started, headers: QUOTA_HEADERS },
-  },
-  problems: ["notAuthorized", "running", "dailyLimit", "noTemplate", "clockSkewed"],
-  isSlow: true,
-  limit: { name: "dm-day", allowance: quotaAllowance },
-  isExclusive: true,
-  isOver({ eventLog }: RunDeps, { body }) {
-    const { run_id } = JSON.parse(body) as { run_id: string };
-    return endedTransiently(eventLog.store, run_id);
-  },
-  async handle(deps: RunDeps, { request, body, metadata, key }) {
-    const runner = authorizedRunner(deps);
-    if (!deps.hasTemplate) throw problems.noTemplate();
-    const dryRun = body.dry_run ?? false;
-    const triggered = await startedOrNothing(
-      runner.trigger({ dryRun, metadata, ...(key === undefined ? {} : { key }) }),
+const stats = Type.Object({
+  sent: count,
+  skipped: count,
+  failed: count,
+  as_of: Type.Object({ position: count, time: orNull(time), stale: Type.Optional(Type.Literal(true)) }),
+});
+
+const RUN_FORMS: readonly Form[] = [
+  { id: "dryRunByForm", path: "/console/run/dry", body: () => ({ dry_run: true }), page: dryRunPage },
+  // Does not wait for the run's end: the overview shows how it goes.
+  { path: "/console/run/start", body: () => ({}), notice: () => "The run has started." },
+];
+
+export function runEndpoints(deps: AppDeps) {
+  const { eventLog, projector, idempotency, quota, awaySince } = deps;
+  return feature("runs", "/social")
+    .post(
+      "/run",
+      ({ body, call, status }) =>
+        performOnce(
+          idempotency,
+          call,
+          body,
+          async (key) => {
+            const runner = authorizedRunner(deps);
+            if (!deps.hasTemplate) throw problems.noTemplate();
+            const dryRun = body.dry_run ?? false;
+            const request = { dryRun, metadata: call.metadata, ...(key === undefined ? {} : { key }) };
+            const { run_id, done } = startedOrThrow(await startedOrNothing(runner.trigger(request)), deps);
+            const waitS = dryRun ? undefined : waitOf(call.request.headers.get("prefer"));
+            const headers = waitS === undefined ? {} : { "preference-applied": `wait=${waitS}` };
+            const waitMs = dryRun ? undefined : (waitS ?? 0) * 1000;
+            const report = waitMs === 0 ? undefined : await withinMs(done, waitMs);
+            if (report !== undefined) return withHeaders(status(200, shown(report, dryRun)), headers);
+            // A dry run always waits: without a report it died of a fault, which is logged.
+            if (dryRun) throw problems.internal();
+            return withHeaders(status(202, { run_id, dry_run: dryRun, status: "started" as const }), headers);
+          },
+          {
+            isExclusive: true,
+            isOver: (kept) => endedTransiently(eventLog.store, (JSON.parse(kept.body) as { run_id: string }).run_id),
+          },
+        ),
+      {
+        parse: "none",
+        body: runBody,
+        response: {
+          200: reply("The run has ended.", finished, QUOTA_HEADERS),
+          202: reply("The run has started.", started, QUOTA_HEADERS),
+        },
+        detail: operation("startRun", "outreach", "strict", {
+          summary: "Starts a run of the outreach agent.",
+          description:
+            "Sends direct messages to the recipients who are due, within the day's quota; one run at a time. A dry run sends nothing, and lists the recipients a run would write to.",
+          requestHeaders: ["Idempotency-Key", "Prefer"],
+          problems: ["notAuthorized", "running", "dailyLimit", "noTemplate", "clockSkewed"],
+          isSlow: true,
+          limit: { name: "dm-day", allowance: () => quotaAllowance(quota, deps.clock()) },
+          form: RUN_FORMS,
+        }),
+      },
+    )
+    .post(
+      "/run/stop",
+      async ({ body, call, status }) => {
+        const stopping = requestStop({ ...deps, sleep, random: Math.random }, body.run_id, call.metadata);
+        const asked = await appendedOrNothing(stopping);
+        if (asked.kind === "not_in_progress") throw problems.noRun();
+        return status(202, { run_id: asked.run_id, status: asked.kind });
+      },
+      {
+        parse: "none",
+        body: jsonBody(stopBody),
+        response: { 202: reply("The run is asked to stop.", stopping) },
+        detail: operation("stopRun", "outreach", "token", {
+          summary: "Stops the run in progress.",
+          description:
+            "The run sends nothing more, settles what is in flight and ends as `stopped`, on whatever instance it is made; a wait of its ends at once. A message whose last look at the log came before the request may still go out. A dry run can be stopped too; a repeat changes nothing.",
+          problems: ["noRun"],
+          form: {
+            path: "/console/run/stop",
+            body: ({ run_id }) => ({ run_id }),
+            notice: () => "The run is asked to stop: it sends nothing more.",
+          },
+        }),
+      },
+    )
+    .get(
+      "/stats",
+      () => {
+        const { sent, skipped, failed } = projector.state("stats");
+        const stale = awaySince() === undefined ? {} : { stale: true as const };
+        const as_of = { position: projector.position, time: projector.time ?? null, ...stale };
+        return { sent, skipped, failed, as_of };
+      },
+      {
+        response: { 200: reply("The counts.", stats) },
+        detail: operation("getOutreachStats", "outreach", "strict", {
+          summary: "All-time counts of messages sent, skipped and failed.",
+          description:
+            "Dry runs do not count. `stale` stands there while the log is out of reach: it may hold more by now.",
+        }),
+      },
     );
-    const { run_id, done } = startedOrThrow(triggered, deps);
-    const waitS = dryRun ? undefined : waitOf(request.headers.get("prefer"));
-    const headers = waitS === undefined ? {} : { "preference-applied": `wait=${waitS}` };
-    const waitMs = dryRun ? undefined : (waitS ?? 0) * 1000;
-    const report = waitMs === 0 ? undefined : await withinMs(done, waitMs);
-    if (report !== undefined) return json(200, shown(report, dryRun), headers);
-    // A dry run always waits: without a report it died of a fault, which is logged.
-    if (dryRun) throw problems.internal();
-    return json(202, { run_id, dry_run: dryRun, status: "started" }, headers);
-  },
-});
+}
 
-export const dryRunByForm = formOf(startRun, {
-  id: "dryRunByForm",
-  body: () => ({ dry_run: true }),
-  page: dryRunPage,
-});
-
-/** Does not wait for the run's end: the overview shows how it goes. */
-export const startRunByForm = formOf(startRun, { body: () => ({}), says: () => "The run has started." });
-
-function authorizedRunner({ runner, projector }: RunDeps): Runner {
+function authorizedRunner({ runner, projector }: AppDeps): Runner {
   if (runner === undefined || !projector.state("account").authorized) throw problems.notAuthorized();
   return runner;
 }
 
-function startedOrThrow(triggered: Triggered, deps: QuotaDeps): Extract<Triggered, { kind: "started" }> {
+function startedOrThrow(triggered: Triggered, { quota, clock }: AppDeps): Extract<Triggered, { kind: "started" }> {
   switch (triggered.kind) {
     case "started":
       return triggered;
@@ -127,7 +190,7 @@ function startedOrThrow(triggered: Triggered, deps: QuotaDeps): Extract<Triggere
     case "clock_skewed":
       throw problems.clockSkewed(triggered.skewMs);
     case "limit_reached":
-      throw problems.dailyLimit(deps.quota.limit, quotaAllowance(deps).seconds);
+      throw problems.dailyLimit(quota.limit, quotaAllowance(quota, clock()).seconds);
   }
 }
 
@@ -151,74 +214,8 @@ async function withinMs(done: Promise<RunReport | undefined>, ms: number | undef
 
 /** A report as callers see it: what a dry run found stands beside the rest. */
 function shown({ run_id, preview: found, ...report }: RunReport, dryRun: boolean) {
-  const ended = { run_id, dry_run: dryRun, status: "finished", ...report };
+  const ended = { run_id, dry_run: dryRun, status: "finished" as const, ...report };
   if (found === undefined) return ended;
   const { estimate, variants, would_send, would_skip } = found;
   return { ...ended, estimate, variants, would_send, would_skip };
-}
-
-export interface StopRunDeps {
-  readonly eventLog: EventLog;
-  readonly projector: Projector;
-}
-
-const stopBody = Type.Object(
-  {
-    run_id: Type.Optional(
-      Type.String({
-        pattern: "^[A-Za-z0-9-]{1,100}$",
-        description: "Absent: the run in progress.",
-        examples: ["01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11"],
-      }),
-    ),
-  },
-  closed,
-);
-
-const stopping = Type.Object({ run_id: id, status: Type.Literal("stopping") });
-
-export const stopRun = post({
-  id: "stopRun",
-  tag: "outreach",
-  summary: "Stops the run in progress.",
-  description:
-    "The run sends nothing more, settles what is in flight and ends as `stopped`, on whatever instance it is made; a wait of its ends at once. A message whose last look at the log came before the request may still go out. A dry run can be stopped too; a repeat changes nothing.",
-  body: jsonBody(stopBody),
-  answers: { 202: { says: "The run is asked to stop.", schema: stopping } },
-  problems: ["noRun"],
-  async handle(deps: StopRunDeps, { body: { run_id: runId }, metadata }) {
-    const asked = await appendedOrNothing(requestStop({ ...deps, sleep, random: Math.random }, runId, metadata));
-    if (asked.kind === "not_in_progress") throw problems.noRun();
-    return json(202, { run_id: asked.run_id, status: asked.kind });
-  },
-});
-
-export const stopRunByForm = formOf(stopRun, {
-  body: ({ run_id }) => ({ run_id }),
-  says: () => "The run is asked to stop: it sends nothing more.",
-});
-
-/** The messages of one day. */
-export interface DailyQuota {
-  readonly limit: number;
-  readonly used: () => number;
-  /** Milliseconds since the epoch. */
-  readonly resetsAt: () => number;
-}
-
-export interface QuotaDeps {
-  readonly quota: DailyQuota;
-  readonly clock: Clock;
-}
-
-export function quotaLeft({ limit, used: usedNow }: DailyQuota) {
-  const used = usedNow();
-  return { limit, used, remaining: Math.max(0, limit - used) };
-}
-
-/** The quota as `RateLimit` headers show it. */
-export function quotaAllowance({ quota, clock }: QuotaDeps): Allowance {
-  const { limit, remaining } = quotaLeft(quota);
-  const seconds = Math.max(1, Math.ceil((quota.resetsAt() - clock()) / 1000));
-  return { limit, windowSeconds: 86_400, left: remaining, seconds };
 }

@@ -2,23 +2,15 @@ import { isIP } from "node:net";
 import { FormatRegistry, Type, type Static } from "@sinclair/typebox";
 import type { ClickChannel } from "../../../events/channel.ts";
 import { isBot } from "../../delivery/bots.ts";
-import type { Delivery } from "../../delivery/delivery.ts";
 import { STREAMS, type NewEvent } from "../../log/event-log.ts";
-import { json } from "../server/answer.ts";
+import { feature, type AppDeps } from "../deps.ts";
 import { jsonBody } from "../server/body.ts";
-import { post } from "../server/endpoint.ts";
-import type { RequestLog } from "../server/request-log.ts";
+import { operation, reply } from "../server/endpoint.ts";
+import { performOnce } from "../server/idempotency.ts";
 import { closed, id } from "./schema.ts";
 
-export interface TrackingDeps {
-  readonly delivery: Delivery;
-  readonly requestLog: RequestLog;
-  /** False: clicks of bots are recorded and dispatched to no channel. */
-  readonly dispatchBots: boolean;
-}
-
 FormatRegistry.Set("ip-address", (value) => isIP(value) !== 0);
-FormatRegistry.Set("http-url", (value) => normalizedUrl(value) !== undefined);
+FormatRegistry.Set("http-url", (value) => isHttpUrl(value));
 
 /** Both become part of a stream's name, which holds no control character. */
 const IN_A_STREAM_NAME = "^[^\\u0000-\\u001f\\u007f-\\u009f]+$";
@@ -51,26 +43,32 @@ export const trackingBody = Type.Object(
   closed,
 );
 
-export const trackClick = post({
-  id: "recordEvent",
-  tag: "tracking",
-  summary: "Records a click, which is dispatched to three channels.",
-  description:
-    "Answered once the event is durable. The dispatches to the advertising network, the team chat and the messaging service follow.",
-  takes: ["Idempotency-Key"],
-  body: jsonBody(trackingBody),
-  answers: { 202: { says: "The click is on disk.", schema: Type.Object({ id }) } },
-  problems: [],
-  handle({ delivery, requestLog, dispatchBots }: TrackingDeps, asked) {
-    const { domain, short_code, user_agent } = asked.body;
-    const bot = isBot(user_agent);
-    const channels = bot && !dispatchBots ? [] : delivery.takeClicks;
-    const newEvent: NewEvent = { type: "LinkClicked", data: clickOf(asked.body, bot, channels) };
-    const how = { stream: STREAMS.link(domain, short_code), isChecked: true };
-    const appended = requestLog.append(newEvent, asked, how);
-    return appended.then(({ ids }) => json(202, { id: ids[0] }));
-  },
-});
+export function trackingEndpoints({ delivery, requestLog, dispatchBots, idempotency }: AppDeps) {
+  return feature("tracking", "/api/tracking").post(
+    "/event",
+    ({ body, call, status }) =>
+      performOnce(idempotency, call, body, async (key) => {
+        const { domain, short_code, user_agent } = body;
+        const bot = isBot(user_agent);
+        const channels = bot && !dispatchBots ? [] : delivery.takeClicks;
+        const newEvent: NewEvent = { type: "LinkClicked", data: clickOf(body, bot, channels) };
+        const how = { stream: STREAMS.link(domain, short_code), isChecked: true };
+        const { ids } = await requestLog.append(newEvent, { metadata: call.metadata, key }, how);
+        return status(202, { id: ids[0]! });
+      }),
+    {
+      parse: "none",
+      body: jsonBody(trackingBody),
+      response: { 202: reply("The click is on disk.", Type.Object({ id })) },
+      detail: operation("recordEvent", "tracking", "strict", {
+        summary: "Records a click, which is dispatched to three channels.",
+        description:
+          "Answered once the event is durable. The dispatches to the advertising network, the team chat and the messaging service follow.",
+        requestHeaders: ["Idempotency-Key"],
+      }),
+    },
+  );
+}
 
 /** What the log holds of a click. Nobody checks it again: whatever fits the body's schema makes data that fits the event's. */
 export function clickOf(body: Static<typeof trackingBody>, bot: boolean, channels: readonly ClickChannel[]) {
@@ -82,24 +80,17 @@ export function clickOf(body: Static<typeof trackingBody>, bot: boolean, channel
 /** No browser gets one into an address: they come from what was cut or glued wrongly. */
 const CONTROL_CHARACTER = /\p{Cc}/u;
 
-/** What was asked for once: a click's address is asked for when its body is checked, and again when it is recorded. */
-const lastUrl: { raw: string | undefined; url: string | undefined } = { raw: undefined, url: undefined };
-
 /**
  * The address that a browser asks for when it is given this one (https://url.spec.whatwg.org): a raw space is escaped, a
  * host is in Punycode. Undefined: a browser takes it for none of http or https, or it holds a control character.
  */
 function normalizedUrl(raw: string): string | undefined {
-  if (raw === lastUrl.raw) {
-    lastUrl.raw = undefined;
-    return lastUrl.url;
-  }
-  lastUrl.raw = raw;
-  lastUrl.url = parseUrl(raw);
-  return lastUrl.url;
+  return isHttpUrl(raw) ? URL.parse(raw)?.href : undefined;
 }
 
-function parseUrl(raw: string): string | undefined {
-  const url = CONTROL_CHARACTER.test(raw) ? null : URL.parse(raw);
-  return url?.protocol === "https:" || url?.protocol === "http:" ? url.href : undefined;
+/** Costs less than to make the address. A browser leaves out spaces before it, and nothing else that is taken here. */
+function isHttpUrl(raw: string): boolean {
+  return HTTP.test(raw) && !CONTROL_CHARACTER.test(raw) && URL.canParse(raw);
 }
+
+const HTTP = /^ *https?:/i;

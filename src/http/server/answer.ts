@@ -1,6 +1,8 @@
+import { ElysiaCustomStatusResponse } from "elysia";
+
 /** What a request is answered. Not a Response: taking one apart to add headers costs as much as the rest of a request. */
-export interface Answer {
-  readonly status: number;
+export interface Answer<Status extends number = number> {
+  readonly status: Status;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   /** In place of a body: one that has no end of its own. */
@@ -10,18 +12,30 @@ export interface Answer {
 /** One object, by which the way out knows that there are no others. */
 export const JSON_HEADERS: Answer["headers"] = { "content-type": "application/json", "cache-control": "no-store" };
 
-export function json(status: number, body: unknown, headers?: Record<string, string>): Answer {
+export function json<Status extends number>(
+  status: Status,
+  body: unknown,
+  headers?: Record<string, string>,
+): Answer<Status> {
   const all = headers === undefined ? JSON_HEADERS : { ...JSON_HEADERS, ...headers };
   return { status, headers: all, body: JSON.stringify(body) };
 }
 
 /** Sends the browser elsewhere. */
-export function redirect(status: 302 | 303, location: string, headers: Record<string, string> = {}): Answer {
+export function redirect<Status extends 302 | 303>(
+  status: Status,
+  location: string,
+  headers: Record<string, string> = {},
+): Answer<Status> {
   return { status, headers: { location, ...headers }, body: "" };
 }
 
 /** A page of the console. */
-export function html(status: number, body: string, headers: Record<string, string> = {}): Answer {
+export function html<Status extends number>(
+  status: Status,
+  body: string,
+  headers: Record<string, string> = {},
+): Answer<Status> {
   return {
     status,
     headers: {
@@ -36,4 +50,35 @@ export function html(status: number, body: string, headers: Record<string, strin
     },
     body,
   };
+}
+
+const WHOLE = Symbol("answer");
+
+/** An answer that is more than a JSON value, as a handler returns it. Its clients see a `Body`. */
+export function whole<Status extends number, Body = string>(
+  answer: Answer<Status>,
+  value?: Body,
+): ElysiaCustomStatusResponse<Status, Body> {
+  return { [WHOLE]: answer, value } as never;
+}
+
+/** The same JSON answer with more headers. */
+export function withHeaders<Status extends number, Body>(
+  { code, response }: { readonly code: Status; readonly response: Body },
+  headers: Record<string, string>,
+): ElysiaCustomStatusResponse<Status, Body> {
+  return whole(json(code, response, headers), response);
+}
+
+/** What a handler returned, as an answer. `status`: of a bare value. */
+export function toAnswer(returned: unknown, status = 200): Answer {
+  if (returned instanceof ElysiaCustomStatusResponse) return toAnswer(returned.response, Number(returned.code));
+  return (returned as { readonly [WHOLE]?: Answer } | null)?.[WHOLE] ?? json(status, returned);
+}
+
+/** The JSON value that a handler returned, bare, with a status, or with headers. */
+export function toValue(returned: unknown): unknown {
+  if (returned instanceof ElysiaCustomStatusResponse) return returned.response;
+  const wrapped = returned as { readonly [WHOLE]?: Answer; readonly value?: unknown };
+  return wrapped[WHOLE] === undefined ? returned : wrapped.value;
 }

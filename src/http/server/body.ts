@@ -12,8 +12,17 @@ const JSON_TYPE = /^application\/json *(; *charset="?utf-8"? *)?$/i;
 
 const FORM_TYPE = /^application\/x-www-form-urlencoded *(; *charset="?utf-8"? *)?$/i;
 
-/** What an endpoint takes, as callers see it and as the service reads it. */
+/**
+ * A route's `body`: what an endpoint takes, as callers see it and as the service reads it. Elysia reads and checks nothing
+ * (`parse: "none"`), and takes the type alone, as of a Standard Schema.
+ */
 export interface RequestBody<T> {
+  readonly "~standard": {
+    readonly version: 1;
+    readonly vendor: "reachlog";
+    readonly validate: (value: unknown) => { readonly value: T };
+    readonly types?: { readonly input: T; readonly output: T };
+  };
   readonly schema: TSchema;
   readonly type: string;
   /** Media types that are taken beside it, each with what it holds. */
@@ -24,10 +33,18 @@ export interface RequestBody<T> {
   readonly fit: (value: unknown) => T;
 }
 
+/** What Elysia takes for a check of a body that was read, or of an answer of a handler that compiles: both fit already. */
+export const UNCHECKED = {
+  version: 1,
+  vendor: "reachlog",
+  validate: (value: unknown) => ({ value: value as never }),
+} as const;
+
 /** No bytes are `{}`. */
 export function jsonBody<Schema extends TSchema>(schema: Schema): RequestBody<Static<Schema>> {
   const fit = fitting(schema);
   return {
+    "~standard": UNCHECKED,
     schema,
     type: "application/json",
     fit,
@@ -42,6 +59,7 @@ export function jsonBody<Schema extends TSchema>(schema: Schema): RequestBody<St
 export function formBody<Schema extends TSchema>(schema: Schema): RequestBody<Static<Schema>> {
   const fit = fitting(schema);
   return {
+    "~standard": UNCHECKED,
     schema,
     type: "application/x-www-form-urlencoded",
     fit,

@@ -1,83 +1,107 @@
-import type { TSchema } from "@sinclair/typebox";
-import type { IdempotencyKey } from "eventstore-lite";
+import type { Static, TSchema } from "@sinclair/typebox";
+import type { AnyElysia, DocumentDecoration } from "elysia";
+import type { Notice, Page } from "../../console/view.ts";
 import type { EventMetadata } from "../../log/event-log.ts";
-import type { Answer } from "./answer.ts";
-import type { RequestBody } from "./body.ts";
-import type { ProblemName } from "./problem.ts";
+import type { RequestSpan } from "../../tracing/tracing.ts";
 import type { Allowance } from "../access/rate-limit.ts";
+import { UNCHECKED, type RequestBody } from "./body.ts";
+import type { ProblemName } from "./problem.ts";
 
 /**
- * Who may ask: `open`: anybody. `strict`: whoever has a token where AUTH_POLICY is strict, else anybody. `token`: whoever
- * has a token. `session`: a browser that signed in; its page asks the others for a token. `form`: the same for what a page's
- * form sends.
+ * Who may call: `open`: every caller. `strict`: callers with a token where AUTH_POLICY is strict, else every caller.
+ * `token`: callers with a token. `session`: a browser that signed in; its page asks the others for a token. `form`: the
+ * same for what a page's form sends.
  */
 export type Protection = "open" | "strict" | "token" | "session" | "form";
 
-/**
- * One line of the table: where an operation is, and who may ask for it. A segment of the path that begins with a colon
- * stands for whatever is sent there. A GET has no body, and each POST has one.
- */
-export type Endpoint<Deps> = {
-  readonly path: `/${string}`;
-  readonly protection: Protection;
-  /** Answered however busy the service is: a supervisor asks it whether to restart the service. */
-  readonly always?: true;
-  /** Whatever the request calls this host: a cluster and a load balancer know an instance by its address alone. */
-  readonly anyHost?: true;
-} & (
-  | { readonly method: "GET"; readonly operation: Operation<Deps> & { readonly body?: never } }
-  | { readonly method: "POST"; readonly operation: PostOperation<Deps> }
-);
-
-/** What an endpoint takes, what it answers, and how. The OpenAPI document is made of it. */
-export interface Operation<Deps, Body = never> {
+/** What a route declares beside its body and its answers. Admission and the OpenAPI document are made of it. */
+export interface Operation {
   /** By which generated clients call it. */
   readonly id: string;
   readonly tag: "outreach" | "tracking" | "service" | "console";
   readonly summary: string;
   readonly description: string;
+  readonly protection: Protection;
   /** What stands in the place of each `:name` of the path. */
   readonly parameters?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string>>;
-  /** Headers that change what is done. Where an `Idempotency-Key` is taken, a repeat gets the first answer. */
-  readonly takes?: readonly TakenHeader[];
-  readonly answers: Answers;
+  /** Headers that change what is done. With an `Idempotency-Key`, a repeat gets the first answer. */
+  readonly requestHeaders?: readonly RequestHeader[];
   /** Beside those that any request may meet, and those that follow from a body, from POST and from a key. */
-  readonly problems: readonly ProblemName[];
+  readonly problems?: readonly ProblemName[];
   /** The answer may take longer than a connection may be idle. */
   readonly isSlow?: true;
   /** A limit that its answers show: as it was before for a refusal, as it is after for anything else. */
-  readonly limit?: { readonly name: string; readonly allowance: (deps: Deps) => Allowance };
-  /** True if the stored response is stale because its run failed; the request is then executed again. */
-  readonly isOver?: (deps: Deps, kept: Answer) => Promise<boolean>;
-  /** A repeat waits until the first one is answered, at whatever instance: more is done than an append with its key. */
-  readonly isExclusive?: true;
+  readonly limit?: { readonly name: string; readonly allowance: () => Allowance };
+  /** Answered however busy the service is: a supervisor asks it whether to restart the service. */
+  readonly exemptFromLoadShedding?: true;
+  /** Whatever the request calls this host: a cluster and a load balancer know an instance by its address alone. */
+  readonly anyHost?: true;
+  /** Of the console, doing the same. */
+  readonly form?: Form | readonly Form[];
   /** Of a form of the console: id of the operation of the API that it does. */
-  readonly does?: string;
-  /** Answers, or throws what problem.ts knows. */
-  readonly handle: (deps: Deps, asked: Asked<Body>) => Answer | Promise<Answer>;
+  readonly apiOperationId?: string;
 }
 
-export type PostOperation<Deps, Body = never> = Operation<Deps, Body> & {
-  readonly body: RequestBody<[Body] extends [never] ? unknown : Body>;
-};
+/**
+ * A form of the console: the operation's handler does what is asked, in the name of the caller that signed in, and the
+ * browser is led back to a page with a notice, or shown what came of it. So the console can do nothing that a program cannot.
+ */
+export type Form = {
+  readonly path: `/console/${string}`;
+  /** Default: that of the operation, `ByForm`. */
+  readonly id?: string;
+  /** Default: that it leads back with a notice. */
+  readonly description?: string;
+  /** Instead of fields alone: what is sent with a file. */
+  readonly upload?: RequestBody<SentForm>;
+  /** The body that the operation takes for these fields. Throws problems. */
+  readonly body: (fields: Fields, file?: SentFile) => unknown;
+} & (
+  | {
+      /** What was done, in a sentence; a notice where it is not as it should be. */
+      readonly notice: (value: never, fields: Fields) => string | Notice;
+    }
+  | {
+      /** Shows what came of it in place of the page: for what is recorded nowhere. */
+      readonly page: (value: never) => Page;
+      /** Default: "What came of it." */
+      readonly pageDescription?: string;
+    }
+);
 
-/** The operation as it is, with its handler's body typed by its schema. */
-export function post<Deps, Body>(
-  operation: Operation<Deps, Body> & { readonly body: RequestBody<Body> },
-): Operation<Deps, Body> & { readonly body: RequestBody<Body> } {
-  return operation;
+/** What a form fills in, by name. Boxes that are not ticked are absent. */
+export type Fields = Readonly<Record<string, string>>;
+
+/** What a page's form sends when a file is chosen: its fields, and the file with its name. */
+export interface SentForm {
+  readonly fields: Fields & { readonly form_token: string; readonly back: string };
+  readonly file: SentFile;
 }
 
-export type TakenHeader = "Idempotency-Key" | "Prefer" | "Accept";
+/** A file as it was sent; `kind`: what it is, by its media type or its name. */
+export interface SentFile<Kind = string> {
+  readonly bytes: Uint8Array;
+  readonly kind: Kind;
+}
 
-type Status = 200 | 202 | 302 | 303 | 400 | 401 | 503;
+export type RequestHeader = "Idempotency-Key" | "Prefer" | "Accept";
 
-/** The answers that are no problems, by status: at least one. */
-export type Answers = { [S in Status]: Readonly<Record<S, Success> & Partial<Record<Status, Success>>> }[Status];
+/** A route's `detail`. */
+export function operation(
+  id: string,
+  tag: Operation["tag"],
+  protection: Protection,
+  declared: Omit<Operation, "id" | "tag" | "protection">,
+): DocumentDecoration {
+  return { id, tag, protection, ...declared } as unknown as DocumentDecoration;
+}
+
+/** The answers that are no problems, by status. */
+export type Answers = Readonly<Record<number, Success>>;
 
 export interface Success {
-  readonly says: string;
+  readonly description: string;
   /** JSON; absent: no body. */
   readonly schema?: TSchema;
   /** Of what is no JSON. */
@@ -87,48 +111,78 @@ export interface Success {
   readonly headers?: readonly string[];
 }
 
-/** A request that was admitted, and whose body fits. */
-export interface Asked<Body> {
+/**
+ * A route's `response`: its type for the handler and for clients, and what the document says. Elysia checks nothing by it:
+ * a handler that compiles gives what it promises.
+ */
+export interface Reply<Body> extends Success {
+  readonly "~standard": {
+    readonly version: 1;
+    readonly vendor: "reachlog";
+    readonly validate: (value: unknown) => { readonly value: Body };
+    readonly types?: { readonly input: Body; readonly output: Body };
+  };
+}
+
+type Immutable<T> = T extends readonly (infer Member)[]
+  ? readonly Immutable<Member>[]
+  : T extends object
+    ? { readonly [Name in keyof T]: Immutable<T[Name]> }
+    : T;
+
+export function reply<Schema extends TSchema>(
+  description: string,
+  schema: Schema,
+  headers: readonly string[] = [],
+): Reply<Immutable<Static<Schema>>> {
+  return { description, schema, headers, "~standard": UNCHECKED };
+}
+
+/** Of text that is no JSON, or of no body at all. */
+export function textReply(description: string, rest: Omit<Success, "description" | "schema"> = {}): Reply<string> {
+  return { description, ...rest, "~standard": UNCHECKED };
+}
+
+/** One line of the table: a route as it is registered, and what it declares. */
+export interface Endpoint {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly protection: Protection;
+  readonly exemptFromLoadShedding: true | undefined;
+  readonly anyHost: true | undefined;
+  readonly operation: Operation &
+    Required<Pick<Operation, "problems">> & {
+      readonly answers: Answers;
+      readonly body: RequestBody<unknown> | undefined;
+    };
+}
+
+/** The endpoints that an app's routes declare, in their order. Throws where a route leaves something out. */
+export function endpointsOf({ routes }: Pick<AnyElysia, "routes">): readonly Endpoint[] {
+  return routes.map(({ method, path, hooks: { detail, body, response } }) => {
+    const declared = detail as Operation | undefined;
+    const isWhole = declared?.protection !== undefined && response !== undefined && (method === "POST") === !!body;
+    if (!isWhole)
+      throw new Error(`${method} ${path} declares no operation, no answer, or no body that fits its method`);
+    const { protection, exemptFromLoadShedding, anyHost } = declared;
+    const entry = { method: method as Endpoint["method"], path, protection, exemptFromLoadShedding, anyHost };
+    return {
+      ...entry,
+      operation: { problems: [], ...declared, answers: response as Answers, body: body as RequestBody<unknown> },
+    };
+  });
+}
+
+/** A request on its way to its answer. */
+export interface RequestContext {
   readonly request: Request;
-  /** What was sent in the place of each `:name` of the path, decoded. */
-  readonly parameters: Readonly<Record<string, string>>;
-  readonly body: Body;
+  readonly endpoint: Endpoint;
   /** Who and what causes the events of this request. */
   readonly metadata: EventMetadata;
-  /** Under which its event is appended; undefined: it came without an `Idempotency-Key`. */
-  readonly key: IdempotencyKey | undefined;
   /** The caller's address. */
   readonly addressOf: () => string;
-}
-
-/** The path as it was sent: from the first slash behind the host to the query. */
-export function pathOf(url: string): string {
-  const start = url.indexOf("/", url.indexOf("://") + 3);
-  const query = url.indexOf("?", start);
-  return query === -1 ? url.slice(start) : url.slice(start, query);
-}
-
-/** What a path has in the place of each `:name` of an endpoint's, as it was sent; undefined: it is another path. */
-export function segmentsOf(template: string, path: string): Readonly<Record<string, string>> | undefined {
-  const [names, sent] = [template.split("/"), path.split("/")];
-  if (names.length !== sent.length) return undefined;
-  const segments: Record<string, string> = {};
-  for (const [at, name] of names.entries()) {
-    const segment = sent[at] ?? "";
-    if (name.startsWith(":") && segment !== "") segments[name.slice(1)] = segment;
-    else if (name !== segment) return undefined;
-  }
-  return segments;
-}
-
-/** The same decoded; undefined: it is another path, or encodes no text. */
-export function parametersOf(template: string, path: string): Readonly<Record<string, string>> | undefined {
-  const segments = segmentsOf(template, path);
-  if (segments === undefined) return undefined;
-  try {
-    return Object.fromEntries(Object.entries(segments).map(([name, segment]) => [name, decodeURIComponent(segment)]));
-  } catch (fault) {
-    if (fault instanceof URIError) return undefined;
-    throw fault;
-  }
+  /** Of the answer, and of each request alone. */
+  readonly headers: Record<string, string>;
+  /** From the time on when it is known who calls. */
+  span?: RequestSpan | undefined;
 }

@@ -5,7 +5,8 @@ import { errorFields, requestFields } from "../../platform/logger.ts";
 import { STREAMS, type EventMetadata } from "../../log/event-log.ts";
 import { eventAt } from "../../log/events-at.ts";
 import { takeLease, type HeldLease, type LeaseDeps } from "../../log/lease.ts";
-import type { Answer } from "./answer.ts";
+import { toAnswer, whole, type Answer } from "./answer.ts";
+import type { RequestContext } from "./endpoint.ts";
 import { Problem, problemAnswer, problems } from "./problem.ts";
 
 /** The IETF draft's String (quoted), or the bare key that most clients send; printable ASCII. */
@@ -40,6 +41,27 @@ export interface OnceOptions {
   readonly isOver?: IsOver | undefined;
   /** A repeat at another instance waits for the first one's answer, and is not performed beside it. */
   readonly isExclusive?: boolean | undefined;
+}
+
+/** Performs what is asked, or gives the answer that it got before. `perform`: with the key for its append; undefined: none came. */
+export function performOnce<Returned>(
+  idempotency: Idempotency,
+  { request, endpoint, metadata }: RequestContext,
+  body: unknown,
+  perform: (key: IdempotencyKey | undefined) => Promise<Returned>,
+  options?: OnceOptions,
+): Promise<Returned> {
+  const header = request.headers.get("idempotency-key");
+  // Only a key is worth the way through the log of answers. Forms take none.
+  if (header === null || endpoint.operation.requestHeaders?.includes("Idempotency-Key") !== true) {
+    return perform(undefined);
+  }
+  const answer = idempotency.once(
+    { header, route: endpoint.path, body, metadata },
+    async (key) => toAnswer(await perform(key)),
+    options,
+  );
+  return answer.then(whole) as Promise<never>;
 }
 
 export type Perform = (appendKey: IdempotencyKey) => Promise<Answer>;

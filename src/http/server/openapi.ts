@@ -1,53 +1,13 @@
-import { Type, type TSchema } from "@sinclair/typebox";
-import { apiReference } from "../../console/api-reference.tsx";
-import { renderPage } from "../../console/document.tsx";
-import { html, json, type Answer } from "./answer.ts";
+import type { TSchema } from "@sinclair/typebox";
 import type { Authentication } from "../access/authentication.ts";
 import type { RequestBody } from "./body.ts";
-import type { Answers, Endpoint, Operation, Success, TakenHeader } from "./endpoint.ts";
+import type { Answers, Endpoint, Operation, Success, RequestHeader } from "./endpoint.ts";
 import type { ProblemName } from "./problem.ts";
 import { exampleOf } from "./openapi-example.ts";
-import { text } from "../features/schema.ts";
 import { documented, LIMIT_HEADERS, problemSchema } from "./openapi-problems.ts";
 
-export interface DocumentDeps {
-  readonly document: () => Answer;
-  readonly reference: () => Answer;
-}
-
-/** The document as programs and as people get it, each made when somebody first asks for it: few do, and a start is quicker. */
-export function documentDeps(make: () => ReturnType<typeof createDocument>): DocumentDeps {
-  let [document, reference]: (Answer | undefined)[] = [];
-  return {
-    document: () => (document ??= json(200, make())),
-    reference: () => (reference ??= html(200, renderPage(apiReference(make())))),
-  };
-}
-
-export const showDocument: Operation<DocumentDeps> = {
-  id: "getDocument",
-  tag: "service",
-  summary: "This document.",
-  description: "Made by the service itself, of what it checks by.",
-  answers: {
-    200: { says: "OpenAPI 3.1.", schema: Type.Object({ openapi: text("3.1.0") }, { additionalProperties: true }) },
-  },
-  problems: [],
-  handle: ({ document }) => document(),
-};
-
-export const showReference: Operation<DocumentDeps> = {
-  id: "getReference",
-  tag: "console",
-  summary: "The document as a page.",
-  description: "All that programs may ask of the service, with fields and examples.",
-  answers: { 200: { says: "The page.", mediaType: "text/html" } },
-  problems: [],
-  handle: ({ reference }) => reference(),
-};
-
 /** What the operations are about. */
-const TAGS: Readonly<Record<Operation<never>["tag"], string>> = {
+const TAGS: Readonly<Record<Operation["tag"], string>> = {
   outreach: "The outreach agent, which sends direct messages on X.",
   tracking: "Clicks, notifications and messages, and the channels to which they are dispatched.",
   service: "What an operator and a program need beside them.",
@@ -111,7 +71,7 @@ const JSON_TYPE = "application/json";
 
 const PROBLEM_TYPE = "application/problem+json";
 
-const TAKEN: Readonly<Record<TakenHeader, string>> = {
+const REQUEST_HEADERS: Readonly<Record<RequestHeader, string>> = {
   "Idempotency-Key": "1 to 255 printable ASCII characters, bare or quoted: makes a repeat safe.",
   Prefer: "wait=N waits for the end of the run, up to 300 seconds (RFC 7240).",
   Accept: "application/json asks for JSON in place of a redirect.",
@@ -123,7 +83,7 @@ type Guards = Pick<Authentication, "guards" | "guardsConsole">;
  * The service in terms of OpenAPI 3.1. `guards`: whether this deployment wants a token for an endpoint; `cookie`: the name
  * of the session's.
  */
-export function createDocument(endpoints: readonly Endpoint<never>[], version: string, guards: Guards, cookie: string) {
+export function createDocument(endpoints: readonly Endpoint[], version: string, guards: Guards, cookie: string) {
   const paths: Record<string, Json> = {};
   for (const endpoint of endpoints) {
     const path = endpoint.path.replaceAll(/:(\w+)/g, "{$1}");
@@ -161,8 +121,8 @@ export function createDocument(endpoints: readonly Endpoint<never>[], version: s
   };
 }
 
-function operationOf(endpoint: Endpoint<never>, guards: Guards): Json {
-  const { id, tag, summary, description, parameters = {}, query = {}, takes = [], body } = endpoint.operation;
+function operationOf(endpoint: Endpoint, guards: Guards): Json {
+  const { id, tag, summary, description, parameters = {}, query = {}, requestHeaders = [], body } = endpoint.operation;
   return {
     operationId: id,
     tags: [tag],
@@ -172,7 +132,7 @@ function operationOf(endpoint: Endpoint<never>, guards: Guards): Json {
     parameters: [
       ...Object.entries(parameters).map(([name, about]) => ({ ...parameter("path", name, about), required: true })),
       ...Object.entries(query).map(([name, about]) => parameter("query", name, about)),
-      ...takes.map((name) => parameter("header", name, TAKEN[name])),
+      ...requestHeaders.map((name) => parameter("header", name, REQUEST_HEADERS[name])),
     ],
     ...(body === undefined ? {} : { requestBody: requestBodyOf(body) }),
     responses: responsesOf(endpoint, guards.guards(endpoint)),
@@ -185,10 +145,10 @@ function isVisited(answers: Answers): boolean {
   return successes.some(({ mediaType, headers = [] }) => mediaType === "text/html" || headers.includes("location"));
 }
 
-function responsesOf(endpoint: Endpoint<never>, isGuarded: boolean): Json {
-  const { answers, limit, takes = [] } = endpoint.operation;
+function responsesOf(endpoint: Endpoint, isGuarded: boolean): Json {
+  const { answers, limit, requestHeaders = [] } = endpoint.operation;
   const limits = { ofAddress: !isGuarded, ofDay: limit !== undefined };
-  const mayHave = [...(limits.ofAddress ? LIMIT_HEADERS : []), ...(takes.includes("Prefer") ? [APPLIED] : [])];
+  const mayHave = [...(limits.ofAddress ? LIMIT_HEADERS : []), ...(requestHeaders.includes("Prefer") ? [APPLIED] : [])];
   const byStatus: Readonly<Record<string, Success | undefined>> = answers;
   const responses = Object.entries(answers).map(([status, success]) => [status, responseOf(success, mayHave)] as const);
   for (const { status, titles, headers, optional: some, schema } of documented(problemsOf(endpoint), limits)) {
@@ -198,28 +158,28 @@ function responsesOf(endpoint: Endpoint<never>, isGuarded: boolean): Json {
       [PROBLEM_TYPE]: { schema: plain(schema) },
       ...(isVisited(answers) ? { "text/html": { schema: STRING } } : {}),
     };
-    const description = [...(other === undefined ? [] : [other.says]), ...titles].join(" / ");
+    const description = [...(other === undefined ? [] : [other.description]), ...titles].join(" / ");
     responses.push([String(status), { description, headers: headersOf(headers, some), content }]);
   }
   return { ...Object.fromEntries(responses), default: { $ref: "#/components/responses/problem" } };
 }
 
 /** What its handler says, and what follows from what it takes. */
-function problemsOf({ method, always, anyHost, operation }: Endpoint<never>): ProblemName[] {
-  const { body, takes, problems } = operation;
+function problemsOf({ method, exemptFromLoadShedding, anyHost, operation }: Endpoint): ProblemName[] {
+  const { body, requestHeaders, problems } = operation;
   const all = [
     ...ANYWHERE,
     ...(anyHost === true ? [] : (["misdirected"] as const)),
-    ...(always === true ? [] : (["overloaded"] as const)),
+    ...(exemptFromLoadShedding === true ? [] : (["overloaded"] as const)),
     ...(body === undefined ? [] : OF_BODY),
     ...(method === "POST" ? (["foreignSite"] as const) : []),
-    ...(takes?.includes("Idempotency-Key") === true ? OF_KEY : []),
+    ...(requestHeaders?.includes("Idempotency-Key") === true ? OF_KEY : []),
     ...problems,
   ];
   return [...new Set(all)];
 }
 
-function securityOf(endpoint: Endpoint<never>, guards: Guards): Json[] {
+function securityOf(endpoint: Endpoint, guards: Guards): Json[] {
   if (guards.guards(endpoint)) return [{ token: [] }];
   if (endpoint.protection === "session" || endpoint.protection === "form") {
     return guards.guardsConsole ? [{ session: [] }] : [{ session: [] }, {}];
@@ -236,8 +196,8 @@ function requestBodyOf({ schema, type, others = new Map() }: RequestBody<unknown
 }
 
 function responseOf(success: Success, mayHave: readonly string[]): Json {
-  const { says, headers = [] } = success;
-  return { description: says, headers: headersOf(headers, mayHave), content: contentOf(success) };
+  const { description, headers = [] } = success;
+  return { description, headers: headersOf(headers, mayHave), content: contentOf(success) };
 }
 
 function contentOf({ schema, mediaType, otherMediaTypes = [] }: Success): Json {

@@ -1,13 +1,7 @@
-import { Type, type Static, type TObject, type TSchema } from "@sinclair/typebox";
-import { fitting, readBytes, refusePacked, type RequestBody } from "./body.ts";
+import { Type, type TObject, type TSchema } from "@sinclair/typebox";
+import { fitting, readBytes, refusePacked, UNCHECKED, type RequestBody } from "./body.ts";
+import type { SentFile, SentForm } from "./endpoint.ts";
 import { problems } from "./problem.ts";
-
-/** A file as it was sent. */
-export interface SentFile<Kind> {
-  readonly bytes: Uint8Array;
-  /** What it is, by its media type or its name. */
-  readonly kind: Kind;
-}
 
 interface FileOptions<Kind> {
   /** Media types that are taken; what each stands for, and what a file of it holds at its simplest. */
@@ -21,6 +15,7 @@ export function fileBody<Kind>({ kinds, bytesMax }: FileOptions<Kind>): RequestB
     ([name, [, held]]) => [name, held] as const,
   );
   return {
+    "~standard": UNCHECKED,
     schema,
     type,
     others: new Map(others),
@@ -42,21 +37,13 @@ function mediaTypeOf(header: string): string {
   return charset === undefined || /^utf-(8|16)$/.test(charset) ? type.trim() : "";
 }
 
-/** What a page's form sends when somebody chooses a file: its fields, and the file with its name. */
-export interface SentForm<Fields> {
-  readonly fields: Fields;
-  readonly file: SentFile<string>;
-}
-
 const FILE_FIELD = "file";
 
 /** A form with one file; `fields`: the others, which are texts. */
-export function uploadBody<Schema extends TObject>(
-  fields: Schema,
-  bytesMax: number,
-): RequestBody<SentForm<Static<Schema>>> {
+export function uploadBody(fields: TObject, bytesMax: number): RequestBody<SentForm> {
   const fit = fitting(fields);
   return {
+    "~standard": UNCHECKED,
     schema: Type.Object({ ...fields.properties, [FILE_FIELD]: Type.String({ description: "The file." }) }),
     type: "multipart/form-data",
     async read(request) {
@@ -67,9 +54,12 @@ export function uploadBody<Schema extends TObject>(
       const texts = [...sent].filter((part): part is [string, string] => typeof part[1] === "string");
       const file = sent.get(FILE_FIELD);
       if (!(file instanceof File)) throw problems.invalid([{ path: `/${FILE_FIELD}`, message: "no file was sent" }]);
-      return { fields: fit(Object.fromEntries(texts)), file: { bytes: await file.bytes(), kind: file.name } };
+      return {
+        fields: fit(Object.fromEntries(texts)) as SentForm["fields"],
+        file: { bytes: await file.bytes(), kind: file.name },
+      };
     },
-    fit: (form) => form as SentForm<Static<Schema>>,
+    fit: (form) => form as SentForm,
   };
 }
 

@@ -5,7 +5,7 @@ import { createIntakePriority } from "../../delivery/intake-priority.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { networkOf } from "../../platform/address.ts";
 import { bearerToken, type Authentication } from "../access/authentication.ts";
-import type { Asked } from "../server/endpoint.ts";
+import type { RequestContext } from "../server/endpoint.ts";
 import { wantReader, type Sessions } from "../access/session.ts";
 
 /** A comment so often keeps proxies from closing a stream on which nothing happens. */
@@ -225,7 +225,7 @@ export interface StreamReaderDeps {
 /** Throws 401 for whoever may not read. */
 export function streamReaderOf(
   { authentication, sessions }: StreamReaderDeps,
-  { request, metadata, addressOf }: Asked<never>,
+  { request, metadata, addressOf }: RequestContext,
 ): StreamReader {
   wantReader(sessions, request, metadata);
   const authorization = request.headers.get("authorization");

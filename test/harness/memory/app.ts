@@ -7,12 +7,12 @@ import type { Event } from "../../../events/catalog.ts";
 import type { Circuit } from "../../../src/delivery/rate-limiter.ts";
 import type { Delivery, Settlement } from "../../../src/delivery/delivery.ts";
 import { loadConfig } from "../../../src/config/config.ts";
-import { createAccount, type AccountParts } from "../../../src/http/features/account.ts";
+import type { AccountParts, AppDeps } from "../../../src/http/deps.ts";
 import { createConsole } from "../../../src/console/console.ts";
-import { createApp, type App, type AppDeps } from "../../../src/http/app.ts";
+import { createApp, type App } from "../../../src/http/app.ts";
 import { createAuthentication } from "../../../src/http/access/authentication.ts";
 import { createClientAddress } from "../../../src/http/access/client-address.ts";
-import { createNotices } from "../../../src/http/features/console-form.ts";
+import { createNotices } from "../../../src/http/server/form.ts";
 import { createFailureLimit } from "../../../src/http/access/failure-limit.ts";
 import { createIdempotency } from "../../../src/http/server/idempotency.ts";
 import { createLoadShedding } from "../../../src/http/access/load-shedding.ts";
@@ -279,7 +279,7 @@ function wire({
     runner: given.hasX === false ? undefined : runner,
     hasTemplate: given.hasTemplate ?? true,
     quota,
-    account: account && createAccount(account),
+    account,
     version: "1.2.3",
     ...shared,
     clock,

@@ -20,38 +20,35 @@ async function guarded(given: Given): Promise<string[]> {
     expect(response.headers.get("www-authenticate")).toBe('Bearer realm="reachlog"');
     paths.push(path);
   }
-  return paths;
+  return paths.toSorted();
 }
 
 describe("what wants a token", () => {
   test("by the policy `spec`: the two endpoints of the table, and actions", async () => {
-    expect(await guarded({ authPolicy: "spec" })).toEqual([...GUARDED, ...ACTIONS, ...READ_PATHS]);
+    expect(await guarded({ authPolicy: "spec" })).toEqual([...GUARDED, ...ACTIONS, ...READ_PATHS].toSorted());
   });
 
   test("by the policy `strict`: everything but health and the way of authorization", async () => {
-    expect(await guarded({ authPolicy: "strict" })).toEqual([
-      "/social/me",
-      "/social/run",
-      "/social/stats",
-      "/api/notify",
-      "/api/tracking/event",
-      "/api/tracking/test",
-      "/api/messaging",
-      ...ACTIONS,
-      ...READ_PATHS,
-    ]);
+    expect(await guarded({ authPolicy: "strict" })).toEqual(
+      [
+        "/social/me",
+        "/social/run",
+        "/social/stats",
+        "/api/notify",
+        "/api/tracking/event",
+        "/api/tracking/test",
+        "/api/messaging",
+        ...ACTIONS,
+        ...READ_PATHS,
+      ].toSorted(),
+    );
   });
 
   test("OPEN_ROUTES opens single ones again, but never the two of the table or an action", async () => {
     const openRoutes = ["/api/tracking/event", "/social/stats", ...GUARDED, ...ACTIONS];
-    expect(await guarded({ authPolicy: "strict", openRoutes })).toEqual([
-      "/social/me",
-      "/social/run",
-      "/api/notify",
-      ...GUARDED,
-      ...ACTIONS,
-      ...READ_PATHS,
-    ]);
+    expect(await guarded({ authPolicy: "strict", openRoutes })).toEqual(
+      ["/social/me", "/social/run", "/api/notify", ...GUARDED, ...ACTIONS, ...READ_PATHS].toSorted(),
+    );
   });
 
   test("without any token configured the two endpoints answer 401 to everyone", async () => {

@@ -1,7 +1,7 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { createAuthorizationCookie } from "../../../src/http/features/account.ts";
+import { createAuthorizationCookie } from "../../../src/http/access/encrypted-cookie.ts";
 import { createAuthentication } from "../../../src/http/access/authentication.ts";
 import { createSessions } from "../../../src/http/access/session.ts";
 import { ask, MASTER_KEY, openApp, post, problemIn, TOKEN } from "../../harness/memory/app.ts";

@@ -1,7 +1,7 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
 import { StoreUnavailable } from "eventstore-lite";
-import { BEHIND_MAX } from "../../../src/http/features/probes.ts";
+import { BEHIND_MAX } from "../../../src/http/features/health.ts";
 import { openApp, type AppHarness } from "../../harness/memory/app.ts";
 
 async function probed({ app }: Pick<AppHarness, "app">, path: string): Promise<unknown> {

@@ -1,4 +1,4 @@
-import { createAuthorizationCookie } from "../../../src/http/features/account.ts";
+import { createAuthorizationCookie } from "../../../src/http/access/encrypted-cookie.ts";
 import { revokeAll } from "../../../sandbox/x/tokens.ts";
 import { authorize, type Running } from "../../harness/process.ts";
 import { canary, type Canaries } from "./canaries.ts";

@@ -1,0 +1,85 @@
+import { Elysia } from "elysia";
+import type { LinkDeps } from "../account/link.ts";
+import type { Authorization } from "../account/oauth.ts";
+import type { UsedStates } from "../account/used-states.ts";
+import type { Console } from "../console/console.ts";
+import type { Delivery } from "../delivery/delivery.ts";
+import type { EventLog } from "../log/event-log.ts";
+import type { Instance } from "../log/instances.ts";
+import type { proveEvent } from "../log/prove-event.ts";
+import type { SignedHead } from "../log/sign-head-now.ts";
+import type { LogVerifier } from "../log/verifier.ts";
+import type { Metrics } from "../metrics/metrics.ts";
+import type { Runner } from "../outreach/runner.ts";
+import type { HashesOf } from "../outreach/suppression-hashes.ts";
+import type { Clock } from "../platform/clock.ts";
+import type { Logger } from "../platform/logger.ts";
+import type { EncryptedLog } from "../privacy/encrypted-log.ts";
+import type { Projector } from "../projector/projector.ts";
+import type { Tracing } from "../tracing/tracing.ts";
+import type { AdmissionDeps } from "./access/admission.ts";
+import type { ClientAddress } from "./access/client-address.ts";
+import type { EncryptedCookie } from "./access/encrypted-cookie.ts";
+import type { DailyQuota } from "./access/rate-limit.ts";
+import type { RequestContext } from "./server/endpoint.ts";
+import type { Notices } from "./server/form.ts";
+import type { Idempotency } from "./server/idempotency.ts";
+import type { RequestLog } from "./server/request-log.ts";
+import type { StreamPace } from "./streams/event-stream.ts";
+
+/** What the server works with. Each feature closes over its part of it, and touches it only when a request comes. */
+export interface AppDeps extends AdmissionDeps {
+  readonly clientAddress: ClientAddress;
+  readonly metrics: Pick<Metrics, "text" | "countAnswer">;
+  /** Undefined: no collector takes traces. */
+  readonly tracing: Pick<Tracing, "request"> | undefined;
+  readonly idempotency: Idempotency;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly version: string;
+  readonly eventLog: EventLog;
+  readonly encryptedLog: EncryptedLog;
+  readonly requestLog: RequestLog;
+  readonly projector: Projector;
+  readonly delivery: Delivery;
+  /** False: clicks of bots are recorded and dispatched to no channel. */
+  readonly dispatchBots: boolean;
+  /** Undefined: X is not configured. */
+  readonly runner: Runner | undefined;
+  /** Undefined: X is not configured. */
+  readonly account: AccountParts | undefined;
+  /** False: no message template, so no run can start. */
+  readonly hasTemplate: boolean;
+  readonly quota: DailyQuota;
+  readonly hashesOf: HashesOf;
+  readonly verifier: LogVerifier;
+  readonly signHead: () => Promise<SignedHead>;
+  readonly proveEvent: (position: number) => ReturnType<typeof proveEvent>;
+  readonly console: Console;
+  readonly notices: Notices;
+  readonly streamPace: StreamPace;
+  /** IANA name; days are days of it. */
+  readonly timezone: string;
+  /** Those that serve this log now, this one first. */
+  readonly instances: () => readonly Instance[];
+  /** What one of them does for all, with the id of that one; nothing while the log is unreachable. */
+  readonly roles: () => Promise<Readonly<Record<string, string>>>;
+  /** Since when the log is unreachable, in ms since 1970; undefined: it is reachable. */
+  readonly awaySince: () => number | undefined;
+  /** Aborts when the service begins to stop. */
+  readonly stopping: AbortSignal;
+}
+
+/** How the account is linked that the outreach agent acts for. */
+export interface AccountParts extends LinkDeps {
+  readonly cookie: EncryptedCookie<Authorization>;
+  readonly states: UsedStates;
+}
+
+/** Of a path that is not there: what an endpoint is asked is put in its place before its handler is called. */
+const NO_CALL = { call: undefined as unknown as RequestContext };
+
+/** A plugin for the endpoints of one feature. */
+export function feature<const Prefix extends string>(name: string, prefix: Prefix) {
+  return new Elysia({ name, prefix }).decorate(NO_CALL);
+}

@@ -1,0 +1,34 @@
+import { Type } from "@sinclair/typebox";
+import { apiReference } from "../../console/api-reference.tsx";
+import { renderPage } from "../../console/document.tsx";
+import { feature, type AppDeps } from "../deps.ts";
+import { html, json, whole, type Answer } from "../server/answer.ts";
+import { operation, reply, textReply, type Endpoint } from "../server/endpoint.ts";
+import { createDocument } from "../server/openapi.ts";
+import { text } from "./schema.ts";
+
+/** The document for programs and for people, each made when it is first asked for: few callers ask, and a start is quicker. */
+export function documentEndpoints(
+  endpoints: () => readonly Endpoint[],
+  { version, authentication, sessions }: AppDeps,
+) {
+  let [document, reference]: (Answer<200> | undefined)[] = [];
+  const make = () => createDocument(endpoints(), version, authentication, sessions.cookie);
+  return feature("documents", "")
+    .get("/openapi.json", () => whole<200, { openapi: string }>((document ??= json(200, make()))), {
+      response: {
+        200: reply("OpenAPI 3.1.", Type.Object({ openapi: text("3.1.0") }, { additionalProperties: true })),
+      },
+      detail: operation("getDocument", "service", "open", {
+        summary: "This document.",
+        description: "Made by the service itself, of what it checks by.",
+      }),
+    })
+    .get("/docs", () => whole((reference ??= html(200, renderPage(apiReference(make()))))), {
+      response: { 200: textReply("The page.", { mediaType: "text/html" }) },
+      detail: operation("getReference", "console", "open", {
+        summary: "The document as a page.",
+        description: "All that programs may ask of the service, with fields and examples.",
+      }),
+    });
+}

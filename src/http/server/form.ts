@@ -1,0 +1,151 @@
+import { timingSafeEqual } from "node:crypto";
+import { Type } from "@sinclair/typebox";
+import { status, type AnyElysia } from "elysia";
+import type { Console } from "../../console/console.ts";
+import type { Notice, Page } from "../../console/view.ts";
+import type { Clock } from "../../platform/clock.ts";
+import { createEncryptedCookie, type EncryptedCookie } from "../access/encrypted-cookie.ts";
+import type { Sessions } from "../access/session.ts";
+import { html, redirect, toValue, whole, type Answer } from "./answer.ts";
+import { formBody, type RequestBody } from "./body.ts";
+import { operation, textReply, type Form, type Operation, type RequestContext, type SentForm } from "./endpoint.ts";
+import { problemOf, problems } from "./problem.ts";
+
+/** What became of a form, kept by the browser until the page that it leads to has shown it. */
+export type Notices = EncryptedCookie<Notice>;
+
+/** Browsers drop a cookie of more than 4,096 bytes, and a character may be three, encrypted and in base64. */
+const CHARACTERS_MAX = 600;
+
+const COOKIE = {
+  name: "reachlog_notice",
+  keyName: "console-notice",
+  path: "/",
+  lifetimeSeconds: 60,
+  sameSite: "strict",
+} as const;
+
+export function createNotices(masterKey: Uint8Array, isSecure: boolean, clock: Clock): Notices {
+  const cookie = createEncryptedCookie<Notice>(COOKIE, masterKey, isSecure, clock);
+  return { ...cookie, give: (notice) => cookie.give({ ...notice, text: notice.text.slice(0, CHARACTERS_MAX) }) };
+}
+
+export interface FormDeps {
+  readonly sessions: Sessions;
+  readonly notices: Notices;
+  readonly console: Console;
+}
+
+/** Fields of every form. */
+export const commonFields = Type.Object({
+  form_token: Type.String({ maxLength: 100, description: "Proves that the form is of a page of ours." }),
+  back: Type.String({
+    maxLength: 2_000,
+    pattern: String.raw`^/(?![/\\])[\x21-\x7e]*$`,
+    description: "The page to lead back to.",
+    examples: ["/people"],
+  }),
+});
+
+/** Beside its own. */
+const fieldsBody = formBody(Type.Intersect([commonFields, Type.Record(Type.String(), Type.String())]));
+
+interface SentContext {
+  readonly body: unknown;
+  readonly call: RequestContext;
+}
+
+/** A handler of the API, as far as forms call it. */
+type Handler = (context: Readonly<Record<string, unknown>>) => unknown;
+
+/** Registers the forms that the app's routes declare, each with its route's own handler. */
+export function addForms(app: AnyElysia, deps: FormDeps): void {
+  // The routes as they are before: each form is one more.
+  const routes = app.routes.map(({ handler, hooks }) => ({ handler: handler as Handler, hooks }));
+  for (const { handler, hooks } of routes) {
+    const declared = hooks.detail as Operation;
+    for (const form of [declared.form ?? []].flat()) addForm(app, deps, form, declared, handler, hooks.body);
+  }
+}
+
+function addForm(
+  app: AnyElysia,
+  deps: FormDeps,
+  form: Form,
+  declared: Operation,
+  handler: Handler,
+  wanted: RequestBody<unknown>,
+): void {
+  const answerForm = async ({ body, call }: SentContext) => whole(await send(body, call));
+  app.post(form.path, answerForm as never, {
+    parse: "none",
+    body: form.upload ?? fieldsBody,
+    response: repliesTo(form),
+    detail: formOperation(form, declared),
+  });
+
+  async function send(body: unknown, call: RequestContext): Promise<Answer> {
+    const { fields: all, file } =
+      form.upload === undefined ? { fields: body as SentForm["fields"] } : (body as SentForm);
+    const { form_token: given, back: path, ...fields } = all;
+    checkFormToken(deps, call.request, given);
+    const goBack = (notice: Notice): Answer => redirect(303, path, { "set-cookie": deps.notices.give(notice) });
+    try {
+      const context = { body: wanted.fit(form.body(fields, file)), call, request: call.request, status };
+      const value = toValue(await handler(context)) as never;
+      if ("notice" in form) return goBack(toNotice(form.notice(value, fields)));
+      return await showInPlace(deps, call.request, form.page(value));
+    } catch (fault) {
+      return goBack(faultNotice(fault));
+    }
+  }
+}
+
+function formOperation(form: Form, { id, summary, isSlow }: Operation) {
+  return operation(form.id ?? `${id}ByForm`, "console", "form", {
+    apiOperationId: id,
+    summary: `${summary} As a form of the console.`,
+    description:
+      form.description ?? "Does what the operation of the API does, and leads back to the page with a notice.",
+    problems: ["unauthorized", "foreignSite"],
+    ...(isSlow === undefined ? {} : { isSlow }),
+  });
+}
+
+function repliesTo(form: Form) {
+  const back = { 303: textReply("Back to the page.", { headers: ["location", "set-cookie"] }) };
+  if (!("page" in form)) return back;
+  return { 200: textReply(form.pageDescription ?? "What came of it.", { mediaType: "text/html" }), ...back };
+}
+
+/** A page as the answer to a form: for what is recorded nowhere. */
+async function showInPlace({ console, sessions }: FormDeps, request: Request, page: Page): Promise<Answer> {
+  const formToken = sessions.formToken(request);
+  const shown = await console.render(page, {
+    parameters: {},
+    query: new URLSearchParams(),
+    formToken,
+    notice: undefined,
+  });
+  if (shown === undefined) throw problems.notFound();
+  return html(200, shown.text);
+}
+
+/** Throws 403 for a form that is none of ours, or of another session. */
+export function checkFormToken({ sessions }: Pick<FormDeps, "sessions">, request: Request, given: string): void {
+  const wanted = sessions.formToken(request);
+  const [one, other] = [Buffer.from(wanted ?? ""), Buffer.from(given)];
+  if (wanted === undefined || one.length !== other.length || !timingSafeEqual(one, other)) throw problems.foreignSite();
+}
+
+function toNotice(said: string | Notice): Notice {
+  return typeof said === "string" ? { text: said, isFault: false } : said;
+}
+
+/** What the service refuses, with a way on; throws what is a fault of ours. */
+function faultNotice(fault: unknown): Notice {
+  const problem = problemOf(fault);
+  if (problem === undefined) throw fault;
+  const { words = problem.message, wayOn } = problem.people;
+  return { text: words, isFault: true, ...(wayOn === undefined ? {} : { wayOn }) };
+}

@@ -1,0 +1,129 @@
+// On the process harness.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { treaty } from "@elysiajs/eden";
+import type { App } from "../../src/http/app.ts";
+import { ENDPOINTS } from "../../src/http/endpoints.ts";
+import { openInstallation, TOKEN, type Installation, type Running } from "../harness/process.ts";
+
+const CLICK = { event: "click", domain: "go.example", short_code: "spring", original_url: "https://shop.example/" };
+
+type Routes = App["~Routes"];
+
+/** A type that is `any` or `unknown` says nothing. */
+type IsTyped<Type> = 0 extends 1 & Type ? false : unknown extends Type ? false : true;
+
+/** Every operation of an app, as a path with its method at the end; of those alone that are typed, or are not. */
+type Operations<Tree, Typed extends boolean, Path extends string = ""> = {
+  [Key in keyof Tree & string]: Tree[Key] extends { readonly body: infer Body; readonly response: infer Response }
+    ? IsTyped<Response[keyof Response]> | (Key extends "post" ? IsTyped<Body> : true) extends Typed
+      ? `${Path} ${Key}`
+      : never
+    : Operations<Tree[Key], Typed, `${Path}/${Key}`>;
+}[keyof Tree & string];
+
+type Typed = Operations<Routes, true>;
+
+/** All of them but the console's forms. One too many or too few does not compile. */
+const OPERATIONS: Readonly<Record<Typed, true>> = {
+  " get": true,
+  "/api/audit/export get": true,
+  "/api/audit/head get": true,
+  "/api/audit/proof/:event get": true,
+  "/api/audit/verify get": true,
+  "/api/audit/verify post": true,
+  "/api/deliveries/discard post": true,
+  "/api/deliveries/resume post": true,
+  "/api/deliveries/retry post": true,
+  "/api/health get": true,
+  "/api/messaging post": true,
+  "/api/notify post": true,
+  "/api/tracking/event post": true,
+  "/api/tracking/forget post": true,
+  "/api/tracking/test post": true,
+  "/audit get": true,
+  "/audit/:position get": true,
+  "/console.css get": true,
+  "/console.js get": true,
+  "/deliveries get": true,
+  "/docs get": true,
+  "/events get": true,
+  "/find get": true,
+  "/idiomorph.js get": true,
+  "/links get": true,
+  "/links/:domain/:short_code get": true,
+  "/livez get": true,
+  "/metrics get": true,
+  "/openapi.json get": true,
+  "/people get": true,
+  "/people/:id get": true,
+  "/readyz get": true,
+  "/runs/:run_id get": true,
+  "/session post": true,
+  "/session/end post": true,
+  "/setup get": true,
+  "/social/auth get": true,
+  "/social/callback get": true,
+  "/social/health get": true,
+  "/social/me get": true,
+  "/social/recipients post": true,
+  "/social/recipients/forget post": true,
+  "/social/recipients/retry post": true,
+  "/social/recipients/suppress post": true,
+  "/social/run post": true,
+  "/social/run/stop post": true,
+  "/social/stats get": true,
+  "/variants get": true,
+};
+
+test("every operation is typed: its answers, and its body where it takes one", () => {
+  const registered = ENDPOINTS.filter(({ operation }) => operation.apiOperationId === undefined);
+  const names = registered.map(({ method, path }) => `${path === "/" ? "" : path} ${method.toLowerCase()}`);
+  expect(Object.keys(OPERATIONS).toSorted()).toEqual(names.toSorted());
+  const isAllTyped: [Exclude<Operations<Routes, boolean>, Typed>] extends [never] ? true : false = true;
+  expect(isAllTyped).toBeTrue();
+});
+
+describe("a client made of the app's own type, at a running service", () => {
+  let world: Installation;
+  let service: Running;
+  let client: ReturnType<typeof treaty<App>>;
+
+  beforeAll(async () => {
+    world = await openInstallation();
+    service = await world.serve();
+    client = treaty<App>(service.url, { headers: { authorization: `Bearer ${TOKEN}` } });
+  });
+  afterAll(() => world[Symbol.asyncDispose]());
+
+  test("records a click", async () => {
+    const { data, status } = await client.api.tracking.event.post(CLICK);
+    const id: string | undefined = data?.id;
+    expect([status, id]).toEqual([202, expect.stringMatching(/^[0-9a-f-]{36}$/)]);
+  });
+
+  test("reads the figures", async () => {
+    const { data } = await client.social.stats.get();
+    const sent: number | undefined = data?.sent;
+    expect(sent).toBe(0);
+  });
+
+  test("is refused as a program is", async () => {
+    const { error } = await client.social.run.post({ dry_run: true });
+    expect(error?.status).toBe(401 as never);
+    expect(error?.value).toMatchObject({ type: "urn:reachlog:problem:not-authorized" });
+  });
+});
+
+test("what the service does not take does not compile", () => {
+  const calls = (client: ReturnType<typeof treaty<App>>) => [
+    // @ts-expect-error: no such path
+    () => client.api.nothing.get(),
+    // @ts-expect-error: no such method
+    () => client.api.notify.get(),
+    // @ts-expect-error: a member is missing
+    () => client.api.tracking.event.post({ event: "click" }),
+    // @ts-expect-error: none of the channels
+    () => client.api.deliveries.resume.post({ channel: "fax" }),
+  ];
+  expect(calls).toBeFunction();
+});
