@@ -166,7 +166,6 @@ export function sessionEndpoints({ sessions, failureLimit }: AppDeps) {
         return whole(html(401, renderPage(signInPage(true))));
       },
       {
-        parse: "none",
         body: formBody(Type.Object({ token: Type.String({ maxLength: 1024, examples: ["not-a-token"] }) }, closed)),
         response: {
           303: textReply("Signed in.", { headers: ["location", "set-cookie"] }),
@@ -185,7 +184,6 @@ export function sessionEndpoints({ sessions, failureLimit }: AppDeps) {
         return whole(redirect(303, "/", { "set-cookie": sessions.signedOut }));
       },
       {
-        parse: "none",
         body: formBody(Type.Pick(commonFields, ["form_token"], closed)),
         response: { 303: textReply("Signed out.", { headers: ["location", "set-cookie"] }) },
         detail: operation("signOut", "console", "form", {

@@ -86,7 +86,6 @@ export function deliveryEndpoints(deps: AppDeps) {
         return listed(await retryLetters(retrying, toSelection(body), body.accept_doubles === true, call.metadata));
       },
       {
-        parse: "none",
         body: jsonBody(
           Type.Union([
             Type.Object({ ...named, accept_doubles }, closed),
@@ -112,7 +111,6 @@ export function deliveryEndpoints(deps: AppDeps) {
       "/discard",
       async ({ body, call }) => listed(await discardLetters(deps, toSelection(body), body.why.trim(), call.metadata)),
       {
-        parse: "none",
         body: jsonBody(Type.Union([Type.Object({ ...named, why }, closed), Type.Object({ ...all, why }, closed)])),
         response: { 200: reply("How many were given up, and which are left.", decided) },
         detail: operation("discardDeliveries", "tracking", "token", {
@@ -136,7 +134,6 @@ export function deliveryEndpoints(deps: AppDeps) {
         return { channel: name, suspended_since: ended.since };
       },
       {
-        parse: "none",
         body: jsonBody(Type.Object({ channel: channelName }, closed)),
         response: { 200: reply("The channel goes on.", resumed) },
         detail: operation("resumeDeliveries", "tracking", "token", {

@@ -69,7 +69,6 @@ export function directSendEndpoints(deps: AppDeps) {
           return send(deps, "chat", { type: "NotificationRequested", data }, { metadata: call.metadata, key });
         }),
       {
-        parse: "none",
         body: jsonBody(notification),
         response: sent,
         detail: operation("notify", "tracking", "strict", {
@@ -89,7 +88,6 @@ export function directSendEndpoints(deps: AppDeps) {
           return send(deps, "messaging", newEvent, { metadata: call.metadata, key });
         }),
       {
-        parse: "none",
         body: jsonBody(message),
         response: sent,
         detail: operation("sendMessage", "tracking", "token", {
@@ -116,7 +114,6 @@ export function directSendEndpoints(deps: AppDeps) {
           return { results: Object.fromEntries(await Promise.all(tested)) };
         }),
       {
-        parse: "none",
         body: jsonBody(Type.Object({}, closed)),
         response: { 200: reply("How each went.", Type.Object({ results: perChannel(result) })) },
         detail: operation("testChannels", "tracking", "token", {

@@ -28,7 +28,6 @@ export function forgetEndpoints(deps: AppDeps) {
         return erased;
       },
       {
-        parse: "none",
         body: personBody,
         response: { 200: reply("They are erased.", forgotten) },
         detail: operation("forgetRecipient", "outreach", "token", {
@@ -49,7 +48,6 @@ export function forgetEndpoints(deps: AppDeps) {
         return erased;
       },
       {
-        parse: "none",
         body: jsonBody(Type.Object({ ip: Type.String({ format: "ip-address", examples: ["203.0.113.7"] }) }, closed)),
         response: { 200: reply("They are erased.", forgotten) },
         detail: operation("forgetClicks", "tracking", "token", {

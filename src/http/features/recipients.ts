@@ -131,7 +131,6 @@ export function recipientEndpoints(deps: AppDeps) {
         return await deps.load.whileTaking(() => takeList(deps, list));
       },
       {
-        parse: "none",
         body: fileBody({
           kinds: FORMATS,
           bytesMax: SENT_BYTES_MAX,
@@ -154,7 +153,6 @@ export function recipientEndpoints(deps: AppDeps) {
         return { known: isKnown };
       },
       {
-        parse: "none",
         body: personBody,
         response: {
           200: reply(
@@ -184,7 +182,6 @@ export function recipientEndpoints(deps: AppDeps) {
         return { status: "open" as const };
       },
       {
-        parse: "none",
         body: personBody,
         response: { 200: reply("They are tried again.", Type.Object({ status: Type.Literal("open") })) },
         detail: operation("retryRecipient", "outreach", "token", {

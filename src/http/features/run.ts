@@ -112,7 +112,6 @@ export function runEndpoints(deps: AppDeps) {
           },
         ),
       {
-        parse: "none",
         body: runBody,
         response: {
           200: reply("The run has ended.", finished, QUOTA_HEADERS),
@@ -139,7 +138,6 @@ export function runEndpoints(deps: AppDeps) {
         return status(202, { run_id: asked.run_id, status: asked.kind });
       },
       {
-        parse: "none",
         body: jsonBody(stopBody),
         response: { 202: reply("The run is asked to stop.", stopping) },
         detail: operation("stopRun", "outreach", "token", {

@@ -57,7 +57,6 @@ export function trackingEndpoints({ delivery, requestLog, dispatchBots, idempote
         return status(202, { id: ids[0]! });
       }),
     {
-      parse: "none",
       body: jsonBody(trackingBody),
       response: { 202: reply("The click is on disk.", Type.Object({ id })) },
       detail: operation("recordEvent", "tracking", "strict", {

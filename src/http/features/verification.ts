@@ -42,7 +42,6 @@ export function verificationEndpoints({ eventLog, projector, sessions, verifier,
         return status(202, { status: "started", position: to, started_at });
       },
       {
-        parse: "none",
         body: jsonBody(Type.Object({}, closed)),
         response: { 202: reply("It has begun.", begun) },
         detail: operation("startVerification", "service", "token", {
