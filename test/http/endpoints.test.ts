@@ -102,7 +102,7 @@ const nothing = () => ({ id: "1" });
 test("a route that leaves something out, or takes what it cannot, does not compile", () => {
   const good = feature("good", "")
     .get("/a", nothing, { response: answered, detail })
-    .post("/a", nothing, { parse: "none", body, response: answered, detail });
+    .post("/a", nothing, { body, response: answered, detail });
   const refused: unknown[] = [
     // @ts-expect-error: no protection
     operation("nothing", "service", declared),
