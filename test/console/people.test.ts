@@ -319,7 +319,7 @@ describe("what is done with one person", () => {
     const people = await (await ask(world.harness.app, "/people", { headers: { cookie: world.cookie } })).text();
     expect(people).not.toMatch(/bob|Bob/);
     const again = await world.follow(await act(world, "forget", BOB.id));
-    expect(again).toContain('role="alert">Nobody is known by that name');
+    expect(again).toContain('role="alert">No recipient has that name');
   });
 
   test("or with an address, whose clicks are erased from the page of links", async () => {

@@ -8,7 +8,7 @@ import { recordFailures } from "./failed-authentications.ts";
 import type { FailureLimit } from "./failure-limit.ts";
 import { followTokensFile } from "./tokens-file.ts";
 
-/** Who gets in, and what is held against whoever does not. */
+/** Authenticates callers, and limits those that fail. */
 export interface Authenticator {
   readonly authentication: Authentication;
   readonly failureLimit: FailureLimit;

@@ -5,15 +5,15 @@ import type { Server } from "../server/server.ts";
 /** Whose request it is, by address. */
 export type ClientAddress = (request: Request, server: Pick<Server, "requestIP"> | null) => string;
 
-/** The address of whoever is on this machine. */
+/** The address of callers on this machine. */
 const LOOPBACK = "127.0.0.1";
 
-/** Proxies that a request may pass; a longer list was made by somebody else. */
+/** Proxies that a request may pass; a longer list is forged. */
 const HOPS_MAX = 16;
 
 /**
  * The address at the other end of the connection or, where that is one of our own proxies, the last one in
- * `X-Forwarded-For` that is not: everything to the left of it anybody may have written.
+ * `X-Forwarded-For` that is not: a caller may have forged everything to the left of it.
  */
 export function createClientAddress(trustedProxies: readonly string[]): ClientAddress {
   const trusted = blockListOf(trustedProxies);

@@ -64,7 +64,7 @@ async function append(
   }
 }
 
-/** Addresses with an event of their own in a minute; more share one, so that whoever has many cannot fill the log. */
+/** Addresses with an event of their own in a minute; more share one, so that a caller with many cannot fill the log. */
 const ADDRESSES_ALONE_MAX = 8;
 
 /** What a request with a wrong token got: 401, or 429 once the limit was passed. */

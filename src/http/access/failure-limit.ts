@@ -21,7 +21,7 @@ export function createFailureLimit(clock: Clock, limit = FAILED_AUTHENTICATIONS_
 
 export interface SharedFailuresDeps {
   readonly claim: Vault["claim"];
-  /** Names are made with it, so that whoever reads the database learns no address. */
+  /** Hashes the addresses, so that a reader of the database learns none. */
   readonly key: Uint8Array;
   readonly clock: Clock;
 }

@@ -9,7 +9,7 @@ export const IN_FLIGHT_MAX = 4_096;
 /** Streams of events that are open at the same time: a browser tab has one. */
 export const STREAMS_MAX = 1_000;
 
-/** Of these, how many one reader may have: nobody keeps all others out. */
+/** How many of these one reader may have, so that one cannot keep all others out. */
 export const STREAMS_PER_READER_MAX = 100;
 
 const ANOTHER_LIST = "Another list is being taken. Nothing of this one was: send it again in some seconds.";
@@ -55,7 +55,7 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX): LoadShe
   return {
     admit(pending) {
       came += 1;
-      // Whoever sends a body slowly takes no place: a few thousand of them would keep all others out.
+      // A slow upload takes no place: a few thousand of them would keep all other requests out.
       if (pending - coming - streams > inFlightMax) throw problems.overloaded();
     },
     whileComing(read) {

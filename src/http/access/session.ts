@@ -16,8 +16,8 @@ export interface Sessions {
   /** Whose token this browser signed in with; undefined: it did not. */
   callerOf(request: Pick<Request, "headers">): string | undefined;
   /**
-   * What a form has to bring along so that it is one of our pages' to this browser (CSRF); undefined: this browser may not
-   * act. Without any token configured only browsers of this machine may, on a service that nobody else can reach.
+   * The CSRF token that proves a form to be one of our pages' to this browser; undefined: this browser may not act.
+   * Without any token configured only browsers of this machine may, on a service that no other machine can reach.
    */
   formToken(request: Request): string | undefined;
   /** The `Set-Cookie` value for a right token; undefined for a wrong one. */
@@ -70,12 +70,12 @@ export function createSessions(options: SessionOptions): Sessions {
   };
 }
 
-/** A proxy of this machine that nobody configured here: its callers come from anywhere. */
+/** True behind a proxy of this machine that is not configured here: its callers come from anywhere. */
 function cameByProxy({ headers }: Request): boolean {
   return ["x-forwarded-for", "x-forwarded-host", "x-real-ip", "forwarded", "via"].some((name) => headers.has(name));
 }
 
-/** Lets programs with a token and browsers that signed in read; throws 401 for anybody else. */
+/** Lets programs with a token and signed-in browsers read; throws 401 for all others. */
 export function wantReader(sessions: Sessions, request: Request, { caller }: EventMetadata): void {
   if (caller === ANONYMOUS && !sessions.admits(request)) throw problems.unauthorized();
 }

@@ -23,8 +23,8 @@ export interface TokensFileDeps {
 const READ_EVERY_MS = 1_000;
 
 /**
- * Keeps the callers' tokens as the file has them. One that is gone, empty or faulty changes nothing, so that a slip of
- * the hand locks nobody out; the log says so, without what is in the file.
+ * Keeps the callers' tokens as the file has them. A missing, empty or faulty file changes nothing, so that a slip locks
+ * no caller out; a log line says so, without the file's content.
  */
 export function followTokensFile(deps: TokensFileDeps): AsyncDisposable {
   const stopping = new AbortController();

@@ -19,9 +19,9 @@ const GRACE_MS = 1_000;
 const LOOK_MS = 50;
 
 /**
- * Serves the app until it is disposed; then answers what is in flight and stops. Whoever began to send a request and
- * does not go on is not waited for, nor is a reader of a stream: one such caller would keep the rest of the service from
- * stopping in order.
+ * Serves the app until it is disposed; then answers what is in flight and stops. It waits neither for a caller that
+ * stopped in the middle of its request nor for a reader of a stream: one of them would keep the service from stopping in
+ * order.
  */
 export async function listen(
   app: App,

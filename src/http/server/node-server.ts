@@ -5,10 +5,10 @@ import type { Server } from "./server.ts";
 /** Ms until all headers of a request have come. */
 const HEADERS_MS_MAX = 10_000;
 
-/** Ms until all of a request has come: whoever drips a body would keep a connection for ever. */
+/** Ms until all of a request has come: a caller that drips its body would keep a connection for ever. */
 const REQUEST_MS_MAX = 30_000;
 
-/** Ms for the rest of a body that nobody wanted, after the answer: whoever is cut off at once may not get to read it. */
+/** Ms for the rest of an unread body after the answer: a caller that is cut off at once may miss the answer. */
 const REST_MS_MAX = 10_000;
 
 /** How often clients are looked at for being too slow. */

@@ -59,7 +59,7 @@ export const problems = {
   unauthorized: () =>
     new Problem(401, "unauthorized", "Unauthorized", "This endpoint wants a valid bearer token.", {
       headers: { "www-authenticate": 'Bearer realm="reachlog"' },
-      people: { words: "This is for whoever is signed in, or has an API token.", wayOn: SIGN_IN },
+      people: { words: "Sign in to see this page, or send an API token.", wayOn: SIGN_IN },
     }),
   notAuthorized: () =>
     new Problem(
@@ -107,7 +107,7 @@ export const problems = {
       404,
       "unknown-person",
       "Unknown person",
-      "Nobody is known by that name: they were erased already, or never here.",
+      "No recipient has that name: they were erased already, or never recorded.",
     ),
   unknownAddress: () =>
     new Problem(
