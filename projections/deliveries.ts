@@ -66,7 +66,7 @@ export interface ChannelState {
   dispatched: number;
   skipped: number;
   in_doubt: number;
-  /** Dead letters, less those taken up again or discarded. */
+  /** Dead letters, less those retried or discarded. */
   dead: number;
   letters: DeadLetters;
   /** Since so many requests failed in a row nothing is sent before a time; null: the circuit is closed. */

@@ -16,7 +16,7 @@ interface DecideLetterProps {
   readonly letter: ListedDispatch;
 }
 
-/** What can be done about one dead letter. */
+/** The actions on one dead letter. */
 export function DecideLetter({ view, back, letter }: DecideLetterProps): VNode {
   const { channel, source, outcome } = letter;
   const common = { view, back, fields: { channel, event_id: source.id } };
@@ -34,7 +34,7 @@ export function DecideLetter({ view, back, letter }: DecideLetterProps): VNode {
         {...common}
         action={DISCARD}
         label="Discard"
-        says="This is given up for good: it cannot be taken up again. The log keeps why."
+        says="Discards it for good: it cannot be retried later. The log keeps the reason."
       >
         <Why />
         <button>Discard for good</button>
@@ -49,7 +49,7 @@ interface DecideAllLettersProps {
   readonly channel: ChannelName;
 }
 
-/** What can be done about all dead letters of a channel that this page knows of. */
+/** The actions on all dead letters of a channel up to this page's position. */
 export function DecideAllLetters({ view, back, channel }: DecideAllLettersProps): VNode | null {
   const { dead, suspended } = view.state("deliveries")[channel];
   if (dead === 0) return null;
@@ -68,13 +68,13 @@ export function DecideAllLetters({ view, back, channel }: DecideAllLettersProps)
           <button>Retry {all}</button>
         </ConfirmedAction>
       ) : (
-        <p class="quiet">{channel} is suspended: dead letters can be sent again once it is resumed.</p>
+        <p class="quiet">{channel} is suspended: resume it to retry its dead letters.</p>
       )}
       <ConfirmedAction
         {...common}
         action={DISCARD}
         label={`Discard all of ${channel}`}
-        says={`${all} ${dead === 1 ? "is" : "are"} given up for good, and cannot be taken up again. The log keeps why.`}
+        says={`Discards ${all} for good: ${dead === 1 ? "it" : "they"} cannot be retried later. The log keeps the reason.`}
       >
         <Why />
         <button>Discard {all}</button>
@@ -86,7 +86,7 @@ export function DecideAllLetters({ view, back, channel }: DecideAllLettersProps)
 function AcceptDoubles(): VNode {
   return (
     <label>
-      <input type="checkbox" name="accept_doubles" value="yes" /> also what may have arrived, and would then arrive
+      <input type="checkbox" name="accept_doubles" value="yes" /> also those that may have arrived, and could arrive
       twice
     </label>
   );

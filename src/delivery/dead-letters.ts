@@ -10,7 +10,7 @@ import { type EventLog, type EventMetadata, type NewEvent, STREAMS } from "../lo
 import type { Clock } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";
 
-/** A dispatch that was given up, and neither taken up again nor discarded since. */
+/** A dispatch that was given up, and neither retried nor discarded since. */
 export interface DeadLetter {
   readonly channel: ChannelName;
   /** Of the event at `source`. */

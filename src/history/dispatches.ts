@@ -55,7 +55,7 @@ export async function sourcesOfEvent(
 }
 
 /**
- * Finds what was decided of dead letters of `sources`, and all outcomes of the sources and of those taken up again.
+ * Finds the decisions on dead letters of `sources`, and all outcomes of the sources and of their retries.
  * Answers all dispatches that these are about.
  */
 export async function findDispatches(

@@ -47,7 +47,7 @@ export function createTally(channelsOf: ChannelsOf) {
     const [dead, retried, discarded] = [of("DispatchAbandoned"), of("DispatchRetryRequested"), of("DispatchDiscarded")];
     return {
       channel,
-      // A dead letter that was taken up again is requested a second time.
+      // A retried dead letter is requested a second time.
       pending: countOf(`${channel} requested`) - delivered - skipped - inDoubt - dead,
       delivered,
       skipped,

@@ -3,7 +3,7 @@ import { DELIVERY_WORDS } from "./words/delivery.ts";
 import { OUTREACH_WORDS, RUN_WORDS } from "./words/outreach.ts";
 import { because, nameOf, other, plain, position, quote, say, textOf, time, type Sentence } from "./words/phrases.ts";
 
-/** Who gets in, and with which key. */
+/** Authentication and the master key. */
 const ACCESS_WORDS = {
   AuthenticationsFailed: ({ address, addresses, failed, turned_away }: DataOf<"AuthenticationsFailed">) => {
     const who = address === undefined ? `${addresses} ${addresses === 1 ? "address" : "addresses"}` : other(address);
@@ -21,7 +21,7 @@ const ACCOUNT_WORDS = {
   TokenRefreshed: ({ user_id, expires_at }: DataOf<"TokenRefreshed">) =>
     say`the access token of account ${other(user_id)} was renewed and lasts until ${time(expires_at)}`,
   TokenRefreshFailed: ({ user_id, reason, dead }: DataOf<"TokenRefreshFailed">) => {
-    const end = dead ? "; the grant is dead, and a person has to authorize again" : "";
+    const end = dead ? "; the grant is dead: authorize the account again" : "";
     return say`the access token of account ${other(user_id)} could not be renewed: ${quote(reason)}${end}`;
   },
   AccountUnlinked: ({ user_id, revoked }: DataOf<"AccountUnlinked">) => {
@@ -33,35 +33,34 @@ const ACCOUNT_WORDS = {
 };
 
 const RESTORED_BY: Readonly<Record<DataOf<"LogRestored">["cause"], string>> = {
-  restore: "restored from a backup",
-  import: "made by an import",
-  copy: "found in another place than before",
-  operator: "said to be restored",
+  restore: "after a restore from a backup",
+  import: "after an import",
+  copy: "in another place than before",
+  operator: "after a restore that an operator reported",
 };
 
 /** The log itself, and what it may no longer show. */
 const LOG_WORDS = {
   LogRestored: ({ cause, found_position }: DataOf<"LogRestored">) => {
-    return say`the log was ${other(RESTORED_BY[cause])}, and opened by a service: it ended at position ${position(found_position)}; what was done since the copy was made may not be in it`;
+    return say`a service opened the log ${other(RESTORED_BY[cause])}: it ended at position ${position(found_position)}, and events since the copy was made may be missing`;
   },
   LogLossAccepted: ({ reason, expected_position, found_position }: DataOf<"LogLossAccepted">) => {
-    const known = expected_position === undefined ? "" : `; the checkpoint knew ${expected_position} events`;
-    return say`a loss of the log was accepted, ${plain(reason)}: it ended at position ${position(found_position)}${known}`;
+    const known = expected_position === undefined ? "" : `; its checkpoint had ${expected_position} events`;
+    return say`an operator accepted a loss of the log, ${plain(reason)}: it ended at position ${position(found_position)}${known}`;
   },
   LogVerified: ({ position: to, checked, result, fault }: DataOf<"LogVerified">) =>
     result === "whole"
       ? say`the log was verified up to position ${position(to)}: it is whole`
       : say`the log was verified up to position ${position(to)}: it is broken behind ${checked} good events${because(fault)}`,
-  BackupMade: ({ position: to }: DataOf<"BackupMade">) =>
-    say`a backup was made of the log up to position ${position(to)}`,
+  BackupMade: ({ position: to }: DataOf<"BackupMade">) => say`a backup was made up to position ${position(to)}`,
   BackupRehearsed: ({ position: to }: DataOf<"BackupRehearsed">) =>
     say`the backup up to position ${position(to)} was rehearsed: it can be restored`,
   PersonForgotten: ({ keys }: DataOf<"PersonForgotten">) =>
-    say`a person was erased: ${keys.length} ${keys.length === 1 ? "key was" : "keys were"} deleted, and nobody writes to them`,
+    say`a person was erased: ${keys.length} ${keys.length === 1 ? "key was" : "keys were"} deleted, and no run contacts them again`,
   PersonalDataExpired: ({ before, days }: DataOf<"PersonalDataExpired">) =>
-    say`the personal data of ${days} ${days === 1 ? "day" : "days"} before ${other(before)} was erased, as it had expired`,
+    say`the personal data of ${days} ${days === 1 ? "day" : "days"} before ${other(before)} expired and was erased`,
   PersonalKeysLost: ({ lost, replaced_by }: DataOf<"PersonalKeysLost">) =>
-    say`the key file ${other(lost)} was accepted as lost: what it encrypted reads as erased; ${other(replaced_by)} takes its place`,
+    say`an operator accepted the loss of the key file ${other(lost)}: what it encrypted reads as erased; ${other(replaced_by)} replaces it`,
   ProjectionRebuilt: ({ projection, version, position: to, differences }: DataOf<"ProjectionRebuilt">) => {
     const found =
       differences === undefined
@@ -73,7 +72,7 @@ const LOG_WORDS = {
   },
 };
 
-/** What each event says, in a sentence. An event of the catalog without words does not compile. */
+/** A sentence for each type of event. A type without words does not compile. */
 const WORDS: { readonly [T in EventType]: (data: DataOf<T>) => Sentence } = {
   ...OUTREACH_WORDS,
   ...RUN_WORDS,
@@ -90,7 +89,7 @@ export function sentenceOf<T extends EventType>({ type, data }: Pick<Folded<T>, 
   return sayIt(data);
 }
 
-/** The sentence for an event as text. It quotes what people wrote, so it is to be made printable. */
+/** The sentence for an event as text. It quotes what people wrote, so make it printable before showing it. */
 export function wordsOf<T extends EventType>(event: Pick<Folded<T>, "type" | "data">): string {
   return textOf(sentenceOf(event));
 }

@@ -44,7 +44,7 @@ export function observeChannels(registry: Registry, { store, projector, delivery
       }
     }
   });
-  const dead = "Dispatches that were given up, and neither taken up again nor discarded.";
+  const dead = "Dispatches that were given up, and neither retried nor discarded.";
   lookUpEach(registry, { name: "reachlog_dead_letters", help: dead, labelNames: OF_CHANNEL }, (gauge) => {
     for (const [channel, state] of channels()) gauge.set({ channel }, state.dead);
   });

@@ -179,7 +179,7 @@ for (const way of WAYS) {
       await operator.sees("1 of 5 people.");
       await operator.follow("@grace_codes (Grace)");
       await operator.sees("Hi Grace, a word about the compiler course: https://go.example/welcome");
-      await operator.sees(region("What happened").getByText("was sent: the network took it"));
+      await operator.sees(region("What happened").getByText(" was sent to @grace_codes"));
       expect(await region("What happened").getByRole("listitem").count()).toBeGreaterThan(2);
 
       await operator.unfold("Suppress");

@@ -10,8 +10,7 @@ import { clickOf } from "../harness/memory/new-events.ts";
 
 const LINK = STREAMS.link("go.example", "x");
 const CLICK: NewEvent = clickOf({ channels: ["ads", "chat"] });
-const CLICKED =
-  'a person clicked go.example/x ("click"), which leads to "https://shop.example/"; to be dispatched to ads, chat';
+const CLICKED = 'a person clicked go.example/x ("click") to "https://shop.example/"; queued for ads, chat';
 
 const about = (source: number, channel: "ads" | "chat") =>
   ({ source, channel, lane: "clicks", low_watermark: source }) as const;
@@ -115,7 +114,7 @@ chat is not configured here: what is pending waits until it is
 });
 
 describe("deliveries retry and discard", () => {
-  test("a letter that was discarded is none any more, and cannot be taken up again", async () => {
+  test("a letter that was discarded is none any more, and cannot be retried", async () => {
     expect(await run("discard", idAt(1), "--why", " the campaign is over ")).toMatchObject({
       code: 0,
       out: "1 discarded\n",
@@ -144,10 +143,10 @@ describe("deliveries retry and discard", () => {
     expect(JSON.parse((await run("discard", "--all", "--why", "test", "--json")).out)).toEqual({ done: 1, left: [] });
   });
 
-  test("those that are letters are taken up again, also where another that is named is none", async () => {
+  test("those that are letters are retried, also where another that is named is none", async () => {
     expect(await run("retry", idAt(5), idAt(2))).toMatchObject({
       code: 1,
-      out: "1 taken up again\n",
+      out: "1 retried\n",
       err: `${idAt(5)} is no dead letter\n`,
     });
     const data = { event_id: idAt(2), source: 2, channel: "chat" };
@@ -164,14 +163,14 @@ describe("deliveries retry and discard", () => {
       code: 0,
       out: "2 discarded\n",
     });
-    expect(await run("retry", "--all")).toMatchObject({ code: 0, out: "0 taken up again\n" });
+    expect(await run("retry", "--all")).toMatchObject({ code: 0, out: "0 retried\n" });
   });
 
   test("letters of a stopped channel are not taken up, which would turn them away; they can be discarded", async () => {
     await world.append(STREAMS.delivery("chat"), [STOPPED]);
     expect(await run("retry", "--all")).toEqual({
       code: 1,
-      out: "0 taken up again\n",
+      out: "0 retried\n",
       err: "chat is suspended and would turn them away: reachlog deliveries resume chat\n",
     });
     expect(await told("DispatchRetryRequested")).toEqual([]);
@@ -191,7 +190,7 @@ describe("deliveries retry and discard", () => {
     test("go out again while Meta knows them by their id", async () => {
       await doubtful(46 * HOUR_MS);
       expect((await run("list", "--channel", "ads")).out).toMatch(/ ads +8 .*; may have arrived\n$/);
-      expect(await run("retry", idAt(2), "--channel", "ads")).toMatchObject({ code: 0, out: "1 taken up again\n" });
+      expect(await run("retry", idAt(2), "--channel", "ads")).toMatchObject({ code: 0, out: "1 retried\n" });
       expect(await deduplicationWindow()).toMatchObject([
         { channel: "ads", doubtful_since: expect.any(String) as string },
       ]);
@@ -200,9 +199,9 @@ describe("deliveries retry and discard", () => {
     test("are left alone after that, until somebody accepts doubles", async () => {
       await doubtful(47 * HOUR_MS);
       const { code, out, err } = await run("retry", "--all");
-      expect([code, out]).toEqual([1, "2 taken up again\n"]);
+      expect([code, out]).toEqual([1, "2 retried\n"]);
       expect(err).toMatch(/^an attempt at letters of ads may have arrived, .* with --accept-doubles .*\n$/);
-      expect(await run("retry", "--all", "--accept-doubles")).toEqual({ code: 0, out: "1 taken up again\n", err: "" });
+      expect(await run("retry", "--all", "--accept-doubles")).toEqual({ code: 0, out: "1 retried\n", err: "" });
       expect((await deduplicationWindow()).at(-1)).toEqual({
         event_id: idAt(2),
         source: 2,
@@ -337,8 +336,8 @@ describe("deliveries resume", () => {
 describe("deliveries show", () => {
   const lines = (...positions: (readonly [number, string])[]): string =>
     positions.map(([position, words]) => `  ${position} ${timeAt(position)} ${words}\n`).join("");
-  const DEAD = 'what position 2 requested for chat became a dead letter, refused for good at attempt 1: "gone"';
-  const FAILED = `ads did not take what position 2 requested, at attempt 1 (status 503): "busy"; next attempt at ${timeAt(9)}`;
+  const DEAD = 'chat: position 2 became a dead letter, refused for good (attempt 1): "gone"';
+  const FAILED = `ads: position 2 not delivered (attempt 1, 503): "busy"; next attempt at ${timeAt(9)}`;
 
   test("what requested it, every attempt on each channel, and where it is now", async () => {
     expect(await run("show", idAt(2))).toEqual({
@@ -348,7 +347,7 @@ describe("deliveries show", () => {
 
 ads: waits: attempt 2 of 8 is due at ${timeAt(9)}
 ${lines([6, FAILED])}
-chat: a dead letter: reachlog deliveries retry ${idAt(2)} takes it up again, discard gives it up
+chat: a dead letter: send it with reachlog deliveries retry ${idAt(2)}, or drop it with discard
 ${lines([4, DEAD])}`,
     });
     expect((await run("show", idAt(1))).out).toContain(`\nads: delivered\n`);
@@ -393,12 +392,12 @@ ${lines([4, DEAD])}`,
       { type: "DispatchDiscarded", data: { event_id: idAt(2), source: 2, channel: "chat", why: "over" } },
     ]);
     expect((await run("show", idAt(9))).out).toEndWith(`
-chat: discarded, and not sent any more
+chat: discarded; never sent again
 ${lines(
   [4, DEAD],
-  [7, `the dead letter of position 2 (event ${idAt(2)}) was taken up again; to be dispatched to chat`],
-  [8, "what position 7 requested for chat became a dead letter, refused for good at attempt 1"],
-  [9, `the dead letter of position 2 (event ${idAt(2)}) for chat was discarded by hand: "over"`],
+  [7, `an operator retried the dead letter of position 2 (event ${idAt(2)}); queued for chat`],
+  [8, "chat: position 7 became a dead letter, refused for good (attempt 1)"],
+  [9, `an operator discarded the dead letter of position 2 (event ${idAt(2)}) for chat: "over"`],
 )}`);
   });
 
@@ -411,8 +410,7 @@ ${lines(
         data: { channel: "ads", lane: "clicks", low_watermark: 7, requests: [request] },
       },
     ]);
-    const took = (position: number): string =>
-      `ads took what position ${position} requested, at attempt 1 in 9 ms, in a batch`;
+    const took = (position: number): string => `ads: position ${position} delivered (attempt 1, 9 ms, in a batch)`;
     const ofOne = await run("show", idAt(7), "--channel", "ads");
     expect(ofOne.out).toEndWith(`\nads: delivered\n${lines([9, took(7)])}`);
     const { out } = await run("show", idAt(9), "--channel", "ads");
@@ -435,8 +433,8 @@ ${lines(
   });
 
   test.each([
-    ["DispatchSkipped" as const, { reason: "too_old" }, "not sent, and not to be"],
-    ["DispatchInDoubt" as const, { detail: "reset" }, "in doubt, and not sent again by itself"],
+    ["DispatchSkipped" as const, { reason: "too_old" }, "not sent, and never will be"],
+    ["DispatchInDoubt" as const, { detail: "reset" }, "in doubt; not retried automatically"],
   ])("after %s", async (type, more, words) => {
     await world.append(STREAMS.delivery("ads"), [outcomeOf(type, { ...about(2, "ads"), ...more } as never)]);
     expect((await run("show", idAt(2))).out).toContain(`\nads: ${words}\n`);
@@ -458,7 +456,7 @@ ${lines(
 });
 
 test("dead letters are decided of by position too", async () => {
-  expect(await run("retry", "1", "99")).toEqual({ code: 1, out: "1 taken up again\n", err: "99 is no dead letter\n" });
+  expect(await run("retry", "1", "99")).toEqual({ code: 1, out: "1 retried\n", err: "99 is no dead letter\n" });
   expect(await run("discard", "2", "--why", "x")).toMatchObject({ code: 0, out: "1 discarded\n" });
   expect(await told("DispatchDiscarded")).toMatchObject([
     [STREAMS.requests, { event_id: idAt(2), source: 2 }, "command-line"],

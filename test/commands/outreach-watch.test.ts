@@ -73,7 +73,7 @@ test("a run in progress is followed from where it is to its end, and an import b
   await world.append(STREAMS.outreach, [skipped, imported, FINISHED]);
   expect(await watch.ended).toBe(0);
   expect(watch.out()).toBe(`run run-1, started ${timeAt(1)}: 1 sent, 0 skipped, 0 failed, 0 in doubt so far
-${timeAt(4)} run run-1 skipped @bea\ufffd[2J, of whom no consent is recorded
+${timeAt(4)} run run-1 skipped @bea\ufffd[2J, no consent on record
 ${timeAt(6)} ended, completed: 1 sent, 0 skipped, 0 failed, 0 in doubt; cost at most 0.03 USD
 `);
   expect(watch.err()).toBe("");
@@ -112,7 +112,7 @@ test("for programs: an event a line on stdout and nothing else", async () => {
     .split("\n")
     .map((line) => JSON.parse(line) as { type: string; words: string });
   expect(events.map(({ type }) => type)).toEqual(["DirectMessageAttempted", "DirectMessageSent", "RunAbandoned"]);
-  expect(events[1]?.words).toContain("the message to @ann (101) was sent");
+  expect(events[1]?.words).toContain("message m was sent to @ann (101)");
 });
 
 test("interrupted, it ends with the code that a shell expects, and the line is gone from the terminal", async () => {

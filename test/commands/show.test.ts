@@ -65,25 +65,25 @@ async function tell(world: CommandHarness): Promise<void> {
 const click = (short_code: string, channels: ("ads" | "chat")[]): NewEvent => clickOf({ short_code, channels });
 
 const LINES: Readonly<Record<number, string>> = {
-  1: '@bob was imported from the list with the name "Bob"; basis for writing: they opted in',
-  2: '@eve was imported from the list with the name "\\u001b[2JEve\ufffd"; basis for writing: they opted in',
+  1: '@bob was imported from the list with the name "Bob"; basis: they opted in',
+  2: '@eve was imported from the list with the name "\\u001b[2JEve\ufffd"; basis: they opted in',
   3: `run ${run_id} started`,
-  4: `run ${run_id} set out to write to @bob (101), counted for 2025-11-20, variant A: "Hi\\nBob"`,
-  5: 'it is in doubt whether the message to @bob (101) was sent: "time-out"',
-  6: `run ${run_id} skipped @eve, whose account is protected`,
-  7: "the message to @bob (101) was sent: it was found in the conversation as message m1",
+  4: `run ${run_id} is sending to @bob (101), quota day 2025-11-20, variant A: "Hi\\nBob"`,
+  5: 'the message to @bob (101) is in doubt: "time-out"',
+  6: `run ${run_id} skipped @eve, a protected account`,
+  7: "message m1 was sent to @bob (101), as its conversation shows",
   8: `run ${run_id} ended, completed: 1 sent, 1 skipped, 0 failed, 0 in doubt`,
-  9: '@robert (101) was imported from the list with the name "Robert"; basis for writing: they opted in',
-  10: '@bob (102) was imported from the list with the name "Bob the second"; basis for writing: they opted in',
-  11: "@bob was suppressed because they opted out, never to be written to",
-  12: "@ROBERT was suppressed by hand, never to be written to",
-  15: 'a person clicked go.example/x ("click"), which leads to "https://shop.example/"; to be dispatched to ads, chat',
+  9: '@robert (101) was imported from the list with the name "Robert"; basis: they opted in',
+  10: '@bob (102) was imported from the list with the name "Bob the second"; basis: they opted in',
+  11: "@bob was suppressed because they opted out; no run contacts them again",
+  12: "@ROBERT was suppressed by an operator; no run contacts them again",
+  15: 'a person clicked go.example/x ("click") to "https://shop.example/"; queued for ads, chat',
   16: "a request with an idempotency key was answered with status 202",
-  17: `ads did not take what position 15 requested, at attempt 1 (status 503): "busy"; next attempt at ${timeAt(19)}`,
-  18: 'what position 15 requested for chat became a dead letter, refused for good at attempt 1: "gone"',
-  19: "ads took what position 15 requested, at attempt 2 in 4 ms (status 200)",
-  20: `the dead letter of position 15 (event ${idAt(15)}) was taken up again; to be dispatched to chat`,
-  21: "chat took what position 20 requested, at attempt 1 in 9 ms",
+  17: `ads: position 15 not delivered (attempt 1, 503): "busy"; next attempt at ${timeAt(19)}`,
+  18: 'chat: position 15 became a dead letter, refused for good (attempt 1): "gone"',
+  19: "ads: position 15 delivered (attempt 2, 200 in 4 ms)",
+  20: `an operator retried the dead letter of position 15 (event ${idAt(15)}); queued for chat`,
+  21: "chat: position 20 delivered (attempt 1, 9 ms)",
 };
 
 const lines = (...positions: number[]): string =>
@@ -145,16 +145,16 @@ ROBERT    101  opt_in  suppressed
   test("a link: its clicks, and what became of them on each channel", async () => {
     expect((await shown("https://go.example/x")).out).toBe(`${lines(15, 17, 18, 19, 20, 21)}
 clicks of people 1, of bots 0
-channel  pending  delivered  skipped  in doubt  dead  taken up again  discarded  failed attempts  recorded twice
-ads      0        1          0        0         0     0               0          1                0
-chat     0        1          0        0         0     1               0          0                0
+channel  pending  delivered  skipped  in doubt  dead  retried  discarded  failed attempts  recorded twice
+ads      0        1          0        0         0     0        0          1                0
+chat     0        1          0        0         0     1        0          0                0
 (as of position 21, ${timeAt(21)})
 `);
     expect((await shown("go.example/x", "--as-of", "18")).out).toBe(`${lines(15, 17, 18)}
 clicks of people 1, of bots 0
-channel  pending  delivered  skipped  in doubt  dead  taken up again  discarded  failed attempts  recorded twice
-ads      1        0          0        0         0     0               0          1                0
-chat     0        0          0        0         1     0               0          0                0
+channel  pending  delivered  skipped  in doubt  dead  retried  discarded  failed attempts  recorded twice
+ads      1        0          0        0         0     0        0          1                0
+chat     0        0          0        0         1     0        0          0                0
 (as of position 18, ${timeAt(18)})
 `);
     expect((await shown("go.example/x", "--as-of", "20")).out).toContain("\nchat     1        0  ");
@@ -244,7 +244,7 @@ test("an outcome that is recorded twice shows as such", async () => {
   const delivered = outcomeOf("DispatchSucceeded", { ...dispatch, source: 1, channel: "ads", latency_ms: 1 });
   await world.append(STREAMS.delivery("ads"), [delivered, delivered]);
   expect((await world.run(show, "go.example/x")).out).toMatch(
-    /\nads {6}0 {8}1 {10}0 {8}0 {9}0 {5}0 {15}0 {10}0 {16}1\n/,
+    /\nads {6}0 {8}1 {10}0 {8}0 {9}0 {5}0 {8}0 {10}0 {16}1\n/,
   );
 });
 
@@ -261,7 +261,7 @@ test("a discarded letter: asked for by its link, by the click, and by the discar
   const numbers = (out: string): string[] => out.split("\n\n")[0]?.match(/^\d+/gm) ?? [];
   const ofLink = (await world.run(show, "go.example/x")).out;
   expect(numbers(ofLink)).toEqual(["1", "2", "3", "4", "5"]);
-  expect(ofLink).toMatch(/\nchat {5}0 {8}0 {10}0 {8}0 {9}1 {5}0 {15}1 {10}0 {16}0\n/);
+  expect(ofLink).toMatch(/\nchat {5}0 {8}0 {10}0 {8}0 {9}1 {5}0 {8}1 {10}0 {16}0\n/);
   for (const position of [1, 3, 5]) {
     expect(numbers((await world.run(show, idAt(position))).out)).toEqual(["1", "3", "5"]);
   }

@@ -62,14 +62,14 @@ describe("the page of a click", () => {
     );
     const page = await pageAt(harness, "/audit/1");
     const [failed, succeeded, ...others] = await sentencesOf(page);
-    expect(failed).toStartWith("ads did not take what position 1 requested, at attempt 1 (status 503)");
-    expect(succeeded).toStartWith("ads took what position 1 requested, at attempt 2");
+    expect(failed).toStartWith("ads: position 1 not delivered (attempt 1, 503)");
+    expect(succeeded).toStartWith("ads: position 1 delivered (attempt 2");
     expect(others).toEqual([]);
     expect(await textsAt(page, "h3")).toMatchObject([{ text: "ads" }, { text: "chat" }]);
     expect(page).toContain("No attempt is recorded yet.");
   });
 
-  test("of a dead letter that was taken up again goes on with what came of that", async () => {
+  test("of a retried dead letter goes on with the outcome of the retry", async () => {
     const harness = await openConsole();
     await harness.append("link-go.example/a", dispatched("a"));
     const chat = { ...DETAIL, channel: "chat", source: 1 } as const;
@@ -80,7 +80,7 @@ describe("the page of a click", () => {
       data: { event_id: id, source: 1, channel: "chat" },
     });
     await harness.append("delivery-chat", outcomeOf("DispatchSucceeded", { ...chat, source: 3, latency_ms: 3 }));
-    const ended = ["what position 1 requested for chat became a dead letter", "the dead letter of", "chat took what"];
+    const ended = ["chat: position 1 became a dead letter", "an operator retried", "chat: position 3 delivered"];
     const sentences = await sentencesOf(await pageAt(harness, "/audit/1"));
     expect(sentences.map((sentence, at) => sentence.slice(0, ended[at]?.length))).toEqual(ended);
     expect(await sentencesOf(await pageAt(harness, "/audit/3"))).toHaveLength(1);

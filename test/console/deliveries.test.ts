@@ -186,7 +186,7 @@ describe("what a browser does about dead letters", () => {
   test("acts on as many as the page named, and not on those that came since", async () => {
     const { harness, pageAt, press } = await openWithLetters();
     const page = await pageAt("/deliveries");
-    expect(page).toContain("2 dead letters of chat are given up for good");
+    expect(page).toContain("Discards 2 dead letters of chat for good: they cannot");
     const form = formsIn(page).find(({ text }) => text.includes("Discard 2 dead letters of chat"));
     await harness.append(STREAMS.requests, click("chat"));
     await harness.append(STREAMS.delivery("chat"), gaveUp(7, "chat"));
@@ -200,7 +200,7 @@ describe("what a browser does about dead letters", () => {
     const { harness, pageAt, press } = await openWithLetters();
     await harness.append(STREAMS.delivery("chat"), SUSPENDED);
     const page = await pageAt("/deliveries?channel=chat");
-    expect(page).toContain("chat is suspended: dead letters can be sent again once it is resumed.");
+    expect(page).toContain("chat is suspended: resume it to retry its dead letters.");
     expect(page).not.toContain("<button>Retry");
     expect(await press("/deliveries?channel=chat", "Resume chat")).toContain("chat goes on.");
   });

@@ -73,9 +73,9 @@ describe("the page of a person", () => {
   test("tells all that the log says of them, and of nobody else, newest first", async () => {
     const harness = await openWithAda();
     const sentences = await sentencesOf(await pageAt(harness, "/people/1001"));
-    expect(sentences.map((sentence) => sentence.replace(/ wrote.*| was.*| set.*/, ""))).toEqual([
+    expect(sentences.map((sentence) => sentence.replace(/ sent us.*| was.*| is sending.*/, ""))).toEqual([
       "@ada",
-      "the message to @ada",
+      "message m1",
       "run …000000aa",
       "@ada",
     ]);

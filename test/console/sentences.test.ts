@@ -81,7 +81,7 @@ test("who was erased is called so, and leads nowhere", async () => {
   const harness = await openConsole();
   await harness.append("outreach", attempted({ id: "erased:01", username: "erased:01" }, "erased"));
   const [sentence] = await textsAt(await pageAt(harness, "/audit"), ".events .sentence");
-  expect(sentence?.text).toContain("set out to write to erased, counted for");
+  expect(sentence?.text).toContain("is sending to erased, quota day");
   expect(sentence?.links).toEqual([`/runs/${RUN}`]);
 });
 

@@ -30,61 +30,61 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
         fields: { company: "Acme" },
         source: "list",
       },
-      '@ada_builds was imported from the list with the name "Ada", company "Acme"; basis for writing: they opted in',
+      '@ada_builds was imported from the list with the name "Ada", company "Acme"; basis: they opted in',
     ],
-    [{ ...person, recipient: { id: "1001" } }, "1001 was imported from the list; basis for writing: none"],
+    [{ ...person, recipient: { id: "1001" } }, "1001 was imported from the list; basis: none"],
     [
       { ...person, recipient: ada, basis: "dm_first" },
-      "@ada_builds (1001) was imported from the list; basis for writing: they wrote first",
+      "@ada_builds (1001) was imported from the list; basis: they wrote first",
     ],
-    [{ ...person, recipient: {} }, "an unnamed person was imported from the list; basis for writing: none"],
+    [{ ...person, recipient: {} }, "an unnamed person was imported from the list; basis: none"],
   ],
   RecipientSuppressed: [
-    [{ recipient: ada, reason: "by_hand" }, "@ada_builds (1001) was suppressed by hand, never to be written to"],
+    [
+      { recipient: ada, reason: "by_hand" },
+      "@ada_builds (1001) was suppressed by an operator; no run contacts them again",
+    ],
     [
       { recipient: ada, reason: "opt_out" },
-      "@ada_builds (1001) was suppressed because they opted out, never to be written to",
+      "@ada_builds (1001) was suppressed because they opted out; no run contacts them again",
     ],
     [
       { recipient: ada, reason: "opt_out", hashes: ["x"], message_id: "78" },
-      "@ada_builds (1001) was suppressed because they opted out by message 78, never to be written to",
+      "@ada_builds (1001) was suppressed because they opted out in message 78; no run contacts them again",
     ],
   ],
   DirectMessageReceived: [
     [
       { recipient: ada, message_id: "78", received_at: "2026-11-20T10:00:00.000Z" },
-      "@ada_builds (1001) wrote to us at 2026-11-20T10:00:00.000Z, message 78",
+      "@ada_builds (1001) sent us message 78 at 2026-11-20T10:00:00.000Z",
     ],
   ],
   InboxRead: [
-    [
-      { run_id: "r1", messages: 12, newest_id: "78", backlog: "p2" },
-      "run r1 read 12 messages of our conversations, all up to 78",
-    ],
-    [{ run_id: "r1", messages: 0 }, "run r1 read 0 messages of our conversations"],
+    [{ run_id: "r1", messages: 12, newest_id: "78", backlog: "p2" }, "run r1 read 12 messages in the inbox, up to 78"],
+    [{ run_id: "r1", messages: 0 }, "run r1 read 0 messages in the inbox"],
   ],
   SourceRead: [
     [
       { run_id: "r1", source: "list_members", scope: "42", people: 7, next: "p2", newest: "9" },
-      'run r1 worked off 7 people of the source list members, "42"',
+      'run r1 went through 7 people of the source list members, "42"',
     ],
     [
       { run_id: "r1", source: "search", scope: 'links "-is"', people: 0 },
-      'run r1 worked off 0 people of the source search, "links \\"-is\\"", to its end',
+      'run r1 went through 0 people of the source search, "links \\"-is\\"", to its end',
     ],
   ],
   RecipientRetryAllowed: [
-    [{ recipient: ada }, "one more message to @ada_builds (1001) was allowed by hand"],
+    [{ recipient: ada }, "an operator allowed one more message to @ada_builds (1001)"],
     [
       { recipient: ada, run_id: "r1" },
-      "one more message to @ada_builds (1001) was allowed by run r1, since the network refused the account and not them",
+      "run r1 allowed one more message to @ada_builds (1001), since the network had refused the account, not them",
     ],
   ],
   RunStarted: [
     [{ run_id: "r1", dry_run: false }, "run r1 started"],
     [{ run_id: "r1", dry_run: true }, "dry run r1 started"],
   ],
-  RunStopRequested: [[{ run_id: "r1" }, "run r1 was asked to stop"]],
+  RunStopRequested: [[{ run_id: "r1" }, "a stop of run r1 was requested"]],
   RunPaused: [
     [
       { run_id: "r1", reason: "pace", until: "2026-11-20T10:01:00.000Z" },
@@ -92,11 +92,11 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     ],
     [
       { run_id: "r1", reason: "rate_limited", until: "2026-11-20T10:15:00.000Z" },
-      "run r1 waited until 2026-11-20T10:15:00.000Z, as the network asked",
+      "run r1 waited until 2026-11-20T10:15:00.000Z, for the network's rate limit",
     ],
     [
       { run_id: "r1", reason: "network_unavailable", until: "2026-11-20T10:15:30.000Z" },
-      "run r1 waited until 2026-11-20T10:15:30.000Z, since the network gave no answer",
+      "run r1 waited until 2026-11-20T10:15:30.000Z, because the network did not answer",
     ],
     [
       { run_id: "r1", reason: "settling", until: "2026-11-20T10:16:00.000Z" },
@@ -106,50 +106,41 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
   DirectMessageAttempted: [
     [
       { ...message, text: 'Hi "Ada",\nall well?', variant: "B", day: "2026-11-20", timezone: "Europe/Berlin" },
-      'run r1 set out to write to @ada_builds (1001), counted for 2026-11-20 in Europe/Berlin, variant B: "Hi \\"Ada\\",\\nall well?"',
+      'run r1 is sending to @ada_builds (1001), quota day 2026-11-20 Europe/Berlin, variant B: "Hi \\"Ada\\",\\nall well?"',
     ],
   ],
   DirectMessageSent: [
-    [
-      { ...message, message_id: "77", settled_by: "answer" },
-      "the message to @ada_builds (1001) was sent: the network took it as message 77",
-    ],
+    [{ ...message, message_id: "77", settled_by: "answer" }, "message 77 was sent to @ada_builds (1001)"],
     [
       { ...message, message_id: "77", settled_by: "lookup" },
-      "the message to @ada_builds (1001) was sent: it was found in the conversation as message 77",
+      "message 77 was sent to @ada_builds (1001), as its conversation shows",
     ],
   ],
   DirectMessageSkipped: [
-    [
-      { run_id: "r1", recipient: ada, reason: "no_consent" },
-      "run r1 skipped @ada_builds (1001), of whom no consent is recorded",
-    ],
+    [{ run_id: "r1", recipient: ada, reason: "no_consent" }, "run r1 skipped @ada_builds (1001), no consent on record"],
     [
       { run_id: "r1", recipient: ada, reason: "missing_field", detail: "company" },
-      'run r1 skipped @ada_builds (1001), for whom a field of the message is missing: "company"',
+      'run r1 skipped @ada_builds (1001), a field of the message is missing: "company"',
     ],
     [
       { run_id: "r1", recipient: ada, reason: "already_contacted", found: { message_id: "77", sent_at: "then" } },
-      "run r1 skipped @ada_builds (1001), who was written to before: message 77 of then is in the conversation",
+      "run r1 skipped @ada_builds (1001), already contacted: message 77 of then is in the conversation",
     ],
   ],
   DirectMessageFailed: [
     [
       failure,
-      "the message to @ada_builds (1001) failed, recipient closed; its place in the day's quota is free again, " +
-        "and it is not tried again unless allowed by hand",
+      "the message to @ada_builds (1001) failed, recipient closed; it no longer counts against the quota, " +
+        "and only an operator can allow a retry",
     ],
     [
       { ...failure, reason: "not_delivered", detail: "absent", frees_quota: false, retry: true },
-      'the message to @ada_builds (1001) failed, not delivered: "absent"; it keeps its place in the day\'s quota, ' +
-        "and a later run may try again",
+      'the message to @ada_builds (1001) failed, not delivered: "absent"; it still counts against the quota, ' +
+        "and a later run may retry it",
     ],
   ],
   DirectMessageInDoubt: [
-    [
-      { ...message, detail: "time-out" },
-      'it is in doubt whether the message to @ada_builds (1001) was sent: "time-out"',
-    ],
+    [{ ...message, detail: "time-out" }, 'the message to @ada_builds (1001) is in doubt: "time-out"'],
   ],
   RunFinished: [
     [
@@ -162,10 +153,7 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     ],
   ],
   RunAbandoned: [
-    [
-      { run_id: "r1", ...counts },
-      "run r1, whose process had died, was closed: 2 sent, 1 skipped, 0 failed, 1 in doubt",
-    ],
+    [{ run_id: "r1", ...counts }, "run r1 was closed after its process died: 2 sent, 1 skipped, 0 failed, 1 in doubt"],
   ],
   RunRefused: [
     [
@@ -174,7 +162,7 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     ],
     [
       { reason: "clock_skewed", day: "2026-11-20", used: 1 },
-      "a run was refused, since the clocks of its machine and of the log are too far apart",
+      "a run was refused: the clocks of its machine and of the log are too far apart",
     ],
   ],
   DryRunFinished: [
@@ -190,152 +178,132 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
   LinkClicked: [
     [
       { ...click, bot: false, channels: ["ads", "chat"] },
-      'a person clicked go.example/x ("click"), which leads to "https://shop.example/?a=b"; to be dispatched to ads, chat',
+      'a person clicked go.example/x ("click") to "https://shop.example/?a=b"; queued for ads, chat',
     ],
     [
       { ...click, bot: true, channels: [] },
-      'a bot clicked go.example/x ("click"), which leads to "https://shop.example/?a=b"; to be dispatched to no channel',
+      'a bot clicked go.example/x ("click") to "https://shop.example/?a=b"; not dispatched',
     ],
   ],
   NotificationRequested: [
     [
       { message: "disk full", service: "db", level: "error" },
-      'a notification of level error was requested for "db": "disk full"; to be dispatched to chat',
+      'a notification of level error was requested for "db": "disk full"; queued for chat',
     ],
   ],
-  MessageRequested: [[{ text: "hello" }, 'a message was requested: "hello"; to be dispatched to messaging']],
-  ChannelTestRequested: [[{ channels: ["ads"] }, "a test of the channels was requested; to be dispatched to ads"]],
+  MessageRequested: [[{ text: "hello" }, 'a message was requested: "hello"; queued for messaging']],
+  ChannelTestRequested: [[{ channels: ["ads"] }, "a test of the channels was requested; queued for ads"]],
   DispatchRetryRequested: [
     [
       { event_id: "e1", source: 15, channel: "chat" },
-      "the dead letter of position 15 (event e1) was taken up again; to be dispatched to chat",
+      "an operator retried the dead letter of position 15 (event e1); queued for chat",
     ],
     [
       { event_id: "e1", source: 15, channel: "ads", doubtful_since: "2026-11-20T10:00:00.000Z" },
-      "the dead letter of position 15 (event e1) was taken up again, though an attempt of 2026-11-20T10:00:00.000Z may " +
-        "have arrived; to be dispatched to ads",
+      "an operator retried the dead letter of position 15 (event e1), though an attempt of 2026-11-20T10:00:00.000Z may " +
+        "have arrived; queued for ads",
     ],
     [
       { event_id: "e1", source: 15, channel: "ads", may_double: true },
-      "the dead letter of position 15 (event e1) was taken up again, though it may arrive twice; to be dispatched to ads",
+      "an operator retried the dead letter of position 15 (event e1), though it may arrive twice; queued for ads",
     ],
   ],
   DispatchSucceeded: [
     [
       outcome({ status: 200, latency_ms: 8, network_id: "T1" }),
-      'ads took what position 15 requested as "T1", at attempt 2 in 8 ms (status 200)',
+      'ads: position 15 delivered as "T1" (attempt 2, 200 in 8 ms)',
     ],
-    [outcome({ latency_ms: 8 }), "ads took what position 15 requested, at attempt 2 in 8 ms"],
+    [outcome({ latency_ms: 8 }), "ads: position 15 delivered (attempt 2, 8 ms)"],
     [
       outcome({ mode: "batch", sources: [3, [5, 9], 15], latency_ms: 8 }),
-      "ads took what positions 3, 5 to 9, 15 requested, at attempt 2 in 8 ms, in a batch",
+      "ads: positions 3, 5 to 9, 15 delivered (attempt 2, 8 ms, in a batch)",
     ],
     [
       {
         ...outcome({}),
         requests: [15, 17].map((source) => ({ sources: [source], attempt: 1, mode: "single", latency_ms: 8 })),
       },
-      "ads took what position 15 requested, at attempt 1 in 8 ms; ads took what position 17 requested, at attempt 1 in 8 ms",
+      "ads: position 15 delivered (attempt 1, 8 ms); ads: position 17 delivered (attempt 1, 8 ms)",
     ],
     [
       outcome({ status: 200, latency_ms: 8, mode: "digest", digest: "d1" }),
-      "ads took what position 15 requested, at attempt 2 in 8 ms (status 200), in a digest (d1)",
+      "ads: position 15 delivered (attempt 2, 200 in 8 ms, in a digest d1)",
     ],
   ],
   DispatchFailed: [
     [
       outcome({ status: 503, detail: "busy", retry_at: "2026-11-20T10:00:00.000Z" }),
-      'ads did not take what position 15 requested, at attempt 2 (status 503): "busy"; next attempt at 2026-11-20T10:00:00.000Z',
+      'ads: position 15 not delivered (attempt 2, 503): "busy"; next attempt at 2026-11-20T10:00:00.000Z',
     ],
     [
       outcome({ detail: "silent", retry_at: "2026-11-20T10:00:00.000Z", may_have_arrived: true }),
-      'ads may not have taken what position 15 requested, at attempt 2: "silent"; next attempt at 2026-11-20T10:00:00.000Z',
+      'ads: position 15 may have arrived (attempt 2): "silent"; next attempt at 2026-11-20T10:00:00.000Z',
     ],
     [
       outcome({ detail: "busy", retry_at: "2026-11-20T10:00:00.000Z", mode: "digest", digest: "d1" }),
-      "ads did not take what position 15 requested, at attempt 2, in a digest (d1): " +
+      "ads: position 15 not delivered (attempt 2, in a digest d1): " +
         '"busy"; next attempt at 2026-11-20T10:00:00.000Z',
     ],
   ],
   DispatchSkipped: [
-    [
-      outcome({ mode: undefined, reason: "no_user_agent" }),
-      "what position 15 requested was not sent to ads, no user agent",
-    ],
+    [outcome({ mode: undefined, reason: "no_user_agent" }), "ads: position 15 not sent, no user agent"],
   ],
   DispatchInDoubt: [
-    [
-      outcome({ detail: "reset" }),
-      'it is in doubt whether ads took what position 15 requested, at attempt 2: "reset"; it is not sent again by itself',
-    ],
+    [outcome({ detail: "reset" }), 'ads: position 15 in doubt (attempt 2): "reset"; not retried automatically'],
     [
       outcome({ status: 500, latency_ms: 9, detail: "", mode: "digest", digest: "d1" }),
-      "it is in doubt whether ads took what position 15 requested, at attempt 2 in 9 ms (status 500), " +
-        "in a digest (d1); it is not sent again by itself",
+      "ads: position 15 in doubt (attempt 2, 500 in 9 ms, in a digest d1); not retried automatically",
     ],
   ],
   DispatchDiscarded: [
     [
       { event_id: "e1", source: 15, channel: "chat", why: "the campaign is over" },
-      'the dead letter of position 15 (event e1) for chat was discarded by hand: "the campaign is over"',
+      'an operator discarded the dead letter of position 15 (event e1) for chat: "the campaign is over"',
     ],
   ],
   DispatchClaimed: [
-    [
-      { channel: "chat", lane: "clicks", token: 3, sources: [[15, 17]] },
-      "a request to chat was about to carry what positions 15 to 17 requested",
-    ],
+    [{ channel: "chat", lane: "clicks", token: 3, sources: [[15, 17]] }, "chat: about to send positions 15 to 17"],
   ],
   CircuitOpened: [
     [
       { channel: "chat", failures: 5, until: "2026-11-20T10:00:00.000Z" },
-      "5 requests to chat failed in a row, so nothing is sent there before 2026-11-20T10:00:00.000Z",
+      "5 requests to chat failed in a row; no request before 2026-11-20T10:00:00.000Z",
     ],
   ],
-  CircuitClosed: [[{ channel: "chat" }, "a request arrived at chat again"]],
+  CircuitClosed: [[{ channel: "chat" }, "requests to chat arrive again"]],
   ChannelSuspended: [
     [
       { channel: "chat", network: "slack", status: 410, detail: "channel_is_archived", credential: "x" },
-      'the channel chat was suspended: slack refuses it as a whole (status 410): "channel_is_archived"',
+      'the channel chat was suspended: slack refuses all requests (410): "channel_is_archived"',
     ],
     [
       { channel: "ads", network: "meta", detail: "", credential: "x" },
-      "the channel ads was suspended: meta refuses it as a whole",
+      "the channel ads was suspended: meta refuses all requests",
     ],
   ],
   ChannelResumed: [
-    [{ channel: "chat", why: "by_hand" }, "the channel chat was resumed, by hand"],
-    [
-      { channel: "chat", why: "credential_changed" },
-      "the channel chat was resumed, since its credential is another one now",
-    ],
-    [{ channel: "chat", why: "delivered" }, "the channel chat was resumed, since the network took a test"],
+    [{ channel: "chat", why: "by_hand" }, "the channel chat was resumed by an operator"],
+    [{ channel: "chat", why: "credential_changed" }, "the channel chat was resumed because its credential changed"],
+    [{ channel: "chat", why: "delivered" }, "the channel chat was resumed because a test was delivered"],
   ],
   WebhookSubscribed: [
-    [
-      { types: ["LinkClicked", "RunFinished"], receiver: "x" },
-      "from here on the webhook carries LinkClicked, RunFinished",
-    ],
+    [{ types: ["LinkClicked", "RunFinished"], receiver: "x" }, "the webhook now carries LinkClicked, RunFinished"],
   ],
-  WebhookUnsubscribed: [[{}, "from here on the webhook carries nothing"]],
+  WebhookUnsubscribed: [[{}, "the webhook now carries no events"]],
   DispatchAbandoned: [
     [
       outcome({ status: 410, latency_ms: 9, detail: "gone", refused: true }),
-      'what position 15 requested for ads became a dead letter, refused for good at attempt 2 in 9 ms (status 410): "gone"',
+      'ads: position 15 became a dead letter, refused for good (attempt 2, 410 in 9 ms): "gone"',
     ],
-    [
-      outcome({ detail: "", refused: false }),
-      "what position 15 requested for ads became a dead letter, out of attempts at attempt 2",
-    ],
+    [outcome({ detail: "", refused: false }), "ads: position 15 became a dead letter, out of attempts (attempt 2)"],
     [
       outcome({ detail: "", refused: false, doubtful_since: "2026-11-20T10:00:00.000Z" }),
-      "what position 15 requested for ads became a dead letter, out of attempts at attempt 2, though an attempt of " +
+      "ads: position 15 became a dead letter, out of attempts (attempt 2), though an attempt of " +
         "2026-11-20T10:00:00.000Z may have arrived",
     ],
     [
       outcome({ detail: "gone", refused: true, mode: "digest", digest: "d1" }),
-      "what position 15 requested for ads became a dead letter, refused for good at attempt 2, " +
-        'in a digest (d1): "gone"',
+      "ads: position 15 became a dead letter, refused for good (attempt 2, " + 'in a digest d1): "gone"',
     ],
   ],
   RequestAnswered: [
@@ -358,29 +326,29 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
   LogRestored: [
     [
       { cause: "restore", epoch: "e", found_position: 9, found_hash: "h" },
-      "the log was restored from a backup, and opened by a service: it ended at position 9; what was done since the copy was made may not be in it",
+      "a service opened the log after a restore from a backup: it ended at position 9, and events since the copy was made may be missing",
     ],
     [
       { cause: "import", epoch: "e", found_position: 9, found_hash: "h" },
-      "the log was made by an import, and opened by a service: it ended at position 9; what was done since the copy was made may not be in it",
+      "a service opened the log after an import: it ended at position 9, and events since the copy was made may be missing",
     ],
     [
       { cause: "copy", epoch: "e", found_position: 9, found_hash: "h" },
-      "the log was found in another place than before, and opened by a service: it ended at position 9; what was done since the copy was made may not be in it",
+      "a service opened the log in another place than before: it ended at position 9, and events since the copy was made may be missing",
     ],
     [
       { cause: "operator", epoch: "e", found_position: 9, found_hash: "h" },
-      "the log was said to be restored, and opened by a service: it ended at position 9; what was done since the copy was made may not be in it",
+      "a service opened the log after a restore that an operator reported: it ended at position 9, and events since the copy was made may be missing",
     ],
   ],
   LogLossAccepted: [
     [
       { reason: "lost_tail", expected_position: 12, found_position: 9, found_hash: "h" },
-      "a loss of the log was accepted, lost tail: it ended at position 9; the checkpoint knew 12 events",
+      "an operator accepted a loss of the log, lost tail: it ended at position 9; its checkpoint had 12 events",
     ],
     [
       { reason: "lost_tail", found_position: 9, found_hash: "h" },
-      "a loss of the log was accepted, lost tail: it ended at position 9",
+      "an operator accepted a loss of the log, lost tail: it ended at position 9",
     ],
   ],
   ProjectionRebuilt: [
@@ -414,17 +382,17 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     [{ user_id: "9001", reason: "busy", dead: false }, 'the access token of account 9001 could not be renewed: "busy"'],
     [
       { user_id: "9001", reason: "invalid_grant", dead: true },
-      'the access token of account 9001 could not be renewed: "invalid_grant"; the grant is dead, and a person has to ' +
-        "authorize again",
+      'the access token of account 9001 could not be renewed: "invalid_grant"; the grant is dead: ' +
+        "authorize the account again",
     ],
   ],
   PersonForgotten: [
-    [{ hashes: ["m"], keys: ["p1"] }, "a person was erased: 1 key was deleted, and nobody writes to them"],
-    [{ hashes: [], keys: ["c1", "c2"] }, "a person was erased: 2 keys were deleted, and nobody writes to them"],
+    [{ hashes: ["m"], keys: ["p1"] }, "a person was erased: 1 key was deleted, and no run contacts them again"],
+    [{ hashes: [], keys: ["c1", "c2"] }, "a person was erased: 2 keys were deleted, and no run contacts them again"],
   ],
   PersonalDataExpired: [
-    [{ before: "2026-11-01", days: 1 }, "the personal data of 1 day before 2026-11-01 was erased, as it had expired"],
-    [{ before: "2026-11-01", days: 2 }, "the personal data of 2 days before 2026-11-01 was erased, as it had expired"],
+    [{ before: "2026-11-01", days: 1 }, "the personal data of 1 day before 2026-11-01 expired and was erased"],
+    [{ before: "2026-11-01", days: 2 }, "the personal data of 2 days before 2026-11-01 expired and was erased"],
   ],
   LogVerified: [
     [{ position: 12, hash: "ab", checked: 12, result: "whole" }, "the log was verified up to position 12: it is whole"],
@@ -434,10 +402,7 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     ],
   ],
   BackupMade: [
-    [
-      { position: 12, hash: "ab", made_at: "2026-11-20T12:00:00.000Z" },
-      "a backup was made of the log up to position 12",
-    ],
+    [{ position: 12, hash: "ab", made_at: "2026-11-20T12:00:00.000Z" }, "a backup was made up to position 12"],
   ],
   BackupRehearsed: [
     [
@@ -448,7 +413,7 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
   PersonalKeysLost: [
     [
       { lost: "0badcafe", replaced_by: "1badcafe" },
-      "the key file 0badcafe was accepted as lost: what it encrypted reads as erased; 1badcafe takes its place",
+      "an operator accepted the loss of the key file 0badcafe: what it encrypted reads as erased; 1badcafe replaces it",
     ],
   ],
   AccountUnlinked: [

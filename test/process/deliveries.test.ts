@@ -41,21 +41,21 @@ describe("an operator beside a running service", () => {
     const shown = await command("show", id);
     expect(shown.code).toBe(0);
     expect(shown.out).toMatch(
-      /^\d+ \S+Z a notification of level info was requested for .*"broken"; to be dispatched to chat\n\n/,
+      /^\d+ \S+Z a notification of level info was requested for .*"broken"; queued for chat\n\n/,
     );
-    expect(shown.out).toContain(`\nchat: a dead letter: reachlog deliveries retry ${id} takes it up again`);
+    expect(shown.out).toContain(`\nchat: a dead letter: send it with reachlog deliveries retry ${id}, or`);
 
     const discards = await Promise.all(
       ["one", "other"].map((who) => command("discard", id, "--why", `the campaign is over, says ${who}`)),
     );
     expect(discards.reduce((sum, { code }) => sum + code, 0)).toBe(1);
     expect(await count(world, "DispatchDiscarded")).toBe(1);
-    const refused = { code: 1, out: "0 taken up again\n", err: `${id} is no dead letter\n` };
+    const refused = { code: 1, out: "0 retried\n", err: `${id} is no dead letter\n` };
     expect(await command("retry", id)).toEqual(refused);
     expect(await count(world, "DispatchRetryRequested")).toBe(0);
     expect(await list()).toMatchObject({ dead_letters: [] });
     expect(chatOf(await list())).toMatchObject({ dead: 0 });
-    expect((await command("show", id)).out).toMatch(/ was discarded by hand: "the campaign is over, says \w+"\n$/);
+    expect((await command("show", id)).out).toMatch(/an operator discarded .*: "the campaign is over, says \w+"\n$/);
   });
 
   test("a click waits until the channel is resumed by hand, and then goes at once", async () => {

@@ -64,7 +64,7 @@ test(
     expect(header).toMatch(
       new RegExp(`^run ${run.run_id}, started \\S+Z: 0 sent, 0 skipped, 0 failed, 0 in doubt so far$`),
     );
-    expect(lines.join("\n")).toContain(`the message to @ada_builds (${ADA.id}) was sent`);
+    expect(lines.join("\n")).toContain(` was sent to @ada_builds (${ADA.id})`);
     expect(lines.join("\n")).toContain("skipped @closed_carl");
     expect(lines.at(-1)).toMatch(/Z ended, completed: 1 sent, 1 skipped, 0 failed, 0 in doubt/);
   },

@@ -165,7 +165,7 @@ const COLUMNS: Readonly<Record<keyof ChannelTally, string>> = {
   skipped: "skipped",
   inDoubt: "in doubt",
   dead: "dead",
-  retried: "taken up again",
+  retried: "retried",
   discarded: "discarded",
   failedAttempts: "failed attempts",
   recordedAgain: "recorded twice",

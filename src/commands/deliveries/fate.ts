@@ -3,7 +3,7 @@ import type { Suspended } from "../../../projections/deliveries.ts";
 import { ATTEMPTS_MAX } from "../../delivery/attempt.ts";
 import { quoted } from "../../history/words/phrases.ts";
 
-/** Where a dispatch to one channel is. */
+/** The state of a dispatch to one channel. */
 export type Fate =
   | { readonly status: "waiting"; readonly attempts: number; readonly retry_at: string | undefined }
   | { readonly status: "delivered" | "skipped" | "in_doubt" | "dead" | "discarded" };
@@ -38,7 +38,7 @@ function next(fate: Fate, { type, data }: Recorded): Fate {
   }
 }
 
-/** Why nothing is sent to a channel now; null: something is. */
+/** Why the channel sends nothing now; null: it sends. */
 export type Hindrance = Suspended | "not configured" | null;
 
 /** `id`: of the event whose dispatch it is. */
@@ -49,13 +49,13 @@ export function fateInWords(fate: Fate, hindrance: Hindrance, id: string): strin
     case "delivered":
       return "delivered";
     case "skipped":
-      return "not sent, and not to be";
+      return "not sent, and never will be";
     case "in_doubt":
-      return "in doubt, and not sent again by itself";
+      return "in doubt; not retried automatically";
     case "dead":
-      return `a dead letter: reachlog deliveries retry ${id} takes it up again, discard gives it up`;
+      return `a dead letter: send it with reachlog deliveries retry ${id}, or drop it with discard`;
     case "discarded":
-      return "discarded, and not sent any more";
+      return "discarded; never sent again";
   }
 }
 

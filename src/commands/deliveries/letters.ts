@@ -96,7 +96,7 @@ the network would not know again.`,
     .argument("[event_ids...]", "the dead letters, as deliveries list names them, or their positions")
     .option("--all", "all dead letters")
     .addOption(channelOption())
-    .option("--accept-doubles", "send those too that may have arrived")
+    .option("--accept-doubles", "send also those that may have arrived")
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog deliveries retry --all --channel messaging")
     .action(
@@ -116,15 +116,15 @@ function retryByCommand(
 ): Promise<number> {
   const { channels } = connectNetworks(configOf(terminal));
   const recognisesMs = (name: ChannelName) => channels.find((channel) => channel.name === name)?.recognisesMs ?? 0;
-  return decideByCommand(terminal, selection, { done: "taken up again", json }, (deps, letters) =>
+  return decideByCommand(terminal, selection, { done: "retried", json }, (deps, letters) =>
     retryLetters({ ...deps, recognisesMs, clock: deps.logClock.now }, letters, acceptsDoubles, COMMAND_METADATA),
   );
 }
 
 export const discard: MakeCommand = (terminal, exit) =>
   new Command("discard")
-    .summary("give dead letters up for good")
-    .description("Gives those dead letters up for good; the log keeps why. They cannot be taken up again.")
+    .summary("discard dead letters for good")
+    .description("Discards dead letters for good; the log keeps the reason. They cannot be retried later.")
     .argument("[event_ids...]", "the dead letters, as deliveries list names them, or their positions")
     .option("--all", "all dead letters")
     .requiredOption("--why <text>", `why, in 1 to ${WHY_CHARACTERS_MAX} characters`)
