@@ -303,7 +303,7 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     ],
     [
       outcome({ detail: "gone", refused: true, mode: "digest", digest: "d1" }),
-      "ads: position 15 became a dead letter, refused for good (attempt 2, " + 'in a digest d1): "gone"',
+      'ads: position 15 became a dead letter, refused for good (attempt 2, in a digest d1): "gone"',
     ],
   ],
   RequestAnswered: [
