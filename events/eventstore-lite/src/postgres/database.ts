@@ -27,6 +27,8 @@ export interface DatabaseOptions {
   /** What the server's administrator sees. */
   readonly name: string;
   readonly readOnly?: boolean;
+  /** The server ends a statement that takes longer; the client gives up a little later. Default {@link STATEMENT_MS_MAX}. */
+  readonly statementMs?: number;
 }
 
 /**
@@ -34,7 +36,8 @@ export interface DatabaseOptions {
  * together they keep a caller for less than five seconds once the network is back.
  */
 const STATEMENT_MS_MAX = 3_500;
-export const ANSWER_MS_MAX: number = STATEMENT_MS_MAX + 500;
+const LATE_MS = 500;
+export const ANSWER_MS_MAX: number = STATEMENT_MS_MAX + LATE_MS;
 
 const CONNECT_S_MAX = 2;
 /** After the first of several servers has answered: so long the others may take to show that they are newer. */
@@ -46,6 +49,8 @@ const RECONNECT_S = 0.05;
 const PAUSE_MS_MIN = 50;
 /** The most that a server which accepts connections again is noticed late. */
 const PAUSE_MS_MAX = 500;
+
+type ConnectOptions = DatabaseOptions & Required<Pick<DatabaseOptions, "statementMs">>;
 
 /** One connection, which is made when it is first used. */
 interface Slot {
@@ -74,7 +79,8 @@ interface Primary {
 
 /** Throws {@link StoreUnusable} for an address that is not to be used. */
 export function openDatabase(options: DatabaseOptions): Database {
-  const connect = createConnect(options);
+  const { statementMs = STATEMENT_MS_MAX } = options;
+  const connect = createConnect({ ...options, statementMs });
   const slots = Array.from({ length: options.connections }, (): Slot => ({ connection: undefined, running: 0 }));
   let isClosed = false;
 
@@ -88,7 +94,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   }
 
   return {
-    async run(work, deadlineMs = ANSWER_MS_MAX) {
+    async run(work, deadlineMs = statementMs + LATE_MS) {
       if (isClosed) throw new StoreClosed();
       const slot = slots.reduce((idlest, other) => (other.running < idlest.running ? other : idlest));
       if (slot.connection?.isOver() === true) giveUp(slot, slot.connection);
@@ -115,7 +121,7 @@ export function openDatabase(options: DatabaseOptions): Database {
 }
 
 /** Connects to the server that takes writes, each time the newest of all that the URL names. */
-function createConnect(options: DatabaseOptions): () => Connection {
+function createConnect(options: ConnectOptions): () => Connection {
   const { href, servers } = addressOf(options.url);
   /** Connects that failed since one succeeded. */
   let failures = 0;
@@ -194,7 +200,7 @@ function pauseMs(failures: number): number {
 async function connectTo(
   href: string,
   server: Server,
-  { name, readOnly = false, comparing }: DatabaseOptions & { readonly comparing: boolean },
+  { name, readOnly = false, statementMs, comparing }: ConnectOptions & { readonly comparing: boolean },
   ending: AbortSignal,
 ): Promise<Primary> {
   // Only where it is needed: most commands work on a log in a file, and would wait for the driver to be loaded.
@@ -216,7 +222,7 @@ async function connectTo(
     types: { bigint: { to: 20, from: [20], parse: Number, serialize: String } },
     connection: {
       application_name: name,
-      statement_timeout: STATEMENT_MS_MAX,
+      statement_timeout: statementMs,
       // Whoever else may make functions in this database could have ours call them.
       search_path: "pg_catalog",
       // Whoever waited for its turn is to see what the one before did, whatever the database has by default.

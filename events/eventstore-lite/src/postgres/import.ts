@@ -24,6 +24,9 @@ export interface PostgresImportOptions {
 /** Events that one query inserts. */
 const CHUNK_EVENTS = 1_000;
 
+/** A thousand of the largest events on a slow disk take longer than a service may wait for an answer. */
+const INSERT_MS_MAX = 600_000;
+
 /** A log of thousands of millions of events is written in less. */
 const CREATE_MS_MAX = 24 * 60 * 60 * 1_000;
 
@@ -51,7 +54,7 @@ export async function createLog(
 ): Promise<Head> {
   const partial = `${schema} import ${randomUUID()}`;
   const locking = openDatabase({ url, connections: 1, name: "eventstore-lite import lock" });
-  const database = openDatabase({ url, connections: 1, name: "eventstore-lite import" });
+  const database = openDatabase({ url, connections: 1, name: "eventstore-lite import", statementMs: INSERT_MS_MAX });
   const create = async (transaction: TransactionSql): Promise<void> => {
     await takeLog(transaction, schema);
     await requireUnused(transaction, schema);

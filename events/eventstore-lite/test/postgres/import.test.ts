@@ -56,6 +56,28 @@ test("an import gives the same log, goes on as that would have, and comes back t
   expect(await schemasOf(url)).toEqual(["log"]);
 });
 
+test("a query that takes longer than a service would wait for it ends no import", async () => {
+  const url = await newDatabase();
+  const events = await recorded();
+  const blocker = postgres(url, { max: 1 });
+  const blocked = Promise.withResolvers<void>();
+  let blocking: Promise<unknown> | undefined;
+  async function* held(): AsyncGenerator<Recorded<NewEvent>, void, void> {
+    yield* events.slice(0, 1_000);
+    blocking = blocker.begin(async (sql) => {
+      const [place] = await sql`SELECT nspname AS name FROM pg_namespace WHERE nspname LIKE 'log import %'`;
+      await sql`LOCK TABLE ${sql(String(place!["name"]))}.events`;
+      blocked.resolve();
+      await sql`SELECT pg_sleep(4.5)`;
+    });
+    await blocked.promise;
+    yield* events.slice(1_000);
+  }
+  expect(await importPostgresLog({ url, schema: "log", events: held() })).toMatchObject({ position: events.length });
+  await blocking;
+  await blocker.end();
+}, 60_000);
+
 test("a role that was granted its rights on the log before has them on what is imported, and no more", async () => {
   const url = await newDatabase();
   await (await openPostgresStore({ url, schema: "log" }))[Symbol.asyncDispose]();
