@@ -8,11 +8,15 @@ const TOKEN_ANSWER_MS = 150;
 
 const isTokenRequest = (path: string): boolean => path.endsWith("/oauth2/token");
 
-/**
- * Puts a way to X before the processes of an installation. `answered` sees each answer before who asked does: at X it has
- * taken effect then.
- */
-function wayToX({ env, sandbox }: Installation, answered: (path: string, answer: Response) => Promise<void>) {
+interface Way {
+  /** Sees each request before X does. */
+  readonly arriving?: (path: string) => Promise<void> | void;
+  /** Sees each answer before the process that asked: at X the request has taken effect. */
+  readonly answered: (path: string, answer: Response) => Promise<void> | void;
+}
+
+/** Puts a way to X before the processes of an installation. */
+function wayToX({ env, sandbox }: Installation, { arriving, answered }: Way) {
   const server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
@@ -22,6 +26,7 @@ function wayToX({ env, sandbox }: Installation, answered: (path: string, answer:
       const { pathname, search } = new URL(request.url);
       const { method, headers } = request;
       const body = method === "GET" ? null : await request.text();
+      await arriving?.(pathname);
       const lost = (): Response => new Response(null, { status: 502 });
       const path = pathname.replace(/^\/beside/, "");
       const answer = await fetch(sandbox.url + path + search, { method, headers, body }).catch(lost);
@@ -36,8 +41,10 @@ function wayToX({ env, sandbox }: Installation, answered: (path: string, answer:
 
 /** The token endpoint's answers take their time: the refresh token is used up at X then, and nobody has the new one. */
 export function slowTokens(world: Installation): Disposable {
-  return wayToX(world, async (path) => {
-    if (isTokenRequest(path)) await Bun.sleep(TOKEN_ANSWER_MS);
+  return wayToX(world, {
+    async answered(path) {
+      if (isTokenRequest(path)) await Bun.sleep(TOKEN_ANSWER_MS);
+    },
   });
 }
 
@@ -45,29 +52,45 @@ export function slowTokens(world: Installation): Disposable {
 export interface HeldTokens extends Disposable {
   /** X's address for the others. */
   readonly beside: string;
+  /** Stops the first requests of so many others before they are at X. Resolves once all have come. */
+  gather(others: number): Promise<void>;
   /**
-   * Holds back the answer to the next refresh until `others` requests beside the service were refused; the refresh token
-   * is used up at X then, and nobody has the new one. Resolves once the refresh is at X.
+   * Holds back the answer to the next refresh until so many others were refused, by default those that were gathered; the refresh token is used up at X then, and
+   * no process has the new one. Resolves once the refresh is at X: then the others go on.
    */
-  hold(others: number): Promise<void>;
+  hold(others?: number): Promise<void>;
 }
 
 export function holdTokens(world: Installation): HeldTokens {
-  let waitingFor = 0;
+  let [others, missing, unrefused] = [0, 0, 0];
+  let gathered = Promise.withResolvers<void>();
   let asked = Promise.withResolvers<void>();
-  let met = Promise.withResolvers<void>();
-  const way = wayToX(world, async (path, { status }) => {
-    const isBeside = path.startsWith("/beside/");
-    if (isBeside && status === 401 && --waitingFor === 0) met.resolve();
-    if (isBeside || waitingFor <= 0 || !isTokenRequest(path)) return;
-    asked.resolve();
-    await met.promise;
+  let refused = Promise.withResolvers<void>();
+  const isBeside = (path: string): boolean => path.startsWith("/beside/");
+  const way = wayToX(world, {
+    async arriving(path) {
+      if (!isBeside(path) || missing === 0) return;
+      if (--missing === 0) gathered.resolve();
+      await asked.promise;
+    },
+    async answered(path, { status }) {
+      if (isBeside(path) && status === 401 && --unrefused === 0) refused.resolve();
+      if (isBeside(path) || unrefused <= 0 || !isTokenRequest(path)) return;
+      asked.resolve();
+      await refused.promise;
+    },
   });
   return {
     beside: `${way.origin}/beside/x`,
-    hold(others) {
-      [asked, met] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-      waitingFor = others;
+    gather(count) {
+      gathered = Promise.withResolvers<void>();
+      asked = Promise.withResolvers<void>();
+      others = missing = count;
+      return gathered.promise;
+    },
+    hold(count = others) {
+      refused = Promise.withResolvers<void>();
+      unrefused = count;
       return asked.promise;
     },
     [Symbol.dispose]: () => way[Symbol.dispose](),
