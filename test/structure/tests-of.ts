@@ -1,0 +1,182 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { harnessesOf, testFiles } from "./harness.ts";
+import { importsOf, sourceFiles } from "./imports.ts";
+
+/**
+ * Where the tests of a file are that has none at its own path: file or folder of `src` -> file or folder of `test`. The
+ * longest entry that fits a file is its own. It has none where tests of its room import it themselves.
+ */
+export const TESTED_AT: Readonly<Record<string, string>> = {
+  "account/oauth-refusal.ts": "account/oauth",
+  "account/refresh.ts": "account/token-lease",
+  "account/stored-tokens.ts": "account/tokens",
+  "commands/ask-service.ts": "process/ask-service",
+  "commands/audit/prove.ts": "commands/prove",
+  "commands/audit/verify.ts": "process/proof",
+  "commands/backup/": "commands/backup",
+  "commands/backup/put-back.ts": "commands/restore",
+  "commands/backup/rehearse.ts": "commands/restore",
+  "commands/configured-parts.ts": "commands/doctor",
+  "commands/deliveries/": "commands/deliveries",
+  "commands/deliveries/lag.ts": "commands/lag",
+  "commands/demo-instances.ts": "process/demo-instances",
+  "commands/development-only.ts": "process/npm-package",
+  "commands/findings.ts": "commands/doctor",
+  "commands/format-option.ts": "commands/audit-export",
+  "commands/link.ts": "commands/clicks",
+  "commands/mcp.ts": "process/mcp",
+  "commands/mcp/": "process/mcp",
+  "commands/new-file.ts": "commands/audit-export",
+  "commands/outreach/": "commands/outreach-preview",
+  "commands/outreach/reconcile.ts": "process/outreach-commands",
+  "commands/outreach/watch.ts": "commands/outreach-watch",
+  "commands/program.ts": "commands/command-line",
+  "commands/progress.ts": "commands/replay",
+  "commands/ready.ts": "process/ask-service",
+  "commands/recipients/": "commands/recipients",
+  "commands/replay/": "process/replay",
+  "commands/settings.ts": "process/binary",
+  "commands/write.ts": "process/portability",
+  "config/": "config/config",
+  "config/tokens.ts": "commands/token",
+  "console/": "console/pages",
+  "console/api-reference.tsx": "browser/console",
+  "console/channel-status.tsx": "browser/console",
+  "console/clicks-chart.tsx": "browser/console",
+  "console/bar-chart.tsx": "browser/console",
+  "console/console.ts": "console/forms",
+  "console/decide-letters.tsx": "console/deliveries",
+  "console/error-page.tsx": "console/forms",
+  "console/event-list.tsx": "console/audit",
+  "console/event-sentence.tsx": "console/sentences",
+  "console/import.tsx": "console/people",
+  "console/keep-moment.ts": "console/past",
+  "console/linked.tsx": "console/sentences",
+  "console/overview.tsx": "browser/console",
+  "console/person-actions.tsx": "console/people",
+  "console/run-card.tsx": "console/run-control",
+  "console/sent-to.tsx": "console/links",
+  "console/setup-steps.tsx": "console/setup",
+  "console/sign-in.tsx": "console/sign-out",
+  "console/their-links.tsx": "console/person",
+  "console/time.tsx": "console/as-of",
+  "console/variants.tsx": "browser/console",
+  "console/what-became.tsx": "console/deliveries",
+  "delivery/": "delivery/dispatcher",
+  "delivery/causes.ts": "delivery/recorder",
+  "delivery/dispatch.ts": "delivery/dispatcher-retry",
+  "delivery/in-flight.ts": "delivery/dispatcher-together",
+  "delivery/lag.ts": "commands/lag",
+  "delivery/learning.ts": "delivery/slack-hours",
+  "delivery/tail.ts": "commands/lag",
+  "history/": "history/subject-history",
+  "history/outcomes.ts": "console/audit",
+  "history/log-filter.ts": "console/audit-filter",
+  "history/selection.ts": "audit/round-trip",
+  "history/words/": "history/words",
+  "http/access/authenticator.ts": "process/tokens",
+  "http/access/encrypted-cookie.ts": "http/access/cookies",
+  "http/features/": "http/endpoints",
+  "http/features/console-form.ts": "console/forms",
+  "http/features/export.ts": "console/audit-filter",
+  "http/features/forget.ts": "console/people",
+  "http/features/import-form.ts": "console/people",
+  "http/features/sign-in.ts": "console/sign-out",
+  "http/features/verification.ts": "console/verification",
+  "http/server/": "http/anything",
+  "http/server/node-server.ts": "http/access/admission",
+  "http/server/openapi-example.ts": "http/server/openapi",
+  "http/server/openapi-problems.ts": "http/server/openapi",
+  "http/server/upload.ts": "console/people",
+  "log/export-formats/": "audit/formats",
+  "log/export-text.ts": "audit/round-trip",
+  "log/last-verification.ts": "console/verification",
+  "log/reach-server.ts": "log/record-restore",
+  "log/sign-head-now.ts": "log/witness",
+  "log/verify-log.ts": "log/verifier",
+  "main.ts": "process/command-line",
+  "metrics/": "metrics/observability",
+  "networks/graph.ts": "networks/meta-answers",
+  "networks/json-answer.ts": "networks/x-answers",
+  "networks/look-alikes.ts": "networks/google-chat",
+  "networks/meta-event.ts": "networks/meta",
+  "networks/unpooled-fetch.ts": "networks/safe-fetch",
+  "networks/webhook.ts": "networks/channel-contract",
+  "networks/wording.ts": "networks/line",
+  "networks/x-bodies.ts": "networks/x-answers",
+  "networks/x-messages.ts": "networks/x-inbox",
+  "networks/x-read.ts": "networks/x",
+  "networks/x-users.ts": "networks/x-people",
+  "outreach/background-tasks.ts": "outreach/one-run-at-a-time",
+  "outreach/recipients-file/": "outreach/recipients-file",
+  "outreach/recipients-file/read-thread.ts": "process/real-input",
+  "outreach/reconcile.ts": "outreach/in-doubt",
+  "outreach/run-lease.ts": "outreach/one-run-at-a-time",
+  "outreach/screening.ts": "outreach/read-again",
+  "outreach/send-loop.ts": "outreach/run-ends",
+  "outreach/send.ts": "outreach/last-look",
+  "outreach/sources/": "outreach/sources",
+  "platform/address.ts": "http/access/rate-limit",
+  "platform/escape-controls.ts": "platform/logger",
+  "platform/in-chunks.ts": "privacy/retention",
+  "platform/runtime.ts": "networks/user-agent",
+  "platform/serial-queue.ts": "vault/rotation",
+  "platform/version.ts": "networks/user-agent",
+  "platform/web-stream.ts": "networks/safe-fetch",
+  "privacy/": "privacy/keyring",
+  "privacy/encrypt-on-writer.ts": "privacy/encrypted-events",
+  "privacy/missing-keys.ts": "commands/backup",
+  "projector/": "projector/projector",
+  "projector/apply-erasures.ts": "projector/take-over",
+  "service/": "service/open",
+  "service/outreach.ts": "outreach/full-day",
+  "template/": "template/template",
+  "vault/": "vault/postgres-secrets",
+};
+
+/** Of what a test starts as a process it imports nothing. */
+const STARTS_IT: ReadonlySet<string> = new Set(["the process harness", "the browser harness"]);
+
+export interface Tested {
+  /** Of `src`. */
+  readonly file: string;
+  /** By their paths from the project's root. */
+  readonly tests: readonly string[];
+  /** Of {@link TESTED_AT}, where the tests come from it. */
+  readonly entry?: string;
+}
+
+/** Each file of `src` with its tests: at its own path, those of its room that import it, at a declared place, or any that import it. */
+export function testsOf(root: string): readonly Tested[] {
+  const sources = sourceFiles(root).filter((file) => file.startsWith("src/"));
+  const tests = testFiles(root);
+  const importers = Map.groupBy(importsOf(root, tests), ({ to }) => to);
+  const entries = Object.keys(TESTED_AT).toSorted((a, b) => b.length - a.length);
+  return sources.map((file) => {
+    const own = `test/${file.slice("src/".length).replace(/\.tsx?$/, "")}.test.ts`;
+    if (existsSync(join(root, own))) return { file, tests: [own] };
+    const imported = (importers.get(file) ?? []).map(({ from }) => from);
+    const room = file.split("/")[1];
+    const ofRoom = imported.filter((test) => test.split("/")[1] === room);
+    if (ofRoom.length > 0) return { file, tests: [...new Set(ofRoom)] };
+    const entry = entries.find((path) => file.startsWith(`src/${path}`));
+    if (entry === undefined) return { file, tests: [...new Set(imported)] };
+    return { file, tests: [`test/${TESTED_AT[entry]}.test.ts`], entry };
+  });
+}
+
+/** Whether the test runs the file: in its own process, or in one that it starts. */
+export function createReach(root: string): (test: string, file: string) => boolean {
+  const imported = Map.groupBy(
+    importsOf(root, [...sourceFiles(root), ...new Bun.Glob("test/**/*.ts").scanSync(root)]),
+    ({ from }) => from,
+  );
+  const harnesses = harnessesOf(root);
+  return (test, file) => {
+    if (STARTS_IT.has(harnesses.get(test) ?? "")) return true;
+    const seen = new Set([test]);
+    for (const one of seen) for (const { to } of imported.get(one) ?? []) seen.add(to);
+    return seen.has(file);
+  };
+}
