@@ -28,9 +28,9 @@ const INSTANCES = 3;
 /** Some thirty clicks a second: what is tried is what becomes of each, and not how many there are. */
 const CLICKS = { callers: 4, pauseMs: 100 };
 
-/** The most that a day may have, and so far apart that it is used up towards the end: while clocks are wrong no run goes on. */
+/** The most that a day may have, and so far apart that it is used up before the end: while clocks are wrong no run goes on. */
 const LIMIT = 30;
-const SPACING_S = Math.ceil((0.4 * MINUTES * 60) / LIMIT);
+const SPACING_S = Math.ceil((0.25 * MINUTES * 60) / LIMIT);
 const PEOPLE = 100;
 
 /** A fault comes this long after all is well, at random, and a server is away for so long. */
