@@ -202,6 +202,17 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
   command("jump of the server", apart, (house, given) => house.jumpOfServer(given)),
   command("set the clocks right", fc.constant(null), (house) => house.setClocksRight()),
   command(
+    "jump at the next intent",
+    fc.record({ which, ms: apart, isServer: fc.boolean() }),
+    async (house, { ms, ...given }) => {
+      const instance = await listening(house, given.which);
+      house.witness.ambush(async () => (given.isServer ? house.jumpOfServer(ms) : instance.moveClock(ms)));
+      trigger(instance, false);
+      await house.clockwork.pass(MINUTE_MS);
+      house.setClocksRight();
+    },
+  ),
+  command(
     "one ahead over midnight",
     fc.record({ which, ms: fc.constantFrom(3 * MINUTE_MS, HOUR_MS) }),
     async (house, given) => {

@@ -117,7 +117,13 @@ export async function startInstance(house: House, deps: InstanceDeps): Promise<I
   const joining = { store, elapsedMs: clockwork.now, sleep: hearts.sleep, logger: SILENT };
   await joinInstances(joining, { id: holder, ...ALIKE });
   const looks = createAlarm();
-  const watch = watchLog({ ...common, store, logClock, sleep: looks.sleep, reopen: () => Promise.reject(NOT_LOST) });
+  const watch = watchLog({
+    ...common,
+    store: learning.asking(store),
+    logClock,
+    sleep: looks.sleep,
+    reopen: () => Promise.reject(NOT_LOST),
+  });
   const ended = watch.failed.then(() => process.die());
   const deciding = { ...common, random: () => 0.5 };
   return {
@@ -171,12 +177,22 @@ function createAlarm() {
   };
 }
 
-/** Whether a process had an answer about a lease since the log's clock was moved: then it can know the log's time. */
+/** Whether a process had an answer of the log's clock, or about a lease, since that was moved: then it can know the time. */
 function createLearning(house: House) {
   const grantedAt = new WeakMap<Lease, number>();
   let known = house.clockMoves.length;
   return {
     isTimeKnown: () => known === house.clockMoves.length,
+    /** The log, as the process asks it for the time. */
+    asking: (store: EventStore<Event>): EventStore<Event> => ({
+      ...store,
+      async now() {
+        const moves = house.clockMoves.length;
+        const now = await store.now();
+        known = moves;
+        return now;
+      },
+    }),
     /** The log itself. */
     noting: (store: EventStore<Event>): EventStore<Event> => ({
       ...store,
