@@ -1,8 +1,10 @@
 // On the memory harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { openDatabase } from "eventstore-lite/postgres";
 import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { audit } from "../../src/commands/audit.ts";
 import { backup } from "../../src/commands/backup.ts";
 import { readManifest } from "../../src/commands/backup/manifest.ts";
 import { contacts } from "../../src/commands/contacts.ts";
@@ -233,6 +235,47 @@ describe.each([
     });
     expect(await run(env, restore, tuesday, "--accept-lost-keys")).toMatchObject({ code: 0 });
     expect(await peopleOf(env)).toEqual(["ann_builds", "bob"]);
+  });
+});
+
+/** What docs/postgresql.md has an administrator grant to the service's role. */
+const GRANTS = /```sql\n(GRANT USAGE ON SCHEMA eventstore[^`]*)```/.exec(
+  readFileSync(join(import.meta.dirname, "../../docs/postgresql.md"), "utf8"),
+)![1]!;
+
+const RIGHTS = `
+  WITH object AS (
+    SELECT nspname AS name, nspacl AS acl FROM pg_namespace WHERE nspname = 'eventstore'
+    UNION ALL SELECT relname, relacl FROM pg_class WHERE relnamespace = 'eventstore'::regnamespace AND relkind = 'r'
+    UNION ALL SELECT proname, proacl FROM pg_proc WHERE pronamespace = 'eventstore'::regnamespace)
+  SELECT name, entry::text AS given FROM object, unnest(acl) entry ORDER BY name, given`;
+
+describe("a role that was granted its rights on an empty log on PostgreSQL keeps them, and gets no more,", () => {
+  test.each(["restore", "audit import"])("when %s replaces that log", async (name) => {
+    using folder = temporaryFolder();
+    const env = await SERVER.make(folder);
+    const url = env["DATABASE_URL"];
+    await append(env, STREAMS.outreach, imported("101", "ann_builds"));
+    const [copy, list] = [folder.file("copy"), folder.file("log.jsonl")];
+    expect(await run(env, backup, copy)).toMatchObject({ code: 0 });
+    writeFileSync(list, (await run(env, audit, "export")).out);
+    await SERVER.loseLog(env);
+    await within(env, async () => {}, { acceptLoss: true });
+    const asRole = new URL(url!);
+    asRole.username = `app_${asRole.pathname.slice(1)}`;
+    await ask(url, `CREATE ROLE ${asRole.username} LOGIN; ${GRANTS.replaceAll("reachlog_app", asRole.username)}`);
+    await ask(url, "REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA eventstore FROM PUBLIC");
+    const before = await ask(url, RIGHTS);
+    const replacing =
+      name === "restore"
+        ? run(env, restore, copy, "--take-over-keys")
+        : run(env, audit, "import", list, "--take-over-keys");
+    expect(await replacing).toMatchObject({ code: 0 });
+    expect(before.map(({ given }) => given)).toContainEqual(expect.stringContaining(asRole.username));
+    expect([...(await ask(url, RIGHTS))]).toEqual([...before]);
+    const ofRole = { ...env, DATABASE_URL: asRole.href };
+    await append(ofRole, STREAMS.outreach, imported("102", "bob"));
+    expect(await peopleOf(ofRole)).toEqual(["ann_builds", "bob"]);
   });
 });
 
