@@ -9,6 +9,8 @@ import type { LogClock } from "./log-clock.ts";
 
 export interface WatchLogDeps {
   readonly store: EventStore<Event>;
+  /** Asks the key store, which may be on a server of its own: without it nothing personal is read or recorded. */
+  readonly askKeys: () => Promise<unknown>;
   /** What this instance has folded last. */
   readonly projector: Pick<Projector, "position" | "hash">;
   /** Opens the log's checkpoint again: a store that has stopped writes nothing any more. */
@@ -43,14 +45,14 @@ const REPLACED =
  * instance ends, and leaves a checkpoint of what it knew: no start goes on with what is left unless an operator accepts
  * the loss.
  */
-export function watchLog({ store, projector, reopen, logClock, sleep, logger }: WatchLogDeps): LogWatch {
+export function watchLog({ store, askKeys, projector, reopen, logClock, sleep, logger }: WatchLogDeps): LogWatch {
   const clock = logClock.now;
   const stopping = new AbortController();
   let away: number | undefined;
 
   /** The loss, once it is on record. */
   const look = async (): Promise<ServiceError | undefined> => {
-    await logClock.look(store);
+    await Promise.all([logClock.look(store), askKeys()]);
     const { position, hash } = projector;
     const presence = await store.confirm({ position, hash });
     if (presence === "same") return undefined;
@@ -85,13 +87,8 @@ export function watchLog({ store, projector, reopen, logClock, sleep, logger }: 
     awaySince: () => away,
     failed: Promise.race([
       looking.then((loss) => loss ?? new Promise<never>(() => {})),
-      store.failed.then((fault) =>
-        fault instanceof LogDiverged
-          ? look().then(
-              (loss) => loss ?? fault,
-              () => fault,
-            )
-          : fault,
+      store.failed.then(async (fault) =>
+        fault instanceof LogDiverged ? ((await look().catch(() => undefined)) ?? fault) : fault,
       ),
     ]),
     async [Symbol.asyncDispose]() {

@@ -93,7 +93,7 @@ function follow(
     for await (const batch of following) await foldBatch(folding, batch);
   };
 
-  const running = untilStopped(followOn, stop.signal, logger);
+  const running = untilStopped(followOn, stop.signal, () => position, logger);
   const failed = running.then(() => new Promise<never>(() => {}));
   failed.catch((reason: unknown) => {
     fault = { reason };
@@ -136,14 +136,18 @@ function follow(
 async function untilStopped(
   followOn: () => Promise<void>,
   stopped: AbortSignal,
+  position: () => number,
   logger: Logger | undefined,
 ): Promise<void> {
+  /** Where it stood still last: an outage is one line of the operator's log. */
+  let stoodAt: number | undefined;
   while (!stopped.aborted) {
     try {
       await followOn();
     } catch (fault) {
       if (!isPassing(fault)) throw fault;
-      logger?.warn("the log could not be followed; it is tried again", errorFields(fault));
+      if (stoodAt !== position()) logger?.warn("the log could not be followed; it is tried again", errorFields(fault));
+      stoodAt = position();
       await sleep(RETRY_MS, stopped);
     }
   }

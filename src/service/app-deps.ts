@@ -104,7 +104,7 @@ export function appDeps(served: Served): AppDeps {
     idempotency: createIdempotency({ eventLog, sleep, logger, makeId, stopping }),
     encryptedLog: openedLog,
     timezone: config.outreach.timezone,
-    requestLog: createRequestLog(eventLog, served.isWritable, logger),
+    requestLog: createRequestLog(eventLog, openedLog.keyring.keys.revision, served.isWritable, logger),
     dispatchBots: config.bots === "dispatch",
     hasTemplate: config.outreach.template !== undefined,
     quota,

@@ -158,25 +158,14 @@ interface OpenStateOptions extends ServiceOptions {
 async function openState(
   stack: AsyncDisposableStack,
   config: Config,
-  {
-    logger,
-    metrics,
-    tracing,
-    acceptLoss = false,
-    acceptLostKeys = false,
-    takeOverKeys = false,
-    isShared = false,
-    leaseScale,
-  }: OpenStateOptions,
+  { logger, metrics, tracing, isShared = false, leaseScale, ...accepted }: OpenStateOptions,
 ) {
   const own = ownInstance(config);
   // The owner of the log knows that no other instance lives.
   const isAlone = config.log.kind === "sqlite" && !isShared;
   const owner = isAlone ? `reachlog serve, pid ${process.pid}, ${config.http.publicUrl}` : undefined;
   await noticeCopy(logPlaceOf(config).store, own.id, logger);
-  const { onCommit } = metrics.appends;
-  const accepted = { acceptLoss, acceptLostKeys, takeOverKeys };
-  const store = stack.use(await openLog(config, { owner, ...accepted, onCommit, logger }));
+  const store = stack.use(await openLog(config, { owner, ...accepted, onCommit: metrics.appends.onCommit, logger }));
   const { keyring, isFormerGiven, logClock } = store;
   const clock = logClock.now;
   if (isFormerGiven) {
@@ -194,7 +183,7 @@ async function openState(
       roles,
       eventLog,
       checkpoints: store.checkpoints,
-      acceptLoss,
+      acceptLoss: accepted.acceptLoss === true,
       clock,
       logger,
       witness: config.witness,
@@ -211,7 +200,8 @@ async function openState(
   stack.use(await roles.start({ name: ROLES.retention, ...HARMLESS }, () => startRetention(retention)));
   checkTemplate(config, projector);
   const reopen = (): Promise<StoredLog> => openStoredLog(config);
-  const watched = { store, projector, reopen, logClock, sleep, logger };
+  const askKeys = keyring.keys.revision;
+  const watched = { store, askKeys, projector, reopen, logClock, sleep, logger };
   const watch = stack.use(isAlone ? watchFile(store) : watchLog(watched));
   return { store, instances, leasing, roles, eventLog, projector, watch };
 }
@@ -226,9 +216,7 @@ function failureLimitOf({ log }: Config, { master, vault, logClock: { now: clock
 /** False once a fault has stopped the log, and while it is out of reach. */
 function writableUntil({ failed, awaySince }: LogWatch): () => boolean {
   let hasFailed = false;
-  void failed.then(() => {
-    hasFailed = true;
-  });
+  void failed.then(() => (hasFailed = true));
   return () => !hasFailed && awaySince() === undefined;
 }
 

@@ -15,7 +15,12 @@ import { METADATA, newLogFile, newNotes, randomId, SILENT } from "../harness/mem
 const SEED = new Uint8Array(32).fill(5);
 
 /** An instance that has read some events of a log, and looks at once when its turn comes. */
-async function openInstance(events: number, other: Partial<EventStore<Event>> = {}, left = Infinity) {
+async function openInstance(
+  events: number,
+  other: Partial<EventStore<Event>> = {},
+  left = Infinity,
+  askKeys = async (): Promise<void> => {},
+) {
   const stack = new AsyncDisposableStack();
   const file = newLogFile();
   const notes = newNotes();
@@ -31,6 +36,7 @@ async function openInstance(events: number, other: Partial<EventStore<Event>> = 
   const watch = stack.use(
     watchLog({
       store,
+      askKeys,
       projector,
       async reopen() {
         const log = await open();
@@ -94,6 +100,14 @@ test("a log that was replaced ends the instance, which says nothing of a loss to
   await using instance = await openInstance(3, { confirm: async () => "replaced" });
   expect(await instance.watch.failed).toMatchObject({ message: expect.stringContaining("another log was put") });
   expect(await instance.start()).toBeUndefined();
+});
+
+test("a key store that cannot be asked is an outage of the log", async () => {
+  await using whole = await openInstance(3);
+  await whole.looked(5);
+  await using away = await openInstance(3, {}, Infinity, () => Promise.reject(new Error("away")));
+  await away.looked(5);
+  expect([whole.watch.awaySince(), away.watch.awaySince()]).toEqual([undefined, 0]);
 });
 
 test("a log that holds all of it, or cannot be asked, ends nothing", async () => {

@@ -171,7 +171,8 @@ test("a log that is out of reach for a while is followed on, and no event is fol
   await using projector = await startProjector(away, { logger });
   await projector.until(await skip(store, 3));
   expect([skippedOf(projector), attempts]).toEqual([3, [1, 2, 2]]);
-  expect(said).toHaveLength(2);
+  // One line an outage, however often it is tried.
+  expect(said).toHaveLength(1);
 });
 
 describe("snapshots", () => {

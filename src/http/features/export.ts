@@ -33,7 +33,7 @@ export function exportEndpoints(deps: AppDeps) {
       };
       if (request.method === "HEAD") return whole({ status: 200, headers, body: "" });
       // An export that has begun can only be cut off.
-      await deps.encryptedLog.head();
+      await Promise.all([deps.encryptedLog.head(), deps.encryptedLog.keyring.keys.revision()]);
       const logger = withFields(deps.logger, requestFields(call.metadata));
       const stream = streamOf({ ...deps, logger }, reader, selection, format);
       return whole({ status: 200, headers, body: "", stream });
@@ -53,7 +53,7 @@ export function exportEndpoints(deps: AppDeps) {
           "reader's pace. An answer that ends early is cut off, not closed. Wants a token or a console's session as soon as a " +
           "token is configured, and is cut off when that is none any more.",
         query: { ...FILTER_WORDS, format: "`jsonl` (JSON Lines, the default), `csv` or `cloudevents`." },
-        problems: ["invalid", "tooManyStreams", "logUnavailable"],
+        problems: ["invalid", "tooManyStreams"],
         isSlow: true,
       }),
     },
@@ -63,8 +63,7 @@ export function exportEndpoints(deps: AppDeps) {
 const EITHER = new Intl.ListFormat("en-GB", { type: "disjunction" });
 
 function formatIn(query: URLSearchParams): Format {
-  const wanted = query.get("format") ?? "jsonl";
-  const format = FORMAT_NAMES.find((name) => name === wanted);
+  const format = FORMAT_NAMES.find((name) => name === (query.get("format") ?? "jsonl"));
   if (format !== undefined) return format;
   throw problems.invalid([{ path: "?format", message: `Expected ${EITHER.format(FORMAT_NAMES)}` }]);
 }

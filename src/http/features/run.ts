@@ -96,7 +96,9 @@ export function runEndpoints(deps: AppDeps) {
             if (!deps.hasTemplate) throw problems.noTemplate();
             const dryRun = body.dry_run ?? false;
             const request = { dryRun, metadata: call.metadata, ...(key === undefined ? {} : { key }) };
-            const { run_id, done } = startedOrThrow(await startedOrNothing(runner.trigger(request)), deps);
+            // Without the key store a run would end by a fault at the first event that names a recipient.
+            const triggering = deps.encryptedLog.keyring.keys.revision().then(() => runner.trigger(request));
+            const { run_id, done } = startedOrThrow(await startedOrNothing(triggering), deps);
             const waitS = dryRun ? undefined : waitOf(call.request.headers.get("prefer"));
             const headers = waitS === undefined ? {} : { "preference-applied": `wait=${waitS}` };
             const waitMs = dryRun ? undefined : (waitS ?? 0) * 1000;

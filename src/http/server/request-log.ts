@@ -41,23 +41,29 @@ const PROBE = {
   snapshot: { version: 1, position: 0, state: " ".repeat(BODY_BYTES_MAX) },
 } as const;
 
-/** `isAlive`: false once the log failed for good. An outage is one line of the operator's log, and its end another. */
-export function createRequestLog(eventLog: EventLog, isAlive: () => boolean, logger: Logger): RequestLog {
-  let isRefused = false;
+/**
+ * `askKeys` asks the key store, without which nothing personal gets into the log; `isAlive`: false while the log is out of
+ * reach, and once it failed for good. An outage is one line of the operator's log, and its end another.
+ */
+export function createRequestLog(
+  eventLog: EventLog,
+  askKeys: () => Promise<unknown>,
+  isAlive: () => boolean,
+  logger: Logger,
+): RequestLog {
+  /** That the log takes others says nothing of these: only what is personal needs the key store. */
+  const refusedTypes = new Set<string>();
   let isSaid = false;
 
   const recover = (): void => {
     if (isSaid) logger.info("requests are recorded again");
-    isRefused = isSaid = false;
-  };
-  const accepted = <T>(recorded: T): T => {
-    if (isRefused) recover();
-    return recorded;
+    refusedTypes.clear();
+    isSaid = false;
   };
   /** Remembers when the log refused an append. */
-  const refused = (fault: unknown): never => {
+  const refuse = (fault: unknown, type: string): never => {
     if (kindOf(fault) === "full") {
-      isRefused = true;
+      refusedTypes.add(type);
       // A nearly full disk accepts what is small and refuses what is large: that would be a line for each.
       if (!isSaid && !(fault instanceof StoreFull)) {
         logger.warn("requests are refused: they cannot be recorded", errorFields(fault));
@@ -70,19 +76,27 @@ export function createRequestLog(eventLog: EventLog, isAlive: () => boolean, log
   return {
     append(newEvent, { metadata, key }, { stream = STREAMS.requests, isChecked = false } = {}) {
       const options = { ...key, isChecked };
-      const appended = eventLog.append(stream, [newEvent], metadata, options).then(accepted, refused);
+      const { type } = newEvent;
+      const appended = eventLog.append(stream, [newEvent], metadata, options).then(
+        (recorded) => {
+          if (refusedTypes.has(type)) recover();
+          return recorded;
+        },
+        (fault: unknown) => refuse(fault, type),
+      );
       return key === undefined ? appended : appended.then((one) => firstOf(eventLog, one));
     },
     async isWritable() {
       if (!isAlive()) return false;
-      if (!isRefused) return true;
+      if (refusedTypes.size === 0) return true;
       try {
+        await askKeys();
         await eventLog.store.snapshots.save(PROBE.name, PROBE.snapshot);
         recover();
       } catch (fault) {
         if (kindOf(fault) !== "full") throw fault;
       }
-      return !isRefused;
+      return refusedTypes.size === 0;
     },
   };
 }
@@ -90,6 +104,5 @@ export function createRequestLog(eventLog: EventLog, isAlive: () => boolean, log
 /** What was appended under a key, now or by an earlier request. */
 async function firstOf(eventLog: EventLog, appended: Recorded & Pick<Appended, "repeated">): Promise<Recorded> {
   const { first, repeated } = appended;
-  if (!repeated) return appended;
-  return { first, ids: [(await eventAt(eventLog.store, first)).id] };
+  return repeated ? { first, ids: [(await eventAt(eventLog.store, first)).id] } : appended;
 }

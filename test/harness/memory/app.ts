@@ -272,7 +272,7 @@ function wire({
     encryptedLog,
     timezone: "Etc/UTC",
     hashesOf,
-    requestLog: createRequestLog(eventLog, () => given.isWritable ?? true, log),
+    requestLog: createRequestLog(eventLog, encryptedLog.keyring.keys.revision, () => given.isWritable ?? true, log),
     projector,
     delivery,
     dispatchBots: true,

@@ -120,6 +120,7 @@ export async function startInstance(house: House, deps: InstanceDeps): Promise<I
   const watch = watchLog({
     ...common,
     store: learning.asking(store),
+    askKeys: async () => {},
     logClock,
     sleep: looks.sleep,
     reopen: () => Promise.reject(NOT_LOST),
