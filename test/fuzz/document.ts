@@ -38,12 +38,12 @@ export interface Operation {
   readonly parameters: readonly string[];
   readonly query: readonly string[];
   readonly headers: readonly string[];
-  readonly body: { readonly type: string; readonly schema: Schema } | undefined;
+  readonly body: { readonly type: string; readonly schema: Schema; readonly example: unknown } | undefined;
   readonly answers: ReadonlyMap<number, DocumentedAnswer>;
 }
 
 interface Content {
-  readonly [type: string]: { readonly schema: Schema };
+  readonly [type: string]: { readonly schema: Schema; readonly example?: unknown };
 }
 
 interface OpenApi {
@@ -103,7 +103,7 @@ function operationOf({ components }: OpenApi, path: string, method: string, raw:
     parameters: named("path"),
     query: named("query"),
     headers: named("header"),
-    body: body === undefined ? undefined : { type: body[0], schema: body[1].schema },
+    body: body && { type: body[0], schema: body[1].schema, example: body[1].example },
     answers: new Map(answers),
   };
 }

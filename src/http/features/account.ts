@@ -61,7 +61,6 @@ export function accountEndpoints({ account: parts }: AppDeps) {
           "wrongAccount",
           "networkFailed",
           "xNotConfigured",
-          "logUnavailable",
           "logInDoubt",
         ],
         isSlow: true,

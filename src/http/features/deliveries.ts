@@ -11,7 +11,7 @@ import { resumeChannel } from "../../delivery/suspension.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { jsonBody } from "../server/body.ts";
 import { operation, reply, type Fields } from "../server/endpoint.ts";
-import { appendedOrNothing, problems } from "../server/problem.ts";
+import { appendedOrNothing, problems, repeatable } from "../server/problem.ts";
 import { closed, count, oneOf, orNull, TEXT, text, time } from "./schema.ts";
 
 /** Letters that one request may name: more fit its body hardly, and whoever means more means all. */
@@ -83,7 +83,8 @@ export function deliveryEndpoints(deps: AppDeps) {
       "/retry",
       async ({ body, call }) => {
         const retrying = { ...deps, recognisesMs: delivery.recognisesMs };
-        return listed(await retryLetters(retrying, toSelection(body), body.accept_doubles === true, call.metadata));
+        const { accept_doubles: acceptsDoubles = false } = body;
+        return listed(await repeatable(retryLetters(retrying, toSelection(body), acceptsDoubles, call.metadata)));
       },
       {
         body: jsonBody(
@@ -109,7 +110,8 @@ export function deliveryEndpoints(deps: AppDeps) {
     )
     .post(
       "/discard",
-      async ({ body, call }) => listed(await discardLetters(deps, toSelection(body), body.why.trim(), call.metadata)),
+      async ({ body, call }) =>
+        listed(await repeatable(discardLetters(deps, toSelection(body), body.why.trim(), call.metadata))),
       {
         body: jsonBody(Type.Union([Type.Object({ ...named, why }, closed), Type.Object({ ...all, why }, closed)])),
         response: { 200: reply("How many were given up, and which are left.", decided) },

@@ -13,7 +13,7 @@ import { feature, type AppDeps } from "../deps.ts";
 import { jsonBody } from "../server/body.ts";
 import { operation, reply, type Form } from "../server/endpoint.ts";
 import { commonFields } from "../server/form.ts";
-import { appendedOrNothing, Problem, problems } from "../server/problem.ts";
+import { appendedOrNothing, Problem, problems, repeatable } from "../server/problem.ts";
 import { fileBody, uploadBody } from "../server/upload.ts";
 import { closed, count, oneOf, text } from "./schema.ts";
 
@@ -128,20 +128,17 @@ export function recipientEndpoints(deps: AppDeps) {
       "/recipients",
       async ({ request, body, call }) => {
         const list = { file: body.bytes, format: body.kind, signal: request.signal, metadata: call.metadata };
-        return await deps.load.whileTaking(() => takeList(deps, list));
+        return await repeatable(deps.load.whileTaking(() => takeList(deps, list)));
       },
       {
-        body: fileBody({
-          kinds: FORMATS,
-          bytesMax: SENT_BYTES_MAX,
-        }),
+        body: fileBody({ kinds: FORMATS, bytesMax: SENT_BYTES_MAX }),
         response: { 200: reply("What was taken, and what was refused.", importReport) },
         detail: operation("importRecipients", "outreach", "token", {
           summary: "Adds or updates recipients.",
           description:
             "The columns are those of the command line: `username` (or `handle`) and/or `id`, `name`, `basis`; all others are template fields. Rows that cannot be used are refused one by one, and the others are taken. A repeat changes nothing. One list is taken at a time (503 `overloaded` for others), and read for a minute at the most; whoever hangs up before it is read ends that.",
           isSlow: true,
-          problems: ["unreadableFile", "overloaded", "logUnavailable"],
+          problems: ["unreadableFile"],
           form: IMPORT_FORM,
         }),
       },
@@ -164,7 +161,6 @@ export function recipientEndpoints(deps: AppDeps) {
           summary: "Stops messages to a person for good.",
           description:
             "Also by a name that nobody known has: whoever has it is never written to. A repeat changes nothing.",
-          problems: ["logUnavailable"],
           form: {
             path: "/console/recipients/suppress",
             body: ({ recipient }) => ({ recipient }),
@@ -187,7 +183,7 @@ export function recipientEndpoints(deps: AppDeps) {
         detail: operation("retryRecipient", "outreach", "token", {
           summary: "Allows one more message after a failure.",
           description: "The next run tries the person again, unless something else speaks against it.",
-          problems: ["unknownPerson", "suppressed", "nothingToRetry", "logUnavailable"],
+          problems: ["unknownPerson", "suppressed", "nothingToRetry"],
           form: {
             path: "/console/recipients/retry",
             body: ({ recipient }) => ({ recipient }),

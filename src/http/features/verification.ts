@@ -6,19 +6,14 @@ import { feature, type AppDeps } from "../deps.ts";
 import { whole } from "../server/answer.ts";
 import { jsonBody } from "../server/body.ts";
 import { operation, reply, textReply } from "../server/endpoint.ts";
-import { problems } from "../server/problem.ts";
+import { appendedOrNothing, problems } from "../server/problem.ts";
 import { closed, count, oneOf, orNull, text, time } from "./schema.ts";
 
 const position = count;
 
 const begun = Type.Object({ status: Type.Literal("started"), position, started_at: time });
 
-const running = Type.Object({
-  caller: orNull(text("operator")),
-  started_at: time,
-  checked: count,
-  position,
-});
+const running = Type.Object({ caller: orNull(text("operator")), started_at: time, checked: count, position });
 
 const last = Type.Object({
   caller: orNull(text("operator")),
@@ -36,7 +31,7 @@ export function verificationEndpoints({ eventLog, projector, sessions, verifier,
     .post(
       "/verify",
       async ({ call, status }) => {
-        const started = await verifier.start(call.metadata);
+        const started = await appendedOrNothing(verifier.start(call.metadata));
         if (started === undefined) throw problems.verifying();
         const { position: to, started_at } = started.progress;
         return status(202, { status: "started", position: to, started_at });

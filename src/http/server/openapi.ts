@@ -19,7 +19,7 @@ const ANYWHERE = ["unauthorized", "tooMany", "internal"] as const;
 
 const OF_BODY = ["malformed", "tooLarge", "unsupportedType", "invalid"] as const;
 
-const OF_KEY = ["keyReused", "keyExpired", "logUnavailable", "logInDoubt"] as const;
+const OF_KEY = ["keyReused", "keyExpired", "logInDoubt"] as const;
 
 const ABOUT = `Every error is application/problem+json (RFC 9457), and names its kind in \`type\`.
 A browser, which asks for \`text/html\` and not for JSON, gets the same refusal as a page.
@@ -170,7 +170,7 @@ function problemsOf({ method, exemptFromLoadShedding, anyHost, operation }: Endp
   const all = [
     ...ANYWHERE,
     ...(anyHost === true ? [] : (["misdirected"] as const)),
-    ...(exemptFromLoadShedding === true ? [] : (["overloaded"] as const)),
+    ...(exemptFromLoadShedding === true ? [] : (["overloaded", "logUnavailable"] as const)),
     ...(body === undefined ? [] : OF_BODY),
     ...(method === "POST" ? (["foreignSite"] as const) : []),
     ...(requestHeaders?.includes("Idempotency-Key") === true ? OF_KEY : []),

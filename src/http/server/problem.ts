@@ -87,9 +87,7 @@ export const problems = {
   foreignSite: () => new Problem(403, "foreign-site", "Foreign site", "A page of another site may not do this."),
   notFound: () => new Problem(404, "not-found", "Not found", "There is nothing at this path."),
   methodNotAllowed: (allow: string) =>
-    new Problem(405, "method-not-allowed", "Method not allowed", `This path answers ${allow}.`, {
-      headers: { allow },
-    }),
+    new Problem(405, "method-not-allowed", "Method not allowed", `This path answers ${allow}.`, { headers: { allow } }),
   running: (runId: string | undefined) =>
     new Problem(409, "run-in-progress", "Run in progress", "One run at a time: another one is in progress.", {
       more: { run_id: runId ?? null },
@@ -237,6 +235,13 @@ export const appendFault = (fault: unknown): unknown => nothingDoneIf([...REFUSE
 export const startedOrNothing = <T>(work: Promise<T>): Promise<T> =>
   work.catch((fault: unknown) => {
     throw nothingDoneIf(REFUSED_APPEND, fault);
+  });
+
+/** For work that a repeat completes: whatever part of it is done, the caller may ask again. */
+export const repeatable = <T>(work: Promise<T>): Promise<T> =>
+  work.catch((fault: unknown) => {
+    const problem = problemOf(fault);
+    throw problem?.status === 503 ? problem.with(RETRY_LATER) : fault;
   });
 
 function nothingDoneIf(kinds: readonly (ErrorKind | undefined)[], fault: unknown): unknown {

@@ -2,7 +2,12 @@
 import { expect, test } from "bun:test";
 import { StoreFull, StoreUnavailable, type EventStore } from "eventstore-lite";
 import type { Event } from "../../../events/catalog.ts";
+import type { EventLog } from "../../../src/log/event-log.ts";
+import { createRequestLog } from "../../../src/http/server/request-log.ts";
+import { ServiceError } from "../../../src/platform/service-error.ts";
 import { ask, GOOD, openApp, post, TOKEN } from "../../harness/memory/app.ts";
+import { METADATA, openMemoryLog, SILENT } from "../../harness/memory/log.ts";
+import { formTokenIn, oneOfEach } from "../one-of-each.ts";
 
 /** A log on a disk that can be full. */
 function onDisk(disk: { isFull: boolean }): (store: EventStore<Event>) => EventStore<Event> {
@@ -42,23 +47,86 @@ test.each(POSTS)("a full disk that %s meets: health is degraded, and ok again on
   expect((await send()).ok).toBe(true);
 });
 
-const READS = ["/api/audit/head", "/api/audit/export", "/api/audit/proof/1"];
+test("while the key store is out of reach, what needs no key ends no outage, which is one line", async () => {
+  await using log = await openMemoryLog();
+  const lines: string[] = [];
+  let isAway = true;
+  const askKeys = async (): Promise<void> => {
+    if (isAway) throw new ServiceError("full", "the key store does not answer");
+  };
+  const eventLog: EventLog = {
+    ...log.eventLog,
+    async append(stream, newEvents, ...others) {
+      if (newEvents[0]?.type === MESSAGE.type) await askKeys();
+      return log.eventLog.append(stream, newEvents, ...others);
+    },
+  };
+  const say = (line: string): void => void lines.push(line);
+  const requestLog = createRequestLog(eventLog, askKeys, () => true, { ...SILENT, info: say, warn: say });
+  const by = { metadata: METADATA, key: undefined };
+  const refusal = () => requestLog.append(MESSAGE, by).catch((fault: unknown) => fault);
+  for (const _time of [1, 2]) {
+    expect(await refusal()).toMatchObject({ status: 503, headers: { "retry-after": "5" } });
+    await requestLog.append({ type: "ChannelTestRequested", data: { channels: ["chat"] } }, by);
+    expect(await requestLog.isWritable()).toBe(false);
+  }
+  expect(lines).toEqual(["requests are refused: they cannot be recorded"]);
+  isAway = false;
+  expect(await requestLog.isWritable()).toBe(true);
+  expect(lines).toEqual(["requests are refused: they cannot be recorded", "requests are recorded again"]);
+});
 
-test.each(READS)("a log out of reach: %s is refused, and says when to ask again", async (path) => {
-  let isAway = false;
+const MESSAGE = { type: "MessageRequested", data: { text: "hello" } } as const;
+
+/** A log, or a part of it, whose every question is in vain while `isAway` says so. */
+function gated<Part extends object>(part: Part, isAway: () => boolean): Part {
   const away = () => Promise.reject(new StoreUnavailable("the log does not answer"));
+  async function* none(): AsyncGenerator {
+    yield await away();
+  }
+  const gate = ([name, member]: [string, unknown]): [string, unknown] => {
+    if (typeof member !== "function" || ["open", "cursor"].includes(name)) return [name, member];
+    const refusing = /^(?:read|subscribe)/.test(name) ? none : away;
+    return [name, (...args: unknown[]) => (isAway() ? refusing() : member(...args))];
+  };
+  return { ...part, ...Object.fromEntries(Object.entries(part).map(gate)) };
+}
+
+const FORM = { "content-type": "application/x-www-form-urlencoded" };
+
+/** A run is simulated here, and which channels are suspended is in memory. */
+const WITHOUT_LOG = ["POST /social/run", "POST /api/deliveries/resume"];
+
+/** They answer 503 here in any case: there is no account at X. */
+const OF_X = ["/social/auth", "/social/callback"];
+
+test("a log out of reach: whatever endpoint refuses for it says when to ask again, and none answers 500", async () => {
+  let isAway = false;
   await using world = await openApp({
     store: (store) => ({
-      ...store,
-      append: (...args) => (isAway ? away() : store.append(...args)),
-      head: () => (isAway ? away() : store.head()),
-      now: () => (isAway ? away() : store.now()),
-      snapshots: { ...store.snapshots, save: (...args) => (isAway ? away() : store.snapshots.save(...args)) },
+      ...gated(store, () => isAway),
+      snapshots: gated(store.snapshots, () => isAway),
+      leases: gated(store.leases, () => isAway),
     }),
   });
-  expect((await post(world.app, "/api/notify", GOOD["/api/notify"], { token: TOKEN })).ok).toBe(true);
-  expect((await ask(world.app, path, { token: TOKEN })).status).toBe(200);
+  const { app } = world;
+  expect((await post(app, "/social/recipients", [{ username: "sara_sells" }], { token: TOKEN })).status).toBe(200);
+  expect((await post(app, "/api/tracking/event", GOOD["/api/tracking/event"], { token: TOKEN })).status).toBe(202);
+  const signedIn = await ask(app, "/session", { method: "POST", body: `token=${TOKEN}`, headers: FORM });
+  const cookie = signedIn.headers.get("set-cookie")?.split(";", 1)[0] ?? "";
+  const formToken = formTokenIn(await (await ask(app, "/setup", { headers: { cookie } })).text());
+  const requests = oneOfEach(await (await ask(app, "/openapi.json")).text(), { token: TOKEN, cookie, formToken });
   isAway = true;
-  const refused = await ask(world.app, path, { token: TOKEN });
-  expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "5"]);
+  const answers = new Map<string, readonly [status: number, retryAfter: string | null]>();
+  for (const { path, init } of requests.filter((one) => !OF_X.includes(one.path))) {
+    const headers = { ...init.headers, host: "localhost" };
+    const answer = await app.handle(new Request(`http://localhost${path}`, { ...init, headers }));
+    answers.set(`${init.method ?? "GET"} ${path}`, [answer.status, answer.headers.get("retry-after")]);
+    await answer.body?.cancel();
+  }
+  const refused = [...answers].filter(([, [status]]) => status >= 500);
+  expect(refused).toEqual(refused.map(([endpoint]) => [endpoint, [503, "5"]]));
+  const actions = [...answers.keys()].filter((endpoint) => /^POST \/(?:api|social)\//.test(endpoint));
+  const served = actions.filter((endpoint) => !refused.some(([name]) => name === endpoint));
+  expect(served).toEqual(WITHOUT_LOG);
 });

@@ -1,0 +1,84 @@
+import { operationsOf, type Operation } from "../fuzz/document.ts";
+
+/** A caller with a token, in a browser that signed in. */
+export interface Caller {
+  readonly token: string;
+  readonly cookie: string;
+  /** Of the console's forms in that browser. */
+  readonly formToken: string;
+}
+
+interface Init extends RequestInit {
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface OneRequest {
+  readonly path: string;
+  readonly init: Init;
+}
+
+/** What the document's parameters stand for here. */
+const PARAMETERS: Readonly<Record<string, string>> = {
+  event: "1",
+  position: "1",
+  domain: "go.example",
+  short_code: "spring",
+  id: "sara_sells",
+};
+/** Queries of pages: of now, and of an earlier moment. */
+const QUERIES = { q: "?q=sara_sells", as_of: "?as_of=1" };
+
+/** What forms fill in, all together: each reads its own. */
+const FIELDS: Readonly<Record<string, string>> = {
+  back: "/people",
+  token: "not-a-token",
+  channel: "chat",
+  recipient: "sara_sells",
+  ip: "192.0.2.1",
+  until_position: "1",
+  why: "over",
+};
+
+/** The token in a form of a page of the console. */
+export function formTokenIn(page: string): string {
+  return /name="form_token" value="([^"]+)"/.exec(page)?.[1] ?? "";
+}
+
+/** A request to each operation of an OpenAPI document, with the body that it gives as an example; of pages also one of the past. */
+export function oneOfEach(document: string, caller: Caller): readonly OneRequest[] {
+  return operationsOf(document).flatMap((operation) => {
+    const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => PARAMETERS[name] ?? "1");
+    const init = operation.method === "GET" ? reading(caller) : posting(operation, caller);
+    const queries = Object.entries(QUERIES).flatMap(([name, query]) => (operation.query.includes(name) ? [query] : []));
+    return ["", ...queries].map((query) => ({ path: path + query, init }));
+  });
+}
+
+function reading({ token, cookie }: Caller): Init {
+  return { headers: { authorization: `Bearer ${token}`, cookie, accept: "text/html" } };
+}
+
+function posting({ method, body: { type, schema, example } = NO_BODY }: Operation, caller: Caller): Init {
+  const { token, cookie, formToken } = caller;
+  if (type.startsWith("application/json")) {
+    const headers = { authorization: `Bearer ${token}`, "content-type": type };
+    return { method, headers, body: JSON.stringify(example) };
+  }
+  if (type.startsWith("text/")) {
+    return {
+      method,
+      headers: { authorization: `Bearer ${token}`, "content-type": type },
+      body: String(schema.examples?.[0]),
+    };
+  }
+  const fields = Object.entries({ ...FIELDS, form_token: formToken }).filter(
+    ([name]) => schema.allOf !== undefined || name in (schema.properties ?? {}),
+  );
+  if (type !== "multipart/form-data") return { method, headers: { cookie }, body: new URLSearchParams(fields) };
+  const form = new FormData();
+  for (const [name, value] of fields) form.set(name, value);
+  form.set("file", new File(["username\nsara_sells\n"], "people.csv"));
+  return { method, headers: { cookie }, body: form };
+}
+
+const NO_BODY: NonNullable<Operation["body"]> = { type: "application/json", schema: {}, example: {} };
