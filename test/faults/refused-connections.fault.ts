@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
-import { openDatabase, type Database } from "eventstore-lite/postgres";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { openDatabase } from "eventstore-lite/postgres";
 import { startPostgres, type PostgresServer } from "eventstore-lite/testing/postgres-server";
-import { BEARER, openInstallation, stop, TOKEN, until, type Running } from "../harness/process.ts";
+import { authorize, BEARER, openInstallation, stop, TOKEN, until, type Running } from "../harness/process.ts";
+import { formTokenIn, oneOfEach, type OneRequest } from "../http/one-of-each.ts";
 import { secondsSince } from "./instances.ts";
 import { click } from "./load.ts";
 import { installedPostgres } from "./server-pair.ts";
@@ -14,18 +15,20 @@ const SERVERS: Readonly<Record<string, string | undefined>> = {
   ...(installedPostgres === undefined ? {} : { [`PostgreSQL of ${installedPostgres}`]: installedPostgres }),
 };
 
-/** Few, so that other clients can take all of them. */
-const CONNECTIONS = "40";
-
 /** Until an instance accepts clicks again: the longest pause between two connects, and the look at the log after it. */
 const BACK_MS_MAX = 2_000;
 
 /** Rounds of requests during a fault, one after the other. */
 const ROUNDS = 8;
 
+/** How long requests come after a server has vanished for ever. */
+const VANISHED_MS = 10_000;
+
 interface Place {
   readonly server: PostgresServer;
   readonly database: string;
+  /** Of the service. */
+  readonly url: string;
   /** Executes a statement of the administrator in the database. */
   administer(statement: string): Promise<void>;
   /** Ends the service's connections, as a restart of the server would. */
@@ -50,37 +53,6 @@ function statements(begin: (database: string) => string, end: (database: string)
   };
 }
 
-function otherClients(): Fault {
-  const clients: Database[] = [];
-  return {
-    async begin({ server, database, disconnect }) {
-      const url = `postgres://other@127.0.0.1:${server.port}/${database}`;
-      for (let left = Infinity; left > 0; left = (await server.ask(OF_THE_SERVICE)).length) {
-        await disconnect();
-        for (;;) {
-          const client = openDatabase({ url, connections: 1, name: "other" });
-          const isRefused = await client
-            .run((sql) => sql`SELECT`)
-            .then(
-              () => false,
-              () => true,
-            );
-          if (isRefused) {
-            await client.close();
-            break;
-          }
-          clients.push(client);
-        }
-      }
-    },
-    async end() {
-      await Promise.all(clients.splice(0).map((client) => client.close()));
-    },
-  };
-}
-
-const OF_THE_SERVICE = "SELECT FROM pg_stat_activity WHERE usename = 'app'";
-
 function rejectedByHost(): Fault {
   let before = "";
   const change = async ({ server }: Place, first: string): Promise<void> => {
@@ -99,7 +71,11 @@ function rejectedByHost(): Fault {
 }
 
 const FAULTS: Readonly<Record<string, () => Fault>> = {
-  "other clients take all connections (53300)": otherClients,
+  "its role has no connections left (53300)": () =>
+    statements(
+      () => "ALTER ROLE app CONNECTION LIMIT 0",
+      () => "ALTER ROLE app CONNECTION LIMIT -1",
+    ),
   "its password was changed (28P01)": () =>
     statements(
       () => "ALTER ROLE app PASSWORD 'another'",
@@ -133,93 +109,115 @@ const FAULTS: Readonly<Record<string, () => Fault>> = {
     ),
 };
 
+/** The same of a server that holds nothing but the key store. */
+const FAULTS_OF_KEYS: Readonly<Record<string, () => Fault>> = {
+  "the key store has no connections left (53300)": FAULTS["its role has no connections left (53300)"]!,
+  "the server of the key store is stopped": () => ({
+    begin: ({ server }) => server.stop("immediate"),
+    end: ({ server }) => server.start(),
+  }),
+};
+
 async function hostFileOf(server: PostgresServer): Promise<string> {
   const [setting] = await server.ask("SHOW hba_file");
   return String(setting!["hba_file"]);
 }
 
-/** A service whose role has a password and no more rights than it needs. */
-async function openWorld(programs: string | undefined) {
+/** A server with a role that has a password and no more rights than it needs. */
+async function openPlace(programs: string | undefined): Promise<Place & AsyncDisposable> {
   await using stack = new AsyncDisposableStack();
-  const server = stack.use(
-    await startPostgres({
-      settings: { max_connections: CONNECTIONS },
-      ...(programs === undefined ? {} : { programs }),
-    }),
-  );
+  const server = stack.use(await startPostgres(programs === undefined ? {} : { programs }));
   const { pathname } = new URL(await server.newDatabase());
   const database = pathname.slice(1);
   await server.ask("CREATE ROLE app LOGIN PASSWORD 'secret'");
-  await server.ask("CREATE ROLE other LOGIN");
   await server.ask(`GRANT CREATE ON DATABASE ${database} TO app`);
   const file = await hostFileOf(server);
   writeFileSync(file, `host all app all scram-sha-256\n${readFileSync(file, "utf8")}`);
   await server.ask("SELECT pg_reload_conf()");
-  const world = stack.use(await openInstallation());
-  Object.assign(world.env, {
-    DATABASE_URL: `postgres://app:secret@127.0.0.1:${server.port}/${database}`,
-    REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64"),
-  });
-  const service = await world.serve();
   const administrator = openDatabase({ url: server.url(database), connections: 1, name: "administrator" });
   stack.defer(() => administrator.close());
-  const place: Place = {
+  const opened = stack.move();
+  return {
     server,
     database,
+    url: `postgres://app:secret@127.0.0.1:${server.port}/${database}`,
     async administer(statement) {
       await administrator.run((sql) => sql.unsafe(statement));
     },
     async disconnect() {
       await server.ask("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'");
     },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
+}
+
+/** A service with an account and a recipient; `place` is the server of all that it has, or of its key store alone. */
+async function openWorld(programs: string | undefined, isOfKeys = false) {
+  await using stack = new AsyncDisposableStack();
+  const log = stack.use(await openPlace(programs));
+  const place = isOfKeys ? stack.use(await openPlace(programs)) : log;
+  const world = stack.use(await openInstallation());
+  Object.assign(world.env, {
+    DATABASE_URL: log.url,
+    KEYS_DATABASE_URL: place.url,
+    REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64"),
+  });
+  const service = await world.serve();
+  await authorize(service, world.sandbox);
+  await service.post("/social/recipients", [{ username: "sara_sells" }], BEARER);
   const opened = stack.move();
   return { world, service, place, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
-/** What callers and operators ask for: of the log, of the vault and of what is in memory. */
-const READ = [
-  "/readyz /api/health /api/audit/head /api/audit/proof/1 /social/health /social/stats /social/me /social/auth /metrics",
-  "/ /audit /audit/1 /find?q=ann /people /people/7 /deliveries /setup",
-].flatMap((paths) => paths.split(" "));
-const WRITTEN: Readonly<Record<string, object | undefined>> = {
-  "/social/run": undefined,
-  "/social/recipients/suppress": { recipient: "ann" },
-  "/social/recipients/forget": { recipient: "ben" },
-};
-
-/** The cookie of an operator who may see the console. */
-async function signIn(service: Running): Promise<string> {
+/** One request to each endpoint: of the log, of the vault and of what is in memory. */
+async function requestsTo(service: Running): Promise<readonly OneRequest[]> {
   const signedIn = await service.get("/session", { method: "POST", body: new URLSearchParams({ token: TOKEN }) });
-  return signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
+  const cookie = signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
+  const page = await (await service.get("/setup", { headers: { cookie, accept: "text/html" } })).text();
+  const document = await (await service.get("/openapi.json")).text();
+  return oneOfEach(document, { token: TOKEN, cookie, formToken: formTokenIn(page) });
 }
 
-/** Answers so far of a service, by status and for what; acknowledged clicks by their id. */
-function createAnswers() {
+/** What is answered while it is not known whether the log has an append: a repeat might record it twice. */
+const IN_DOUBT = "urn:reachlog:problem:log-in-doubt";
+
+/** Answers so far of a service, by status; those that no fault excuses; acknowledged clicks by their id. */
+function createAnswers(service: Running) {
   const statuses = new Map<number, number>();
-  const faults = new Set<string>();
+  const wrong = new Set<string>();
   const acknowledged = new Set<string>();
-  const count = async (answer: Response): Promise<Response> => {
-    statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
-    if (answer.status === 500) faults.add(new URL(answer.url).pathname);
+  const count = async (answer: Response, { path, init }: OneRequest): Promise<Response> => {
+    const { status, headers } = answer;
+    statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    const isSilent = status === 503 && !headers.has("retry-after") && !(await answer.clone().text()).includes(IN_DOUBT);
+    if (status === 500 || isSilent) wrong.add(`${init.method ?? "GET"} ${path}: ${status}`);
     return answer;
   };
   return {
     statuses,
-    faults,
+    wrong,
     acknowledged,
-    async click(service: Running): Promise<Response> {
-      const answer = await count(await service.post("/api/tracking/event", click(0), BEARER));
+    async click(): Promise<Response> {
+      const path = "/api/tracking/event";
+      const answer = await count(await service.post(path, click(0), BEARER), {
+        path,
+        init: { method: "POST", headers: BEARER },
+      });
       const body = (await answer.clone().json()) as { id?: string };
       if (answer.status === 202 && body.id !== undefined) acknowledged.add(body.id);
       return answer;
     },
-    async ask(service: Running, cookie: string): Promise<void> {
-      const read = READ.map((path) => service.get(path, { headers: { ...BEARER, cookie, accept: "text/html" } }));
-      const written = Object.entries(WRITTEN).map(([path, body]) => service.post(path, body, BEARER));
-      const list = { ...BEARER, "content-type": "text/csv" };
-      const imported = service.get("/social/recipients", { method: "POST", body: "username\nann\n", headers: list });
-      for (const answer of await Promise.all([...read, ...written, imported])) await (await count(answer)).text();
+    /** Asks all at once. */
+    async ask(requests: readonly OneRequest[]): Promise<void> {
+      const asked = requests.map(async (one) => {
+        const answer = await count(await service.get(one.path, one.init), one);
+        // The stream of events has no end of its own.
+        await (one.path === "/events" ? answer.body?.cancel() : answer.text());
+      });
+      const results = await Promise.allSettled(asked);
+      for (const [at, { status }] of results.entries()) {
+        if (status === "rejected") wrong.add(`${requests[at]?.path}: broken off`);
+      }
     },
   };
 }
@@ -232,12 +230,15 @@ function linesWith(service: Running, text: string): readonly string[] {
     .filter((line) => line.includes(text));
 }
 
+/** What came of one request: of a log that is read-only each says that. */
+const OF_ONE_REQUEST = "the log could not be verified";
+
 /** Warnings and errors that a service's log says of the same thing more than once. */
 function repeatedIn(service: Running): readonly string[] {
   const lines = service
     .log()
     .split("\n")
-    .filter((line) => /"level":"(?:warn|error)"/.test(line));
+    .filter((line) => /"level":"(?:warn|error)"/.test(line) && !line.includes(OF_ONE_REQUEST));
   const subjects = lines.map((line) => {
     const { message, lease, role, channel, positions } = JSON.parse(line) as Record<string, unknown>;
     return JSON.stringify({ message, lease, role, channel, positions });
@@ -247,34 +248,37 @@ function repeatedIn(service: Running): readonly string[] {
 
 for (const [name, programs] of Object.entries(SERVERS)) {
   describe(`${name}: an instance is refused`, () => {
-    test.each(Object.keys(FAULTS))(
+    test.each(Object.keys({ ...FAULTS, ...FAULTS_OF_KEYS }))(
       "%s: clicks answer 503, and are accepted again within two seconds of its end",
       async (what) => {
-        await using opened = await openWorld(programs);
+        const faultOfKeys = FAULTS_OF_KEYS[what];
+        await using opened = await openWorld(programs, faultOfKeys !== undefined);
         const { world, service, place } = opened;
-        const fault = FAULTS[what]!();
-        const answers = createAnswers();
-        const cookie = await signIn(service);
-        await answers.ask(service, cookie);
-        expect((await answers.click(service)).status).toBe(202);
+        const fault = (faultOfKeys ?? FAULTS[what]!)();
+        const answers = createAnswers(service);
+        const requests = await requestsTo(service);
+        expect((await answers.click()).status).toBe(202);
 
         await fault.begin(place);
         const refused = await until(
-          () => answers.click(service),
+          () => answers.click(),
           ({ status }) => status !== 202,
         );
         expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, expect.stringMatching(/^\d+$/)]);
         for (let round = 0; round < ROUNDS; round++) {
-          await answers.ask(service, cookie);
-          await answers.click(service);
+          await answers.ask(requests);
+          await answers.click();
         }
         expect((await service.get("/livez")).status).toBe(200);
-        expect((await service.get("/readyz")).status).toBe(503);
+        const refusing = [service.get("/readyz"), service.get("/api/health"), service.post("/social/run", {}, BEARER)];
+        for (const { status, headers } of await Promise.all(refusing)) {
+          expect([status, headers.get("retry-after")]).toEqual([503, expect.stringMatching(/^\d+$/)]);
+        }
 
         await fault.end(place);
         const endedAt = performance.now();
         await until(
-          () => answers.click(service),
+          () => answers.click(),
           ({ status }) => status === 202,
           BACK_MS_MAX,
         );
@@ -284,12 +288,12 @@ for (const [name, programs] of Object.entries(SERVERS)) {
           BACK_MS_MAX,
         );
         const backAfter = secondsSince(endedAt);
-        await answers.ask(service, cookie);
+        await answers.ask(requests);
         console.log(
           `${name}, ${what}: answers ${JSON.stringify(Object.fromEntries(answers.statuses))}, ` +
             `${linesWith(service, '"level":"error"').length} lines of errors, ready ${backAfter} s after its end`,
         );
-        expect([...answers.faults]).toEqual([]);
+        expect([...answers.wrong]).toEqual([]);
         const outages = linesWith(service, "the log is out of reach").length;
         // A read-only log can be read, but for the moment in which its connections are replaced.
         expect(what.includes("25006") ? [0, 1] : [1]).toContain(outages);
@@ -307,20 +311,22 @@ for (const [name, programs] of Object.entries(SERVERS)) {
     test("for ever, since its server has vanished: every request is answered, and it stops in order", async () => {
       await using opened = await openWorld(programs);
       const { service, place } = opened;
-      const cookie = await signIn(service);
-      const answers = createAnswers();
-      await place.server.stop("immediate");
-      for (let round = 0; round < ROUNDS; round++) {
-        await answers.click(service);
-        await answers.ask(service, cookie);
-      }
-      expect([answers.acknowledged.size, ...answers.faults]).toEqual([0]);
+      const requests = await requestsTo(service);
+      const [atTheMoment, answers] = [createAnswers(service), createAnswers(service)];
+      const [setting] = await place.server.ask("SHOW data_directory");
+      await Promise.all([place.server.stop("immediate"), atTheMoment.ask(requests)]);
+      rmSync(String(setting!["data_directory"]), { recursive: true });
+      const vanishedAt = performance.now();
+      while (performance.now() - vanishedAt < VANISHED_MS) await Promise.all([answers.click(), answers.ask(requests)]);
+      expect(atTheMoment.statuses.get(500)).toBeUndefined();
+      expect([answers.acknowledged.size, ...answers.wrong]).toEqual([0]);
       expect((await service.get("/livez")).status).toBe(200);
       expect(repeatedIn(service)).toEqual([]);
       const startedAt = performance.now();
       expect(await stop(service)).toBe(0);
       console.log(
-        `${name} vanished: answers ${JSON.stringify(Object.fromEntries(answers.statuses))}, ` +
+        `${name} vanished: answers ${JSON.stringify(Object.fromEntries(answers.statuses))}, at the moment ` +
+          `${JSON.stringify(Object.fromEntries(atTheMoment.statuses))} (${[...atTheMoment.wrong].join(", ")}), ` +
           `stopped in ${secondsSince(startedAt)} s`,
       );
     }, 240_000);
