@@ -9,7 +9,7 @@ const ROUNDS_MAX = 100;
 
 /** Gives each round its own events, and what each subscriber then reads, until a round is as `isShown` wants it. */
 async function untilShown(
-  store: EventStore<NewEvent>,
+  store: EventStore,
   { subscribers, count }: { readonly subscribers: number; readonly count: number },
   isShown: (read: readonly (readonly Recorded<NewEvent>[])[]) => boolean,
 ): Promise<boolean> {

@@ -1,0 +1,59 @@
+/**
+ * `bun run quick`: the gate of some ten seconds while one works. Format, types, lint without types, and the tests of the
+ * files that differ from the last commit. `bun run verify` and `bun run test` are the full ones.
+ */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { harnessesOf } from "./structure/harness.ts";
+import { testsOf } from "./structure/tests-of.ts";
+
+const ROOT = join(import.meta.dirname, "..");
+
+/** The others start processes, and take longer than the rest of this gate together. */
+const SLOW: ReadonlySet<string> = new Set(["the process harness", "the browser harness"]);
+
+const gates = [
+  ["bun", "fmt", "--check"],
+  ["bun", "check"],
+  ["bunx", "oxlint", "--deny-warnings"],
+];
+const tests = testsOfChanges();
+if (tests.length > 0) gates.push(["bun", "test", "--parallel=2", ...tests]);
+const codes = await Promise.all(gates.map(run));
+process.exit(codes.every((code) => code === 0) ? 0 : 1);
+
+/** Says what it printed only where it failed. */
+async function run(command: readonly string[]): Promise<number> {
+  const child = Bun.spawn([...command], { cwd: ROOT, stdout: "pipe", stderr: "pipe" });
+  const [out, err, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  console.log(`${code === 0 ? "ok    " : "FAILED"} ${command.join(" ")}`);
+  if (code !== 0) console.log(out + err);
+  return code;
+}
+
+/** Of each changed file its own tests, without the slow ones, which are named. */
+function testsOfChanges(): readonly string[] {
+  const changed = new Set(
+    linesOf("diff", "--name-only", "HEAD").concat(linesOf("ls-files", "--others", "--exclude-standard")),
+  );
+  const own = [...changed].filter((file) => file.endsWith(".test.ts") && existsSync(join(ROOT, file)));
+  const ofSources = testsOf(ROOT).flatMap(({ file, tests: all }) => (changed.has(file) ? all : []));
+  const harnesses = harnessesOf(ROOT);
+  const wanted = [...new Set([...own, ...ofSources])];
+  const slow = wanted.filter((file) => SLOW.has(harnesses.get(file) ?? ""));
+  if (slow.length > 0) console.log(`left out, for they start processes: bun test ${slow.join(" ")}`);
+  return wanted.filter((file) => !slow.includes(file)).map((file) => `./${file}`);
+}
+
+function linesOf(...args: string[]): string[] {
+  const { stdout, success } = Bun.spawnSync(["git", ...args], { cwd: ROOT });
+  if (!success) throw new Error("the quick gate compares with the last commit: it needs git");
+  return stdout
+    .toString()
+    .split("\n")
+    .filter((line) => line !== "");
+}
