@@ -122,6 +122,13 @@ describe.each([
       expect(await peopleOf(env)).toEqual(["bob", "cas"]);
     });
 
+    test("where the keys are lost too, the backup knows nothing of a recipient forgotten since", async () => {
+      expect(await run(env, forget, "ann_builds", "--yes")).toMatchObject({ code: 0 });
+      const elsewhere = await engine.make(folder);
+      expect(await run(elsewhere, restore, monday)).toMatchObject({ code: 0 });
+      expect(await peopleOf(elsewhere)).toEqual(["ann_builds", "bob"]);
+    });
+
     test("a log with fewer events than the backup is restored too, any number of times", async () => {
       for (const _time of [1, 2]) {
         await engine.loseLog(env);
