@@ -98,7 +98,7 @@ async function screenBatch(
   return stopReason(run);
 }
 
-/** Skips those whom the log rules out; returns the others. */
+/** Skips those that the log rules out; returns the others. */
 async function screenKnown(
   { run, met, ids, skip }: Screening,
   source: Source,

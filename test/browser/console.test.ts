@@ -230,7 +230,7 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
       await page.goto(`${service.url}/people?search=${name}`);
       await page.click("summary:has-text('Suppress')");
       await page.click(`button:has-text('Suppress @${name}')`);
-      await page.waitForSelector("text=The person will never be written to.");
+      await page.waitForSelector("text=The recipient never gets a message again.");
       expect(await page.textContent("tbody")).toContain("suppressed");
       expect(wrong).toEqual([]);
       await page.context().close();

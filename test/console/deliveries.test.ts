@@ -167,7 +167,7 @@ describe("what a browser does about dead letters", () => {
 
   test("retries one, in the name of whoever signed in", async () => {
     const { harness, press, ids } = await openWithLetters();
-    expect(await press("/deliveries?channel=chat", "Retry")).toContain("1 dead letter was taken up again.");
+    expect(await press("/deliveries?channel=chat", "Retry")).toContain("1 dead letter was retried.");
     const data = { event_id: ids[1] ?? "", source: 2, channel: "chat" };
     expect(await decisions(harness)).toEqual([["DispatchRetryRequested", data, "tests"]]);
   });
@@ -180,7 +180,7 @@ describe("what a browser does about dead letters", () => {
     expect(await press(path, "Discard for good", { why: " over " })).toContain("1 dead letter was discarded.");
     const data = { event_id: ids[2] ?? "", source: 3, channel: "ads", why: "over" };
     expect(await decisions(harness)).toEqual([["DispatchDiscarded", data, "tests"]]);
-    expect(await press("/deliveries", "Retry 2 dead letters of chat")).toContain("2 dead letters were taken up again.");
+    expect(await press("/deliveries", "Retry 2 dead letters of chat")).toContain("2 dead letters were retried.");
   });
 
   test("acts on as many as the page named, and not on those that came since", async () => {
@@ -202,7 +202,7 @@ describe("what a browser does about dead letters", () => {
     const page = await pageAt("/deliveries?channel=chat");
     expect(page).toContain("chat is suspended: resume it to retry its dead letters.");
     expect(page).not.toContain("<button>Retry");
-    expect(await press("/deliveries?channel=chat", "Resume chat")).toContain("chat goes on.");
+    expect(await press("/deliveries?channel=chat", "Resume chat")).toContain("chat is resumed.");
   });
 
   test("does nothing twice by accident: what may have arrived is left, unless doubles are accepted", async () => {
@@ -214,9 +214,9 @@ describe("what a browser does about dead letters", () => {
       gaveUp(7, "messaging", { lane: "direct", attempt: 8, refused: false, doubtful_since }),
     );
     const path = "/deliveries?channel=messaging";
-    expect(await press(path, "Retry")).toContain("0 dead letters were taken up again, 1 left as it is");
+    expect(await press(path, "Retry")).toContain("0 dead letters were retried, 1 skipped");
     expect(await decisions(harness)).toEqual([]);
-    expect(await press(path, "Retry", { accept_doubles: "yes" })).toContain("1 dead letter was taken up again.");
+    expect(await press(path, "Retry", { accept_doubles: "yes" })).toContain("1 dead letter was retried.");
     expect((await decisions(harness))[0]?.[1]).toMatchObject({ may_double: true });
   });
 });

@@ -42,7 +42,7 @@ test("a form acts in the name of whoever signed in, and leads back to a page tha
   expect([last?.type, last?.meta.caller]).toEqual(["ChannelResumed", "tests"]);
   const notice = answer.headers.get("set-cookie")?.split(";")[0] ?? "";
   const page = await ask(harness.app, "/", { headers: { cookie: `${cookie}; ${notice}` } });
-  expect(await page.text()).toContain("chat goes on.");
+  expect(await page.text()).toContain("chat is resumed.");
   expect(page.headers.get("set-cookie")).toContain("Max-Age=0");
 });
 

@@ -294,9 +294,11 @@ describe("what is done with one person", () => {
   test("suppresses, and a retry of them is refused in words", async () => {
     const world = await openSignedIn();
     await world.harness.append("outreach", person("bob"), attempted(BOB, "A"), failed(BOB));
-    expect(await world.follow(await act(world, "suppress", BOB.id))).toContain("The person will never be written to.");
+    expect(await world.follow(await act(world, "suppress", BOB.id))).toContain(
+      "The recipient never gets a message again.",
+    );
     expect(await world.follow(await act(world, "retry", BOB.id))).toContain(
-      'role="alert">This person is suppressed, and is never written to.',
+      'role="alert">This recipient is suppressed: no message is sent.',
     );
     const [event] = await world.harness.events("RecipientSuppressed");
     expect(event?.meta.caller).toBe("tests");

@@ -50,7 +50,7 @@ describe("the run in progress", () => {
     await harness.append("outreach", STARTED);
     expect(await pageAt(harness, "/")).toMatch(/<summary>Stop run<\/summary>.*name="run_id" value="run-1"/);
     const page = await backAt(harness, await send(harness, "stop", { run_id: "run-1" }));
-    expect(page).toContain("The run is asked to stop: it sends nothing more.");
+    expect(page).toContain("The run is stopping: it sends nothing more.");
     expect(page).toContain("It was asked to stop <time");
     expect(page).not.toContain("Stop run");
     const asked = await Array.fromAsync(harness.store.read({ types: ["RunStopRequested"] }));
@@ -61,7 +61,7 @@ describe("the run in progress", () => {
     const harness = await openAuthorized();
     await harness.append("outreach", STARTED);
     const page = await backAt(harness, await send(harness, "stop", { run_id: "run-0" }));
-    expect(page).toContain('role="alert">No run is in progress, or not the one that was named.');
+    expect(page).toContain('role="alert">No run is in progress, or another one than the named run.');
     expect(await Array.fromAsync(harness.store.read({ types: ["RunStopRequested"] }))).toEqual([]);
   });
 });

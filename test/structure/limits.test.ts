@@ -7,14 +7,14 @@ const measured = measure(join(import.meta.dirname, "../.."));
 
 /** What was reached: a change may lower a figure, and then its limit here. */
 const LIMITS = {
-  lines: 38_775,
+  lines: 38_769,
   files: 424,
   filesInAFolder: 44,
   linesInAFile: 400,
   smallFilesWithOneImporter: 31,
   functionsNamedOf: 277,
   namesExportedTwice: 32,
-  pronouns: 37,
+  pronouns: 1,
   pronounsInDocuments: 2,
   filesSayingAnew: 0,
 };

@@ -25,13 +25,13 @@ type Entry = Pick<Endpoint, "path" | "protection" | "exemptFromLoadShedding" | "
 
 type Headers = Record<string, string>;
 
-/** Who is served. Its functions throw the problem of whoever is not. */
+/** Decides which requests are served. Its functions throw the problem of a refused one. */
 export interface Admission {
   /** Refuses a host that is not ours; `entry`: undefined where nothing is. */
   checkHost(entry: Entry | undefined, request: Request): void;
   /**
-   * Refuses what is too much, then whoever may not ask; answers the caller's name, at once unless the token is wrong.
-   * `headers` are those of the answer, `pending` the requests under way, this one too.
+   * Refuses under overload, then callers without permission; returns the caller's name, at once unless the token is
+   * wrong. `headers` are those of the answer, `pending` the requests in flight, this one included.
    */
   admit(
     entry: Entry,
@@ -62,7 +62,7 @@ export function createAdmission(deps: AdmissionDeps): Admission {
   };
 }
 
-/** Whoever comes without a token. Throws 401 where one is wanted, 403 for a page of another site, and 429. */
+/** Admits a caller without a token. Throws 401 where one is required, 403 for a page of another site, and 429. */
 function anonymous(
   { authentication, hosts, isLocal, anonymousLimit, sessions }: AdmissionDeps,
   entry: Entry,
@@ -83,8 +83,8 @@ function anonymous(
 }
 
 /**
- * Whoever signed in to the console acts in the name of their token. Throws 401 for a form of nobody who did, and 403 for
- * one that no page of ours can have shown to this browser, before any of it is read.
+ * A signed-in operator acts in the name of their token. Throws 401 for a form without a session, and 403 for a form that
+ * no page of ours can have shown to this browser, before any of it is read.
  */
 function nameOf({ protection }: Entry, request: Request, sessions: AdmissionDeps["sessions"]): string {
   if (protection !== "form") return ANONYMOUS;

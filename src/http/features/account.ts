@@ -17,7 +17,7 @@ interface Account extends AccountParts {
 /** Where the browser goes after an authorization. */
 const CONSOLE_PATH = "/";
 
-/** Answers of the OAuth dance are nobody else's business: no cache, no referrer. */
+/** Answers of the OAuth flow are for this browser only: no cache, no referrer. */
 const CLOSED_PAGE = { "cache-control": "no-store", "referrer-policy": "no-referrer" };
 
 const user = Type.Object({ id: text("1786543210987654321"), username: text("acme_team"), name: text("Acme") });
@@ -35,24 +35,23 @@ export function accountEndpoints({ account: parts }: AppDeps) {
         return whole(redirect(302, url, { "set-cookie": cookie.give(authorization), ...CLOSED_PAGE }));
       },
       {
-        response: { 302: textReply("To X.", { headers: ["location", "set-cookie"] }) },
+        response: { 302: textReply("Redirect to X.", { headers: ["location", "set-cookie"] }) },
         detail: operation("startAuthorization", "outreach", "open", {
           summary: "Sends the browser to X, to authorize an account.",
-          description:
-            "Starts the PKCE flow of OAuth 2.0. The browser keeps a cookie, without which its way back does not count.",
+          description: "Starts the PKCE flow of OAuth 2.0. The browser gets a cookie that it has to bring back from X.",
           problems: ["xNotConfigured"],
         }),
       },
     )
     .get("/callback", ({ request, call }) => finishAuthorization(configured(account), request, call.metadata), {
       response: {
-        200: reply("Authorized, for who asks for JSON.", linkedUser),
-        303: textReply("Authorized; to the console.", { headers: ["location", "set-cookie"] }),
+        200: reply("Authorized; the answer to a caller that accepts JSON.", linkedUser),
+        303: textReply("Authorized; redirect to the console.", { headers: ["location", "set-cookie"] }),
       },
       detail: operation("finishAuthorization", "outreach", "open", {
-        summary: "Where X sends the browser back to.",
+        summary: "Finishes an authorization; X redirects the browser here.",
         description:
-          "Exchanges the code for tokens, which are stored encrypted. A state counts once, for ten minutes, in the browser that began.",
+          "Exchanges the code for tokens, which are stored encrypted. A state is valid once, for ten minutes, in the browser that began.",
         query: { state: "As it was given to X.", code: "From X.", error: "From X, when the person declined." },
         requestHeaders: ["Accept"],
         problems: [
@@ -75,10 +74,10 @@ export function accountEndpoints({ account: parts }: AppDeps) {
         return { id, username, name };
       },
       {
-        response: { 200: reply("Who it is.", user) },
+        response: { 200: reply("The account.", user) },
         detail: operation("getAuthorizedAccount", "outreach", "strict", {
-          summary: "The authorized X account, asked of X now.",
-          description: "Shows that the authorization still holds.",
+          summary: "The authorized X account, as X reports it now.",
+          description: "Proves that the authorization still works.",
           problems: ["notAuthorized", "networkFailed"],
           isSlow: true,
         }),
@@ -95,7 +94,7 @@ async function finishAuthorization(account: Account, request: Request, metadata:
   const given = new URL(request.url).searchParams;
   const begun = account.cookie.read(request);
   if (begun === undefined) throw refused("notBegun", CLOSED_PAGE);
-  // The cookie stays: whoever lured the browser here does not end what it has begun.
+  // The cookie stays: a page that lured the browser here must not end the flow that the operator began.
   if (given.get("state") !== begun.state) throw refused("otherState", CLOSED_PAGE);
   const headers = { ...CLOSED_PAGE, "set-cookie": account.cookie.cleared };
   const linked = await linkOnce(account, given, begun, metadata).catch((fault: unknown) => {

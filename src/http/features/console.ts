@@ -23,7 +23,7 @@ import { problems } from "../server/problem.ts";
 import { closed } from "./schema.ts";
 
 const AS_OF =
-  "The moment that the page is of: a position, a day or a time in ISO 8601, as `--as-of` of the commands takes it; absent: now.";
+  "The page's moment: a position, a day or a time in ISO 8601, as for `--as-of` on the command line. Default: now.";
 
 const STATUS = { shown: 200, missing: 404, no_moment: 400, not_ready: 503 } as const satisfies Record<
   Rendered["outcome"],
@@ -40,7 +40,7 @@ const HEADERS: Readonly<Record<Rendered["outcome"], Record<string, string>>> = {
   not_ready: SOON,
 };
 
-const SKIP = "How many entries come before those shown.";
+const SKIP = "How many entries to skip.";
 
 /** A few tens of kilobytes from this machine: too little for files of two releases to meet in a browser. */
 function toFile({ type, body }: { readonly type: string; readonly body: string }): Answer<200> {
@@ -50,92 +50,88 @@ function toFile({ type, body }: { readonly type: string; readonly body: string }
 
 export function consoleEndpoints(deps: AppDeps) {
   return feature("console", "")
-    .get(
-      "/",
-      show(deps, overviewPage),
-      viewed("getConsole", "The run, the quota, the channels, and what happened last."),
-    )
+    .get("/", show(deps, overviewPage), viewed("getConsole", "The run, the quota, the channels and the newest events."))
     .get(
       "/runs/:run_id",
       show(deps, runPage),
-      viewed("getConsoleRun", "One run, from its start on.", {
-        parameters: { run_id: "Its id." },
+      viewed("getConsoleRun", "One run and its events.", {
+        parameters: { run_id: "The run's id." },
         query: { from: "Only events from this position on." },
       }),
     )
     .get(
       "/people",
       show(deps, peoplePage),
-      viewed("getConsolePeople", "Everybody known, and how far we got with them.", {
+      viewed("getConsolePeople", "All known recipients, with their status.", {
         query: {
           search: "Part of a handle or name, or an id.",
-          status: "How far we got with them.",
-          basis: "The ground for writing to them.",
-          skipped: "Why a run passed over them.",
-          variant: "Of the newest message to them.",
-          source: "Where they are from.",
-          after: "The people behind this one, as the page before leads there.",
+          status: "Their status.",
+          basis: "Their consent.",
+          skipped: "Why a run skipped them.",
+          variant: "The variant of the newest message to them.",
+          source: "The source they come from.",
+          after: "List the people after this one; the previous page links there.",
         },
       }),
     )
     .get(
       "/people/:id",
       show(deps, personPage),
-      viewed("getConsolePerson", "One person, and all that the log says of them.", {
-        parameters: { id: "Their id, or their handle behind an @." },
+      viewed("getConsolePerson", "One recipient, and all events about them.", {
+        parameters: { id: "Their id, or their handle with an @." },
         query: { before: "Only events before this position." },
       }),
     )
     .get(
       "/links",
       show(deps, linksPage),
-      viewed("getConsoleLinks", "Every link that was clicked.", { query: { skip: SKIP } }),
+      viewed("getConsoleLinks", "All links with clicks.", { query: { skip: SKIP } }),
     )
     .get(
       "/links/:domain/:short_code",
       show(deps, linkPage),
-      viewed("getConsoleLink", "One link, and who clicked it.", {
+      viewed("getConsoleLink", "One link and its clicks.", {
         parameters: { domain: "Its domain.", short_code: "Its short code." },
       }),
     )
     .get(
       "/deliveries",
       show(deps, deliveriesPage),
-      viewed("getConsoleDeliveries", "How far each channel is, and what did not get through.", {
+      viewed("getConsoleDeliveries", "The state of each channel, its dead letters and its dispatches in doubt.", {
         query: {
           channel: "Only this channel.",
-          letters_after: "The dead letter, as position and source, behind which the list begins.",
-          in_doubt_after: "The dispatch in doubt, as position and source, behind which the list begins.",
+          letters_after: "List dead letters after this one: position and source.",
+          in_doubt_after: "List dispatches in doubt after this one: position and source.",
         },
       }),
     )
     .get(
       "/variants",
       show(deps, variantsPage),
-      viewed("getConsoleVariants", "What came of each variant of each message."),
+      viewed("getConsoleVariants", "The results of each variant of each message."),
     )
     .get(
       "/audit",
       show(deps, auditPage),
       viewed("getConsoleAudit", "The log, newest event first.", {
-        query: { ...FILTER_WORDS, before: "Only events before this position: where the page before ended." },
+        query: { ...FILTER_WORDS, before: "Only events before this position, where the previous page ended." },
       }),
     )
     .get(
       "/find",
       show(deps, findPage),
-      viewed("getConsoleFind", "The pages of what is called so.", {
+      viewed("getConsoleFind", "Finds pages by name.", {
         query: { q: "A person, a link, a run or an event: by handle, address, id or position." },
       }),
     )
     .get(
       "/audit/:position",
       show(deps, eventPage),
-      viewed("getConsoleEvent", "One event, with all that the log holds of it.", {
-        parameters: { position: "Where it is in the log." },
+      viewed("getConsoleEvent", "One event, with all of its data.", {
+        parameters: { position: "Its position in the log." },
       }),
     )
-    .get("/setup", show(deps, setupPage), viewed("getConsoleSetup", "What is set up, and what is left to do."))
+    .get("/setup", show(deps, setupPage), viewed("getConsoleSetup", "What is configured, and what is missing."))
     .get(
       "/console.css",
       () => whole(toFile(ASSETS["/console.css"])),
@@ -144,12 +140,12 @@ export function consoleEndpoints(deps: AppDeps) {
     .get(
       "/console.js",
       () => whole(toFile(ASSETS["/console.js"])),
-      loaded("/console.js", "getConsoleScript", "What keeps the console's pages up to date."),
+      loaded("/console.js", "getConsoleScript", "The script that keeps the console's pages up to date."),
     )
     .get(
       "/idiomorph.js",
       () => whole(toFile(ASSETS["/idiomorph.js"])),
-      loaded("/idiomorph.js", "getConsoleMorphing", "By which a page changes in place."),
+      loaded("/idiomorph.js", "getConsoleMorphing", "The library that updates a page in place."),
     );
 }
 
@@ -169,11 +165,11 @@ export function sessionEndpoints({ sessions, failureLimit }: AppDeps) {
         body: formBody(Type.Object({ token: Type.String({ maxLength: 1024, examples: ["not-a-token"] }) }, closed)),
         response: {
           303: textReply("Signed in.", { headers: ["location", "set-cookie"] }),
-          401: textReply("The page that asks for a token, again.", { mediaType: "text/html" }),
+          401: textReply("The sign-in page again.", { mediaType: "text/html" }),
         },
         detail: operation("signIn", "console", "open", {
           summary: "Signs a browser in to the console.",
-          description: "Takes a token from the console's form, and keeps it in a cookie of this browser.",
+          description: "Takes a token from the console's form, and stores a session in a cookie.",
         }),
       },
     )
@@ -188,7 +184,7 @@ export function sessionEndpoints({ sessions, failureLimit }: AppDeps) {
         response: { 303: textReply("Signed out.", { headers: ["location", "set-cookie"] }) },
         detail: operation("signOut", "console", "form", {
           summary: "Signs a browser out of the console.",
-          description: "Takes the session's cookie from this browser, by the console's form.",
+          description: "Deletes the session cookie, by the console's form.",
           problems: ["unauthorized", "foreignSite"],
         }),
       },
@@ -213,8 +209,8 @@ function show({ console, sessions, notices }: AppDeps, page: Page) {
 /** Of each page. A 404 stands in the document as the problem that it is to programs. */
 const REPLIES = {
   200: textReply("The page.", { mediaType: "text/html" }),
-  400: textReply("The page as of now, which says why there is no such moment.", { mediaType: "text/html" }),
-  401: textReply("The page that asks for a token.", { mediaType: "text/html" }),
+  400: textReply("The page as of now, with the reason why there is no such moment.", { mediaType: "text/html" }),
+  401: textReply("The sign-in page.", { mediaType: "text/html" }),
   503: textReply("The log is being read up to that moment.", { mediaType: "text/html", headers: ["retry-after"] }),
 } as const;
 
@@ -223,7 +219,7 @@ function viewed(id: string, summary: string, { parameters, query }: Pick<Operati
     response: REPLIES as typeof REPLIES & { readonly 404: Reply<string> },
     detail: operation(id, "console", "session", {
       summary,
-      description: "A page of the operator's console, which wants a token as soon as one is configured.",
+      description: "A page of the operator's console. Needs a token once one is configured.",
       ...(parameters === undefined ? {} : { parameters }),
       query: { ...query, as_of: AS_OF },
       problems: parameters === undefined && query === undefined ? [] : ["notFound"],

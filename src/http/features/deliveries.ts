@@ -14,7 +14,7 @@ import { operation, reply, type Fields } from "../server/endpoint.ts";
 import { appendedOrNothing, problems, repeatable } from "../server/problem.ts";
 import { closed, count, oneOf, orNull, TEXT, text, time } from "./schema.ts";
 
-/** Letters that one request may name: more fit its body hardly, and whoever means more means all. */
+/** Letters that one request may name: its body hardly holds more, and a caller who wants more wants all. */
 const LETTERS_NAMED_MAX = 1_000;
 
 /** Letters listed in an answer that were left as they are. */
@@ -33,14 +33,14 @@ const named = {
   event_ids: Type.Array(event_id, {
     minItems: 1,
     maxItems: LETTERS_NAMED_MAX,
-    description: "Of the events whose dispatches they are.",
+    description: "Ids of the events that requested the dispatches.",
   }),
 };
 const all = {
   channel,
   all: Type.Literal(true),
   until_position: Type.Optional(
-    Type.Integer({ minimum: 0, description: "Only those that were given up by this position of the log." }),
+    Type.Integer({ minimum: 0, description: "Only dead letters up to this position of the log." }),
   ),
 };
 
@@ -69,7 +69,7 @@ const decided = Type.Object({
 });
 
 const accept_doubles = Type.Optional(
-  Type.Boolean({ description: "Those too of which an attempt may have arrived, and a repeat would count twice." }),
+  Type.Boolean({ description: "Include letters that may have arrived, although a repeat would count twice." }),
 );
 
 const why = Type.String({ minLength: 1, maxLength: WHY_CHARACTERS_MAX, pattern: TEXT, examples: ["over"] });
@@ -93,17 +93,17 @@ export function deliveryEndpoints(deps: AppDeps) {
             Type.Object({ ...all, accept_doubles }, closed),
           ]),
         ),
-        response: { 200: reply("How many are sent again, and which are left.", decided) },
+        response: { 200: reply("How many were retried, and which were not.", decided) },
         detail: operation("retryDeliveries", "tracking", "token", {
-          summary: "Sends dead letters again.",
+          summary: "Retries dead letters.",
           description:
-            "Makes them pending again. Those of a suspended channel are left as they are, and those that may have arrived and that " +
-            "the network would not know again, unless `accept_doubles` is set. Each that is left is named with the reason.",
+            "Makes dead letters pending again. Skips those of a suspended channel, and those that may have arrived and whose repeat " +
+            "the network would not recognise, unless `accept_doubles` is set. `left` names each skipped letter with the reason.",
           isSlow: true,
           form: {
             path: "/console/deliveries/retry",
             body: (fields) => ({ ...bodyOf(fields), accept_doubles: fields["accept_doubles"] !== undefined }),
-            notice: saying("taken up again"),
+            notice: saying("retried"),
           },
         }),
       },
@@ -114,10 +114,10 @@ export function deliveryEndpoints(deps: AppDeps) {
         listed(await repeatable(discardLetters(deps, toSelection(body), body.why.trim(), call.metadata))),
       {
         body: jsonBody(Type.Union([Type.Object({ ...named, why }, closed), Type.Object({ ...all, why }, closed)])),
-        response: { 200: reply("How many were given up, and which are left.", decided) },
+        response: { 200: reply("How many were discarded, and which were not.", decided) },
         detail: operation("discardDeliveries", "tracking", "token", {
-          summary: "Gives dead letters up for good.",
-          description: "The log keeps why. They cannot be taken up again.",
+          summary: "Discards dead letters for good.",
+          description: "The log keeps the reason. Discarded letters cannot be retried.",
           isSlow: true,
           form: {
             path: "/console/deliveries/discard",
@@ -137,15 +137,15 @@ export function deliveryEndpoints(deps: AppDeps) {
       },
       {
         body: jsonBody(Type.Object({ channel: channelName }, closed)),
-        response: { 200: reply("The channel goes on.", resumed) },
+        response: { 200: reply("Resumed.", resumed) },
         detail: operation("resumeDeliveries", "tracking", "token", {
-          summary: "Goes on with a suspended channel.",
-          description: "Sends what is pending at once; the channel is suspended again if its network still refuses it.",
+          summary: "Resumes a suspended channel.",
+          description: "Sends pending dispatches at once; suspends it again if the network still refuses.",
           problems: ["notSuspended"],
           form: {
             path: "/console/deliveries/resume",
             body: ({ channel: name }) => ({ channel: name }),
-            notice: ({ channel: name }: Static<typeof resumed>) => `${name} goes on.`,
+            notice: ({ channel: name }: Static<typeof resumed>) => `${name} is resumed.`,
           },
         }),
       },
@@ -163,7 +163,7 @@ function bodyOf({ channel: name, event_id: letter, until_position }: Fields): ob
 }
 
 const WHY_LEFT: Readonly<Record<Decided["left"][number]["why"], string>> = {
-  no_dead_letter: "is no dead letter any more",
+  no_dead_letter: "it is no longer a dead letter",
   suspended: "its channel is suspended: resume it first",
   may_double: "it may have arrived, and would count twice",
   decided_meanwhile: "another caller decided at the same moment",
@@ -175,6 +175,6 @@ function saying(done: string) {
     const letters = `${number.toLocaleString("en-US")} dead ${number === 1 ? "letter was" : "letters were"} ${done}`;
     if (left_count === 0) return `${letters}.`;
     const reasons = [...new Set(left.map((one) => WHY_LEFT[one.why]))].join("; ");
-    return `${letters}, ${left_count.toLocaleString("en-US")} left as ${left_count === 1 ? "it is" : "they are"} (${reasons}).`;
+    return `${letters}, ${left_count.toLocaleString("en-US")} skipped (${reasons}).`;
   };
 }

@@ -17,8 +17,8 @@ import { TEXT, closed, id, oneOf, orNull, perChannel, text } from "./schema.ts";
 const DELIVERY_WAIT_MS = 5_000;
 
 const sent = {
-  200: reply("The network took it.", Type.Object({ id, status: Type.Literal("delivered") })),
-  202: reply("It is being tried again.", Type.Object({ id, status: Type.Literal("pending") })),
+  200: reply("Delivered.", Type.Object({ id, status: Type.Literal("delivered") })),
+  202: reply("Not delivered yet; retries continue.", Type.Object({ id, status: Type.Literal("pending") })),
 };
 
 const SEND_PROBLEMS = ["notConfigured", "refusedByNetwork", "deliveryInDoubt"] as const;
@@ -74,7 +74,7 @@ export function directSendEndpoints(deps: AppDeps) {
         detail: operation("notify", "tracking", "strict", {
           summary: "Sends a notification to the team chat.",
           description:
-            "Waits five seconds for the network's answer. What is not delivered by then is tried again in the background.",
+            "Waits five seconds for the network's answer. If it is not delivered by then, retries continue in the background.",
           requestHeaders: ["Idempotency-Key"],
           problems: SEND_PROBLEMS,
         }),
@@ -93,7 +93,7 @@ export function directSendEndpoints(deps: AppDeps) {
         detail: operation("sendMessage", "tracking", "token", {
           summary: "Sends a message to the messaging service.",
           description:
-            "Waits five seconds for the network's answer. What is not delivered by then is tried again in the background.",
+            "Waits five seconds for the network's answer. If it is not delivered by then, retries continue in the background.",
           requestHeaders: ["Idempotency-Key"],
           problems: SEND_PROBLEMS,
         }),
@@ -115,7 +115,7 @@ export function directSendEndpoints(deps: AppDeps) {
         }),
       {
         body: jsonBody(Type.Object({}, closed)),
-        response: { 200: reply("How each went.", Type.Object({ results: perChannel(result) })) },
+        response: { 200: reply("The result of each channel.", Type.Object({ results: perChannel(result) })) },
         detail: operation("testChannels", "tracking", "token", {
           summary: "Sends a test message to each channel.",
           description: "One attempt each, for five seconds.",

@@ -21,14 +21,14 @@ export function documentEndpoints(
       },
       detail: operation("getDocument", "service", "open", {
         summary: "This document.",
-        description: "Made by the service itself, of what it checks by.",
+        description: "The service generates it from the schemas that it validates with.",
       }),
     })
     .get("/docs", () => whole((reference ??= html(200, renderPage(apiReference(make()))))), {
       response: { 200: textReply("The page.", { mediaType: "text/html" }) },
       detail: operation("getReference", "console", "open", {
         summary: "The document as a page.",
-        description: "All that programs may ask of the service, with fields and examples.",
+        description: "All operations for programs, with fields and examples.",
       }),
     });
 }

@@ -13,7 +13,7 @@ export function eventEndpoints(deps: AppDeps) {
       const { name, isKnown } = streamReaderOf(deps, call);
       const query = queryOf(request, projector.position);
       const headers = { "content-type": "text/event-stream", "cache-control": "no-store", "x-accel-buffering": "no" };
-      // Nobody would read the stream to a HEAD, or end it.
+      // A HEAD has no reader who would take the stream or end it.
       if (request.method === "HEAD") return whole({ status: 200, headers, body: "" });
       const onGone = load.openStream(name);
       const stream = query.isOfPositions
@@ -27,13 +27,13 @@ export function eventEndpoints(deps: AppDeps) {
         summary: "Follows the log.",
         description:
           "Server-Sent Events: each event of the log is a message with its position as `id` and the event as JSON. Begins with " +
-          "the next event, or where `from` or `Last-Event-ID` says; none is left out, and none comes twice. Wants a token or a " +
-          "console's session as soon as a token is configured, and ends when that is none any more.",
+          "the next event, or at `from` or `Last-Event-ID`, without gaps or repeats. Needs a token or a console session once a " +
+          "token is configured, and ends when that is revoked.",
         query: {
-          from: "First position; `Last-Event-ID`, which browsers send when they connect again, counts for more.",
+          from: "The first position; `Last-Event-ID`, which browsers send when they reconnect, takes precedence.",
           type: "Only events of this type; may be given several times.",
           stream: "Only events of this stream.",
-          only: "`position`: how far the log has come, once a second at the most, and no events.",
+          only: "`position`: sends only the log's position, at most once a second, and no events.",
         },
         problems: ["invalid", "tooManyStreams"],
         isSlow: true,

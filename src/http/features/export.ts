@@ -47,11 +47,11 @@ export function exportEndpoints(deps: AppDeps) {
         }),
       },
       detail: operation("exportEvents", "service", "session", {
-        summary: "Writes events of the log, one a line.",
+        summary: "Exports events of the log, one per line.",
         description:
-          "As `reachlog audit export` does, in the order of the log, up to where it ends when the request comes. Read at the " +
-          "reader's pace. An answer that ends early is cut off, not closed. Wants a token or a console's session as soon as a " +
-          "token is configured, and is cut off when that is none any more.",
+          "Like `reachlog audit export`: in the order of the log, up to its end at the time of the request, at the reader's " +
+          "pace. An incomplete answer is cut off, not closed. Needs a token or a console session once a token is configured, " +
+          "and is cut off when that is revoked.",
         query: { ...FILTER_WORDS, format: "`jsonl` (JSON Lines, the default), `csv` or `cloudevents`." },
         problems: ["invalid", "tooManyStreams"],
         isSlow: true,

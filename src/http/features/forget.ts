@@ -9,12 +9,12 @@ import { personBody } from "./recipients.ts";
 import { closed, count } from "./schema.ts";
 
 const forgotten = Type.Object({
-  events: Type.Integer({ minimum: 0, description: "That can no longer be read." }),
+  events: Type.Integer({ minimum: 0, description: "Events that can no longer be read." }),
   keys: count,
 });
 
 const NOT_REACHED =
-  "What networks, chats and backups of the key file hold is not reached. It cannot be undone. A big log takes a while.";
+  "Data at networks, in chats and in backups of the key file is not erased. This cannot be undone. A large log takes a while.";
 
 export function forgetEndpoints(deps: AppDeps) {
   return feature("forgetting", "")
@@ -29,10 +29,10 @@ export function forgetEndpoints(deps: AppDeps) {
       },
       {
         body: personBody,
-        response: { 200: reply("They are erased.", forgotten) },
+        response: { 200: reply("Erased.", forgotten) },
         detail: operation("forgetRecipient", "outreach", "token", {
-          summary: "Erases a person.",
-          description: `Deletes the keys of their personal data in the log, and of kept answers that name them; nobody ever writes to them again. ${NOT_REACHED}`,
+          summary: "Erases a recipient.",
+          description: `Deletes the keys of their personal data in the log, and of stored answers that name them. They never get a message again. ${NOT_REACHED}`,
           isSlow: true,
           problems: ["unknownPerson"],
           form: { path: "/console/recipients/forget", body: ({ recipient }) => ({ recipient }), notice: saysErased },
@@ -49,7 +49,7 @@ export function forgetEndpoints(deps: AppDeps) {
       },
       {
         body: jsonBody(Type.Object({ ip: Type.String({ format: "ip-address", examples: ["203.0.113.7"] }) }, closed)),
-        response: { 200: reply("They are erased.", forgotten) },
+        response: { 200: reply("Erased.", forgotten) },
         detail: operation("forgetClicks", "tracking", "token", {
           summary: "Erases the clicks of an IP address.",
           description: `Deletes the keys of its clicks and of the records of its wrong tokens. ${NOT_REACHED}`,

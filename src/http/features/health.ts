@@ -67,7 +67,7 @@ const readiness = Type.Object({
 export function healthEndpoints(deps: AppDeps) {
   return feature("health", "")
     .get("/social/health", () => outreachHealth(deps), {
-      response: { 200: reply("How it is.", outreachState) },
+      response: { 200: reply("The state.", outreachState) },
       detail: operation("getSocialHealth", "outreach", "open", {
         exemptFromLoadShedding: true,
         summary: "Health, the run in progress and today's quota.",
@@ -84,21 +84,21 @@ export function healthEndpoints(deps: AppDeps) {
       },
       {
         response: {
-          200: reply("The log takes what comes.", serviceState),
-          503: reply("It does not.", serviceState),
+          200: reply("The log accepts appends.", serviceState),
+          503: reply("The log refuses appends.", serviceState),
         },
         detail: operation("getHealth", "tracking", "open", {
           exemptFromLoadShedding: true,
           summary: "Health of the log and of each channel.",
           description:
-            "Shows whether events can be recorded, and of each channel what waits and whether it is refused. `degraded`: the log " +
-            "takes nothing (503), or a channel is suspended or its circuit is not closed (200: events are recorded, and wait). " +
-            "`roles`: what one instance does for all, with the id of that one; one of a dead instance is taken over within a minute.",
+            "Shows whether events can be recorded, and for each channel what is pending and whether it is refused. `degraded`: the " +
+            "log refuses appends (503), or a channel is suspended or its circuit is not closed (200: events are recorded, and " +
+            "wait). `roles`: work of one instance for all, with its id. Another instance takes over from a dead one within a minute.",
         }),
       },
     )
     .get("/livez", () => ({ status: "ok" as const }), {
-      response: { 200: reply("It does.", Type.Object({ status: oneOf("ok") })) },
+      response: { 200: reply("The process answers.", Type.Object({ status: oneOf("ok") })) },
       detail: operation("getLiveness", "service", "open", {
         exemptFromLoadShedding: true,
         anyHost: true,
@@ -116,14 +116,14 @@ export function healthEndpoints(deps: AppDeps) {
         return withHeaders(status(503, { status: "unavailable", checks }), RETRY_LATER);
       },
       {
-        response: { 200: reply("They may.", readiness), 503: reply("They may not.", readiness) },
+        response: { 200: reply("Ready.", readiness), 503: reply("Not ready.", readiness) },
         detail: operation("getReadiness", "service", "open", {
           exemptFromLoadShedding: true,
           anyHost: true,
-          summary: "Whether requests may be sent here.",
+          summary: "Whether this instance is ready for requests.",
           description:
-            "For a load balancer: the service is not stopping, the log takes what comes, and what is answered is of now. A channel " +
-            "that is suspended does not matter here, since clicks are recorded all the same: `/api/health` shows it.",
+            "Readiness probe for a load balancer: the service is not stopping, the log accepts appends, and answers are up to date. " +
+            "A suspended channel does not count, since clicks are recorded all the same; `/api/health` shows it.",
         }),
       },
     )
@@ -140,8 +140,8 @@ export function healthEndpoints(deps: AppDeps) {
           exemptFromLoadShedding: true,
           summary: "Figures for Prometheus.",
           description:
-            "In Prometheus's text format. Holds no personal data. Wants a token or a console's session as soon as a token is " +
-            "configured, and is answered however busy the service is.",
+            "In Prometheus's text format, without personal data. Needs a token or a console session once a token is " +
+            "configured. Answered under any load.",
         }),
       },
     );
@@ -150,7 +150,7 @@ export function healthEndpoints(deps: AppDeps) {
 function outreachHealth({ projector, quota, clock, awaySince }: AppDeps) {
   const { current } = projector.state("run");
   const { user, authorized } = projector.state("account");
-  // Somebody was linked, and the grant died: no run can start until a person authorizes again.
+  // An account was linked, and its grant died: no run can start until the operator authorizes it again.
   const degraded = (user !== null && !authorized) || awaySince() !== undefined;
   return {
     status: degraded ? ("degraded" as const) : ("ok" as const),

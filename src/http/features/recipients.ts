@@ -23,7 +23,7 @@ const CHUNK_ROWS = 64;
 /** Column names that a report lists: a file of JSON objects may have others in each. */
 const FIELDS_SHOWN_MAX = 50;
 
-/** A person as an operator names them. What fits can name somebody. */
+/** A recipient as an operator names them. Whatever matches is a valid name. */
 const person = Type.Object(
   {
     recipient: Type.String({
@@ -36,30 +36,30 @@ const person = Type.Object(
 );
 export const personBody = jsonBody(person);
 
-const line = Type.Integer({ minimum: 1, description: "As an editor shows it." });
+const line = Type.Integer({ minimum: 1, description: "The line number, as an editor shows it." });
 
 const importReport = Type.Object({
   added: count,
   updated: count,
   without_consent: Type.Integer({
     minimum: 0,
-    description: "Of those taken: nobody writes to them while REQUIRE_CONSENT is true.",
+    description: "Imported recipients without consent: they get no message while REQUIRE_CONSENT is true.",
   }),
   template_fields: Type.Array(text("company"), { description: "Columns that became template fields; the first 50." }),
   refused: count,
   refused_rows: Type.Array(Type.Object({ line, value: text("ada builds"), reason: text("not a handle of X") }), {
-    description: "The first 1,000: where, what of the row cannot be used (its first characters), and why.",
+    description: "The first 1,000: the line, the first characters of the unusable value, and the reason.",
   }),
   duplicates: count,
   duplicate_rows: Type.Array(Type.Object({ line, of: line }), {
-    description: "The first 1,000: the row at `line` took the place of the one at `of`.",
+    description: "The first 1,000: the row at `line` replaced the one at `of`.",
   }),
 });
 
 const csv = Type.String({
   pattern: String.raw`^(?:username|handle|id)(?:,name)?(?:,basis)?(?:\r?\n[^\u0000-\u001f"]*)*$`,
   description:
-    "A header, then a line for each recipient. Other columns, their order, quotes, `;` and tabs are taken too.",
+    "A header, then a line for each recipient. Columns may come in any order, with quotes, and separated by `;` or tabs.",
   examples: ["username,name,basis\nsara_sells,Sara,opt_in"],
 });
 
@@ -83,7 +83,7 @@ const list = Type.Union([Type.Array(row), Type.Object({ recipients: Type.Array(r
 
 const lines = Type.String({
   pattern: String.raw`^[^\u0000-\u0008]*$`,
-  description: "An object a line, as those of a list.",
+  description: "One object per line, as in a list.",
   examples: ['{"username":"sara_sells","name":"Sara"}'],
 });
 
@@ -102,7 +102,7 @@ const upload = uploadBody(commonFields, SENT_BYTES_MAX + FORM_BYTES_MAX);
 /** Chosen in a browser. Its report is the answer, and kept nowhere: it repeats what stands in other people's rows. */
 const IMPORT_FORM: Form = {
   path: "/console/recipients",
-  description: "Answers the page that says what was taken and what was refused; a file that cannot be read leads back.",
+  description: "Answers with a page that lists imported and refused rows; an unreadable file redirects back.",
   upload: { ...upload, read: (request) => upload.read(request).catch(explain) },
   body: (_fields, file) => ({ bytes: file?.bytes, kind: formatOf(file?.kind ?? "") }),
   page: ({ without_consent, template_fields, ...report }: Static<typeof importReport>) =>
@@ -113,7 +113,7 @@ const IMPORT_FORM: Form = {
       refused: { count: report.refused, first: report.refused_rows },
       duplicates: { count: report.duplicates, first: report.duplicate_rows },
     }),
-  pageDescription: "The page that says what was taken.",
+  pageDescription: "The page with the result.",
 };
 
 const RETRY_PROBLEMS: Readonly<Record<RetryRefusal, () => Problem>> = {
@@ -132,11 +132,11 @@ export function recipientEndpoints(deps: AppDeps) {
       },
       {
         body: fileBody({ kinds: FORMATS, bytesMax: SENT_BYTES_MAX }),
-        response: { 200: reply("What was taken, and what was refused.", importReport) },
+        response: { 200: reply("How many rows were imported, and which were refused.", importReport) },
         detail: operation("importRecipients", "outreach", "token", {
           summary: "Adds or updates recipients.",
           description:
-            "The columns are those of the command line: `username` (or `handle`) and/or `id`, `name`, `basis`; all others are template fields. Rows that cannot be used are refused one by one, and the others are taken. A repeat changes nothing. One list is taken at a time (503 `overloaded` for others), and read for a minute at the most; whoever hangs up before it is read ends that.",
+            "Columns, as on the command line: `username` (or `handle`) and/or `id`, `name`, `basis`; all others are template fields. Unusable rows are refused one by one, and the others are imported. A repeat changes nothing. One list is imported at a time (503 `overloaded` for others). Reading takes a minute at most, and ends when the caller hangs up.",
           isSlow: true,
           problems: ["unreadableFile"],
           form: IMPORT_FORM,
@@ -153,18 +153,18 @@ export function recipientEndpoints(deps: AppDeps) {
         body: personBody,
         response: {
           200: reply(
-            "Nobody writes to them any more.",
-            Type.Object({ known: Type.Boolean({ description: "False: nobody of that name is known yet." }) }),
+            "Suppressed.",
+            Type.Object({ known: Type.Boolean({ description: "False: no recipient of that name is known yet." }) }),
           ),
         },
         detail: operation("suppressRecipient", "outreach", "token", {
-          summary: "Stops messages to a person for good.",
+          summary: "Suppresses a recipient for good.",
           description:
-            "Also by a name that nobody known has: whoever has it is never written to. A repeat changes nothing.",
+            "They never get a message again. An unknown name can be suppressed too: it then holds for any recipient with that name. A repeat changes nothing.",
           form: {
             path: "/console/recipients/suppress",
             body: ({ recipient }) => ({ recipient }),
-            notice: () => "The person will never be written to.",
+            notice: () => "The recipient never gets a message again.",
           },
         }),
       },
@@ -179,15 +179,15 @@ export function recipientEndpoints(deps: AppDeps) {
       },
       {
         body: personBody,
-        response: { 200: reply("They are tried again.", Type.Object({ status: Type.Literal("open") })) },
+        response: { 200: reply("The retry is allowed.", Type.Object({ status: Type.Literal("open") })) },
         detail: operation("retryRecipient", "outreach", "token", {
-          summary: "Allows one more message after a failure.",
-          description: "The next run tries the person again, unless something else speaks against it.",
+          summary: "Allows a retry after a failed message.",
+          description: "The next run may contact the recipient again, if nothing else rules it out.",
           problems: ["unknownPerson", "suppressed", "nothingToRetry"],
           form: {
             path: "/console/recipients/retry",
             body: ({ recipient }) => ({ recipient }),
-            notice: () => "The person is tried again in the next run.",
+            notice: () => "The next run may contact the recipient again.",
           },
         }),
       },

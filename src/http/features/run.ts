@@ -20,7 +20,7 @@ const WAIT_MAX_S = 300;
 
 const runBody = jsonBody(
   Type.Object(
-    { dry_run: Type.Optional(Type.Boolean({ description: "Say what a run would do, and send nothing." })) },
+    { dry_run: Type.Optional(Type.Boolean({ description: "Report what a run would do, and send nothing." })) },
     closed,
   ),
 );
@@ -56,7 +56,7 @@ const stopBody = Type.Object(
     run_id: Type.Optional(
       Type.String({
         pattern: "^[A-Za-z0-9-]{1,100}$",
-        description: "Absent: the run in progress.",
+        description: "Default: the run in progress.",
         examples: ["01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11"],
       }),
     ),
@@ -141,16 +141,16 @@ export function runEndpoints(deps: AppDeps) {
       },
       {
         body: jsonBody(stopBody),
-        response: { 202: reply("The run is asked to stop.", stopping) },
+        response: { 202: reply("The stop is requested.", stopping) },
         detail: operation("stopRun", "outreach", "token", {
           summary: "Stops the run in progress.",
           description:
-            "The run sends nothing more, settles what is in flight and ends as `stopped`, on whatever instance it is made; a wait of its ends at once. A message whose last look at the log came before the request may still go out. A dry run can be stopped too; a repeat changes nothing.",
+            "The run sends nothing more, settles what is in flight and ends as `stopped`, on any instance; if it waits, it ends at once. A message that was already checked for the last time may still go out. Dry runs can be stopped too. A repeat changes nothing.",
           problems: ["noRun"],
           form: {
             path: "/console/run/stop",
             body: ({ run_id }) => ({ run_id }),
-            notice: () => "The run is asked to stop: it sends nothing more.",
+            notice: () => "The run is stopping: it sends nothing more.",
           },
         }),
       },
@@ -168,7 +168,7 @@ export function runEndpoints(deps: AppDeps) {
         detail: operation("getOutreachStats", "outreach", "strict", {
           summary: "All-time counts of messages sent, skipped and failed.",
           description:
-            "Dry runs do not count. `stale` stands there while the log is out of reach: it may hold more by now.",
+            "Dry runs do not count. `stale` is present while the log is out of reach: it may hold more by now.",
         }),
       },
     );

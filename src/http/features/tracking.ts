@@ -23,13 +23,13 @@ export const trackingBody = Type.Object(
     original_url: Type.String({
       maxLength: 4096,
       format: "http-url",
-      description: "Whatever a browser takes for an absolute http or https URL (WHATWG), a raw space too.",
+      description: "An absolute http or https URL, as lenient as a browser (WHATWG): a raw space is allowed.",
       examples: ["https://shop.example/?utm_source=dm", "http://shop.example"],
     }),
     ip: Type.Optional(
       Type.String({
         format: "ip-address",
-        description: "Of the person who clicked; IPv4 or IPv6.",
+        description: "The visitor's address, IPv4 or IPv6.",
         examples: ["192.0.2.1", "2001:db8::1"],
       }),
     ),
@@ -69,7 +69,7 @@ export function trackingEndpoints({ delivery, requestLog, dispatchBots, idempote
   );
 }
 
-/** What the log holds of a click. Nobody checks it again: whatever fits the body's schema makes data that fits the event's. */
+/** The event data of a click. Not checked again: a body that fits its schema gives data that fits the event's. */
 export function clickOf(body: Static<typeof trackingBody>, bot: boolean, channels: readonly ClickChannel[]) {
   const normalized_url = normalizedUrl(body.original_url);
   const differs = normalized_url !== undefined && normalized_url !== body.original_url;

@@ -38,12 +38,12 @@ export function verificationEndpoints({ eventLog, projector, sessions, verifier,
       },
       {
         body: jsonBody(Type.Object({}, closed)),
-        response: { 202: reply("It has begun.", begun) },
+        response: { 202: reply("Started.", begun) },
         detail: operation("startVerification", "service", "token", {
           summary: "Verifies the log.",
           description:
             "Recomputes the hash chain beside the service, on one core, and compares the log with the checkpoint beside it. One at " +
-            "a time. What comes of it is an event, `LogVerified`, in the name of whoever asked.",
+            "a time. The result is an event, `LogVerified`, in the caller's name.",
           problems: ["verifying"],
           form: { path: "/console/audit/verify", body: () => ({}), notice: () => "The log is being verified." },
         }),
@@ -62,13 +62,16 @@ export function verificationEndpoints({ eventLog, projector, sessions, verifier,
       },
       {
         response: {
-          200: reply("Both, where there is one.", Type.Object({ running: orNull(running), last: orNull(last) })),
+          200: reply(
+            "The progress and the last result.",
+            Type.Object({ running: orNull(running), last: orNull(last) }),
+          ),
         },
         detail: operation("showVerification", "service", "token", {
-          summary: "How far the verification of the log is, and what came of the last one.",
+          summary: "The progress of a verification, and the result of the last one.",
           description:
-            "`checked` of `position` events were found good so far. `last` is what the newest event `LogVerified` says: how far " +
-            "the log was `whole`, or what was found `broken`.",
+            "`checked` of `position` events are good so far. `last` is the newest event `LogVerified`: how far the log was " +
+            "`whole`, or where it was `broken`.",
         }),
       },
     )
@@ -90,8 +93,8 @@ export function verificationEndpoints({ eventLog, projector, sessions, verifier,
         detail: operation("downloadHead", "service", "session", {
           summary: "Signs the log's position and hash as they are now.",
           description:
-            "In the form of a C2SP checkpoint. Kept where whoever can write the log cannot write, it proves later that the log " +
-            "still holds all of it (`reachlog audit verify --head`). Wants a token or a console's session as soon as a token is " +
+            "A C2SP checkpoint. Store it where writers of the log cannot change it: it proves later that the log " +
+            "still holds all of it (`reachlog audit verify --head`). Needs a token or a console session once a token is " +
             "configured.",
           problems: ["contradicted"],
         }),
@@ -123,7 +126,7 @@ export function verificationEndpoints({ eventLog, projector, sessions, verifier,
           description:
             "A C2SP tlog-proof: the event's bytes as they are stored, their place in the Merkle tree, and the signed head of that " +
             "tree. `reachlog audit check` checks it without the log. Personal data in it stays encrypted, so it stays valid after an " +
-            "erasure. Wants a token or a console's session as soon as a token is configured.",
+            "erasure. Needs a token or a console session once a token is configured.",
           parameters: { event: "The event's id or its position." },
           problems: ["invalid", "notFound", "contradicted"],
         }),

@@ -104,7 +104,7 @@ export function readBytes<T>(
   return (length === null ? readCounted(request.body, bytesMax) : request.bytes()).then(use, refuseUnread);
 }
 
-/** Whoever hangs up in the middle is no fault of ours. */
+/** A caller that hangs up in the middle is no fault of ours. */
 function refuseUnread(fault: unknown): never {
   throw fault instanceof Problem ? fault : problems.malformed("The body ended before its end.");
 }
@@ -155,8 +155,8 @@ const COLON = 0x3a;
 const BACKSLASH = 0x5c;
 
 /**
- * Reads JSON that means one thing only, to us and to whoever read it before or reads it after us (RFC 7493): no member
- * twice, no half of a surrogate pair, no NUL. Throws the problem 400.
+ * Parses JSON that every parser reads alike (RFC 7493): no member twice, no half of a surrogate pair, no NUL. Throws the
+ * problem 400.
  */
 export function parseJson(text: string): unknown {
   let value: unknown;

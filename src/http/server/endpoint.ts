@@ -65,7 +65,7 @@ export type Form = {
   | {
       /** Shows what came of it in place of the page: for what is recorded nowhere. */
       readonly page: (value: never) => Page;
-      /** Default: "What came of it." */
+      /** Default: "The result." */
       readonly pageDescription?: string;
     }
 );

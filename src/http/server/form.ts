@@ -38,11 +38,11 @@ export interface FormDeps {
 
 /** Fields of every form. */
 export const commonFields = Type.Object({
-  form_token: Type.String({ maxLength: 100, description: "Proves that the form is of a page of ours." }),
+  form_token: Type.String({ maxLength: 100, description: "Proves that the form comes from one of our pages (CSRF)." }),
   back: Type.String({
     maxLength: 2_000,
     pattern: String.raw`^/(?![/\\])[\x21-\x7e]*$`,
-    description: "The page to lead back to.",
+    description: "The page to return to.",
     examples: ["/people"],
   }),
 });
@@ -104,9 +104,9 @@ function addForm(
 function formOperation(form: Form, { id, summary, isSlow }: Operation) {
   return operation(form.id ?? `${id}ByForm`, "console", "form", {
     apiOperationId: id,
-    summary: `${summary} As a form of the console.`,
+    summary: `${summary} Console form.`,
     description:
-      form.description ?? "Does what the operation of the API does, and leads back to the page with a notice.",
+      form.description ?? "Does the same as the API's operation, and redirects back to the page with a notice.",
     problems: ["unauthorized", "foreignSite"],
     ...(isSlow === undefined ? {} : { isSlow }),
   });
@@ -115,7 +115,7 @@ function formOperation(form: Form, { id, summary, isSlow }: Operation) {
 function repliesTo(form: Form) {
   const back = { 303: textReply("Back to the page.", { headers: ["location", "set-cookie"] }) };
   if (!("page" in form)) return back;
-  return { 200: textReply(form.pageDescription ?? "What came of it.", { mediaType: "text/html" }), ...back };
+  return { 200: textReply(form.pageDescription ?? "The result.", { mediaType: "text/html" }), ...back };
 }
 
 /** A page as the answer to a form: for what is recorded nowhere. */

@@ -85,7 +85,7 @@ interface Scoped {
 
 export interface IdempotencyDeps extends LeaseDeps {
   readonly makeId: MakeId;
-  /** Aborts when the service begins to stop: then nobody waits for another instance. */
+  /** Aborts when the service begins to stop: then no request waits for another instance. */
   readonly stopping: AbortSignal;
 }
 
@@ -120,7 +120,7 @@ async function answerOnce(
   if ("answer" in known) return known.answer;
   if (!isExclusive) return answerNow(deps, scoped, perform, known.version);
   await using _lease = await untilLeased(deps, scoped);
-  // Whoever had the lease until now may have answered.
+  // The previous holder of the lease may have answered.
   const found = await findKept(deps, scoped, isOver);
   return "answer" in found ? found.answer : await answerNow(deps, scoped, perform, found.version);
 }
@@ -202,7 +202,7 @@ function scopedOf({ header, route, body, metadata }: Keyed): Scoped {
   const match = KEY.exec(header.trim());
   const key = match?.[1]?.replace(/\\(["\\])/g, "$1") ?? match?.[2];
   if (key === undefined) throw problems.malformed(`The Idempotency-Key ${describeFault(header)}`);
-  // Without the key, which the log does not hold, nobody finds out by trying what the body was.
+  // The log does not hold the key, so the body cannot be found by trying out.
   const digest = sha256(JSON.stringify([key, body ?? null]));
   return { scope: sha256(JSON.stringify([route, metadata.caller, key])), digest, metadata };
 }

@@ -10,7 +10,7 @@ import { documented, LIMIT_HEADERS, problemSchema } from "./openapi-problems.ts"
 const TAGS: Readonly<Record<Operation["tag"], string>> = {
   outreach: "The outreach agent, which sends direct messages on X.",
   tracking: "Clicks, notifications and messages, and the channels to which they are dispatched.",
-  service: "What an operator and a program need beside them.",
+  service: "Health, figures, the log and the documents, for operators and programs.",
   console: "The pages of the operator's console, and their forms: programs do the same by the operations above.",
 };
 
@@ -23,23 +23,23 @@ const OF_KEY = ["keyReused", "keyExpired", "logInDoubt"] as const;
 
 const ABOUT = `Every error is application/problem+json (RFC 9457), and names its kind in \`type\`.
 A browser, which asks for \`text/html\` and not for JSON, gets the same refusal as a page.
-GET answers HEAD too; any other method is answered 405 with \`Allow\`, any other path 404.
-Lengths are counted in UTF-16 units. A body holds no member twice, no NUL and no half of a surrogate pair.
-\`RateLimit\` and \`RateLimit-Policy\` show what is left of the limits that apply to the caller.
-What is not HTTP/1.1, and what has more than some 16 KB of headers, is refused with an empty answer and hung up on.`;
+GET endpoints also answer HEAD. Any other method gets 405 with \`Allow\`, and any other path 404.
+Lengths are counted in UTF-16 units. A body must not repeat a member, or hold NUL or half of a surrogate pair.
+\`RateLimit\` and \`RateLimit-Policy\` show the rest of the limits that apply to the caller.
+A request that is not HTTP/1.1, or has more than about 16 KB of headers, gets an empty refusal, and the connection closes.`;
 
 /** The headers of every answer. */
 const ALWAYS = ["x-request-id", "traceparent", "x-content-type-options"];
 
 const HEADERS: Readonly<Record<string, string>> = {
-  "x-request-id": "The caller's, or one that was made.",
+  "x-request-id": "The caller's, or a generated one.",
   traceparent: "W3C Trace Context: the caller's, or one that was made.",
   "x-content-type-options": "nosniff",
-  ratelimit: "What is left of each limit that applies (IETF draft).",
+  ratelimit: "The rest of each limit that applies (IETF draft).",
   "ratelimit-policy": "Each limit that applies (IETF draft).",
   "retry-after": "Seconds.",
-  "www-authenticate": "What is wanted: a bearer token, or an authorization by X.",
-  location: "Where the browser goes.",
+  "www-authenticate": "The required credentials: a bearer token, or an authorization by X.",
+  location: "The redirect's target.",
   "set-cookie": "HttpOnly.",
   "content-disposition": "The name of the file.",
 };
@@ -72,9 +72,9 @@ const JSON_TYPE = "application/json";
 const PROBLEM_TYPE = "application/problem+json";
 
 const REQUEST_HEADERS: Readonly<Record<RequestHeader, string>> = {
-  "Idempotency-Key": "1 to 255 printable ASCII characters, bare or quoted: makes a repeat safe.",
-  Prefer: "wait=N waits for the end of the run, up to 300 seconds (RFC 7240).",
-  Accept: "application/json asks for JSON in place of a redirect.",
+  "Idempotency-Key": "1 to 255 printable ASCII characters, bare or quoted: makes a retry safe.",
+  Prefer: "`wait=N` waits up to N seconds, at most 300, for the end of the run (RFC 7240).",
+  Accept: "`application/json` gets JSON in place of a redirect.",
 };
 
 type Guards = Pick<Authentication, "guards" | "guardsConsole">;
@@ -95,7 +95,7 @@ export function createDocument(endpoints: readonly Endpoint[], version: string, 
       title: "reachlog",
       version,
       description: ABOUT,
-      contact: { name: "Whoever runs this service" },
+      contact: { name: "The operator of this service" },
       license: { name: "MIT", identifier: "MIT" },
     },
     servers: [{ url: "/" }],
@@ -108,7 +108,7 @@ export function createDocument(endpoints: readonly Endpoint[], version: string, 
           { description, required: true, schema: STRING },
         ]),
         ...SOMETIMES.map((name) => [optional(name), { description: HEADERS[name], schema: STRING }]),
-        [optional(APPLIED), { description: "What was granted of `Prefer` (RFC 7240).", schema: STRING }],
+        [optional(APPLIED), { description: "The applied part of `Prefer` (RFC 7240).", schema: STRING }],
       ]),
       responses: {
         problem: { description: "Any other problem.", content: { [PROBLEM_TYPE]: { schema: plain(problemSchema) } } },

@@ -57,7 +57,7 @@ export const RETRY_LATER = { "retry-after": "5" };
 export const problems = {
   malformed: (detail: string) => new Problem(400, "malformed-request", "Malformed request", detail),
   unauthorized: () =>
-    new Problem(401, "unauthorized", "Unauthorized", "This endpoint wants a valid bearer token.", {
+    new Problem(401, "unauthorized", "Unauthorized", "This endpoint needs a valid bearer token.", {
       headers: { "www-authenticate": 'Bearer realm="reachlog"' },
       people: { words: "Sign in to see this page, or send an API token.", wayOn: SIGN_IN },
     }),
@@ -98,7 +98,7 @@ export const problems = {
       409,
       "no-run-in-progress",
       "No run in progress",
-      "No run is in progress, or not the one that was named.",
+      "No run is in progress, or another one than the named run.",
     ),
   unknownPerson: () =>
     new Problem(
@@ -112,12 +112,12 @@ export const problems = {
       404,
       "unknown-address",
       "Unknown address",
-      "Nothing of that address can be read: it was erased already, or never here.",
+      "No readable event has that address: it was erased already, or never recorded.",
     ),
-  suppressed: () => new Problem(409, "suppressed", "Suppressed", "This person is suppressed, and is never written to."),
+  suppressed: () => new Problem(409, "suppressed", "Suppressed", "This recipient is suppressed: no message is sent."),
   nothingToRetry: () =>
-    new Problem(409, "nothing-to-retry", "Nothing to retry", "This person has no failed message to retry."),
-  unreadableFile: (why: string) => new Problem(422, "unreadable-file", "Unreadable file", `Nothing was taken: ${why}.`),
+    new Problem(409, "nothing-to-retry", "Nothing to retry", "This recipient has no failed message to retry."),
+  unreadableFile: (why: string) => new Problem(422, "unreadable-file", "Unreadable file", `Nothing imported: ${why}.`),
   verifying: () =>
     new Problem(
       409,
@@ -130,34 +130,34 @@ export const problems = {
       503,
       "log-contradicted",
       "Log contradicted",
-      "The log does not hold what its last checkpoint knew: nothing was signed. reachlog audit verify says more.",
+      "The log contradicts its last checkpoint, so nothing was signed. Run reachlog audit verify.",
     ),
   notSuspended: (channel: string) =>
     new Problem(409, "not-suspended", "Not suspended", `The ${channel} channel is not suspended.`),
   tooLarge: (limit: number) =>
-    new Problem(413, "body-too-large", "Body too large", `A body may have ${limit} bytes at the most.`),
+    new Problem(413, "body-too-large", "Body too large", `The body is larger than ${limit} bytes.`),
   unsupportedType: (wanted = "application/json") =>
-    new Problem(415, "unsupported-media-type", "Unsupported media type", `Send ${wanted} in UTF-8, not packed.`),
+    new Problem(415, "unsupported-media-type", "Unsupported media type", `Send ${wanted} in UTF-8, uncompressed.`),
   misdirected: () => new Problem(421, "misdirected-request", "Misdirected request", "This host is not served here."),
   invalid: (errors: readonly { path: string; message: string }[]) =>
     new Problem(422, "invalid-request", "Invalid request", "The request does not fit its schema.", {
       more: { errors },
     }),
   keyReused: () =>
-    new Problem(422, "idempotency-key-reused", "Idempotency key reused", "This key came with another body before."),
+    new Problem(422, "idempotency-key-reused", "Idempotency key reused", "Use a new key: this one had another body."),
   keyExpired: () =>
     new Problem(
       422,
       "idempotency-key-expired",
       "Idempotency key expired",
-      "This key was used, and its answer is kept no longer; nothing was done now.",
+      "This key was used, and its answer is no longer stored; nothing was done now.",
     ),
   tooMany: (seconds: number) =>
-    new Problem(429, "too-many-requests", "Too many requests", "This address asks too often.", {
+    new Problem(429, "too-many-requests", "Too many requests", "This address sends too many requests.", {
       headers: { "retry-after": String(seconds) },
     }),
   tooManyStreams: () =>
-    new Problem(429, "too-many-streams", "Too many streams", "This caller reads too many streams at the same time.", {
+    new Problem(429, "too-many-streams", "Too many streams", "This caller has too many streams open.", {
       headers: RETRY_LATER,
     }),
   dailyLimit: (limit: number, seconds: number) =>
@@ -168,7 +168,7 @@ export const problems = {
         wayOn: { href: "/", label: "To the overview" },
       },
     }),
-  internal: () => new Problem(500, "internal-error", "Internal error", "Something went wrong here; it was logged."),
+  internal: () => new Problem(500, "internal-error", "Internal error", "An internal error; the service logged it."),
   refusedByNetwork: (detail: string) => new Problem(502, "delivery-refused", "Delivery refused", detail),
   networkFailed: (detail: string) => new Problem(502, "network-failed", "Network failed", detail),
   notConfigured: (channel: string) =>
@@ -177,7 +177,7 @@ export const problems = {
     new Problem(503, "network-not-configured", "Network not configured", "X_CLIENT_ID is not set.", {
       people: {
         words:
-          "X is not configured. Set X_CLIENT_ID, and X_CLIENT_SECRET where the app at X has one, then start the service again. reachlog doctor says what else is missing.",
+          "X is not configured. Set X_CLIENT_ID, and X_CLIENT_SECRET where the app at X has one, then restart the service. reachlog doctor lists what else is missing.",
       },
     }),
   noTemplate: () =>
@@ -194,25 +194,21 @@ export const problems = {
       "log-unavailable",
       "Log unavailable",
       isNothingDone
-        ? "The event log cannot take this now; nothing was done for this request."
-        : "The event log cannot be used now; what was recorded before stays recorded.",
+        ? "The event log refuses appends now; nothing was done for this request."
+        : "The event log is unavailable now; what was recorded before stays recorded.",
       // No invitation to repeat what may be done.
       isNothingDone ? { headers: RETRY_LATER } : {},
     ),
   overloaded: () =>
-    new Problem(
-      503,
-      "overloaded",
-      "Overloaded",
-      "Too many requests are being answered; nothing was done for this one.",
-      { headers: RETRY_LATER },
-    ),
+    new Problem(503, "overloaded", "Overloaded", "Too many requests are in flight; nothing was done for this one.", {
+      headers: RETRY_LATER,
+    }),
   logInDoubt: () =>
     new Problem(
       503,
       "log-in-doubt",
       "Log in doubt",
-      "Whether this was recorded is not known yet; sent again with its Idempotency-Key, it is recorded once.",
+      "It is not known yet whether this was recorded. Send it again with its Idempotency-Key: it is recorded once.",
     ),
   deliveryInDoubt: (detail: string) => new Problem(504, "delivery-in-doubt", "Delivery in doubt", detail),
 } as const;

@@ -32,15 +32,15 @@ export interface EventStreamOptions {
   /** Called when the reader goes, or the stream ends. */
   readonly onGone?: () => void;
   readonly timer?: Timer;
-  /** Default: nobody is given way to. */
+  /** Default: the stream gives way to no requests. */
   readonly pace?: StreamPace;
 }
 
 /**
  * The log as Server-Sent Events (WHATWG HTML, section 9.2): what is there from `from` on, then what comes. Each event is
  * one message: its `id` is the position, by which a client resumes, and its data the event as JSON, as in a JSON Lines
- * export. Read at the reader's pace: whoever is slow holds up nobody, keeps nothing in memory, and catches up from the
- * log. Ends when the reader goes or is known no more, at the latest with the next heartbeat, or on `signal`.
+ * export. Read at the reader's pace: a slow reader delays no other, keeps nothing in memory, and catches up from the
+ * log. Ends when the reader leaves or its token is revoked, at the latest with the next heartbeat, or on `signal`.
  */
 export function openEventStream(
   store: Pick<EventStore<Event>, "subscribeBatches">,
@@ -164,11 +164,11 @@ const EXPECTED_EVENTS = 128;
 /** How soon a stream that waits finds out that nothing is in its way any more. */
 const PACE_LOOK_MS = 1_000;
 
-/** Streams of events give way to requests: whoever follows the log catches up from it later. */
+/** Streams of events give way to requests: a reader catches up from the log later. */
 export interface StreamPace {
   /**
    * Resolves when the next events may be sent, or `signal` aborts: one stream after the other, in the order in which they
-   * asked. Whoever had the turn calls the answer with the number of events that were sent.
+   * asked. The stream that had the turn calls the result with the number of events that it sent.
    */
   turn(signal: AbortSignal): Promise<(events: number) => void>;
 }
@@ -187,7 +187,7 @@ export function createStreamPace(
     async turn(signal) {
       let now = clock();
       if (!intake.isBusy(now)) {
-        // Nobody waits any more, whatever time was taken.
+        // No request waits any more, whatever time was taken.
         freeAt = 0;
         return () => {};
       }
@@ -222,7 +222,7 @@ export interface StreamReaderDeps {
   readonly sessions: Sessions;
 }
 
-/** Throws 401 for whoever may not read. */
+/** Throws 401 for a caller that may not read. */
 export function streamReaderOf(
   { authentication, sessions }: StreamReaderDeps,
   { request, metadata, addressOf }: RequestContext,
