@@ -200,7 +200,7 @@ describe("a file chosen in the browser", () => {
     const taken = Promise.withResolvers<void>();
     const other = world.harness.deps.load.whileTaking(() => taken.promise);
     const page = await world.follow(await upload(world, "people.csv", "username\nann"));
-    expect((await textsAt(page, '[role="alert"]'))[0]?.text).toContain("Another list is being taken");
+    expect((await textsAt(page, '[role="alert"]'))[0]?.text).toContain("Another list is being imported");
     taken.resolve();
     await other;
     expect((await world.harness.store.head()).position).toBe(0);
@@ -307,7 +307,7 @@ describe("what is done with one person", () => {
   test("allows a retry", async () => {
     const world = await openSignedIn();
     await world.harness.append("outreach", person("bob"), attempted(BOB, "A"), failed(BOB));
-    expect(await world.follow(await act(world, "retry", "@bob"))).toContain("tried again in the next run");
+    expect(await world.follow(await act(world, "retry", "@bob"))).toContain("may contact the recipient again");
     expect(await world.harness.events("RecipientRetryAllowed")).toHaveLength(1);
   });
 

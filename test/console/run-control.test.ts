@@ -39,7 +39,7 @@ describe("the run in progress", () => {
     const page = await pageAt(harness, "/");
     expect(page).toContain("0 <small>sent, of at most 100</small>");
     expect(page).toMatch(/<progress max="100" value="0" aria-label="[^"]+">/);
-    expect(page).toContain(`It waits as the network asked, and goes on at <time datetime="${until}"`);
+    expect(page).toContain(`It waits for the network's rate limit, and goes on at <time datetime="${until}"`);
     expect(page).not.toContain("/console/run/dry");
     harness.now += 1_000_000;
     expect(await pageAt(harness, "/")).not.toContain("It waits");

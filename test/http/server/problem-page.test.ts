@@ -55,7 +55,7 @@ describe("what is refused", () => {
     const response = await ask(world.app, "/people", { headers: BROWSER });
     const page = await response.text();
     expect([response.status, response.headers.get("content-type")]).toEqual([500, "text/html; charset=utf-8"]);
-    expect(page).toContain("it was logged");
+    expect(page).toContain("the service logged it");
     expect(page).not.toContain("the inside");
     expect(world.logged.join("")).toContain("the inside");
   });
