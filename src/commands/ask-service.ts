@@ -15,7 +15,7 @@ import { printable } from "./table.ts";
 export const URL_OPTION = ["--url <url>", "of the service; default: where this configuration has it listen"] as const;
 
 /** Named in the help of each command that asks the service. */
-export const TOKEN_HELP = "The token that the service wants, where it wants one, is taken from REACHLOG_TOKEN.";
+export const TOKEN_HELP = "If the service needs a token, set REACHLOG_TOKEN to it.";
 
 /** Longer than a dry run takes that reads many pages of a network. */
 const ASK_MS_MAX = 900_000;
@@ -72,7 +72,7 @@ function nobodyAt(base: string, { message }: NetworkFault): ServiceError {
 /** What a problem says; of anything else, that it is none. */
 function refusalIn(status: number, text: string): string {
   if (status === 401 && text.includes("urn:reachlog:problem:unauthorized"))
-    return "the service wants a token: set REACHLOG_TOKEN to one of its API tokens";
+    return "the service needs a token: set REACHLOG_TOKEN to one of its API tokens";
   try {
     const { detail } = JSON.parse(text) as { readonly detail?: unknown };
     if (typeof detail === "string") return printable(detail);

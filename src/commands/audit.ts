@@ -71,7 +71,7 @@ const tail: MakeCommand = (terminal, exit) =>
     );
 
 function positionOf(text: string): number {
-  if (!/^\d+$/.test(text)) throw usageError("--from wants a position");
+  if (!/^\d+$/.test(text)) throw usageError("--from needs a position");
   return Number(text);
 }
 

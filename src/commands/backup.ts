@@ -11,16 +11,16 @@ export const backup: MakeCommand = (terminal, exit) =>
   new Command("backup")
     .summary("copy log, vault and keys beside a running service, and check it")
     .description(
-      `Writes a folder with a copy of the log as it is at one moment, of the vault, of the
-keys of personal data, and with a signed head, beside a running service. A log on
-PostgreSQL becomes files too. All of the log is read: SQLite's integrity check of
-the copy, and the hash chain. The folder has its name only once it is whole.
-The log records it (BackupMade). Prints the log's position, head hash and size.
-Keep the first two elsewhere: an older backup can be put in the folder's place.
+      `Writes a folder beside a running service: a copy of the log at one moment, the vault,
+the keys of personal data, and a signed head. A log on PostgreSQL becomes files too.
+The command checks the whole copy: SQLite's integrity, and the hash chain. The folder
+gets its name only once it is whole. The log records it (BackupMade). The command
+prints the log's position, head hash and size. Store the first two elsewhere, so
+that you notice if an older backup replaces the folder.
 
-The master key is not in it, and nothing in it that is encrypted opens without
-it: keep reachlog.key or REACHLOG_KEY apart from the backups. reachlog restore
-proves a backup and puts it back.`,
+The backup does not hold the master key, without which its encrypted data cannot be
+opened: keep reachlog.key or REACHLOG_KEY apart. reachlog restore proves a backup
+and restores it.`,
     )
     .argument("<folder>", "a new folder, readable by its owner only; nothing is ever overwritten", absolutePath)
     .option(...JSON_OPTION)
@@ -30,8 +30,8 @@ proves a backup and puts it back.`,
 Example:
   reachlog backup /mnt/backup/monday
 
-Exit code 1 where keys that the log names are missing. The folder is written;
-what they encrypted reads as erased, in the backup as in the log.
+Exit code 1 if keys that the log names are missing. The folder is written; what
+they encrypted reads as erased, in the backup as in the log.
 
 Keep few backups, and only young ones: a backup holds the keys of people who are
 erased later. You may delete a FOLDER.*.partial: a killed backup leaves it.`,

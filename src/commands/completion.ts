@@ -8,7 +8,7 @@ const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
 
 export const completion: MakeCommand = (terminal, exit) =>
   new Command("completion")
-    .summary("print what lets a shell complete commands and options")
+    .summary("print a script that completes commands and options in a shell")
     .description(
       `Prints a script that lets a shell complete the commands, options and values of
 reachlog. It is of this version: print it again after an upgrade.`,

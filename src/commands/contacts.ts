@@ -9,9 +9,9 @@ import { printable, table } from "./table.ts";
 
 export const contacts: MakeCommand = (terminal, exit) =>
   new Command("contacts")
-    .summary("show all known recipients or one, and how far we got")
+    .summary("show all known recipients or one, with their status")
     .description(
-      `All known recipients and how far we got with them, or one. Exit code 1 when that
+      `Shows all known recipients with their status, or only one. Exit code 1 when that
 person is not known.`,
     )
     .argument("[recipient]", "one person: id, handle or @handle")

@@ -13,10 +13,10 @@ import { table } from "./table.ts";
 
 const resume: MakeCommand = (terminal, exit) =>
   new Command("resume")
-    .summary("go on with a suspended channel")
+    .summary("resume a suspended channel")
     .description(
-      `Goes on with a channel that is suspended: a running service sends what is pending
-at once, and suspends it again if the network still refuses it.`,
+      `Resumes a suspended channel: a running service sends pending dispatches at once, and
+suspends the channel again if the network still refuses it.`,
     )
     .addArgument(channelArgument())
     .option(...JSON_OPTION)

@@ -33,7 +33,7 @@ end, unless kept.`,
     )
     .option("--port <port>", "port of the service (0: any free one)", portOf, 3000)
     .option("--sandbox-port <port>", "port of the sandbox (0: any free one)", portOf, 4010)
-    .option("--keep <folder>", "keep the log there, or go on with the one that is there")
+    .option("--keep <folder>", "keep the log there, or use the one that is there")
     .option("--instances <count>", "serve one log in PostgreSQL, as so many processes", countOf, 1)
     .addOption(chatOption())
     .addOption(messagingOption())

@@ -21,14 +21,14 @@ person is known to have taken it, a handle alone counts as theirs.
 
 This cannot be undone: on a terminal it asks first, elsewhere it needs --yes.
 
-With a person go all kept answers to requests of the days on which one named
-them: who repeats such a request is refused. With an address go the records of
-its wrong tokens.
+A person's erasure includes all stored answers to requests of the days on which one
+named them: a repeat of such a request is refused. An address's erasure includes
+the records of its wrong tokens.
 
-Works beside a running service, which gives up what it knows of them.
-Interrupted, it is finished by the next command or start.
+Works beside a running service, which drops what it knows of them. If it is
+interrupted, the next command or start finishes it.
 
-Not reached: what networks, chats and backups of the key file hold. See
+Not erased: data at networks, in chats and in backups of the key file. See
 docs/personal-data.md.`,
     )
     .argument("<subject>", "id, handle or @handle of a person, or an IP address")
@@ -62,7 +62,7 @@ async function forgetSubject(terminal: Terminal, subject: string, { isSure, json
 
 /** Throws a ServiceError (usage) where there is no operator to ask. */
 async function confirms({ ask }: Terminal, subject: string): Promise<boolean> {
-  if (ask === undefined) throw usageError("forget cannot be undone: without a terminal to ask on it wants --yes");
+  if (ask === undefined) throw usageError("forget cannot be undone: without a terminal it needs --yes");
   const answer = await ask(`Erase ${printable(subject)} for good? This cannot be undone. Type yes: `);
   return answer.trim().toLowerCase() === "yes";
 }

@@ -25,36 +25,31 @@ const show: MakeCommand = (terminal, exit) =>
   new Command("show")
     .summary("show the master key's id and where the key comes from")
     .description(
-      `The master key's id and where it comes from; the id tells keys apart and discloses
-nothing else of them.`,
+      `Shows the master key's id and where the key comes from. The id identifies the key
+and discloses nothing else about it.`,
     )
     .option(...JSON_OPTION)
     .action(exit(({ json }) => showKey(terminal, json === true)));
 
 const rotate: MakeCommand = (terminal, exit) =>
   new Command("rotate")
-    .summary("put another master key in force")
+    .summary("replace the master key")
     .description(
-      `Puts another master key in force: the tokens in the vault and the keys of personal
-data are encrypted with the new one, and the former one opens them no more. Beside
-a log in a file the service has to be stopped.
+      `Replaces the master key: re-encrypts the tokens in the vault and the keys of
+personal data with a new one, and retires the former one. For a log in a file, stop
+the service first.
 
-Where the key is in its file beside the log, a new one is made and takes its
-place. Where REACHLOG_KEY holds it, give the new one in REACHLOG_KEY_NEXT (openssl
-rand -base64 32), and put it into REACHLOG_KEY afterwards; until something is
-started with it, the former one stays good. On PostgreSQL instances go on, and may
-be restarted with either key; once all have the new one, --end retires the former.
+If the key is in its file beside the log, a new key is made and replaces it. If
+REACHLOG_KEY holds it, give the new key in REACHLOG_KEY_NEXT (openssl rand -base64
+32), and put it into REACHLOG_KEY afterwards; the former key stays valid until the
+first start with the new one. On PostgreSQL instances keep running, and may restart
+with either key; once all have the new one, --end retires the former.
 
-Killed at any moment, both keys are known to what is there, and whatever is run
-next finishes. Sessions of the console end. Backups that were made before open
-with the former key only.`,
+If it is killed, both keys stay valid, and the next command or start finishes the
+rotation. Console sessions end. Earlier backups still need the former key.`,
     )
-    .option(
-      "--keep <file>",
-      "write the former key to a new file, to be kept with the backups made before",
-      absolutePath,
-    )
-    .addOption(new Option("--end", "on PostgreSQL: let the former key open nothing any more").conflicts("keep"))
+    .option("--keep <file>", "write the former key to a new file; keep it for the backups made before", absolutePath)
+    .addOption(new Option("--end", "on PostgreSQL: retire the former key").conflicts("keep"))
     .option(...JSON_OPTION)
     .addHelpText(
       "after",
@@ -115,7 +110,7 @@ async function rotateMasterKey(terminal: Terminal, keep: string | undefined, jso
   return EXIT.ok;
 }
 
-/** Instances that still run with the former key go on until they stop. */
+/** Instances with the former key keep running until they stop. */
 async function endKeyRotation(terminal: Terminal, json: boolean): Promise<number> {
   const config = configOf(terminal);
   await refuseNoLog(config);
@@ -129,7 +124,7 @@ async function endKeyRotation(terminal: Terminal, json: boolean): Promise<number
 
 function nextKey({ key, nextKey: given }: Config): Uint8Array {
   if (key === undefined && given !== undefined) {
-    throw usageError("REACHLOG_KEY_NEXT has no effect where the key is in its file: a new one is made");
+    throw usageError("unset REACHLOG_KEY_NEXT: the key is in its file, and a new one is made there");
   }
   if (key === undefined) return new Uint8Array(randomBytes(KEY_BYTES));
   if (given === undefined) throw usageError("REACHLOG_KEY_NEXT is not set: give the new key in it");

@@ -5,11 +5,11 @@ export const mcp: MakeCommand = (terminal, exit) =>
   new Command("mcp")
     .summary("answer an assistant's questions (MCP, on stdio)")
     .description(
-      `Serves the Model Context Protocol on standard input and output, for an assistant
-that starts it: who was written to, why a recipient was skipped, how a
-click, the quota, and what a run would do. It reads the configured log beside a
-running service; it can send, spend and erase nothing. The assistant sees people's
-handles and texts. Ends when its input does.`,
+      `Serves the Model Context Protocol on standard input and output to an assistant
+that starts it: contacts, skips and their reasons, clicks, the quota, and what a
+run would do. It reads the configured log beside a running service, and cannot
+send, spend or erase anything. The assistant sees people's handles and texts.
+Ends when its input does.`,
     )
     .action(exit(() => serveMcp(terminal)));
 

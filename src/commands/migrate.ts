@@ -26,15 +26,15 @@ export const migrate: MakeCommand = (terminal, exit) =>
     .description(
       `Moves the log of this configuration, its vault and the keys of personal data to
 where other settings have them: from a file to PostgreSQL, or back. All positions,
-times and hashes stay, and so do cursors, idempotency keys, tokens, and who is
-forgotten or suppressed. It makes a backup, proves it, and puts it in the new
-place, which must be empty; what is put on a server is verified there once more,
-and its head is signed again. The former place is left as it was.
+times and hashes stay the same, and so do cursors, idempotency keys, tokens,
+erasures and suppressions. It makes a backup, proves it, and restores it to the new
+place, which must be empty. A copy on a server is verified there once more, and its
+head is signed again. The former place does not change.
 
-The settings are a file in the form of .env, with the DATABASE_URL of the new
-place, and KEYS_DATABASE_URL or KEYS_FILE where its keys are to be elsewhere; a
-password is so on no command line. The master key stays the same: beside a key
-file, what is in that file is the REACHLOG_KEY of the new place.`,
+The settings are a file in the form of .env, so that no password is on a command
+line: the DATABASE_URL of the new place, and KEYS_DATABASE_URL or KEYS_FILE if its
+keys are elsewhere. The master key stays the same: the content of a key file is the
+REACHLOG_KEY of the new place.`,
     )
     .argument("<settings>", "a file with the settings of the new place", absolutePath)
     .option(...JSON_OPTION)
@@ -44,11 +44,11 @@ file, what is in that file is the REACHLOG_KEY of the new place.`,
 Example:
   reachlog migrate postgres.env
 
-Stop the service first: nothing is moved beside a running one. It wants room for
-two copies of the log, beside the one that is a file, or in TMPDIR; a
-reachlog-*-* is left there of one that was killed, and may be deleted, as may a
-schema "eventstore import ..." on a server. The first start in the new place
-records that the log was restored: no run on that day.
+Stop the service first: a running service's log is not moved. The command needs
+room for two copies of the log, beside the one that is a file, or in TMPDIR. You may
+delete a reachlog-*-* there, and a schema "eventstore import ..." on a server: a
+killed migration leaves them. The first start in the new place records that the log
+was restored: no run starts on that day.
 Never serve both places: they would be two histories of one log.`,
     )
     .action(exit((file, { json }) => move(terminal, file, json === true)));

@@ -56,9 +56,9 @@ const stop: MakeCommand = (terminal, exit) =>
   new Command("stop")
     .summary("stop the run in progress")
     .description(
-      `Asks the run in progress to stop, on whatever instance it is made: it sends
-nothing more, settles what is in flight and ends as stopped. A message that is
-just being sent may still go out. Exit code 1 when no run is in progress.`,
+      `Requests a stop of the run in progress, on any instance: it sends nothing more,
+settles what is in flight and ends as stopped. A message in flight may still go out.
+Exit code 1 when no run is in progress.`,
     )
     .option("--run <id>", "only if it is this one")
     .option(...JSON_OPTION)
@@ -74,7 +74,7 @@ just being sent may still go out. Exit code 1 when no run is in progress.`,
         terminal.out(
           json === true
             ? `${JSON.stringify({ run_id: asked.run_id })}\n`
-            : `run ${printable(asked.run_id)} is asked to stop; outreach watch shows its end\n`,
+            : `run ${printable(asked.run_id)} is stopping; outreach watch shows its end\n`,
         );
         return EXIT.ok;
       }),

@@ -3,10 +3,10 @@ import { Command, EXIT, JSON_OPTION, type MakeCommand } from "./command.ts";
 
 export const ready: MakeCommand = (terminal, exit) =>
   new Command("ready")
-    .summary("say whether the running service takes requests")
+    .summary("check that the running service is ready for requests")
     .description(
-      `Asks the running service, as GET /readyz does: for the health check of a container,
-whose image needs no other program then.`,
+      `Asks the running service, as GET /readyz does. For the health check of a container
+whose image has no other HTTP client.`,
     )
     .option(...URL_OPTION)
     .option(...JSON_OPTION)
@@ -16,7 +16,7 @@ whose image needs no other program then.`,
 Example:
   reachlog ready
 
-Exit codes: 0 it takes requests, 75 it does not, or no service answers.`,
+Exit codes: 0 ready, 75 not ready, or no service answers.`,
     )
     .action(
       exit(async ({ url, json }) => {

@@ -14,13 +14,13 @@ export const replay: MakeCommand = (terminal, exit) =>
     .summary("rebuild projections from the log and say what changed")
     .description(
       `Folds the log again from its first event, in one pass for all projections and in a
-process of its own: a service goes on serving, and takes the new states over when
-they are ready. Compares each with its stored snapshot, at the snapshot's own
-position. Exit code 1 when something differed (it is corrected then). Without
---projection, the tiles of the log's Merkle tree are made again too.
+process of its own: a service keeps running, and loads the new states when they are
+ready. Compares each with its stored snapshot, at the snapshot's own position. Exit
+code 1 if something differed, which is then corrected. Without --projection it also
+rebuilds the tiles of the log's Merkle tree.
 
-Interrupted, it exits 75 (unless it is killed), and the next replay goes on from
-where the work was last kept.`,
+Interrupted, it exits 75 (unless it is killed), and the next replay resumes from
+the last saved work.`,
     )
     .addOption(new Option("--projection <name>", "only this one").choices(PROJECTION_NAMES))
     .option("--restart", "begin at the first event, whatever an earlier replay has kept")
@@ -36,7 +36,7 @@ where the work was last kept.`,
         const rebuilt = await rebuild(store, names, { restart: restart === true, signal, ...apart, ...shown });
         shown.end();
         if (rebuilt === undefined) {
-          terminal.err("interrupted; the next replay goes on from here\n");
+          terminal.err("interrupted; the next replay resumes from here\n");
           return EXIT.temporary;
         }
         if (projection === undefined) await rebuildTree(store, terminal);

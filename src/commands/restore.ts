@@ -14,17 +14,17 @@ import { absolutePath, Command, configOf, EXIT, JSON_OPTION, type MakeCommand, t
 
 export const restore: MakeCommand = (terminal, exit) =>
   new Command("restore")
-    .summary("put a backup in the place of a log that is gone, or prove it")
+    .summary("restore a backup where the log is gone, or only prove it")
     .description(
-      `Proves a backup in a temporary place, and then puts it where this configuration has
-its log, where no log may be yet. Vault and keys that are there stay, if they are
-this log's and newer: who is forgotten stays forgotten. Proved is that its files are what they were
-when a holder of the master key made it, that this key opens all that is
-encrypted, that the head was signed by the log's own key, that the log holds it
-and its chain is whole, and that the log's personal data has its keys.
+      `Proves a backup in a temporary place, and then restores it to where this
+configuration has its log. No log may be there yet. A newer vault and newer keys of
+the same log stay, so erased people stay erased. The proof covers: its files are as
+a holder of the master key made them; this key opens all that is encrypted; the
+log's own key signed the head; the log holds that head and its chain is whole; and
+the log's personal data has its keys.
 
-The master key is not in a backup: give it as the service has it, where the end of
-this help says. Run it as the service's user.`,
+A backup does not hold the master key: give it as the service has it, as the end of
+this help says. Run the command as the service's user.`,
     )
     .argument("<folder>", "what reachlog backup wrote", absolutePath)
     .option("--rehearse", "only prove it: nothing is restored; its own log, if it is here, records that")
@@ -38,13 +38,12 @@ Examples:
   reachlog restore /mnt/backup/monday --rehearse
   reachlog restore /mnt/backup/monday
 
-The proof wants as much room as the backup: beside the log, or in TMPDIR to
-rehearse and for a log on PostgreSQL, which is verified there once more. A
-reachlog-rehearsal-* is left there of one that was killed, and may be deleted.
-The first start records that the log was restored: no run on that day,
-and what may have been sent or delivered since the backup is not repeated.
-Consumers that keep a cursor and saw more than the backup holds are refused from
-then on.
+The proof needs as much room as the backup: beside the log, or in TMPDIR with
+--rehearse and for a log on PostgreSQL, which is verified there once more. You may
+delete a reachlog-rehearsal-*: a killed restore leaves it. The first start records
+that the log was restored: no run starts on that day, and what may have been sent
+or delivered since the backup is not repeated. From then on, consumers whose cursor
+is beyond the backup are refused.
 
 The master key is read from REACHLOG_KEY${keyFileIn(terminal)}.`,
     )
@@ -52,13 +51,13 @@ The master key is read from REACHLOG_KEY${keyFileIn(terminal)}.`,
 
 export const restored: MakeCommand = (terminal, exit) =>
   new Command("restored")
-    .summary("say that this log was put back by other means")
+    .summary("declare that this log was restored by other means")
     .description(
-      `Says that the log of this configuration is a copy that other programs have put
-back: a snapshot of the disk, files that were copied, a dump. Such a log lacks what
-was done since the copy was made. The next start treats it as one that reachlog
-restore has put there: it records LogRestored, makes no run on that day, and does
-not repeat what may have been sent or delivered.
+      `Declares that other programs restored the log of this configuration from a copy: a
+snapshot of the disk, copied files, or a dump. Such a log lacks the events since the
+copy was made. The next start treats it as restored by reachlog restore: it records
+LogRestored, starts no run on that day, and does not repeat what may have been sent
+or delivered.
 
 On PostgreSQL a start notices most copies by itself: docs/postgresql.md says which.`,
     )

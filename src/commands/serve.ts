@@ -19,22 +19,21 @@ ends between two messages, dispatches in flight complete; at the latest after
 SHUTDOWN_SECONDS. A second signal, a second later or more, ends it at once.
 
 The service keeps a signed checkpoint of the log's head beside the log. It does
-not start (78) when the log does not hold what the checkpoint knew: its end was
-lost, or its history altered. Nor does it start (78) without the key file of the
-log's personal data, or without the vault after the master key was exchanged; nor
-where keys and vault are there and their log is gone, or where they belong to
-another log than the one that is there.`,
+not start (78) if the log contradicts the checkpoint: its end was lost, or its
+history altered. Nor does it start (78) without the key file of the log's personal
+data, or without the vault after a rotation of the master key; nor if keys and
+vault are there but their log is gone, or if they belong to another log.`,
     )
-    .option("--accept-loss", "go on with what is left of such a log, or begin a new one, and record that")
-    .option("--accept-lost-keys", "go on with new keys: what the lost ones encrypted reads as erased")
-    .option("--take-over-keys", "go on with vault and keys of a log that is gone for good; a service of it ends")
+    .option("--accept-loss", "use the rest of such a log, or begin a new one, and record that")
+    .option("--accept-lost-keys", "use new keys: what the lost ones encrypted reads as erased")
+    .option("--take-over-keys", "use vault and keys of a log that is gone for good; a service of that log ends")
     .addHelpText(
       "after",
       `
-Exit codes: 0 stopped, 1 a file or a port could not be had, 70 the log failed
-(start again), 75 another service owns the log, there is no room, or its server
-does not answer (try later), 78 the configuration is wrong or not that of the
-instances that run, or the log is not what its checkpoint knew.`,
+Exit codes: 0 stopped, 1 a file or a port is not available, 70 the log failed
+(restart), 75 another service owns the log, there is no room, or its server does
+not answer (try later), 78 the configuration is wrong or differs from that of the
+other instances, or the log contradicts its checkpoint.`,
     )
     .action(
       exit(async ({ acceptLoss, acceptLostKeys, takeOverKeys }) => {

@@ -32,7 +32,7 @@ the caller, and remove the first one when the caller has gone over to the second
 Both are valid meanwhile, and the log shows the name either way.`,
     )
     .argument("<name>", "the caller")
-    .option("--add", "append the entry to API_TOKENS_FILE, which is made where it is missing")
+    .option("--add", "append the entry to API_TOKENS_FILE; creates a missing file")
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog token new shortener --add")
     .action(exit((name, { add, json }) => makeToken(terminal, name, { add: add === true, json: json === true })));
@@ -79,7 +79,7 @@ function makeToken(terminal: Terminal, name: string, { add, json }: { add: boole
   const unfit = unfitName(name);
   if (unfit !== undefined) throw usageError(unfit);
   const file = tokensFileOf(terminal);
-  if (add && file === undefined) throw usageError("--add wants API_TOKENS_FILE to be set");
+  if (add && file === undefined) throw usageError("--add needs API_TOKENS_FILE: set it");
   const token = `${PREFIX}${randomBytes(TOKEN_BYTES).toString("base64url")}`;
   const sha256 = createHash("sha256").update(token).digest("hex");
   const entry = `${name}:sha256:${sha256}`;
@@ -121,7 +121,7 @@ function listTokens(terminal: Terminal, json: boolean): number {
 
 function removeToken(terminal: Terminal, id: string, json: boolean): number {
   if (!new RegExp(`^[0-9a-f]{${ID_DIGITS_MIN},64}$`).test(id)) {
-    throw usageError(`token remove wants an id as "token list" shows it, or at least ${ID_DIGITS_MIN} digits of it`);
+    throw usageError(`token remove needs an id as "token list" shows it, or at least ${ID_DIGITS_MIN} digits of it`);
   }
   const file = tokensFileOf(terminal);
   const { fixed, filed } = tokensOf(terminal);

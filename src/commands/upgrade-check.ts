@@ -11,12 +11,12 @@ import { finding, report, type Finding } from "./findings.ts";
 
 export const upgradeCheck: MakeCommand = (terminal, exit) =>
   new Command("upgrade-check")
-    .summary("say whether this version can serve this log")
+    .summary("check that this version can serve this log")
     .description(
-      `Says whether this version of reachlog can serve this log with these settings, and
-changes nothing: whether it knows the formats of the log, the vault and the keys,
-every type of event and its newest version, and every setting. Run it with the new
-version before the old one is stopped. Exit code 1 when it cannot.`,
+      `Checks that this version of reachlog can serve this log with these settings, and
+changes nothing: it must know the formats of the log, the vault and the keys, each
+event type in its newest version, and each setting. Run it with the new version
+before you stop the old one. Exit code 1 when it cannot.`,
     )
     .option("--json", "answer with one JSON object for each check")
     .addHelpText("after", "\nExample:\n  reachlog upgrade-check --json")

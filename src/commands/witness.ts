@@ -74,7 +74,7 @@ function identity(
 }
 
 function nameOf(text: string): string {
-  if (!/^[^\s+]{1,200}$/u.test(text)) throw usageError("--name wants a name without spaces and plus signs");
+  if (!/^[^\s+]{1,200}$/u.test(text)) throw usageError("--name needs a name without spaces and plus signs");
   return text;
 }
 

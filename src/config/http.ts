@@ -189,7 +189,7 @@ function readOpenRoutes(
 function checkOpenRoutes(routes: readonly string[], { openable, guarded }: RoutePaths, report: Report): void {
   for (const route of routes) {
     if (guarded.includes(route)) {
-      report.fault("OPEN_ROUTES", `${route} always wants a token`, "routes that do not");
+      report.fault("OPEN_ROUTES", `${route} always needs a token`, "routes that do not");
     } else if (!openable.includes(route)) {
       report.fault("OPEN_ROUTES", `${shown(route)} is no route that can be opened`, `some of ${openable.join(", ")}`);
     }

@@ -101,7 +101,7 @@ function readPostgres(variable: "DATABASE_URL" | "KEYS_DATABASE_URL", raw: strin
   }
   // Anything less takes whatever server answers, and gives it the password.
   if (!servers.every(({ hostname }) => isLoopback(hostname)) && searchParams.get("sslmode") !== "verify-full") {
-    fault("a server that is not this machine wants sslmode=verify-full");
+    fault("a server on another machine needs sslmode=verify-full");
   }
   return { url: secret(raw), shown: `postgres://${servers.map(({ host }) => host).join()}${pathname}` };
 }

@@ -210,6 +210,6 @@ function refusal(own: Instance, other: Instance): ServiceError {
   const [here, there] = [own, other].map(({ settings, url, id }) => `${settings[name]} at ${url} (instance ${id})`);
   return new ServiceError(
     "configuration",
-    `${name} is ${here}, and ${there}: all instances of a log want the same; change them together, with all stopped`,
+    `${name} is ${here}, and ${there}: all instances of a log need the same: stop them all and change it everywhere`,
   );
 }

@@ -88,7 +88,7 @@ function isEmpty(database: DatabaseSync, file: string): boolean {
   if (database.prepare("SELECT 1 FROM sqlite_schema").get() === undefined && version === 0) return true;
   throw keyError(
     `${file} is no key file, but a database of something else or of another version of reachlog: ` +
-      "KEYS_FILE wants a file of its own",
+      "KEYS_FILE needs a file of its own",
   );
 }
 

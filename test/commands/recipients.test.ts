@@ -140,14 +140,14 @@ describe("recipients import", () => {
     );
   });
 
-  test("interrupted, tells what was taken; the same import again takes the rest", async () => {
+  test("interrupted, says how far it came; the same import imports the rest", async () => {
     const names = Array.from({ length: 6_000 }, (_, at) => `person_${at}`);
     const people = file("many.csv", `username,basis\n${names.map((name) => `${name},opt_in\n`).join("")}`);
     const { code, out, err } = await world.interruptedAt(2, recipients, "import", people);
     expect([code, out, err]).toEqual([
       130,
       "",
-      "interrupted: 5000 of 6000 rows were taken, up to line 5001; the same import again takes the others\n",
+      "interrupted: 5000 of 6000 rows were imported, up to line 5001; run the import again for the rest\n",
     ]);
     expect((await state()).people.size).toBe(5_000);
     expect((await world.run(recipients, "import", people)).out).toBe("1000 added, 5000 updated, 0 refused\n");

@@ -144,6 +144,6 @@ describe("remove", () => {
   test.each(["", "ab", "zzzz", "../x", "a.*b"])("takes %j for a slip of the hand", async (id) => {
     await made("web", "--add");
     await made("web", "--add");
-    expect((await run("remove", id)).err).toContain("wants an id");
+    expect((await run("remove", id)).err).toContain("needs an id");
   });
 });

@@ -358,7 +358,7 @@ describe("OPEN_ROUTES", () => {
     expect(faultsOf({ ...strict, OPEN_ROUTES })).toEqual([expect.stringContaining("is no route")]);
   });
   test.each(["/api/messaging", "/api/tracking/test"])("%s stays guarded", (OPEN_ROUTES) => {
-    expect(faultsOf({ ...strict, OPEN_ROUTES })).toEqual([expect.stringContaining("always wants a token")]);
+    expect(faultsOf({ ...strict, OPEN_ROUTES })).toEqual([expect.stringContaining("always needs a token")]);
   });
 });
 

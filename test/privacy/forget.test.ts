@@ -82,10 +82,10 @@ describe("forget RECIPIENT", () => {
     expect((await shown()).includes("Ann Bell")).toBe(code === 1);
   });
 
-  test("without a terminal wants --yes, and erases nothing", async () => {
+  test("without a terminal needs --yes, and erases nothing", async () => {
     expect(await world.run(forget, "ann_builds").catch((fault: unknown) => fault)).toMatchObject({
       kind: "usage",
-      message: "forget cannot be undone: without a terminal to ask on it wants --yes",
+      message: "forget cannot be undone: without a terminal it needs --yes",
     });
     expect(await shown()).toContain("Ann Bell");
   });

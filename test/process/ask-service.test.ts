@@ -41,7 +41,7 @@ test(
     expect(refused).toEqual({
       code: 1,
       out: "",
-      err: "the service wants a token: set REACHLOG_TOKEN to one of its API tokens\n",
+      err: "the service needs a token: set REACHLOG_TOKEN to one of its API tokens\n",
     });
     world.env["REACHLOG_TOKEN"] = TOKEN;
     const unlinked = await world.command("outreach", "run", "--url", service.url);

@@ -117,7 +117,7 @@ test(
     expect(await world.command("outreach", "stop", "--run", "another")).toMatchObject({ code: 1 });
     expect(await world.command("outreach", "stop")).toMatchObject({
       code: 0,
-      out: `run ${run_id} is asked to stop; outreach watch shows its end\n`,
+      out: `run ${run_id} is stopping; outreach watch shows its end\n`,
     });
     expect(await watch.ended).toBe(0);
     expect(watch.out()).toMatch(/Z ended, stopped: 1 sent, 0 skipped, 0 failed, 0 in doubt/);

@@ -101,7 +101,7 @@ test.each([
   [{ AUTH_POLICY: "none" }, "AUTH_POLICY"],
   [
     { AUTH_POLICY: "strict", X_ACCOUNT: "we", OPEN_ROUTES: "/api/messaging" },
-    "OPEN_ROUTES: /api/messaging always wants a token",
+    "OPEN_ROUTES: /api/messaging always needs a token",
   ],
   [{ API_TOKENS_FILE: "gone" }, 'gone" cannot be read (ENOENT)'],
 ] as Record<string, string>[][] as [Record<string, string>, string][])(

@@ -7,7 +7,7 @@ const measured = measure(join(import.meta.dirname, "../.."));
 
 /** What was reached: a change may lower a figure, and then its limit here. */
 const LIMITS = {
-  lines: 38_769,
+  lines: 38_762,
   files: 424,
   filesInAFolder: 44,
   linesInAFile: 400,

@@ -23,7 +23,7 @@ interface Given {
 
 /** Throws a ServiceError (usage) unless it is all letters or some that are named. */
 function toSelection(action: string, { all, ids, channels }: Given): LetterSelection {
-  if (all === ids.length > 0) throw usageError(`${action} wants --all, or event ids or positions`);
+  if (all === ids.length > 0) throw usageError(`${action} needs --all, or event ids or positions`);
   return { ids: all ? undefined : ids, channels };
 }
 
@@ -135,7 +135,7 @@ export const discard: MakeCommand = (terminal, exit) =>
       exit(async (ids, { all, why: given, channel: name, json }) => {
         const why = given.trim();
         if (why.length === 0 || why.length > WHY_CHARACTERS_MAX) {
-          throw usageError(`discard wants --why, in 1 to ${WHY_CHARACTERS_MAX} characters`);
+          throw usageError(`discard needs --why, in 1 to ${WHY_CHARACTERS_MAX} characters`);
         }
         const choice = toSelection("discard", { all: all === true, ids, channels: channelsOf(name) });
         return await decideByCommand(terminal, choice, { done: "discarded", json: json === true }, (deps, letters) =>

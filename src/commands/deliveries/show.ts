@@ -61,7 +61,7 @@ Of an event about many dispatches the first ${SHOWN_DISPATCHES_MAX} are shown.`,
     );
 
 function eventIdOf(text: string): string {
-  if (!isEventName(text)) throw usageError("show wants the id or the position of an event");
+  if (!isEventName(text)) throw usageError("show needs the id or the position of an event");
   return text.toLowerCase();
 }
 

@@ -59,7 +59,7 @@ export const TOOLS: readonly Tool[] = [
   tool({
     name: "who_was_written_to",
     title: "Who was written to",
-    description: "All known recipients, or one: how far we got with them, on what basis, and which variant they got.",
+    description: "All known recipients, or one: with their status, their basis, and the variant they got.",
     input: Type.Object({ recipient: Type.Optional(recipient), status: Type.Optional(status), as_of }, closed),
     command: contacts,
     args: (input) => [...asOf(input.as_of), ...operand(input.recipient)],

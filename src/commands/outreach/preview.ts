@@ -30,7 +30,7 @@ that person is not known, 78 without a template.`,
     .action(exit((wanted, { limit, json }) => showPreview(terminal, wanted, limit, json === true)));
 
 function limitOf(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw usageError("--limit wants a number");
+  if (!/^\d{1,9}$/.test(text)) throw usageError("--limit needs a number");
   return Number(text);
 }
 

@@ -32,7 +32,7 @@ export async function importFile(
     const last = rows[taken - 1];
     const upTo = last === undefined ? "" : `, up to line ${last.line}`;
     terminal.err(
-      `interrupted: ${taken} of ${rows.length} rows were taken${upTo}; the same import again takes the others\n`,
+      `interrupted: ${taken} of ${rows.length} rows were imported${upTo}; run the import again for the rest\n`,
     );
     return Number(signal.reason);
   }
@@ -80,7 +80,7 @@ function formatOf(path: string, given: RecipientsFormat | undefined): Recipients
     throw usageError(`${printable(path)} is a workbook: save it as CSV ("CSV UTF-8") and import that`);
   }
   if (format === undefined) {
-    throw usageError("recipients import wants a file that ends in .csv, .json or .jsonl, or --format");
+    throw usageError("recipients import needs a file that ends in .csv, .json or .jsonl, or --format");
   }
   return format;
 }

@@ -211,7 +211,7 @@ function describeFault(header: string): string {
   const separator = /^(?:"(?:[^"\\]|\\.)*"|[^\s",;]+)\s*([,;])/.exec(header.trim())?.[1];
   if (separator === ",") return "was sent more than once. Send one key.";
   if (separator === ";") return "has parameters. Send the key alone.";
-  return "wants 1 to 255 printable ASCII characters. Send it bare without spaces, or quoted.";
+  return "needs 1 to 255 printable ASCII characters. Send it bare without spaces, or quoted.";
 }
 
 /** Those headers that belong to the answer itself, not to the connection or this request. */

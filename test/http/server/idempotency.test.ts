@@ -265,7 +265,7 @@ test.each([
   ["a; p=1", "The Idempotency-Key has parameters. Send the key alone."],
   ['"a", "b"', "The Idempotency-Key was sent more than once. Send one key."],
   ["a, b", "The Idempotency-Key was sent more than once. Send one key."],
-  ["a b", "The Idempotency-Key wants 1 to 255 printable ASCII characters. Send it bare without spaces, or quoted."],
+  ["a b", "The Idempotency-Key needs 1 to 255 printable ASCII characters. Send it bare without spaces, or quoted."],
 ])("the refusal of %j says what is wrong with it", async (key, detail) => {
   await using world = await openApp();
   expect(await (await post(world.app, TRACK, GOOD[TRACK], keyed(key))).json()).toMatchObject({ detail });
