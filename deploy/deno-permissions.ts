@@ -6,7 +6,7 @@
  */
 import { dirname, join, resolve } from "node:path";
 import { urlsOf } from "eventstore-lite/postgres";
-import { configOf, EXIT } from "../src/commands/command.ts";
+import { configOf, EXIT } from "../src/commands/shared/command.ts";
 import type { Config } from "../src/config/config.ts";
 import type { LogConfig } from "../src/config/log.ts";
 import { settings } from "../src/config/schema.ts";

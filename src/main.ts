@@ -1,7 +1,7 @@
 import { createInterface } from "node:readline/promises";
-import { runCommandLine } from "./commands/command-line.ts";
-import { EXIT } from "./commands/command.ts";
-import { writeAll, writeText } from "./commands/write.ts";
+import { runCommandLine } from "./commands/shared/command-line.ts";
+import { EXIT } from "./commands/shared/command.ts";
+import { writeAll, writeText } from "./commands/shared/write.ts";
 import { loadEnvFile } from "./platform/runtime.ts";
 import { handleUncaughtErrors } from "./platform/uncaught-errors.ts";
 import { watchSignals } from "./platform/signals.ts";

@@ -3,9 +3,18 @@ import { systemClock } from "../platform/clock.ts";
 import { createLogger } from "../platform/logger.ts";
 import { openAccount } from "../service/account.ts";
 import { connectNetworks } from "../service/networks.ts";
-import { Command, configOf, EXIT, group, JSON_OPTION, usageError, type MakeCommand, type Terminal } from "./command.ts";
-import { COMMAND_METADATA, openSession } from "./log-session.ts";
-import { printable } from "./table.ts";
+import {
+  Command,
+  configOf,
+  EXIT,
+  group,
+  JSON_OPTION,
+  usageError,
+  type MakeCommand,
+  type Terminal,
+} from "./shared/command.ts";
+import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
+import { printable } from "./shared/table.ts";
 
 const show: MakeCommand = (terminal, exit) =>
   new Command("show")

@@ -3,16 +3,16 @@ import { importLog } from "./audit/import.ts";
 import { checkProof, consistency, prove } from "./audit/prove.ts";
 import { show } from "./audit/show.ts";
 import { verify } from "./audit/verify.ts";
-import { Command, configOf, EXIT, group, type MakeCommand, usageError } from "./command.ts";
+import { Command, configOf, EXIT, group, type MakeCommand, usageError } from "./shared/command.ts";
 import { writeFileSync } from "node:fs";
 import { formatPublicKey } from "eventstore-lite";
 import { signHeadNow } from "../log/sign-head-now.ts";
 import { systemClock } from "../platform/clock.ts";
-import { openExistingLog, openExistingStoredLog } from "./log-session.ts";
-import { makeNewFile } from "./new-file.ts";
+import { openExistingLog, openExistingStoredLog } from "./shared/log-session.ts";
+import { makeNewFile } from "./shared/new-file.ts";
 import type { Recorded } from "../../events/catalog.ts";
 import { FORMATS } from "../log/export-formats.ts";
-import { printable } from "./table.ts";
+import { printable } from "./shared/table.ts";
 
 const head: MakeCommand = (terminal, exit) =>
   new Command("head")

@@ -3,9 +3,9 @@ import { keysMissing, missingKeys } from "../privacy/missing-keys.ts";
 import { logPlaceOf } from "../service/log-place.ts";
 import { nameOfKey } from "../vault/master-key.ts";
 import { recordBackup, writeBackup } from "./backup/write-backup.ts";
-import { absolutePath, Command, configOf, EXIT, JSON_OPTION, type MakeCommand } from "./command.ts";
-import { openExistingLog } from "./log-session.ts";
-import { startProgress } from "./progress.ts";
+import { absolutePath, Command, configOf, EXIT, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
+import { openExistingLog } from "./shared/log-session.ts";
+import { startProgress } from "./shared/progress.ts";
 
 export const backup: MakeCommand = (terminal, exit) =>
   new Command("backup")

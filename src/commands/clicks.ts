@@ -6,12 +6,12 @@ import { byLastClick } from "../../projections/recent-links.ts";
 import { createStates } from "../../projections/states.ts";
 import { suspected, type SuspectedCounts } from "../../projections/suspected.ts";
 import { streamOfLink } from "../history/link.ts";
-import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "./command.ts";
-import { linkOf } from "./link.ts";
-import { openExistingLog } from "./log-session.ts";
+import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "./shared/command.ts";
+import { linkOf } from "./shared/link.ts";
+import { openExistingLog } from "./shared/log-session.ts";
 import { parseMoment, placeOf, type Place } from "../projector/moment.ts";
-import { AS_OF_OPTION, asOf, asOfJson, foldAsOf } from "./moment.ts";
-import { printable, table } from "./table.ts";
+import { AS_OF_OPTION, asOf, asOfJson, foldAsOf } from "./shared/moment.ts";
+import { printable, table } from "./shared/table.ts";
 
 export const clicks: MakeCommand = (terminal, exit) =>
   new Command("clicks")

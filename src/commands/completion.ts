@@ -1,4 +1,4 @@
-import { Argument, Command, EXIT, type MakeCommand } from "./command.ts";
+import { Argument, Command, EXIT, type MakeCommand } from "./shared/command.ts";
 import { bashScript } from "./completion/bash.ts";
 import { commandsOf } from "./completion/commands.ts";
 import { fishScript } from "./completion/fish.ts";

@@ -1,11 +1,11 @@
 import type { Contact } from "../../projections/contacts.ts";
-import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "./command.ts";
-import { openExistingLog } from "./log-session.ts";
+import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "./shared/command.ts";
+import { openExistingLog } from "./shared/log-session.ts";
 import type { EncryptedLog } from "../privacy/encrypted-log.ts";
 import { parseMoment, type Moment } from "../projector/moment.ts";
-import { AS_OF_OPTION, asOf, foldAsOf, stateNow } from "./moment.ts";
+import { AS_OF_OPTION, asOf, foldAsOf, stateNow } from "./shared/moment.ts";
 import { findNamed } from "../outreach/person.ts";
-import { printable, table } from "./table.ts";
+import { printable, table } from "./shared/table.ts";
 
 export const contacts: MakeCommand = (terminal, exit) =>
   new Command("contacts")

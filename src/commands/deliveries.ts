@@ -1,15 +1,15 @@
-import { Command, configOf, EXIT, group, JSON_OPTION, type MakeCommand } from "./command.ts";
+import { Command, configOf, EXIT, group, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
 import { discard, retry } from "./deliveries/letters.ts";
 import { lag } from "./deliveries/lag.ts";
 import { list } from "./deliveries/list.ts";
 import { show } from "./deliveries/show.ts";
 import { resumeChannel } from "../delivery/suspension.ts";
-import { COMMAND_METADATA, openSession } from "./log-session.ts";
+import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
 import { channelArgument } from "./deliveries/channel-name.ts";
 import { type ChannelName, CHANNELS } from "../../events/channel.ts";
 import { plain } from "../history/words/phrases.ts";
-import { askService, TOKEN_HELP, URL_OPTION } from "./ask-service.ts";
-import { table } from "./table.ts";
+import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
+import { table } from "./shared/table.ts";
 
 const resume: MakeCommand = (terminal, exit) =>
   new Command("resume")

@@ -16,10 +16,10 @@ import { keysMissing, missingKeys } from "../privacy/missing-keys.ts";
 import { logPlaceOf } from "../service/log-place.ts";
 import { openLog, openStoredLog } from "../service/open.ts";
 import { startProjector } from "../projector/projector.ts";
-import { configuredParts } from "./configured-parts.ts";
-import { Command, servedConfigOf, type MakeCommand, type Terminal } from "./command.ts";
-import { finding, report, type Finding } from "./findings.ts";
-import { openSession } from "./log-session.ts";
+import { configuredParts } from "./shared/configured-parts.ts";
+import { Command, servedConfigOf, type MakeCommand, type Terminal } from "./shared/command.ts";
+import { finding, report, type Finding } from "./shared/findings.ts";
+import { openSession } from "./shared/log-session.ts";
 
 /** How long a network may take to answer. */
 const CHECK_TIMEOUT_MS = 10_000;

@@ -1,10 +1,10 @@
 import { isIP } from "node:net";
 import { findNamed, recipientOf } from "../outreach/person.ts";
 import { forgetAddress, forgetPerson, type ForgetDeps, type Forgotten } from "../privacy/forget.ts";
-import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal, usageError } from "./command.ts";
-import { COMMAND_METADATA, openSession } from "./log-session.ts";
-import { startProgress } from "./progress.ts";
-import { printable } from "./table.ts";
+import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal, usageError } from "./shared/command.ts";
+import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
+import { startProgress } from "./shared/progress.ts";
+import { printable } from "./shared/table.ts";
 
 export const forget: MakeCommand = (terminal, exit) =>
   new Command("forget")

@@ -18,8 +18,8 @@ import {
   usageError,
   type MakeCommand,
   type Terminal,
-} from "./command.ts";
-import { COMMAND_METADATA, openExistingLog, refuseNoLog } from "./log-session.ts";
+} from "./shared/command.ts";
+import { COMMAND_METADATA, openExistingLog, refuseNoLog } from "./shared/log-session.ts";
 
 const show: MakeCommand = (terminal, exit) =>
   new Command("show")

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "./command.ts";
+import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "./shared/command.ts";
 
 export const mcp: MakeCommand = (terminal, exit) =>
   new Command("mcp")

@@ -14,11 +14,19 @@ import { nameOfKey } from "../vault/master-key.ts";
 import type { Manifest } from "./backup/manifest.ts";
 import { putBack, refuseTaken } from "./backup/put-back.ts";
 import { writeBackup } from "./backup/write-backup.ts";
-import { absolutePath, Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "./command.ts";
-import { refuseNoLog } from "./log-session.ts";
-import { startProgress } from "./progress.ts";
+import {
+  absolutePath,
+  Command,
+  configOf,
+  EXIT,
+  JSON_OPTION,
+  type MakeCommand,
+  type Terminal,
+} from "./shared/command.ts";
+import { refuseNoLog } from "./shared/log-session.ts";
+import { startProgress } from "./shared/progress.ts";
 import { masterOf } from "./restore.ts";
-import { naming } from "./system-fault.ts";
+import { naming } from "./shared/system-fault.ts";
 
 export const migrate: MakeCommand = (terminal, exit) =>
   new Command("migrate")

@@ -1,14 +1,14 @@
-import { Command, configOf, EXIT, group, JSON_OPTION, type MakeCommand } from "./command.ts";
+import { Command, configOf, EXIT, group, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
 import { preview } from "./outreach/preview.ts";
 import { reconcile } from "./outreach/reconcile.ts";
 import { watch } from "./outreach/watch.ts";
 import type { Recipient, RunEnd, SkipReason, Usage } from "../../events/outreach.ts";
 import { nameOf, plain } from "../history/words/phrases.ts";
-import { askService, TOKEN_HELP, URL_OPTION } from "./ask-service.ts";
-import { printable, table } from "./table.ts";
+import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
+import { printable, table } from "./shared/table.ts";
 import { requestStop } from "../outreach/stop-run.ts";
 import { sleep } from "../platform/clock.ts";
-import { COMMAND_METADATA, openSession } from "./log-session.ts";
+import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
 
 /** What `POST /social/run` answers to a dry run. */
 interface Rehearsed {

@@ -1,10 +1,10 @@
 import { isAfterChange, usedAt } from "../../projections/quota.ts";
 import { isoTime } from "../platform/clock.ts";
 import { momentIn, resetsAt } from "../outreach/quota-day.ts";
-import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "./command.ts";
-import { openExistingLog } from "./log-session.ts";
+import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "./shared/command.ts";
+import { openExistingLog } from "./shared/log-session.ts";
 import { parseMoment, type Moment, type Place } from "../projector/moment.ts";
-import { AS_OF_OPTION, asOf, asOfJson, foldAsOf } from "./moment.ts";
+import { AS_OF_OPTION, asOf, asOfJson, foldAsOf } from "./shared/moment.ts";
 
 export const quota: MakeCommand = (terminal, exit) =>
   new Command("quota")

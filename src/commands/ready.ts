@@ -1,5 +1,5 @@
-import { askReadiness, URL_OPTION } from "./ask-service.ts";
-import { Command, EXIT, JSON_OPTION, type MakeCommand } from "./command.ts";
+import { askReadiness, URL_OPTION } from "./shared/ask-service.ts";
+import { Command, EXIT, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
 
 export const ready: MakeCommand = (terminal, exit) =>
   new Command("ready")

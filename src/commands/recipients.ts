@@ -3,12 +3,21 @@ import { recipientOf } from "../outreach/person.ts";
 import { FORMATS } from "../outreach/recipients-file/format.ts";
 import { suppress } from "../outreach/suppress.ts";
 import { sleep } from "../platform/clock.ts";
-import { Command, Option, configOf, EXIT, group, JSON_OPTION, type MakeCommand, type Terminal } from "./command.ts";
+import {
+  Command,
+  Option,
+  configOf,
+  EXIT,
+  group,
+  JSON_OPTION,
+  type MakeCommand,
+  type Terminal,
+} from "./shared/command.ts";
 import { showContacts } from "./contacts.ts";
 import { forget } from "./forget.ts";
-import { COMMAND_METADATA, openSession } from "./log-session.ts";
+import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
 import { importFile } from "./recipients/import.ts";
-import { printable } from "./table.ts";
+import { printable } from "./shared/table.ts";
 
 const importRecipients: MakeCommand = (terminal, exit) =>
   new Command("import")

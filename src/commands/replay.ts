@@ -2,12 +2,12 @@ import { availableParallelism } from "node:os";
 import { createLogTree, type EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, type ProjectionName } from "../../projections/all.ts";
-import { Command, Option, configOf, EXIT, type MakeCommand, type Terminal } from "./command.ts";
-import { openExistingLog } from "./log-session.ts";
-import { startProgress, type Progress } from "./progress.ts";
+import { Command, Option, configOf, EXIT, type MakeCommand, type Terminal } from "./shared/command.ts";
+import { openExistingLog } from "./shared/log-session.ts";
+import { startProgress, type Progress } from "./shared/progress.ts";
 import { foldInWorker } from "./replay/fold-in-worker.ts";
 import { rebuild, type Rebuilt, type RebuildOptions } from "./replay/rebuild.ts";
-import { printable } from "./table.ts";
+import { printable } from "./shared/table.ts";
 
 export const replay: MakeCommand = (terminal, exit) =>
   new Command("replay")

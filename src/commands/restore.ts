@@ -9,8 +9,16 @@ import { parseKey } from "../vault/key.ts";
 import { readManifest } from "./backup/manifest.ts";
 import { putBack, refuseTaken } from "./backup/put-back.ts";
 import { recordBackup } from "./backup/write-backup.ts";
-import { refuseNoLog } from "./log-session.ts";
-import { absolutePath, Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "./command.ts";
+import { refuseNoLog } from "./shared/log-session.ts";
+import {
+  absolutePath,
+  Command,
+  configOf,
+  EXIT,
+  JSON_OPTION,
+  type MakeCommand,
+  type Terminal,
+} from "./shared/command.ts";
 
 export const restore: MakeCommand = (terminal, exit) =>
   new Command("restore")

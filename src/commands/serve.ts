@@ -1,8 +1,8 @@
 import { createLogger } from "../platform/logger.ts";
 import { VERSION } from "../platform/version.ts";
 import type { Service } from "../service/service.ts";
-import { configuredParts } from "./configured-parts.ts";
-import { Command, servedConfigOf, EXIT, type MakeCommand, type Terminal } from "./command.ts";
+import { configuredParts } from "./shared/configured-parts.ts";
+import { Command, servedConfigOf, EXIT, type MakeCommand, type Terminal } from "./shared/command.ts";
 import type { Config } from "../config/config.ts";
 import { shownLog } from "../config/log.ts";
 import { PROGRAM } from "./program.ts";

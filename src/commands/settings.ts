@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { Command, EXIT, type MakeCommand } from "./command.ts";
+import { Command, EXIT, type MakeCommand } from "./shared/command.ts";
 
 export const settings: MakeCommand = (terminal, exit) =>
   new Command("settings")

@@ -10,11 +10,11 @@ import {
 } from "../../projections/variants.ts";
 import { isoTime } from "../platform/clock.ts";
 import { wilsonInterval } from "../platform/wilson-interval.ts";
-import { Command, Option, configOf, EXIT, JSON_OPTION, type MakeCommand } from "./command.ts";
-import { openExistingLog } from "./log-session.ts";
+import { Command, Option, configOf, EXIT, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
+import { openExistingLog } from "./shared/log-session.ts";
 import { parseMoment, type Moment, type Place } from "../projector/moment.ts";
-import { AS_OF_OPTION, asOf, asOfJson, foldAsOf } from "./moment.ts";
-import { table } from "./table.ts";
+import { AS_OF_OPTION, asOf, asOfJson, foldAsOf } from "./shared/moment.ts";
+import { table } from "./shared/table.ts";
 
 export const stats: MakeCommand = (terminal, exit) =>
   new Command("stats")

@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from "node:crypto";
 import { configurationError, createReport } from "../config/error.ts";
 import { type ApiToken, readTokenLines, readTokens, unfitName } from "../config/tokens.ts";
-import { Command, EXIT, group, JSON_OPTION, type MakeCommand, type Terminal, usageError } from "./command.ts";
-import { table } from "./table.ts";
+import { Command, EXIT, group, JSON_OPTION, type MakeCommand, type Terminal, usageError } from "./shared/command.ts";
+import { table } from "./shared/table.ts";
 import {
   appendFileSync,
   chownSync,

@@ -6,8 +6,8 @@ import type { Config } from "../config/config.ts";
 import { VERSION } from "../platform/version.ts";
 import { logPlaceOf } from "../service/log-place.ts";
 import type { SecretPlace } from "../vault/secret-database.ts";
-import { Command, servedConfigOf, type MakeCommand, type Terminal } from "./command.ts";
-import { finding, report, type Finding } from "./findings.ts";
+import { Command, servedConfigOf, type MakeCommand, type Terminal } from "./shared/command.ts";
+import { finding, report, type Finding } from "./shared/findings.ts";
 
 export const upgradeCheck: MakeCommand = (terminal, exit) =>
   new Command("upgrade-check")

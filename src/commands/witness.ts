@@ -12,9 +12,9 @@ import {
 import { systemClock } from "../platform/clock.ts";
 import { untilAborted } from "../platform/signals.ts";
 import { readKeyOption } from "./audit/verify.ts";
-import { absolutePath, Command, EXIT, group, usageError, type MakeCommand, type Terminal } from "./command.ts";
-import { portOf } from "./sandbox.ts";
-import { printable } from "./table.ts";
+import { absolutePath, Command, EXIT, group, usageError, type MakeCommand, type Terminal } from "./shared/command.ts";
+import { portOf } from "./development/sandbox.ts";
+import { printable } from "./shared/table.ts";
 
 /** A checkpoint with its signatures, and 63 hashes, in twice the room they take. */
 const BODY_BYTES_MAX = 256 * 1024;

@@ -6,7 +6,7 @@ import type { Clock } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { PastStates } from "../projector/past-states.ts";
 import { renderPage } from "./document.tsx";
-import { notReadyPage } from "./error-page.tsx";
+import { notReadyPage } from "./pages/error-page.tsx";
 import { createPastPages } from "./past.ts";
 import type { ConsoleSettings, Live, Made, Page, View } from "./view.ts";
 

@@ -3,7 +3,7 @@ import type { ComponentChildren, VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
 import { isoTime } from "../platform/clock.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
-import { Time } from "./time.tsx";
+import { Time } from "./parts/time.tsx";
 import type { Notice, View } from "./view.ts";
 
 /** The console's pages, in the order of the menu. */

@@ -2,18 +2,18 @@ import { createOAuth, type OAuth } from "../account/oauth.ts";
 import type { ChatConfig } from "../config/chat.ts";
 import type { Config } from "../config/config.ts";
 import type { MessagingConfig } from "../config/messaging.ts";
-import { createDiscordChannel } from "../networks/discord.ts";
-import { createGoogleChatChannel } from "../networks/google-chat.ts";
-import { createLineChannel } from "../networks/line.ts";
-import { createMetaChannel } from "../networks/meta.ts";
+import { createDiscordChannel } from "../networks/chat/discord.ts";
+import { createGoogleChatChannel } from "../networks/chat/google-chat.ts";
+import { createLineChannel } from "../networks/messaging/line.ts";
+import { createMetaChannel } from "../networks/meta/meta.ts";
 import type { Channel, SocialNetwork } from "../networks/network.ts";
 import { createSafeFetch, type SafeFetch } from "../networks/safe-fetch.ts";
-import { createSlackChannel } from "../networks/slack.ts";
-import { createTeamsChannel } from "../networks/teams.ts";
+import { createSlackChannel } from "../networks/chat/slack.ts";
+import { createTeamsChannel } from "../networks/chat/teams.ts";
 import { createStandardWebhookChannel } from "../networks/standard-webhook.ts";
-import { createTelegramChannel } from "../networks/telegram.ts";
-import { createWhatsappChannel } from "../networks/whatsapp.ts";
-import { createX } from "../networks/x.ts";
+import { createTelegramChannel } from "../networks/messaging/telegram.ts";
+import { createWhatsappChannel } from "../networks/messaging/whatsapp.ts";
+import { createX } from "../networks/x/x.ts";
 import { systemClock, type Clock } from "../platform/clock.ts";
 
 /** Everything outside that the service talks to. */

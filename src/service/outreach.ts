@@ -1,5 +1,5 @@
 import type { Config } from "../config/config.ts";
-import { xPrices } from "../networks/x.ts";
+import { xPrices } from "../networks/x/x.ts";
 import type { OutreachContext } from "../outreach/context.ts";
 import { openSources } from "../outreach/sources/sources.ts";
 import { createStopWords } from "../outreach/stop-words.ts";

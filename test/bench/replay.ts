@@ -3,8 +3,8 @@ import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-l
 import { openScan } from "eventstore-lite/bench/scan";
 import { codec, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
-import { configOf } from "../../src/commands/command.ts";
-import { openExistingLog } from "../../src/commands/log-session.ts";
+import { configOf } from "../../src/commands/shared/command.ts";
+import { openExistingLog } from "../../src/commands/shared/log-session.ts";
 import { foldInWorker } from "../../src/commands/replay/fold-in-worker.ts";
 import { rebuild } from "../../src/commands/replay/rebuild.ts";
 import { foldLog } from "../harness/fold-log.ts";

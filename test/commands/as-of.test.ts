@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { createStates } from "../../projections/states.ts";
-import { foldAsOf } from "../../src/commands/moment.ts";
+import { foldAsOf } from "../../src/commands/shared/moment.ts";
 import { logInMemory } from "../history/log-in-memory.ts";
 import { histories } from "../projections/history.ts";
 

@@ -4,8 +4,8 @@ import { bashScript } from "../../src/commands/completion/bash.ts";
 import { commandsOf } from "../../src/commands/completion/commands.ts";
 import { fishScript } from "../../src/commands/completion/fish.ts";
 import { zshScript } from "../../src/commands/completion/zsh.ts";
-import { reachlog, runCommandLine } from "../../src/commands/command-line.ts";
-import type { Terminal } from "../../src/commands/command.ts";
+import { reachlog, runCommandLine } from "../../src/commands/shared/command-line.ts";
+import type { Terminal } from "../../src/commands/shared/command.ts";
 
 const NOBODY: Terminal = { env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() };
 const COMMANDS = commandsOf(reachlog(NOBODY, () => async () => {}));

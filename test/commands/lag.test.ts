@@ -8,7 +8,7 @@ import { deliveries } from "../../src/commands/deliveries.ts";
 import { drainInWords, lagOf, type Measured } from "../../src/delivery/lag.ts";
 import { readOldestPending, readRequested, readTail } from "../../src/delivery/tail.ts";
 import { duration } from "../../src/platform/duration.ts";
-import { runCommand, type Terminal } from "../../src/commands/command.ts";
+import { runCommand, type Terminal } from "../../src/commands/shared/command.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";

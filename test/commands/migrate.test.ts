@@ -5,7 +5,7 @@ import { openDatabase } from "eventstore-lite/postgres";
 import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { audit } from "../../src/commands/audit.ts";
 import { backup } from "../../src/commands/backup.ts";
-import type { MakeCommand } from "../../src/commands/command.ts";
+import type { MakeCommand } from "../../src/commands/shared/command.ts";
 import { contacts } from "../../src/commands/contacts.ts";
 import { forget } from "../../src/commands/forget.ts";
 import { migrate } from "../../src/commands/migrate.ts";

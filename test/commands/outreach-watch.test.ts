@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { RunState } from "../../projections/run.ts";
 import { outreach } from "../../src/commands/outreach.ts";
-import { runCommand, type Terminal } from "../../src/commands/command.ts";
+import { runCommand, type Terminal } from "../../src/commands/shared/command.ts";
 import { startStatusLine } from "../../src/commands/outreach/status-line.ts";
 import { statusOf } from "../../src/commands/outreach/watch-lines.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";

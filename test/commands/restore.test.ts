@@ -12,7 +12,7 @@ import { doctor } from "../../src/commands/doctor.ts";
 import { forget } from "../../src/commands/forget.ts";
 import { recipients } from "../../src/commands/recipients.ts";
 import { restore } from "../../src/commands/restore.ts";
-import type { MakeCommand } from "../../src/commands/command.ts";
+import type { MakeCommand } from "../../src/commands/shared/command.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { logFiles } from "../../src/log/log-files.ts";

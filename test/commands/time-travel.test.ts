@@ -4,7 +4,7 @@ import { LINKS_MAX } from "../../projections/recent-links.ts";
 import { makeEvent, type Event } from "../../events/catalog.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { clicks } from "../../src/commands/clicks.ts";
-import type { MakeCommand } from "../../src/commands/command.ts";
+import type { MakeCommand } from "../../src/commands/shared/command.ts";
 import { contacts } from "../../src/commands/contacts.ts";
 import { quota } from "../../src/commands/quota.ts";
 import { recipients } from "../../src/commands/recipients.ts";

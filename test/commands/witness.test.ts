@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { formatPublicKey, formatSubmission, signCheckpoint } from "eventstore-lite";
 import { audit } from "../../src/commands/audit.ts";
-import { runCommand } from "../../src/commands/command.ts";
+import { runCommand } from "../../src/commands/shared/command.ts";
 import { doctor } from "../../src/commands/doctor.ts";
 import { witness } from "../../src/commands/witness.ts";
 import { originOf } from "../../src/log/checkpoint.ts";

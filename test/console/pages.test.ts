@@ -1,6 +1,6 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
-import { PEOPLE_SHOWN } from "../../src/console/people.tsx";
+import { PEOPLE_SHOWN } from "../../src/console/pages/people.tsx";
 import { oddIn } from "../harness/page.ts";
 import { ask, INSTANCE, openApp, TOKEN } from "../harness/memory/app.ts";
 import { click, openConsole, pageAt, person, rowsOf, textsAt } from "./pages.ts";

@@ -1,6 +1,6 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
-import { ROWS_SHOWN } from "../../src/console/dry-run.tsx";
+import { ROWS_SHOWN } from "../../src/console/pages/dry-run.tsx";
 import type { DryRun } from "../../src/outreach/dry-run.ts";
 import { ask, openApp, post, REPORT, type AppHarness, type Given } from "../harness/memory/app.ts";
 import { openConsole, pageAt, rowsOf } from "./pages.ts";

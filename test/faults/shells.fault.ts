@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { commandsOf } from "../../src/commands/completion/commands.ts";
-import { reachlog } from "../../src/commands/command-line.ts";
+import { reachlog } from "../../src/commands/shared/command-line.ts";
 import { openInstallation, until } from "../harness/process.ts";
 import { has, run } from "./tools.ts";
 

@@ -1,4 +1,4 @@
-import { runCommand, type MakeCommand, type Terminal } from "../../src/commands/command.ts";
+import { runCommand, type MakeCommand, type Terminal } from "../../src/commands/shared/command.ts";
 
 /** What a command printed, and its exit code. */
 export interface Captured {

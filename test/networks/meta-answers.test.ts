@@ -1,7 +1,7 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
 import { classifyAnswer } from "../../src/networks/dispatch-result.ts";
-import { metaAnswers } from "../../src/networks/meta.ts";
+import { metaAnswers } from "../../src/networks/meta/meta.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
 import { answer } from "../harness/memory/servers.ts";
 

@@ -1,16 +1,16 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { createDiscordChannel } from "../../src/networks/discord.ts";
-import { createGoogleChatChannel } from "../../src/networks/google-chat.ts";
-import { createLineChannel } from "../../src/networks/line.ts";
-import { createMetaChannel } from "../../src/networks/meta.ts";
+import { createDiscordChannel } from "../../src/networks/chat/discord.ts";
+import { createGoogleChatChannel } from "../../src/networks/chat/google-chat.ts";
+import { createLineChannel } from "../../src/networks/messaging/line.ts";
+import { createMetaChannel } from "../../src/networks/meta/meta.ts";
 import type { Channel } from "../../src/networks/network.ts";
 import type { SafeFetch } from "../../src/networks/safe-fetch.ts";
-import { createSlackChannel } from "../../src/networks/slack.ts";
-import { createTeamsChannel } from "../../src/networks/teams.ts";
-import { createTelegramChannel } from "../../src/networks/telegram.ts";
-import { createWhatsappChannel } from "../../src/networks/whatsapp.ts";
-import { createX } from "../../src/networks/x.ts";
+import { createSlackChannel } from "../../src/networks/chat/slack.ts";
+import { createTeamsChannel } from "../../src/networks/chat/teams.ts";
+import { createTelegramChannel } from "../../src/networks/messaging/telegram.ts";
+import { createWhatsappChannel } from "../../src/networks/messaging/whatsapp.ts";
+import { createX } from "../../src/networks/x/x.ts";
 import { secret } from "../../src/platform/secret.ts";
 import { CLICK, NOW } from "./dispatches.ts";
 import { deadUrl, safeFetchTo, serve, serveRaw } from "../harness/memory/servers.ts";

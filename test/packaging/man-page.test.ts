@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { manPage } from "../../packaging/man-page.ts";
 import { commandsOf } from "../../src/commands/completion/commands.ts";
-import { reachlog } from "../../src/commands/command-line.ts";
-import { EXIT } from "../../src/commands/command.ts";
+import { reachlog } from "../../src/commands/shared/command-line.ts";
+import { EXIT } from "../../src/commands/shared/command.ts";
 import { settings } from "../../src/config/schema.ts";
 
 const PAGE = manPage();

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { cpSync, mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { audit } from "../../src/commands/audit.ts";
-import type { MakeCommand } from "../../src/commands/command.ts";
+import type { MakeCommand } from "../../src/commands/shared/command.ts";
 import { forget } from "../../src/commands/forget.ts";
 import { replay } from "../../src/commands/replay.ts";
 import { capture } from "../harness/capture.ts";

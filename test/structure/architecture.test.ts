@@ -56,7 +56,7 @@ const MACHINE_TIME = [
   "src/metrics/process.ts",
   "src/service/shown-config.ts",
   "src/commands/account.ts",
-  "src/commands/demo.ts",
+  "src/commands/development/demo.ts",
   "src/commands/doctor.ts",
   "src/commands/outreach/reconcile.ts",
   "src/commands/serve.ts",

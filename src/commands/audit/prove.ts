@@ -15,11 +15,11 @@ import { shownBy } from "../../log/export-text.ts";
 import { proveEvent } from "../../log/prove-event.ts";
 import { isoTime, systemClock } from "../../platform/clock.ts";
 import { ServiceError } from "../../platform/service-error.ts";
-import { absolutePath, Command, configOf, EXIT, JSON_OPTION, usageError, type MakeCommand } from "../command.ts";
-import { openExistingLog, openExistingStoredLog } from "../log-session.ts";
-import { makeNewFile } from "../new-file.ts";
-import { naming } from "../system-fault.ts";
-import { printable } from "../table.ts";
+import { absolutePath, Command, configOf, EXIT, JSON_OPTION, usageError, type MakeCommand } from "../shared/command.ts";
+import { openExistingLog, openExistingStoredLog } from "../shared/log-session.ts";
+import { makeNewFile } from "../shared/new-file.ts";
+import { naming } from "../shared/system-fault.ts";
+import { printable } from "../shared/table.ts";
 import { readKeyOption } from "./verify.ts";
 
 export const prove: MakeCommand = (terminal, exit) =>

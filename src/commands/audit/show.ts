@@ -8,13 +8,13 @@ import type { ChannelTally } from "../../history/tally.ts";
 import { eventsAt } from "../../log/events-at.ts";
 import { findNamed, recipientOf } from "../../outreach/person.ts";
 import { parseMoment, placeOf } from "../../projector/moment.ts";
-import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "../command.ts";
+import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "../shared/command.ts";
 import { tableOf } from "../contacts.ts";
-import { linkOf } from "../link.ts";
-import { openExistingLog } from "../log-session.ts";
-import { AS_OF_OPTION, asOf } from "../moment.ts";
-import { startProgress } from "../progress.ts";
-import { printable, table } from "../table.ts";
+import { linkOf } from "../shared/link.ts";
+import { openExistingLog } from "../shared/log-session.ts";
+import { AS_OF_OPTION, asOf } from "../shared/moment.ts";
+import { startProgress } from "../shared/progress.ts";
+import { printable, table } from "../shared/table.ts";
 import { asJson, lineOf } from "./show/lines.ts";
 
 export const show: MakeCommand = (terminal, exit) =>

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { closeSync, openSync, readSync, writeFileSync } from "node:fs";
 import { ServiceError } from "../../platform/service-error.ts";
 import type { Binding, SecretPlace } from "../../vault/secret-database.ts";
-import { makeNewFile } from "../new-file.ts";
-import { naming } from "../system-fault.ts";
+import { makeNewFile } from "../shared/new-file.ts";
+import { naming } from "../shared/system-fault.ts";
 import type { Copied } from "./manifest.ts";
 
 const CHUNK_BYTES = 1_048_576;

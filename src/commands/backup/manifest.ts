@@ -5,7 +5,7 @@ import { Type, type Static } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { ServiceError } from "../../platform/service-error.ts";
 import { deriveKey } from "../../vault/key.ts";
-import { naming } from "../system-fault.ts";
+import { naming } from "../shared/system-fault.ts";
 
 /** What is in a backup's folder, beside its manifest. */
 export const NAMES = {

@@ -13,7 +13,7 @@ import { filePlace } from "../../service/log-place.ts";
 import { openLogAt } from "../../service/open.ts";
 import { KeyMismatch } from "../../vault/error.ts";
 import { keyId } from "../../vault/key.ts";
-import { makeNewFile } from "../new-file.ts";
+import { makeNewFile } from "../shared/new-file.ts";
 import { copyUnchanged } from "./copy-file.ts";
 import { MANIFEST, NAMES, readManifest, signManifest, type BackupFile, type Manifest } from "./manifest.ts";
 import { openSigningKey } from "./signing-key.ts";

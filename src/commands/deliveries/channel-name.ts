@@ -1,4 +1,4 @@
-import { Argument, Option } from "../command.ts";
+import { Argument, Option } from "../shared/command.ts";
 import { CHANNELS, type ChannelName } from "../../../events/channel.ts";
 import type { Config } from "../../config/config.ts";
 

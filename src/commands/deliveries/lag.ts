@@ -2,11 +2,11 @@ import type { ChannelName } from "../../../events/channel.ts";
 import { sleep } from "../../platform/clock.ts";
 import { drainInWords, measureLags, type ChannelLag } from "../../delivery/lag.ts";
 import type { Projector } from "../../projector/projector.ts";
-import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "../command.ts";
-import { openSession } from "../log-session.ts";
+import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "../shared/command.ts";
+import { openSession } from "../shared/log-session.ts";
 import { channelOption, channelsOf, isConfigured } from "./channel-name.ts";
 import { duration } from "../../platform/duration.ts";
-import { printable, table } from "../table.ts";
+import { printable, table } from "../shared/table.ts";
 
 /** Often enough to see a backlog move; each look reads the end of the log. */
 const WATCH_MS = 2_000;

@@ -8,9 +8,17 @@ import {
   WHY_CHARACTERS_MAX,
 } from "../../delivery/dead-letters.ts";
 import { findAt } from "../../history/find-event.ts";
-import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal, usageError } from "../command.ts";
-import { COMMAND_METADATA, openSession, type Session } from "../log-session.ts";
-import { printable } from "../table.ts";
+import {
+  Command,
+  configOf,
+  EXIT,
+  JSON_OPTION,
+  type MakeCommand,
+  type Terminal,
+  usageError,
+} from "../shared/command.ts";
+import { COMMAND_METADATA, openSession, type Session } from "../shared/log-session.ts";
+import { printable } from "../shared/table.ts";
 import { connectNetworks } from "../../service/networks.ts";
 import { channelOption, channelsOf } from "./channel-name.ts";
 

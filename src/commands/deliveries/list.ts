@@ -2,9 +2,9 @@ import { channelsOf as statesOf, pendingOf, type Suspended } from "../../../proj
 import type { ChannelName } from "../../../events/channel.ts";
 import { findDeadLetters, type DeadLetter } from "../../delivery/dead-letters.ts";
 import type { Projector } from "../../projector/projector.ts";
-import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand } from "../command.ts";
-import { openSession } from "../log-session.ts";
-import { printable, table } from "../table.ts";
+import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand } from "../shared/command.ts";
+import { openSession } from "../shared/log-session.ts";
+import { printable, table } from "../shared/table.ts";
 import { channelOption, channelsOf, isConfigured } from "./channel-name.ts";
 
 export const list: MakeCommand = (terminal, exit) =>

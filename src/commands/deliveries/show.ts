@@ -6,10 +6,10 @@ import { findDispatches, isDecision, readChannelsOf, sourcesOfEvent } from "../.
 import { findEvent, isEventName } from "../../history/find-event.ts";
 import type { Reading } from "../../history/history.ts";
 import { forPrograms, lineOf } from "../audit/show/lines.ts";
-import { Command, configOf, EXIT, usageError, type MakeCommand, type Terminal } from "../command.ts";
-import { openSession } from "../log-session.ts";
-import { startProgress } from "../progress.ts";
-import { printable } from "../table.ts";
+import { Command, configOf, EXIT, usageError, type MakeCommand, type Terminal } from "../shared/command.ts";
+import { openSession } from "../shared/log-session.ts";
+import { startProgress } from "../shared/progress.ts";
+import { printable } from "../shared/table.ts";
 import { channelOption, channelsOf, isConfigured } from "./channel-name.ts";
 import { fateInWords, fateOf, type Hindrance } from "./fate.ts";
 

@@ -1,8 +1,8 @@
 import { fromJsonSchema, McpServer, type CallToolResult } from "@modelcontextprotocol/server";
 import { VERSION } from "../../platform/version.ts";
-import { EXIT, runCommand, type Terminal } from "../command.ts";
-import { exitCodeOf } from "../exit-code.ts";
-import { lineOf } from "../system-fault.ts";
+import { EXIT, runCommand, type Terminal } from "../shared/command.ts";
+import { exitCodeOf } from "../shared/exit-code.ts";
+import { lineOf } from "../shared/system-fault.ts";
 import { ANSWERS_MAX, TOOLS, type Tool } from "./tools.ts";
 
 type Input = Readonly<Record<string, unknown>>;

@@ -2,7 +2,7 @@ import { Type, type Static, type TObject } from "@sinclair/typebox";
 import { skipReason } from "../../../events/outreach.ts";
 import { show as auditShow } from "../audit/show.ts";
 import { clicks } from "../clicks.ts";
-import type { MakeCommand } from "../command.ts";
+import type { MakeCommand } from "../shared/command.ts";
 import { contacts } from "../contacts.ts";
 import { lag } from "../deliveries/lag.ts";
 import { list } from "../deliveries/list.ts";

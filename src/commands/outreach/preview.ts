@@ -3,11 +3,19 @@ import { configurationError } from "../../config/error.ts";
 import { outreachState } from "../../outreach/context.ts";
 import type { OutreachRules } from "../../outreach/judge.ts";
 import type { Template } from "../../template/template.ts";
-import { Command, configOf, EXIT, JSON_OPTION, usageError, type MakeCommand, type Terminal } from "../command.ts";
-import { openSession, type Session } from "../log-session.ts";
-import { asOf } from "../moment.ts";
+import {
+  Command,
+  configOf,
+  EXIT,
+  JSON_OPTION,
+  usageError,
+  type MakeCommand,
+  type Terminal,
+} from "../shared/command.ts";
+import { openSession, type Session } from "../shared/log-session.ts";
+import { asOf } from "../shared/moment.ts";
 import { findNamed } from "../../outreach/person.ts";
-import { printable } from "../table.ts";
+import { printable } from "../shared/table.ts";
 import { STAND_INS, survey, type Survey } from "./survey.ts";
 import { surveyAsJson, surveyAsText } from "./survey-text.ts";
 

@@ -10,9 +10,9 @@ import { createRunner, type Runner } from "../../outreach/runner.ts";
 import { openAccount } from "../../service/account.ts";
 import { connectNetworks } from "../../service/networks.ts";
 import { outreachContext } from "../../service/outreach.ts";
-import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "../command.ts";
-import { openSession, type Session } from "../log-session.ts";
-import { printable, table } from "../table.ts";
+import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "../shared/command.ts";
+import { openSession, type Session } from "../shared/log-session.ts";
+import { printable, table } from "../shared/table.ts";
 import { nameOf } from "../../history/words/phrases.ts";
 import { startStatusLine } from "./status-line.ts";
 

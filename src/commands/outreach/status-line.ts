@@ -1,4 +1,4 @@
-import type { Terminal } from "../command.ts";
+import type { Terminal } from "../shared/command.ts";
 
 /** A line at the bottom of the terminal that is kept up to date, below everything that is printed meanwhile. */
 export interface StatusLine extends Disposable {

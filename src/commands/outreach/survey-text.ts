@@ -1,7 +1,7 @@
 import { nameOf } from "../../history/words/phrases.ts";
 import type { Place } from "../../projector/moment.ts";
-import { asOf, asOfJson } from "../moment.ts";
-import { printable, table } from "../table.ts";
+import { asOf, asOfJson } from "../shared/moment.ts";
+import { printable, table } from "../shared/table.ts";
 import type { Skipped, Survey, VariantSample } from "./survey.ts";
 
 /** A survey for people. `notes`: what else they should know. */

@@ -3,8 +3,8 @@ import { run as runProjection, type Run, type RunState } from "../../../projecti
 import { foldTo } from "../../projector/fold-to.ts";
 import type { OpenedLog } from "../../service/open.ts";
 import { asJson } from "../audit/show/lines.ts";
-import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "../command.ts";
-import { openExistingLog } from "../log-session.ts";
+import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "../shared/command.ts";
+import { openExistingLog } from "../shared/log-session.ts";
 import { startStatusLine } from "./status-line.ts";
 import { endOf, eventLine, headerLine, statusOf } from "./watch-lines.ts";
 

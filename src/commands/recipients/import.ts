@@ -5,11 +5,11 @@ import { formatOfName, type RecipientsFormat } from "../../outreach/recipients-f
 import { FILE_BYTES_MAX } from "../../outreach/recipients-file/limits.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { openLog } from "../../service/open.ts";
-import { configOf, EXIT, usageError, type Terminal } from "../command.ts";
-import { COMMAND_METADATA, sessionWith } from "../log-session.ts";
-import { startProgress } from "../progress.ts";
-import { naming } from "../system-fault.ts";
-import { printable } from "../table.ts";
+import { configOf, EXIT, usageError, type Terminal } from "../shared/command.ts";
+import { COMMAND_METADATA, sessionWith } from "../shared/log-session.ts";
+import { startProgress } from "../shared/progress.ts";
+import { naming } from "../shared/system-fault.ts";
+import { printable } from "../shared/table.ts";
 
 /** Rows appended at once: few enough for the service beside, whose appends wait meanwhile. */
 const CHUNK_ROWS = 5_000;

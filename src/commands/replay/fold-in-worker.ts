@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
-import type { Terminal } from "../command.ts";
+import type { Terminal } from "../shared/command.ts";
 import type { PartOrder } from "./rebuild.ts";
 
 /** What the thread is told. */

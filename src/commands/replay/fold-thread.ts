@@ -1,7 +1,7 @@
 // Folds a part of a rebuild, and keeps the work; started by fold-in-worker.ts.
 import { parentPort, workerData } from "node:worker_threads";
-import { configOf } from "../command.ts";
-import { openExistingLog } from "../log-session.ts";
+import { configOf } from "../shared/command.ts";
+import { openExistingLog } from "../shared/log-session.ts";
 import type { ThreadOrder } from "./fold-in-worker.ts";
 import { foldPart } from "./rebuild.ts";
 

@@ -8,7 +8,7 @@ import { catchUp, type Positions } from "../../projector/catch-up.ts";
 import { lastForgotten } from "../../projector/past.ts";
 import { rebuiltName } from "../../projector/snapshots.ts";
 import { packState, unpackState } from "../../projector/stored-states.ts";
-import { COMMAND_METADATA } from "../log-session.ts";
+import { COMMAND_METADATA } from "../shared/log-session.ts";
 import { dropPartial, loadPartial, savePartial } from "./partial.ts";
 import { differences } from "../../projector/differences.ts";
 

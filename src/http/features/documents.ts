@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { apiReference } from "../../console/api-reference.tsx";
+import { apiReference } from "../../console/pages/api-reference.tsx";
 import { renderPage } from "../../console/document.tsx";
 import { feature, type AppDeps } from "../deps.ts";
 import { html, json, whole, type Answer } from "../server/answer.ts";

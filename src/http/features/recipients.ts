@@ -1,5 +1,5 @@
 import { Type, type Static, type TSchema } from "@sinclair/typebox";
-import { importReportPage } from "../../console/import.tsx";
+import { importReportPage } from "../../console/pages/import.tsx";
 import type { EventMetadata } from "../../log/event-log.ts";
 import { allowRetry, type RetryRefusal } from "../../outreach/allow-retry.ts";
 import { importRecipients } from "../../outreach/import-recipients.ts";

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { runEnd, skipReason, usage } from "../../../events/outreach.ts";
-import { dryRunPage } from "../../console/dry-run.tsx";
+import { dryRunPage } from "../../console/pages/dry-run.tsx";
 import type { RunReport } from "../../outreach/execute-run.ts";
 import { endedTransiently } from "../../outreach/run-end.ts";
 import type { Runner, Triggered } from "../../outreach/runner.ts";

@@ -4,7 +4,7 @@ import type { WayOn } from "../../console/view.ts";
 import type { ErrorKind } from "../../platform/service-error.ts";
 import { type Answer, html } from "./answer.ts";
 import { renderPage } from "../../console/document.tsx";
-import { errorPage } from "../../console/error-page.tsx";
+import { errorPage } from "../../console/pages/error-page.tsx";
 
 /** What a page says beside the title. */
 interface ForPeople {

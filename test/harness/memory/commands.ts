@@ -1,5 +1,5 @@
 import { loadConfig } from "../../../src/config/config.ts";
-import type { MakeCommand } from "../../../src/commands/command.ts";
+import type { MakeCommand } from "../../../src/commands/shared/command.ts";
 import { createEventLog, type EventMetadata, type NewEvent } from "../../../src/log/event-log.ts";
 import { openLog, type OpenedLog } from "../../../src/service/open.ts";
 import { capture, type Captured } from "../capture.ts";

@@ -9,7 +9,7 @@ import { createEventLog, type EventMetadata } from "../../../src/log/event-log.t
 import { joinInstances } from "../../../src/log/instances.ts";
 import { watchLog } from "../../../src/log/watch-log.ts";
 import { SocialError, type SocialNetwork } from "../../../src/networks/network.ts";
-import { X_PRICES } from "../../../src/networks/x.ts";
+import { X_PRICES } from "../../../src/networks/x/x.ts";
 import { createRunner, type Runner } from "../../../src/outreach/runner.ts";
 import { requestStop } from "../../../src/outreach/stop-run.ts";
 import {

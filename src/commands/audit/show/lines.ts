@@ -1,6 +1,6 @@
 import type { Recorded } from "../../../../events/catalog.ts";
 import { isOutcome, narrowedTo } from "../../../../events/dispatches.ts";
-import { printable } from "../../table.ts";
+import { printable } from "../../shared/table.ts";
 import { wordsOf } from "../../../history/words.ts";
 
 /** One event as a line for people; of an outcome, what it says of these dispatches. */

@@ -1,0 +1,168 @@
+import { randomBytes } from "node:crypto";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { freePort } from "../../platform/free-port.ts";
+import { createLogger } from "../../platform/logger.ts";
+import { isBun } from "../../platform/runtime.ts";
+import { untilAborted } from "../../platform/signals.ts";
+import { Command, EXIT, servedConfigOf, usageError, type MakeCommand, type Terminal } from "../shared/command.ts";
+import { createDemoInstances } from "./demo-instances.ts";
+import { loadSandbox, startDatabaseServer } from "./development-only.ts";
+import { PROGRAM } from "../program.ts";
+import { importFile } from "../recipients/import.ts";
+import { chatOption, messagingOption, portOf, type Choice } from "./sandbox.ts";
+import { untilStopped } from "../serve.ts";
+import { temporaryFolder } from "../../platform/temporary-folder.ts";
+
+const TEMPLATE = `Hi {{name|there}}, thanks for asking about {{product|our product}}: https://go.example/welcome
+---
+Hello {{name|there}}! Here is what you wanted to know about {{product|our product}}: https://go.example/welcome`;
+
+/** X asks for a minute between messages, too long to watch. The demo's sandbox allows a shorter spacing. */
+const DEMO_SPACING_S = "1";
+const DEMO_DM_LIMIT = 1_440;
+
+export const demo: MakeCommand = (terminal, exit) =>
+  new Command("demo")
+    .summary("run the service on a fresh log beside a sandbox of the networks")
+    .description(
+      `Starts the sandbox and the service on loopback, with sample recipients and a fresh
+log, and prints what to do next. Needs no account. Everything is deleted at the
+end, unless kept.`,
+    )
+    .option("--port <port>", "port of the service (0: any free one)", portOf, 3000)
+    .option("--sandbox-port <port>", "port of the sandbox (0: any free one)", portOf, 4010)
+    .option("--keep <folder>", "keep the log there, or use the one that is there")
+    .option("--instances <count>", "serve one log in PostgreSQL, as so many processes", countOf, 1)
+    .addOption(chatOption())
+    .addOption(messagingOption())
+    .addHelpText("after", "\nExample:\n  reachlog demo --keep ./demo --chat discord")
+    .action(exit((options) => runDemo(terminal, options)));
+
+interface DemoOptions extends Choice {
+  readonly port: number;
+  readonly sandboxPort: number;
+  readonly keep?: string | undefined;
+  readonly instances: number;
+}
+
+/** Each has a port of its own, and a machine so much memory. */
+const INSTANCES_MAX = 9;
+
+function countOf(text: string): number {
+  const count = Number(text);
+  if (Number.isInteger(count) && count >= 1 && count <= INSTANCES_MAX) return count;
+  throw usageError(`--instances is a number from 1 to ${INSTANCES_MAX}`);
+}
+
+async function runDemo(terminal: Terminal, options: DemoOptions): Promise<number> {
+  const { port, sandboxPort, keep, chat, messaging } = options;
+  const isShared = options.instances > 1;
+  if (isShared && keep !== undefined) throw usageError("--keep keeps a log in a file: several instances have none");
+  if (isShared && !isBun) throw usageError("--instances starts processes, which it does on Bun only");
+  const { startSandbox, settingsOf } = await loadSandbox();
+  await using server = isShared ? await startDatabaseServer() : undefined;
+  await using instances = isShared ? createDemoInstances(terminal.err) : undefined;
+  await using sandbox = await startSandbox({ port: sandboxPort, x: { dmLimit: DEMO_DM_LIMIT }, instances });
+
+  // Its keys are in it too.
+  using folder = keep === undefined ? temporaryFolder("reachlog-demo-") : undefined;
+  const directory = folder?.path ?? resolve(keep ?? "");
+  mkdirSync(directory, { recursive: true });
+  const template = join(directory, "message.txt");
+  writeFileSync(template, TEMPLATE);
+  const token = randomBytes(24).toString("base64url");
+  const env = {
+    ...settingsOf(sandbox, { chat, messaging }),
+    PORT: String(port),
+    DATABASE_URL: (await server?.newDatabase()) ?? `sqlite:${join(directory, "reachlog.sqlite")}`,
+    // A log in a file has it in a file too.
+    ...(isShared && { REACHLOG_KEY: randomBytes(32).toString("base64") }),
+    API_TOKENS: `demo:${token}`,
+    MESSAGE_TEMPLATE_FILE: template,
+    SEND_SPACING_SECONDS: DEMO_SPACING_S,
+    IN_DOUBT_SETTLE_SECONDS: "10",
+    LOG_LEVEL: "warn",
+  };
+  const inDemo: Terminal = { ...terminal, env, signal: terminal.signal };
+  const sample = fileURLToPath(new URL(import.meta.resolve("@reachlog/sandbox/recipients.csv")));
+  await importFile(inDemo, sample, { format: "csv", json: false });
+  const settings = join(directory, "demo.env");
+  if (instances !== undefined) {
+    const ports = await portsFrom(port, options.instances);
+    for (const one of ports) await instances.add(urlOf(one), { ...env, PORT: String(one) });
+    const [url = ""] = instances.list().map((instance) => instance.url);
+    writeSettingsFile(settings, { ...env, PORT: new URL(url).port });
+    terminal.out(nextSteps(instances.list(), sandbox.url, token, settings));
+    await untilAborted(terminal.signal);
+    return EXIT.ok;
+  }
+  const config = await servedConfigOf(inDemo);
+  const { startService } = await import("../../service/service.ts");
+  const service = await startService(config, createLogger(config.logLevel, terminal.err, Date.now));
+  writeSettingsFile(settings, { ...env, PORT: new URL(service.url).port });
+  terminal.out(nextSteps([service], sandbox.url, token, settings));
+  return await untilStopped(service, config, inDemo);
+}
+
+/** As many as there are to be, the first one as it is given. */
+async function portsFrom(port: number, count: number): Promise<readonly number[]> {
+  const all = Array.from({ length: count }, (_, index) => port + index);
+  return port === 0 ? Promise.all(all.map(() => freePort(LOOPBACK))) : all;
+}
+
+const LOOPBACK = "127.0.0.1";
+
+const urlOf = (port: number): string => `http://${LOOPBACK}:${port}`;
+
+function nextSteps(
+  services: readonly { readonly url: string }[],
+  sandboxUrl: string,
+  token: string,
+  settings: string,
+): string {
+  const [{ url } = { url: "" }] = services;
+  const others = services
+    .slice(1)
+    .map((service) => `          ${service.url}      (the same log, by another instance)\n`);
+  return `
+reachlog  ${url}      (console: sign in with the token)
+${others.join("")}sandbox   ${sandboxUrl}      (what the networks received; faults to switch on${others.length > 0 ? "; instances to kill" : ""})
+token     ${token}
+
+1. Authorize the sandbox's X account in a browser:
+     ${url}/social/auth
+2. See which recipients a run would write to, then let it run:
+     curl -s -X POST ${url}/social/run -H 'content-type: application/json' -d '{"dry_run":true}'
+     curl -s -X POST ${url}/social/run -H 'prefer: wait=60'
+3. Post a click, and see in the sandbox that it is dispatched to three networks:
+     curl -s ${url}/api/tracking/event -H 'content-type: application/json' -d '{"event":"click","domain":"go.example","short_code":"welcome","original_url":"https://shop.example/?fbclid=abc","ip":"203.0.113.7","user_agent":"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"}'
+4. Ask what happened, in another terminal of this folder with the demo's settings:
+     set -a; . '${settings}'; set +a
+     ${PROGRAM} audit tail
+     ${PROGRAM} deliveries list
+     ${PROGRAM} outreach preview
+
+Stop with Ctrl-C.
+`;
+}
+
+/** The demo's token is in it. */
+const OWNER_ONLY = 0o600;
+
+/**
+ * Writes settings so that a shell and `bun --env-file` read them alike: one a line, each in single quotes. What a demo
+ * before it left there is replaced.
+ */
+function writeSettingsFile(file: string, settings: Readonly<Record<string, string>>): void {
+  const lines = Object.entries(settings).map(([name, value]) => `${name}='${fit(name, value)}'\n`);
+  rmSync(file, { force: true });
+  writeFileSync(file, lines.join(""), { mode: OWNER_ONLY, flag: "wx" });
+}
+
+/** Neither of the two readers could be given a quote or a line break in a way that the other understands. */
+function fit(name: string, value: string): string {
+  if (/['\n\r]/.test(value)) throw new Error(`${name} holds a quote or a line break: it is to be a file of its own`);
+  return value;
+}

@@ -1,0 +1,52 @@
+import { untilAborted } from "../../platform/signals.ts";
+import { Command, EXIT, Option, usageError, type MakeCommand } from "../shared/command.ts";
+import { loadSandbox } from "./development-only.ts";
+
+export const sandbox: MakeCommand = (terminal, exit) =>
+  new Command("sandbox")
+    .summary("run the sandbox of the networks alone")
+    .description(
+      `Serves stand-ins for the networks on loopback: X with its consent page and
+OAuth, Meta's Conversions API, webhooks of Slack, Discord, Google Chat and
+Teams, a Telegram bot, LINE and WhatsApp. Prints the settings that point a
+service at them. Its pages show what arrived and switch faults on and off.`,
+    )
+    .option("--port <port>", "port to listen on (0: any free one)", portOf, 4010)
+    .addOption(chatOption())
+    .addOption(messagingOption())
+    .addHelpText("after", "\nExample:\n  reachlog sandbox --chat discord --messaging line")
+    .action(
+      exit(async ({ port, chat, messaging }) => {
+        const { startSandbox, settingsOf } = await loadSandbox();
+        await using running = await startSandbox({ port });
+        terminal.out(`sandbox at ${running.url}\n\n`);
+        const settings = settingsOf(running, { chat, messaging });
+        for (const [name, value] of Object.entries(settings)) terminal.out(`${name}=${value}\n`);
+        await untilAborted(terminal.signal);
+        return EXIT.ok;
+      }),
+    );
+
+/** Which of the chat and messaging networks the settings are for. */
+export const chatOption = () =>
+  new Option("--chat <name>", "the chat network that the settings are for")
+    .choices(["slack", "discord", "google_chat", "teams"] as const)
+    .default("slack" as const);
+
+export const messagingOption = () =>
+  new Option("--messaging <name>", "the messaging network that the settings are for")
+    .choices(["telegram", "line", "whatsapp"] as const)
+    .default("telegram" as const);
+
+/** The networks chosen by {@link chatOption} and {@link messagingOption}. */
+export interface Choice {
+  readonly chat: "slack" | "discord" | "google_chat" | "teams";
+  readonly messaging: "telegram" | "line" | "whatsapp";
+}
+
+/** A port to listen on. Throws a ServiceError (usage). */
+export function portOf(text: string): number {
+  const port = Number(text);
+  if (!/^\d+$/.test(text) || port > 65_535) throw usageError("a port is a number to 65535");
+  return port;
+}

@@ -1,0 +1,89 @@
+import type { Config } from "../../config/config.ts";
+import { NetworkFault } from "../../networks/network-fault.ts";
+import {
+  createSafeFetch,
+  EXPECTED_BYTES_MAX,
+  JSON_BODY,
+  type NetworkAnswer,
+  type SafeRequest,
+} from "../../networks/safe-fetch.ts";
+import { ServiceError } from "../../platform/service-error.ts";
+import { configOf, usageError, type Terminal } from "./command.ts";
+import { printable } from "./table.ts";
+
+/** For what only the running service can do: it has the clients of the networks. */
+export const URL_OPTION = ["--url <url>", "of the service; default: where this configuration has it listen"] as const;
+
+/** Named in the help of each command that asks the service. */
+export const TOKEN_HELP = "If the service needs a token, set REACHLOG_TOKEN to it.";
+
+/** Longer than a dry run takes that reads many pages of a network. */
+const ASK_MS_MAX = 900_000;
+
+/**
+ * Asks the running service by its HTTP API, and answers what it answered. Throws a ServiceError (unavailable) when no service
+ * answers, and with the service's own words (rejected) for a refusal.
+ */
+export async function askService(terminal: Terminal, url: string | undefined, path: string, body: object) {
+  const config = configOf(terminal);
+  const answer = await ask(url ?? urlOf(config), path, {
+    method: "POST",
+    headers: { ...JSON_BODY, ...(config.token && { authorization: `Bearer ${config.token.reveal()}` }) },
+    body: JSON.stringify(body),
+    timeoutMs: ASK_MS_MAX,
+    signal: terminal.signal,
+    answerBytesMax: EXPECTED_BYTES_MAX,
+  });
+  if (answer.status >= 300) throw new ServiceError("rejected", refusalIn(answer.status, answer.text));
+  return JSON.parse(answer.text) as unknown;
+}
+
+/** What `GET /readyz` answers. */
+export interface Readiness {
+  readonly status: "ok" | "unavailable";
+  readonly checks: Readonly<Record<string, boolean>>;
+}
+
+/** A health check that takes longer is none. */
+const READY_MS_MAX = 4_000;
+
+/** Asks the running service whether it takes requests. Throws a ServiceError (unavailable) when no service answers. */
+export async function askReadiness(terminal: Terminal, url: string | undefined): Promise<Readiness> {
+  const request = { method: "GET", timeoutMs: READY_MS_MAX, signal: terminal.signal };
+  const { status, text } = await ask(url ?? urlOf(configOf(terminal)), "/readyz", request);
+  if (status !== 200 && status !== 503) throw new ServiceError("rejected", refusalIn(status, text));
+  return JSON.parse(text) as Readiness;
+}
+
+async function ask(base: string, path: string, request: SafeRequest): Promise<NetworkAnswer> {
+  if (!URL.canParse(base)) throw usageError(`${printable(base)} is no URL`);
+  return createSafeFetch({ allowedOrigins: [base] })(new URL(path, base).href, request).catch((fault: unknown) => {
+    throw fault instanceof NetworkFault ? nobodyAt(base, fault) : fault;
+  });
+}
+
+function nobodyAt(base: string, { message }: NetworkFault): ServiceError {
+  return new ServiceError(
+    "unavailable",
+    `no service answers at ${printable(base)} (${message}): start it with reachlog serve, or name it with --url`,
+  );
+}
+
+/** What a problem says; of anything else, that it is none. */
+function refusalIn(status: number, text: string): string {
+  if (status === 401 && text.includes("urn:reachlog:problem:unauthorized"))
+    return "the service needs a token: set REACHLOG_TOKEN to one of its API tokens";
+  try {
+    const { detail } = JSON.parse(text) as { readonly detail?: unknown };
+    if (typeof detail === "string") return printable(detail);
+  } catch {
+    // Not of this service.
+  }
+  return `the answer was ${status}, and not one of reachlog`;
+}
+
+/** A service that listens on all addresses is asked on this machine's own. */
+function urlOf({ http: { host, port } }: Config): string {
+  const asked = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
+  return `http://${asked.includes(":") ? `[${asked}]` : asked}:${port}`;
+}

@@ -1,0 +1,106 @@
+import type { CommandUnknownOpts } from "@commander-js/extra-typings";
+import { VERSION } from "../../platform/version.ts";
+import { account } from "../account.ts";
+import { audit } from "../audit.ts";
+import { backup } from "../backup.ts";
+import { clicks } from "../clicks.ts";
+import { Command, EXIT, runCommand, type MakeCommand, type Terminal } from "./command.ts";
+import { completion } from "../completion.ts";
+import { contacts } from "../contacts.ts";
+import { deliveries } from "../deliveries.ts";
+import { demo } from "../development/demo.ts";
+import { doctor } from "../doctor.ts";
+import { exitCodeOf } from "./exit-code.ts";
+import { forget } from "../forget.ts";
+import { key } from "../key.ts";
+import { mcp } from "../mcp.ts";
+import { migrate } from "../migrate.ts";
+import { outreach } from "../outreach.ts";
+import { quota } from "../quota.ts";
+import { ready } from "../ready.ts";
+import { recipients } from "../recipients.ts";
+import { replay } from "../replay.ts";
+import { restore, restored } from "../restore.ts";
+import { sandbox } from "../development/sandbox.ts";
+import { witness } from "../witness.ts";
+import { serve } from "../serve.ts";
+import { settings } from "../settings.ts";
+import { stats } from "../stats.ts";
+import { lineOf } from "./system-fault.ts";
+import { token } from "../token.ts";
+import { upgradeCheck } from "../upgrade-check.ts";
+
+/** In the order of the overview: to begin with, day by day, and now and then. */
+const COMMANDS: readonly MakeCommand[] = [
+  serve,
+  demo,
+  sandbox,
+  doctor,
+  ready,
+  settings,
+  recipients,
+  outreach,
+  contacts,
+  stats,
+  quota,
+  clicks,
+  replay,
+  audit,
+  witness,
+  backup,
+  restore,
+  restored,
+  migrate,
+  upgradeCheck,
+  forget,
+  deliveries,
+  account,
+  token,
+  key,
+  mcp,
+  completion,
+];
+
+/** All commands: what help, suggestions and the tests of the documents are made from. */
+export const reachlog: MakeCommand = (terminal, exit) => {
+  const program: CommandUnknownOpts = new Command("reachlog")
+    .description("Event-sourced outreach and link-click tracking.")
+    .version(`reachlog ${VERSION}`, "-V, --version", "show the version")
+    .helpCommand("help [command]", "show the help of a command")
+    .addHelpText(
+      "after",
+      "\nSettings come from the environment and .env; reachlog settings lists them all.\nreachlog COMMAND --help says more.",
+    );
+  for (const make of COMMANDS) program.addCommand(make(terminal, exit));
+  return program;
+};
+
+/**
+ * Runs one command line. A failure that the operator can do something about is one sentence; any other is thrown, and
+ * shown with its stack. Answers the exit code.
+ */
+export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<number> {
+  try {
+    return await runCommand(reachlog, args, terminal);
+  } catch (fault) {
+    const exitCode = exitCodeOf(fault);
+    if (exitCode === undefined) throw fault;
+    terminal.err(`${lineOf(fault as Error)}\n`, "red");
+    if (exitCode === EXIT.usage) terminal.err(`see ${pathOf(args)} --help\n`);
+    return exitCode;
+  }
+}
+
+/** The command that these arguments lead to, as it is typed. */
+function pathOf(args: readonly string[]): string {
+  const silent: Terminal = { env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() };
+  let command = reachlog(silent, () => async () => {});
+  const path = [command.name()];
+  for (const arg of args) {
+    const next = command.commands.find((one) => one.name() === arg);
+    if (next === undefined) break;
+    path.push(arg);
+    command = next;
+  }
+  return path.join(" ");
+}

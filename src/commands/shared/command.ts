@@ -1,0 +1,154 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import * as commander from "commander";
+import type * as typed from "@commander-js/extra-typings";
+import { loadConfig, type Config } from "../../config/config.ts";
+import { ServiceError } from "../../platform/service-error.ts";
+import { printable } from "./table.ts";
+
+/**
+ * The parser, with types that know what each option gives. These come from a package of types alone: it is no part of
+ * what runs.
+ */
+export const { Argument, Command, Option } = commander as unknown as typeof typed;
+
+/** Exit codes, after sysexits(3) where it has one. */
+export const EXIT = {
+  ok: 0,
+  /** Something was found wrong, or was done in part only. */
+  fault: 1,
+  usage: 2,
+  /** The log failed: the process must be restarted. */
+  software: 70,
+  /** Another service owns the log. */
+  temporary: 75,
+  config: 78,
+} as const;
+
+/** What stands out where there are colours. Sparingly: nothing is said by a colour alone. */
+export type Style = "bold" | "green" | "red";
+
+/** The world as a command sees it. */
+export interface Terminal {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  out(text: string, style?: Style): void;
+  err(text: string, style?: Style): void;
+  /** Control sequences of our own, to stderr; absent: `err` takes them. Nothing that others wrote goes this way. */
+  draw?(text: string): void;
+  /** Whether stderr is a terminal: only then progress is drawn. */
+  readonly interactive: boolean;
+  /** Asks the operator, and answers the line that was typed; absent: stdin or stderr is no terminal. */
+  ask?(question: string): Promise<string>;
+  /** Aborts on SIGINT and SIGTERM. */
+  readonly signal: AbortSignal;
+}
+
+/** Makes an action of work that answers the exit code. */
+export type Exit = <Args extends unknown[]>(
+  work: (...args: Args) => number | Promise<number>,
+) => (...args: Args) => Promise<void>;
+
+/** Makes a command with its options, help and action, for one terminal. */
+export type MakeCommand = (terminal: Terminal, exit: Exit) => typed.CommandUnknownOpts;
+
+/** A command that only has others below it. */
+export function group(name: string, summary: string, commands: readonly MakeCommand[], note = ""): MakeCommand {
+  return (terminal, exit) => {
+    const command: typed.CommandUnknownOpts = new Command(name).summary(summary).description(note);
+    for (const make of commands) command.addCommand(make(terminal, exit));
+    return command.helpCommand(false);
+  };
+}
+
+/** For `--json`, where the answer is one object. */
+export const JSON_OPTION = ["--json", "answer with one JSON object"] as const;
+
+/** A file or folder as it is typed; what is said of it later, in a log too, names it absolutely. */
+export function absolutePath(text: string): string {
+  return resolve(text);
+}
+
+/** Columns that every terminal has. */
+const HELP_COLUMNS = 80;
+
+/** Runs one command line. Answers the exit code; throws a ServiceError (usage) for arguments that do not fit. */
+export async function runCommand(make: MakeCommand, args: readonly string[], terminal: Terminal): Promise<number> {
+  let code: number = EXIT.ok;
+  const command = make(terminal, (work) => async (...given) => {
+    code = await work(...given);
+  });
+  prepare(command, terminal);
+  try {
+    await command.parseAsync(args, { from: "user" });
+  } catch (fault) {
+    if (!(fault instanceof commander.CommanderError)) throw fault;
+    if (fault.exitCode === 0) return EXIT.ok;
+    // A command without the one below it: its help was shown.
+    if (fault.code === "commander.help") return EXIT.usage;
+    throw usageError(printable(fault.message.replace(/^error: /, "").replaceAll("\n", " ")));
+  }
+  return code;
+}
+
+/** What the parser passes on from a command to those below it only where it made them itself. */
+function prepare(command: typed.CommandUnknownOpts, terminal: Terminal): void {
+  command
+    .exitOverride()
+    .enablePositionalOptions()
+    .helpOption("-h, --help", "show this")
+    .configureHelp({ subcommandTerm: (one) => one.name() })
+    .description(inParagraphs(command.description()))
+    .configureOutput({
+      writeOut: (text) => writeHelp(text, terminal.out),
+      writeErr: (text) => writeHelp(text, terminal.err),
+      // The caller that catches it prints it.
+      outputError() {},
+      getOutHelpWidth: () => HELP_COLUMNS,
+      getErrHelpWidth: () => HELP_COLUMNS,
+      getOutHasColors: () => false,
+      getErrHasColors: () => false,
+    });
+  for (const option of command.options) {
+    const { parseArg } = option;
+    if (!option.required) continue;
+    option.argParser((value: string, previous) => {
+      // Taken as the value, an option would name a file, and what it asks for would not be done.
+      if (/^-./.test(value)) throw new commander.InvalidArgumentError("It is an option: a value is wanted.");
+      return parseArg === undefined ? value : parseArg(value, previous);
+    });
+  }
+  for (const one of command.commands) prepare(one, terminal);
+}
+
+/** The parser's own styles are control sequences within the text, which nothing may hold that is written. */
+function writeHelp(text: string, write: Terminal["out"]): void {
+  for (const line of text.split(/(?<=\n)/)) write(line, /^[A-Z]\w+:/.test(line) ? "bold" : undefined);
+}
+
+/** Lines broken in the source are no line breaks of the text; empty and indented lines are. */
+function inParagraphs(text: string): string {
+  return text.replace(/(?<!\n)\n(?=\S)/g, " ");
+}
+
+/** The arguments do not fit; shown with a pointer to `--help`. */
+export function usageError(message: string): ServiceError {
+  return new ServiceError("usage", message);
+}
+
+/** The configuration of the environment, with `OPEN_ROUTES` as it is written. Throws a ServiceError (configuration). */
+export function configOf({ env }: Pick<Terminal, "env">): Config {
+  return loadConfig(env, readText);
+}
+
+/**
+ * As {@link configOf}, with `OPEN_ROUTES` compared with the endpoints that there are: for who serves or checks. These bring
+ * the HTTP framework along, with which all other commands would take twice as long to start.
+ */
+export async function servedConfigOf({ env }: Terminal): Promise<Config> {
+  const { ROUTE_PATHS } = await import("../../http/endpoints.ts");
+  return loadConfig(env, readText, ROUTE_PATHS);
+}
+
+function readText(path: string): string {
+  return readFileSync(path, "utf8");
+}

@@ -1,0 +1,54 @@
+import { randomUUID } from "node:crypto";
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { codeOfSystem, naming } from "./system-fault.ts";
+import { ServiceError } from "../../platform/service-error.ts";
+
+/** What commands write is full of personal data, or proves something. */
+const OWNER_ONLY = 0o600;
+
+/**
+ * Makes a file that exists as a whole or not at all, durably: `write` fills one beside it, which gets the name at the
+ * end. A process that is killed leaves only a `.partial`, as a backup does. Throws a ServiceError (conflict) when there
+ * is such a file.
+ */
+export async function makeNewFile(file: string, write: (descriptor: number) => Promise<void> | void): Promise<void> {
+  const folder = dirname(file);
+  if (existsSync(file)) throw taken(file);
+  const partial = `${file}.${randomUUID()}.partial`;
+  const descriptor = naming(existsSync(folder) ? file : folder, () => openSync(partial, "wx", OWNER_ONLY));
+  try {
+    await write(descriptor);
+    fsyncSync(descriptor);
+    giveName(partial, file);
+  } finally {
+    closeSync(descriptor);
+    rmSync(partial, { force: true });
+  }
+  syncFolder(folder);
+}
+
+/** A link, unlike a new name, never takes the place of another file. */
+function giveName(partial: string, file: string): void {
+  try {
+    linkSync(partial, file);
+  } catch (fault) {
+    if (codeOfSystem(fault) === "EEXIST" || existsSync(file)) throw taken(file);
+    // Some file systems know no links.
+    renameSync(partial, file);
+  }
+}
+
+function taken(file: string): ServiceError {
+  return new ServiceError("conflict", `${resolve(file)} exists already: nothing is overwritten`);
+}
+
+/** A name is as durable as its folder. */
+export function syncFolder(folder: string): void {
+  const descriptor = openSync(folder, "r");
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}

@@ -1,0 +1,148 @@
+/** @jsxImportSource preact */
+import type { VNode } from "preact";
+import { ConsoleDocument } from "../document.tsx";
+import { Table } from "../parts/table.tsx";
+
+/** The parts of an OpenAPI document that people read. */
+export interface ApiDocument {
+  readonly info: { readonly version: string; readonly description: string };
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+}
+
+interface Described {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly summary: string;
+  readonly description: string;
+  readonly security: readonly Readonly<Record<string, unknown>>[];
+  readonly parameters: readonly { readonly name: string; readonly in: string; readonly description: string }[];
+  readonly requestBody?: { readonly content: Contents };
+  readonly responses: Readonly<Record<string, { readonly description?: string; readonly content?: Contents }>>;
+}
+
+type Contents = Readonly<Record<string, { readonly schema: Schema; readonly example?: unknown }>>;
+
+interface Schema {
+  readonly type?: string;
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly anyOf?: readonly Schema[];
+  readonly items?: Schema;
+  readonly format?: string;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+}
+
+/** What programs may ask of the service, as a page: the document at /openapi.json, but for the console's own pages. */
+export function apiReference({ info, tags, paths }: ApiDocument): VNode {
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, ...(operation as Described) })),
+  );
+  return (
+    <ConsoleDocument title="HTTP API">
+      <h1>
+        HTTP API <small>{info.version}</small>
+      </h1>
+      <p>
+        For programs that generate code: <a href="/openapi.json">/openapi.json</a>.
+      </p>
+      <ul class="quiet">
+        {info.description.split("\n").map((line) => (
+          <li>{line}</li>
+        ))}
+      </ul>
+      {tags
+        .filter(({ name }) => name !== "console")
+        .map(({ name, description }) => (
+          <section>
+            <h2>{name}</h2>
+            <p>{description}</p>
+            {operations
+              .filter((operation) => operation.tags.includes(name))
+              .map((operation) => (
+                <Operation {...operation} />
+              ))}
+          </section>
+        ))}
+    </ConsoleDocument>
+  );
+}
+
+function Operation(operation: Described & { readonly path: string; readonly method: string }): VNode {
+  const { path, method, operationId, summary, description, security, parameters, requestBody, responses } = operation;
+  return (
+    <details id={operationId}>
+      <summary>
+        <code>
+          {method.toUpperCase()} {path}
+        </code>{" "}
+        {summary}
+      </summary>
+      <p>{description}</p>
+      <p class="quiet">{security.some((scheme) => Object.keys(scheme).length === 0) ? "Open." : "Wants a token."}</p>
+      {parameters.length === 0 ? null : (
+        <Table label={`Parameters of ${operationId}`} columns={["Parameter", "In", "Says"]} isStacked>
+          {parameters.map((parameter) => (
+            <tr>
+              <td>
+                <code>{parameter.name}</code>
+              </td>
+              <td>{parameter.in}</td>
+              <td>{parameter.description}</td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      {requestBody === undefined ? null : <Content label={`Body of ${operationId}`} content={requestBody.content} />}
+      {Object.entries(responses).map(([status, { description: says, content = {} }]) => (
+        <>
+          {says === undefined ? null : (
+            <p>
+              <b>{status}</b> {says}
+            </p>
+          )}
+          <Content label={`${status} of ${operationId}`} content={content} />
+        </>
+      ))}
+    </details>
+  );
+}
+
+/** Fields and an example of what is JSON; problems have the same fields everywhere. */
+function Content({ label, content }: { readonly label: string; readonly content: Contents }): VNode | null {
+  const { schema, example } = content["application/json"] ?? {};
+  const fields = Object.entries(schema?.properties ?? {});
+  if (schema === undefined || fields.length === 0) return null;
+  return (
+    <>
+      <Table label={label} columns={["Field", "Takes", "Says"]} isStacked>
+        {fields.map(([name, field]) => (
+          <tr>
+            <td>
+              <code>{name}</code>
+              {schema.required?.includes(name) === true ? "" : "?"}
+            </td>
+            <td>{typeOf(field)}</td>
+            <td>{field.description ?? ""}</td>
+          </tr>
+        ))}
+      </Table>
+      <pre>{JSON.stringify(example, null, 2)}</pre>
+    </>
+  );
+}
+
+/** In a few words. */
+function typeOf(schema: Schema): string {
+  const { type = "anything", format, minLength, maxLength, items } = schema;
+  if (schema.const !== undefined) return JSON.stringify(schema.const);
+  if (schema.enum !== undefined) return schema.enum.map((value) => JSON.stringify(value)).join(" or ");
+  if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map(typeOf))].join(" or ");
+  if (type === "array" && items !== undefined) return `list of ${typeOf(items)}`;
+  const length = maxLength === undefined ? "" : `, ${minLength ?? 0} to ${maxLength} long`;
+  return `${type}${format === undefined ? "" : ` (${format})`}${length}`;
+}

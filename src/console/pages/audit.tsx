@@ -1,0 +1,187 @@
+/** @jsxImportSource preact */
+import type { VNode } from "preact";
+import { EVENT_TYPES } from "../../../events/catalog.ts";
+import { filterIn, selectionOf, type LogFilter } from "../../history/log-filter.ts";
+import { outcomesOf } from "../../history/outcomes.ts";
+import { pageOf, type Selection } from "../../history/selection.ts";
+import { ServiceError } from "../../platform/service-error.ts";
+import { eventHref } from "../addresses.ts";
+import { ConsoleDocument, grouped } from "../document.tsx";
+import { EventList, spaced } from "../parts/event-list.tsx";
+import { EventSentence } from "../parts/event-sentence.tsx";
+import { FindForm } from "./find.tsx";
+import { Time } from "../parts/time.tsx";
+import { WhatBecame } from "../parts/what-became.tsx";
+import { proofOf } from "./verification.tsx";
+import { newestEvents, numberOf, type View } from "../view.ts";
+
+const EVENTS_SHOWN = 100;
+
+/** The log in sentences, newest first: all of it, or what is asked for by type, stream, person, link, run and time. */
+export async function auditPage(view: View): Promise<VNode> {
+  const filter = filterIn(view.query);
+  const selection = await selected(view, filter);
+  return (
+    <ConsoleDocument title="Audit" path="/audit" view={view}>
+      <h1>Audit</h1>
+      <FindForm />
+      {await proofOf(view)}
+      <FilterForm filter={filter} />
+      {typeof selection === "string" ? (
+        <p class="notice fault" role="alert">
+          {selection}.
+        </p>
+      ) : (
+        await found(view, selection)
+      )}
+    </ConsoleDocument>
+  );
+}
+
+/** What the filter means; a text: why it can mean nothing. */
+async function selected({ store, state, settings, position }: View, filter: LogFilter): Promise<Selection | string> {
+  const { timezone } = settings;
+  try {
+    return await selectionOf(filter, { store, contacts: () => state("contacts"), timezone, position });
+  } catch (fault) {
+    if (fault instanceof ServiceError && fault.kind === "usage") return fault.message;
+    throw fault;
+  }
+}
+
+async function found(view: View, selection: Selection): Promise<VNode> {
+  const { events, next } = await pageOf(view.store, selection, {
+    before: numberOf(view, "before"),
+    limit: EVENTS_SHOWN,
+  });
+  const last = selection.kind === "range" ? selection.range.last : view.position;
+  return (
+    <>
+      {events.length === 0 && next !== undefined ? (
+        <p class="empty">None among those looked at.</p>
+      ) : (
+        <EventList events={events} />
+      )}
+      <p>
+        {view.query.has("before") ? <a href={addressOf("/audit", view.query, {})}>Newest events</a> : null}{" "}
+        {next === undefined ? null : (
+          <a href={addressOf("/audit", view.query, { before: String(next) })}>Older events</a>
+        )}
+      </p>
+      <p>
+        Export all that fit:{" "}
+        <a href={addressOf("/api/audit/export", view.query, { to: String(last) })} download>
+          JSON Lines
+        </a>
+        ,{" "}
+        <a href={addressOf("/api/audit/export", view.query, { to: String(last), format: "csv" })} download>
+          CSV
+        </a>
+        .
+      </p>
+    </>
+  );
+}
+
+function FilterForm({ filter }: { readonly filter: LogFilter }): VNode {
+  const [type] = filter.types ?? [];
+  return (
+    <form class="filter" method="get" action="/audit">
+      <label>
+        Type{" "}
+        <select name="type">
+          <option value="">all</option>
+          {EVENT_TYPES.map((known) => (
+            <option value={known} selected={known === type}>
+              {spaced(known)}
+            </option>
+          ))}
+        </select>
+      </label>
+      {TEXT_FIELDS.map(({ name, label, placeholder }) => (
+        <label>
+          {label} <input name={name} value={filter[name] ?? ""} maxLength={400} placeholder={placeholder} />
+        </label>
+      ))}
+      <button>Show</button>
+    </form>
+  );
+}
+
+const TEXT_FIELDS = [
+  { name: "stream", label: "Stream", placeholder: "all" },
+  { name: "person", label: "Person", placeholder: "@handle or id" },
+  { name: "link", label: "Link", placeholder: "domain/code" },
+  { name: "run", label: "Run", placeholder: "id" },
+  { name: "from", label: "From", placeholder: "day, time or position" },
+  { name: "to", label: "To", placeholder: "day, time or position" },
+] as const;
+
+/** An address with the same filter, and what is another there. */
+function addressOf(path: string, query: URLSearchParams, other: Readonly<Record<string, string>>): string {
+  const kept = [...query].filter(
+    ([name, value]) => value !== "" && !["before", "as_of"].includes(name) && !(name in other),
+  );
+  const all = new URLSearchParams([...kept, ...Object.entries(other)]);
+  return all.size === 0 ? path : `${path}?${all}`;
+}
+
+/**
+ * One event with all that the log holds of it, what became of what it requested, and the hash of the event before it:
+ * of position 1, 64 zeros.
+ */
+export async function eventPage(view: View): Promise<VNode | undefined> {
+  const asked = Number(/^\d{1,15}$/.exec(view.parameters["position"] ?? "")?.[0] ?? 0);
+  if (asked < 1) return undefined;
+  const [event] = await newestEvents(view, { from: asked, to: asked, limit: 1 });
+  if (event === undefined) return undefined;
+  const reading = { store: view.store, to: view.position, onProgress: () => {} };
+  const outcomes = await outcomesOf(reading, event);
+  const previousHash = (await view.store.hashAt(asked - 1)) ?? "";
+  const { position, type, stream, version, time, id, hash, meta, data } = event;
+  const rows: readonly (readonly [string, VNode | string])[] = [
+    ["time", <Time at={time} />],
+    ["stream", <bdi>{`${stream}, version ${version}`}</bdi>],
+    ["id", <code>{id}</code>],
+    ["caller", <bdi>{meta.caller ?? "not recorded"}</bdi>],
+    ["request id", <code>{meta.request_id ?? "none"}</code>],
+    ["trace", <code>{meta.traceparent ?? "none"}</code>],
+    ["hash", <code>{hash}</code>],
+    ["previous hash", <code>{previousHash}</code>],
+  ];
+  return (
+    <ConsoleDocument title={`Event ${position}`} path="/audit" view={view}>
+      <h1>
+        {spaced(type)} <small>at position {grouped(position)}</small>
+      </h1>
+      <EventSentence event={event} isWhole />
+      <dl class="facts">
+        {rows.map(([name, value]) => (
+          <div>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      <WhatBecame id={id} outcomes={outcomes} />
+      <p>
+        <a href={`/api/audit/proof/${position}`} download>
+          Prove it
+        </a>
+        .{" "}
+        <span class="quiet">
+          A proof for a reader without the log, who checks it with{" "}
+          <code>reachlog audit check FILE --public-key KEY</code>; <code>reachlog audit head --public-key</code> prints
+          the key. It proves these bytes, in which personal data is encrypted, so it stays valid after an erasure.
+        </span>
+      </p>
+      <h2>Data</h2>
+      <pre tabIndex={0}>{JSON.stringify(data, null, 2)}</pre>
+      <p>
+        {position > 1 ? <a href={eventHref(position - 1)}>Previous</a> : null}{" "}
+        {position < view.position ? <a href={eventHref(position + 1)}>Next</a> : null}{" "}
+        <a href={`/audit?${new URLSearchParams({ stream })}`}>Events of this stream</a>
+      </p>
+    </ConsoleDocument>
+  );
+}

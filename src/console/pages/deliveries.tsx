@@ -1,0 +1,252 @@
+/** @jsxImportSource preact */
+import type { VNode } from "preact";
+import { CHANNELS, type ChannelName } from "../../../events/channel.ts";
+import { LETTERS_MAX } from "../../../projections/dead-letters.ts";
+import { drainInWords, measureLags, type ChannelLag } from "../../delivery/lag.ts";
+import {
+  listDeadLetters,
+  listInDoubt,
+  type ListCursor,
+  type ListedDispatch,
+  type ListPage,
+} from "../../delivery/listed.ts";
+import { duration } from "../../platform/duration.ts";
+import { eventHref } from "../addresses.ts";
+import { ChannelStatus } from "../parts/channel-status.tsx";
+import { DecideAllLetters, DecideLetter } from "../parts/decide-letters.tsx";
+import { ConsoleDocument, grouped } from "../document.tsx";
+import { EventSentence } from "../parts/event-sentence.tsx";
+import { ActionForm } from "../parts/action-form.tsx";
+import { Time } from "../parts/time.tsx";
+import { oneOf, type View } from "../view.ts";
+import { numbers, Table } from "../parts/table.tsx";
+
+/** Events read for one figure at the most: some milliseconds of a page that a browser fetches again each second. */
+const TAIL_EVENTS_MAX = 2_000;
+
+/** How far each channel is, and what did not get through. */
+export async function deliveriesPage(view: View): Promise<VNode> {
+  const channel = oneOf(view, "channel", CHANNELS);
+  const channels = channel === undefined ? CHANNELS : [channel];
+  const lags = await measureLags(
+    {
+      store: view.store,
+      deliveries: () => view.state("deliveries"),
+      isConfigured: (name) => view.settings.configured.includes(name),
+      tail: { to: view.position, eventsMax: TAIL_EVENTS_MAX },
+    },
+    channels,
+    view.now,
+  );
+  const letters = await listDeadLetters(view.store, view.state("deliveries"), {
+    channels,
+    after: cursorOf(view, "letters_after"),
+  });
+  const inDoubt = await listInDoubt(view.store, {
+    channels,
+    after: cursorOf(view, "in_doubt_after"),
+    to: view.position,
+  });
+  return (
+    <ConsoleDocument title="Deliveries" path="/deliveries" view={view}>
+      <h1>Deliveries</h1>
+      <ChannelFilter channel={channel} />
+      <LagTable view={view} lags={lags} />
+      <section aria-labelledby="letters">
+        <h2 id="letters">Dead letters</h2>
+        <DeadLetters view={view} channels={channels} page={letters} />
+        <Turn view={view} cursor="letters_after" page={letters} />
+      </section>
+      <section aria-labelledby="in-doubt">
+        <h2 id="in-doubt">In doubt</h2>
+        <p class="quiet">Each may or may not have arrived. None is sent again, since that could double it.</p>
+        {inDoubt.dispatches.length === 0 ? (
+          <p class="empty">{inDoubt.next === undefined ? "Nothing is in doubt." : "None among those looked at."}</p>
+        ) : (
+          <ol class="events">
+            {inDoubt.dispatches.map((one) => (
+              <Dispatch one={one} />
+            ))}
+          </ol>
+        )}
+        <Turn view={view} cursor="in_doubt_after" page={inDoubt} />
+      </section>
+    </ConsoleDocument>
+  );
+}
+
+function ChannelFilter({ channel }: { readonly channel: ChannelName | undefined }): VNode {
+  return (
+    <form class="filter" method="get" action="/deliveries">
+      <label>
+        Channel{" "}
+        <select name="channel">
+          <option value="">all</option>
+          {CHANNELS.map((name) => (
+            <option value={name} selected={name === channel}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </label>
+      <button>Show</button>
+    </form>
+  );
+}
+
+interface LagTableProps {
+  readonly view: View;
+  readonly lags: readonly ChannelLag[];
+}
+
+function LagTable({ view, lags }: LagTableProps): VNode {
+  return (
+    <Table
+      label="Channels"
+      columns={[
+        "channel",
+        "state",
+        ...numbers("pending", "oldest click", "settled a minute", "requested a minute", "drained in"),
+      ]}
+    >
+      {lags.map((lag) => (
+        <tr>
+          <th scope="row">{lag.channel}</th>
+          <td>
+            <ChannelStatus view={view} name={lag.channel} failuresInARow={lag.failures_in_a_row} />{" "}
+            {lag.suspended === null ? null : (
+              <ActionForm
+                view={view}
+                back={addressOf(view)}
+                action="/console/deliveries/resume"
+                fields={{ channel: lag.channel }}
+              >
+                <button>Resume {lag.channel}</button>
+              </ActionForm>
+            )}
+          </td>
+          {figuresOf(lag).map((figure) => (
+            <td class="number">{figure}</td>
+          ))}
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+function figuresOf(lag: ChannelLag): readonly string[] {
+  const { backlog, oldest_click_seconds: age } = lag;
+  return [
+    grouped(backlog),
+    age === null ? "–" : duration(age),
+    grouped(lag.settled_per_minute),
+    grouped(lag.requested_per_minute),
+    drainInWords(lag),
+  ];
+}
+
+interface DeadLettersProps {
+  readonly view: View;
+  readonly channels: readonly ChannelName[];
+  readonly page: ListPage;
+}
+
+function DeadLetters({ view, channels, page }: DeadLettersProps): VNode {
+  const states = view.state("deliveries");
+  const dead = channels.reduce((sum, name) => sum + states[name].dead, 0);
+  const unlisted = channels.reduce((sum, name) => sum + states[name].dead - states[name].letters.listed.size, 0);
+  if (dead === 0) return <p class="empty">No dead letters: nothing was given up, or all of it is decided.</p>;
+  return (
+    <>
+      <p>
+        {grouped(dead)} {dead === 1 ? "dispatch was" : "dispatches were"} given up.
+        {unlisted > 0 ? (
+          <>
+            {" "}
+            The newest {grouped(LETTERS_MAX)} of each channel are listed here; <code>reachlog deliveries list</code> has
+            all of them.
+          </>
+        ) : null}
+      </p>
+      {channels.map((name) => (
+        <DecideAllLetters view={view} back={addressOf(view)} channel={name} />
+      ))}
+      <ol class="events">
+        {page.dispatches.map((one) => (
+          <Dispatch one={one}>
+            <DecideLetter view={view} back={addressOf(view)} letter={one} />
+          </Dispatch>
+        ))}
+      </ol>
+    </>
+  );
+}
+
+interface DispatchProps {
+  readonly one: ListedDispatch;
+  readonly children?: VNode;
+}
+
+/** What was to be delivered, and why it was not. */
+function Dispatch({ one, children }: DispatchProps): VNode {
+  const { channel, source, outcome } = one;
+  const [request] = outcome.data.requests;
+  if (request === undefined) throw new Error(`the outcome at ${outcome.position} has no request`);
+  const doubtful = "doubtful_since" in request ? request.doubtful_since : undefined;
+  return (
+    <li id={`${channel}-${source.position}`}>
+      <a href={eventHref(source.position)}>{grouped(source.position)}</a> <EventSentence event={source} />
+      <p class="quiet">
+        <b>{channel}</b>, {endOf(request)}, <Time at={outcome.time} /> (
+        <a href={eventHref(outcome.position)}>event {grouped(outcome.position)}</a>
+        {request.status === undefined ? null : `, status ${request.status}`}): <bdi>{request.detail}</bdi>
+        {doubtful === undefined ? null : (
+          <>
+            {"; "}an attempt of <Time at={doubtful} /> may have arrived
+          </>
+        )}
+      </p>
+      {children}
+    </li>
+  );
+}
+
+/** How the dispatch ended. */
+function endOf(request: ListedDispatch["outcome"]["data"]["requests"][number]): string {
+  const { attempt } = request;
+  if (!("refused" in request)) return `in doubt at attempt ${attempt}`;
+  return request.refused
+    ? `refused for good at attempt ${attempt}`
+    : `out of attempts after ${attempt === 1 ? "the first" : attempt}`;
+}
+
+type CursorName = "letters_after" | "in_doubt_after";
+
+interface TurnProps {
+  readonly view: View;
+  readonly cursor: CursorName;
+  readonly page: ListPage;
+}
+
+/** To the next page of a list, and back to its first. */
+function Turn({ view, cursor, page: { next } }: TurnProps): VNode {
+  return (
+    <p>
+      {view.query.has(cursor) ? <a href={addressOf(view, cursor, undefined)}>Newest</a> : null}{" "}
+      {next === undefined ? null : <a href={addressOf(view, cursor, next)}>Older</a>}
+    </p>
+  );
+}
+
+function cursorOf({ query }: View, name: CursorName): ListCursor | undefined {
+  const [, position, source] = /^(\d{1,15})-(\d{1,15})$/.exec(query.get(name) ?? "") ?? [];
+  return position === undefined ? undefined : { position: Number(position), source: Number(source) };
+}
+
+/** This page; `cursor`, when it is named, is where one of its lists begins. */
+function addressOf({ query }: View, cursor?: CursorName, at?: ListCursor): string {
+  const next = new URLSearchParams(query);
+  if (cursor !== undefined) next.delete(cursor);
+  if (cursor !== undefined && at !== undefined) next.set(cursor, `${at.position}-${at.source}`);
+  return next.size === 0 ? "/deliveries" : `/deliveries?${next}`;
+}

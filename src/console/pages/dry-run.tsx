@@ -1,0 +1,172 @@
+/** @jsxImportSource preact */
+import type { VNode } from "preact";
+import type { KnownRecipient, Recipient, RunEnd, SkipReason, Usage } from "../../../events/outreach.ts";
+import { usedAt } from "../../../projections/quota.ts";
+import { plain } from "../../history/words/phrases.ts";
+import { momentIn } from "../../outreach/quota-day.ts";
+import { ConfirmedAction } from "../parts/action-form.tsx";
+import { personHref } from "../addresses.ts";
+import { ConsoleDocument, grouped } from "../document.tsx";
+import { Linked } from "../parts/linked.tsx";
+import { ENDS } from "../parts/run-card.tsx";
+import type { Page, View } from "../view.ts";
+import { Table } from "../parts/table.tsx";
+
+/** What a dry run found, as the API answers it. */
+export interface DryRunAnswer {
+  readonly reason: RunEnd;
+  readonly would_send: readonly { recipient: KnownRecipient; text: string; variant: string }[];
+  readonly would_skip: readonly { recipient: Recipient; reason: SkipReason }[];
+  /** What the dry run asked of the network, and what the run would. */
+  readonly usage: Usage;
+  readonly estimate: Usage;
+}
+
+/** People in a table; of more it says how many there are. */
+export const ROWS_SHOWN = 100;
+
+/** Characters of a text in the table: it may be 10,000 long. */
+const CHARACTERS_SHOWN = 500;
+
+/** The recipients of a run that starts now. A dry run is recorded nowhere, so this answers the form and never reloads. */
+export function dryRunPage(found: DryRunAnswer): Page {
+  return (view) => (
+    <ConsoleDocument title="Dry run" path="/" view={view} isStill>
+      <h1>Dry run</h1>
+      <p>
+        A run would write to <b>{people(found.would_send.length)}</b> now and skip {people(found.would_skip.length)}. It
+        would end there: {ENDS[found.reason]}. Nothing was sent.
+      </p>
+      <p>
+        The run costs at most <b>{dollars(found.estimate)}</b>. This look cost at most {dollars(found.usage)}; what was
+        read is not charged again today.
+      </p>
+      <Run view={view} count={found.would_send.length} />
+      <Sends found={found} />
+      <Skips found={found} />
+    </ConsoleDocument>
+  );
+}
+
+function Run({ view, count }: { readonly view: View; readonly count: number }): VNode {
+  if (count === 0) {
+    return (
+      <p class="empty">
+        No recipient is due: <a href="/people">import people</a>, or see below why they are skipped.
+      </p>
+    );
+  }
+  const { dailyLimit, timezone } = view.settings;
+  const left = Math.max(0, dailyLimit - usedAt(view.state("quota"), momentIn(timezone, view.now)));
+  const user = view.state("account").user?.username;
+  return (
+    <ConfirmedAction
+      view={view}
+      back="/"
+      action="/console/run/start"
+      label="Run"
+      says={
+        <>
+          This sends real messages as <bdi>@{user}</bdi>: to {people(count)}, and to others who become due by then. It
+          sends at most {grouped(left)}, the rest of the day's quota. You can stop a run, but you cannot unsend its
+          messages.
+        </>
+      }
+    >
+      <button>Send messages</button>
+    </ConfirmedAction>
+  );
+}
+
+interface FoundProps {
+  readonly found: DryRunAnswer;
+}
+
+function Sends({ found: { would_send: sends } }: FoundProps): VNode | null {
+  if (sends.length === 0) return null;
+  return (
+    <section aria-labelledby="sends">
+      <h2 id="sends">Would get a message</h2>
+      <Table label="Table of messages" columns={["recipient", "variant", "text"]} isTall isStacked>
+        {sends.slice(0, ROWS_SHOWN).map(({ recipient, variant, text }) => (
+          <tr>
+            <th scope="row">
+              <Person recipient={recipient} />
+            </th>
+            <td>{variant}</td>
+            <td class="breakable">
+              <bdi>{shortened(text)}</bdi>
+            </td>
+          </tr>
+        ))}
+      </Table>
+      <Cut count={sends.length} />
+    </section>
+  );
+}
+
+function Skips({ found: { would_skip: skips } }: FoundProps): VNode | null {
+  if (skips.length === 0) return null;
+  const reasons = Map.groupBy(skips, ({ reason }) => reason);
+  return (
+    <section aria-labelledby="skips">
+      <h2 id="skips">Would be skipped</h2>
+      <ul>
+        {[...reasons].map(([reason, of]) => (
+          <li>
+            {plain(reason)}: {grouped(of.length)}
+          </li>
+        ))}
+      </ul>
+      <Table label="Table of those skipped" columns={["recipient", "reason"]} isTall isStacked>
+        {skips.slice(0, ROWS_SHOWN).map(({ recipient, reason }) => (
+          <tr>
+            <th scope="row">
+              <Person recipient={recipient} />
+            </th>
+            <td>{plain(reason)}</td>
+          </tr>
+        ))}
+      </Table>
+      <Cut count={skips.length} />
+    </section>
+  );
+}
+
+function Person({ recipient }: { readonly recipient: Recipient }): VNode {
+  return (
+    <Linked href={personHref(recipient)}>
+      <bdi>{handleOf(recipient)}</bdi>
+    </Linked>
+  );
+}
+
+function handleOf({ id, username }: Recipient): string {
+  return username === undefined ? (id ?? "unnamed") : `@${username}`;
+}
+
+/** Says that there are more than the table shows. */
+function Cut({ count }: { readonly count: number }): VNode | null {
+  if (count <= ROWS_SHOWN) return null;
+  return (
+    <p>
+      The first {grouped(ROWS_SHOWN)} of {grouped(count)}; <code>POST /social/run</code> with{" "}
+      <code>{'{"dry_run":true}'}</code> answers all.
+    </p>
+  );
+}
+
+function shortened(text: string): string {
+  if (text.length <= CHARACTERS_SHOWN) return text;
+  // No character is cut in half.
+  const beginning = text.slice(0, CHARACTERS_SHOWN).replace(/[\ud800-\udbff]$/, "");
+  return `${beginning}… (${grouped(text.length)} characters)`;
+}
+
+function people(count: number): string {
+  return count === 1 ? "1 person" : `${grouped(count)} people`;
+}
+
+function dollars({ usd }: Usage): string {
+  return `${usd.toFixed(2)} USD`;
+}

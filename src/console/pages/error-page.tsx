@@ -1,0 +1,50 @@
+/** @jsxImportSource preact */
+import type { VNode } from "preact";
+import { ConsoleDocument } from "../document.tsx";
+import type { WayOn } from "../view.ts";
+
+export interface ErrorView {
+  readonly title: string;
+  /** What happened, and what helps, in sentences. */
+  readonly words: string;
+  /** Undefined: only the console. */
+  readonly wayOn: WayOn | undefined;
+  /** By which the request is found in what the service logged. */
+  readonly requestId: string;
+}
+
+/** A refusal as people see it. */
+export function errorPage({ title, words, wayOn, requestId }: ErrorView): VNode {
+  return (
+    <ConsoleDocument title={title}>
+      <h1>{title}</h1>
+      <p>{words}</p>
+      <ul>
+        {wayOn === undefined ? null : (
+          <li>
+            <a href={wayOn.href}>{wayOn.label}</a>
+          </li>
+        )}
+        <li>
+          <a href="/">To the console</a>
+        </li>
+      </ul>
+      <p class="quiet">
+        Request <code>{requestId}</code>
+      </p>
+    </ConsoleDocument>
+  );
+}
+
+/** Shown while the log is read up to a moment that is requested for the first time. */
+export function notReadyPage(query: URLSearchParams): VNode {
+  return (
+    <ConsoleDocument title="Not ready yet">
+      <h1>Not ready yet</h1>
+      <p>The log is being read up to the moment that you asked for. Only the first time takes long.</p>
+      <p>
+        <a href={`?${query}`}>Ask again</a>, or wait: this page does so by itself.
+      </p>
+    </ConsoleDocument>
+  );
+}

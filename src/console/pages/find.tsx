@@ -1,0 +1,102 @@
+/** @jsxImportSource preact */
+import type { VNode } from "preact";
+import { findContact } from "../../../projections/contacts.ts";
+import { linkKey } from "../../../projections/sent-links.ts";
+import { EVENT_ID, findEventNear } from "../../history/find-event.ts";
+import { startOf } from "../../history/runs.ts";
+import { eventHref, linkHrefOf, personHref, runHref } from "../addresses.ts";
+import { ConsoleDocument, grouped } from "../document.tsx";
+import { nameOf } from "./people.tsx";
+import { textOf, type View } from "../view.ts";
+
+/** Leads to the page of a person, a link, a run or an event, by whatever they are called. */
+export async function findPage(view: View): Promise<VNode> {
+  const wanted = textOf(view, "q");
+  const found = wanted === undefined ? [] : await find(view, wanted);
+  return (
+    <ConsoleDocument title="Find" path="/audit" view={view}>
+      <h1>Find</h1>
+      <FindForm wanted={wanted} />
+      {wanted === undefined ? null : found.length === 0 ? (
+        <p class="empty">
+          The log knows nothing called so. <a href={`/people?${new URLSearchParams({ search: wanted })}`}>People</a> are
+          also found by a part of their name.
+        </p>
+      ) : (
+        <ul>
+          {found.map(({ what, name, href }) => (
+            <li class="breakable">
+              {what}{" "}
+              <a href={href}>
+                <bdi>{name}</bdi>
+              </a>
+            </li>
+          ))}
+        </ul>
+      )}
+    </ConsoleDocument>
+  );
+}
+
+/** Asks for what to find. */
+export function FindForm({ wanted }: { readonly wanted?: string | undefined }): VNode {
+  return (
+    <form class="filter" method="get" action="/find">
+      <label>
+        Find{" "}
+        <input
+          name="q"
+          value={wanted ?? ""}
+          maxLength={400}
+          placeholder="@handle, domain/code, id, position"
+          required
+        />
+      </label>
+      <button>Find</button>
+    </form>
+  );
+}
+
+interface Found {
+  readonly what: "Person" | "Link" | "Run" | "Event";
+  readonly name: string;
+  readonly href: string;
+}
+
+/** The same text may be a position and a person's id. */
+async function find(view: View, wanted: string): Promise<readonly Found[]> {
+  const found = [personCalled(view, wanted), linkCalled(view, wanted), eventAt(view, wanted)];
+  if (EVENT_ID.test(wanted)) found.push(await withId(view, wanted.toLowerCase()));
+  return found.filter((one) => one !== undefined);
+}
+
+function personCalled(view: View, wanted: string): Found | undefined {
+  const contacts = view.state("contacts");
+  const contact =
+    findContact(contacts, { id: wanted }) ?? findContact(contacts, { username: wanted.replace(/^@/, "") });
+  const href = contact && personHref(contact);
+  return contact === undefined || href === undefined ? undefined : { what: "Person", name: nameOf(contact), href };
+}
+
+/** With or without a scheme. */
+function linkCalled(view: View, wanted: string): Found | undefined {
+  const link = wanted.replace(/^https?:\/\//i, "");
+  const slash = link.indexOf("/");
+  if (slash < 1 || slash === link.length - 1) return undefined;
+  const key = linkKey(link.slice(0, slash), link.slice(slash + 1));
+  const isKnown = view.state("clicks").links.has(link) || view.state("referrers").links.has(key);
+  return isKnown ? { what: "Link", name: link, href: linkHrefOf(link) } : undefined;
+}
+
+function eventAt(view: View, wanted: string): Found | undefined {
+  const position = /^\d{1,15}$/.test(wanted) ? Number(wanted) : 0;
+  if (position < 1 || position > view.position) return undefined;
+  return { what: "Event", name: `at position ${grouped(position)}`, href: eventHref(position) };
+}
+
+async function withId(view: View, id: string): Promise<Found | undefined> {
+  const reading = { store: view.store, to: view.position, onProgress: () => {} };
+  if ((await startOf(reading, id)) !== undefined) return { what: "Run", name: id, href: runHref(id) };
+  const event = await findEventNear(reading, id);
+  return event && { what: "Event", name: id, href: eventHref(event.position) };
+}

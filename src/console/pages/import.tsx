@@ -1,0 +1,142 @@
+/** @jsxImportSource preact */
+import type { VNode } from "preact";
+import { SENT_BYTES_MAX } from "../../outreach/recipients-file/limits.ts";
+import { ActionForm } from "../parts/action-form.tsx";
+import { ConsoleDocument, grouped } from "../document.tsx";
+import { Table } from "../parts/table.tsx";
+import type { Page, View } from "../view.ts";
+
+/** Rows named of each kind: the first ones show what is wrong with the file. */
+const ROWS_SHOWN_MAX = 200;
+
+/** What came of a file of recipients. Its values are other people's texts. */
+export interface ImportView {
+  readonly added: number;
+  readonly updated: number;
+  readonly withoutConsent: number;
+  /** Columns that became template fields. */
+  readonly fields: readonly string[];
+  readonly refused: Some<{ readonly line: number; readonly value: string; readonly reason: string }>;
+  readonly duplicates: Some<{ readonly line: number; readonly of: number }>;
+}
+
+/** How many there are, and the first of them. */
+interface Some<Member> {
+  readonly count: number;
+  readonly first: readonly Member[];
+}
+
+/** What was taken of a file, and what was not. It is recorded nowhere, so it is shown in place of the page, and stands still. */
+export function importReportPage(report: ImportView): Page {
+  const { added, updated, withoutConsent, fields, refused, duplicates } = report;
+  return (view) => (
+    <ConsoleDocument title="Import" path="/people" view={view} isStill>
+      <h1>Import</h1>
+      <p>
+        {grouped(added)} added, {grouped(updated)} updated, {grouped(refused.count)} refused.
+      </p>
+      {withoutConsent === 0 ? null : (
+        <p>
+          {grouped(withoutConsent)} of them without consent: their basis is none or missing, so they get no message
+          while <code>REQUIRE_CONSENT</code> is true.
+        </p>
+      )}
+      {fields.length === 0 ? null : (
+        <p>
+          Template fields:{" "}
+          {fields.map((name, at) => (
+            <>
+              {at === 0 ? "" : ", "}
+              <bdi>{name}</bdi>
+            </>
+          ))}
+          .
+        </p>
+      )}
+      <Refused refused={refused} />
+      <Duplicates duplicates={duplicates} />
+      <p>
+        <a href="/people">All people</a>
+      </p>
+    </ConsoleDocument>
+  );
+}
+
+function Refused({ refused }: Pick<ImportView, "refused">): VNode | null {
+  if (refused.count === 0) return null;
+  return (
+    <section aria-labelledby="refused">
+      <h2 id="refused">Refused rows</h2>
+      <Cut count={refused.count} />
+      <Table label="Table of refused rows" columns={["row", "value", "reason"]} isTall isStacked>
+        {refused.first.slice(0, ROWS_SHOWN_MAX).map(({ line, value, reason }) => (
+          <tr>
+            <th scope="row">line {grouped(line)}</th>
+            <td class="breakable">
+              <bdi>{value}</bdi>
+            </td>
+            <td class="breakable">
+              <bdi>{reason}</bdi>
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </section>
+  );
+}
+
+function Duplicates({ duplicates }: Pick<ImportView, "duplicates">): VNode | null {
+  if (duplicates.count === 0) return null;
+  return (
+    <section aria-labelledby="duplicates">
+      <h2 id="duplicates">The same person twice</h2>
+      <Cut count={duplicates.count} />
+      <ul>
+        {duplicates.first.slice(0, ROWS_SHOWN_MAX).map(({ line, of }) => (
+          <li>
+            Line {grouped(line)} counts in place of line {grouped(of)}.
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** Says that there are more than are shown. */
+function Cut({ count }: { readonly count: number }): VNode | null {
+  if (count <= ROWS_SHOWN_MAX) return null;
+  return (
+    <p>
+      The first {grouped(ROWS_SHOWN_MAX)} of {grouped(count)}.
+    </p>
+  );
+}
+
+const MIB = 1024 * 1024;
+
+/** A file of people, chosen in the browser. */
+export function ImportForm({ view }: { readonly view: View }): VNode | null {
+  if (view.formToken === undefined) return null;
+  return (
+    <section aria-labelledby="import">
+      <h2 id="import">Import people</h2>
+      <p class="quiet" id="import-says">
+        A CSV, JSON or JSON Lines file of up to {SENT_BYTES_MAX / MIB} MiB, with the columns username (or handle) and/or
+        id, name and basis; all other columns become template fields. Known people are updated.
+      </p>
+      <ActionForm view={view} back="/people" action="/console/recipients" sendsFile>
+        <label>
+          File{" "}
+          <input
+            type="file"
+            name="file"
+            accept=".csv,.tsv,.txt,.json,.jsonl,.ndjson"
+            required
+            aria-describedby="import-says"
+          />
+        </label>{" "}
+        <button>Import</button>
+      </ActionForm>
+    </section>
+  );
+}

@@ -1,0 +1,181 @@
+/** @jsxImportSource preact */
+import type { VNode } from "preact";
+import type { Recorded } from "../../../events/catalog.ts";
+import type { LinkClicks } from "../../../projections/clicks.ts";
+import { quarterAt, type Quarters } from "../../../projections/quarters.ts";
+import { byLastClick, LINKS_MAX } from "../../../projections/recent-links.ts";
+import { noClicks, type SuspectedCounts } from "../../../projections/suspected.ts";
+import { msOf } from "../../../projections/time.ts";
+import { STREAMS } from "../../log/event-log.ts";
+import { linkHrefOf } from "../addresses.ts";
+import { ClicksChart } from "../parts/clicks-chart.tsx";
+import { ConsoleDocument, grouped } from "../document.tsx";
+import { EventList } from "../parts/event-list.tsx";
+import { ConfirmedAction } from "../parts/action-form.tsx";
+import { SentTo, sentWith } from "../parts/sent-to.tsx";
+import { Time } from "../parts/time.tsx";
+import { newestEvents, numberOf, type View } from "../view.ts";
+import { numbers, Table } from "../parts/table.tsx";
+
+/** Rows of one page of a list. */
+const LINKS_SHOWN = 100;
+
+/** Clicks of a link that its page says one by one. */
+const CLICKS_SHOWN = 20;
+
+/** Newest clicks of a link that its page is made of: a page must not take as long as the link is old. */
+const LINK_CLICKS_READ_MAX = 5_000;
+
+interface LinkRow extends Pick<LinkClicks, "clicks" | "bots" | "first" | "last"> {
+  /** `domain/short_code` */
+  readonly link: string;
+  readonly suspected: number;
+}
+
+/** Every link that was clicked, and who clicked it: people, suspected fetchers of X, bots. */
+export function linksPage(view: View): VNode {
+  const { all, others, quarters } = view.state("suspected");
+  const skipped = numberOf(view, "skip") ?? 0;
+  const names = byLastClick(view.state("clicks").links).map(([name]) => name);
+  const links = names.slice(skipped, skipped + LINKS_SHOWN).flatMap((name) => rowOf(view, name) ?? []);
+  const next = skipped + LINKS_SHOWN;
+  return (
+    <ConsoleDocument title="Links" path="/links" view={view}>
+      <h1>Links</h1>
+      <p>
+        {clicksInWords(all.clicks - all.suspected)} by people, {grouped(all.suspected)} suspected to be X itself,{" "}
+        {grouped(all.bots)} by bots.
+      </p>
+      <ClicksChart view={view} unit="day" quarters={quarters} />
+      {links.length === 0 ? (
+        <p class="empty">
+          No clicks yet. Have your link shortener post each click to <code>/api/tracking/event</code>.
+        </p>
+      ) : (
+        <LinkTable links={links} />
+      )}
+      {others.clicks + others.bots === 0 ? null : (
+        <p>
+          {grouped(others.clicks)} more clicks by people and {grouped(others.bots)} by bots are of links that were not
+          clicked for long: {grouped(LINKS_MAX)} links are counted one by one.
+        </p>
+      )}
+      <p>
+        {skipped > 0 ? <a href="/links">First links</a> : null}{" "}
+        {next >= names.length ? null : <a href={`/links?skip=${next}`}>More links</a>}
+      </p>
+      <ForgetClicks view={view} />
+    </ConsoleDocument>
+  );
+}
+
+function LinkTable({ links }: { readonly links: readonly LinkRow[] }): VNode {
+  return (
+    <Table label="Links" columns={["link", ...numbers("people", "suspected", "bots"), "last click"]} isTall>
+      {links.map(({ link, clicks, suspected, bots, last }) => (
+        <tr>
+          <th scope="row" class="breakable">
+            <a href={linkHrefOf(link)}>
+              <bdi>{link}</bdi>
+            </a>
+          </th>
+          {[clicks - suspected, suspected, bots].map((count) => (
+            <td class="number">{grouped(count)}</td>
+          ))}
+          <td>
+            <Time at={last} />
+          </td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+/** One link: its clicks over time, its visitors, and the recipients of its messages. */
+export async function linkPage(view: View): Promise<VNode> {
+  const { domain = "", short_code = "" } = view.parameters;
+  const link = `${domain}/${short_code}`;
+  const stream = STREAMS.link(domain, short_code);
+  const clicks = await newestEvents(view, { stream, limit: LINK_CLICKS_READ_MAX + 1 });
+  const { quarters, visitors } = summed(clicks.slice(0, LINK_CLICKS_READ_MAX));
+  const row = rowOf(view, link);
+  const sent = await sentWith(view, domain, short_code);
+  return (
+    <ConsoleDocument title={link} path="/links" view={view}>
+      <h1 class="breakable">
+        <bdi>{link}</bdi>
+      </h1>
+      {row === undefined ? (
+        <p class="empty">No click of this link is counted by itself.</p>
+      ) : (
+        <p>
+          {clicksInWords(row.clicks - row.suspected)} by people, {grouped(row.suspected)} suspected, {grouped(row.bots)}{" "}
+          by bots; first <Time at={row.first} />, last <Time at={row.last} />.
+        </p>
+      )}
+      {clicks.length === 0 ? null : (
+        <>
+          <p>
+            {grouped(visitors)} different {visitors === 1 ? "visitor" : "visitors"} (address and user agent)
+            {clicks.length > LINK_CLICKS_READ_MAX ? ` among the newest ${grouped(LINK_CLICKS_READ_MAX)} clicks` : ""}.
+          </p>
+          <ClicksChart view={view} unit="day" quarters={quarters} isOfLink />
+        </>
+      )}
+      <SentTo sent={sent} />
+      {clicks.length === 0 ? null : (
+        <section aria-labelledby="newest">
+          <h2 id="newest">Newest clicks</h2>
+          <EventList events={clicks.slice(0, CLICKS_SHOWN)} />
+          <p>
+            <a href={`/audit?${new URLSearchParams({ stream })}`}>All events of this link</a>
+          </p>
+        </section>
+      )}
+    </ConsoleDocument>
+  );
+}
+
+/** Clicks of one link by quarter of an hour, and how many visitors made them; `clicks`: the newest first. */
+function summed(clicks: readonly Recorded[]) {
+  const quarters: Quarters<SuspectedCounts> = new Map();
+  const visitors = new Set<string>();
+  // The oldest first: of quarters, the one counted first is the first to go.
+  for (const { type, time, data } of clicks.toReversed()) {
+    if (type !== "LinkClicked") continue;
+    quarterAt(quarters, msOf(time), noClicks)[data.bot ? "bots" : "clicks"]++;
+    if (!data.bot) visitors.add(JSON.stringify([data.ip, data.user_agent]));
+  }
+  return { quarters, visitors: visitors.size };
+}
+
+/** Undefined: it was never clicked, or is counted among others. */
+function rowOf(view: View, link: string): LinkRow | undefined {
+  const counted = view.state("clicks").links.get(link);
+  if (counted === undefined) return undefined;
+  const { clicks, bots, first, last } = counted;
+  const suspected = view.state("suspected").links.get(link)?.suspected ?? 0;
+  return { link, clicks, bots, first, last, suspected };
+}
+
+function clicksInWords(count: number): string {
+  return count === 1 ? "1 click" : `${grouped(count)} clicks`;
+}
+
+/** Erases the clicks of one address, for a visitor who asks for that and gives their address. */
+function ForgetClicks({ view }: { readonly view: View }): VNode | null {
+  return (
+    <ConfirmedAction
+      view={view}
+      back="/links"
+      action="/console/clicks/forget"
+      label="Erase the clicks of an address"
+      says="Address, user agent and query of its clicks can never be read again, nor the records of its wrong tokens; they stay counted. It cannot be undone. Not reached is what networks, chats and backups of the key file hold. On a big log it takes a while."
+    >
+      <label>
+        IP address <input name="ip" required maxLength={45} pattern="[0-9a-fA-F.:]+" title="IPv4 or IPv6" />
+      </label>{" "}
+      <button>Erase its clicks for ever</button>
+    </ConfirmedAction>
+  );
+}

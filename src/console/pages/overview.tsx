@@ -1,0 +1,259 @@
+/** @jsxImportSource preact */
+import type { VNode } from "preact";
+import type { Recorded } from "../../../events/catalog.ts";
+import { isSkewed, SKEW_REMEDY, skewInWords } from "../../log/log-clock.ts";
+import { channelsOf, pendingOf } from "../../../projections/deliveries.ts";
+import { labelOf, periodsOf } from "../../../projections/periods.ts";
+import { usedAt } from "../../../projections/quota.ts";
+import type { Stats } from "../../../projections/stats.ts";
+import { noMessages } from "../../../projections/timeline.ts";
+import { lastVerification } from "../../log/last-verification.ts";
+import { momentIn, resetsAt } from "../../outreach/quota-day.ts";
+import { isoTime } from "../../platform/clock.ts";
+import { ActionForm } from "../parts/action-form.tsx";
+import { BarChart } from "../parts/bar-chart.tsx";
+import { Card } from "../parts/card.tsx";
+import { ChannelStatus } from "../parts/channel-status.tsx";
+import { ClicksChart } from "../parts/clicks-chart.tsx";
+import { ConsoleDocument, grouped } from "../document.tsx";
+import { EventList } from "../parts/event-list.tsx";
+import { runCard } from "../parts/run-card.tsx";
+import { missingForRun } from "../parts/setup-steps.tsx";
+import { Time } from "../parts/time.tsx";
+import { lastPeriods, newestEvents, type View } from "../view.ts";
+import { numbers, Table } from "../parts/table.tsx";
+
+const NEWEST_SHOWN = 20;
+const DAYS_SHOWN = 30;
+
+/** How today's run goes, what needs attention, and what happened last. */
+export async function overviewPage(view: View): Promise<VNode> {
+  const run = await runCard(view);
+  const inDoubt = [...view.state("run").open.values()].filter((attempt) => attempt.in_doubt).length;
+  const verified = await lastVerification(view.store, view.position);
+  const attention = needsAttention(view, inDoubt, verified);
+  const events = await newestEvents(view, { limit: NEWEST_SHOWN });
+  return (
+    <ConsoleDocument title="reachlog" path="/" view={view}>
+      <h1>Overview</h1>
+      <SetupLeft view={view} />
+      {attention.length === 0 ? null : (
+        <section class="attention" aria-labelledby="attention">
+          <h2 id="attention">Needs attention</h2>
+          <ul>
+            {attention.map((sentence) => (
+              <li>{sentence}</li>
+            ))}
+          </ul>
+        </section>
+      )}
+      <div class="cards">
+        {run}
+        <QuotaCard view={view} />
+        <StatsCard stats={view.state("stats")} inDoubt={inDoubt} />
+      </div>
+      <div class="charts">
+        <MessagesChart view={view} />
+        <ClicksChart view={view} unit="hour" quarters={view.state("suspected").quarters} />
+      </div>
+      <Channels view={view} />
+      {await instances(view)}
+      <section aria-labelledby="newest">
+        <h2 id="newest">Newest events</h2>
+        <EventList events={events} />
+        <p>
+          <a href="/audit">All events</a>
+        </p>
+      </section>
+    </ConsoleDocument>
+  );
+}
+
+interface Viewed {
+  readonly view: View;
+}
+
+/** Names the setup steps that are left; renders nothing once a run can start. */
+function SetupLeft({ view }: Viewed): VNode | null {
+  const left = missingForRun(view).map(({ title }) => title);
+  if (left.length === 0) return null;
+  return (
+    <p>
+      {view.position === 0 ? "Welcome. " : ""}Before a run can start: {left.join(", ")}.{" "}
+      <a href="/setup">What to set up</a>
+    </p>
+  );
+}
+
+function QuotaCard({ view }: Viewed): VNode {
+  const { dailyLimit: limit, timezone } = view.settings;
+  const quota = view.state("quota");
+  // A day of the past is one of the time zone that counted then.
+  const moment = momentIn(view.asOf === undefined ? timezone : (quota.timezone ?? timezone), view.now);
+  const used = usedAt(quota, moment);
+  return (
+    <Card title="Today's quota">
+      <p class="figure">
+        {grouped(used)} <small>of {grouped(limit)} messages</small>
+      </p>
+      <meter min={0} max={limit} value={Math.min(used, limit)} aria-label="Messages used of today's quota" />
+      <p>
+        Starts again at <Time at={isoTime(resetsAt(quota, limit, moment))} isExact />.
+      </p>
+    </Card>
+  );
+}
+
+function StatsCard({ stats, inDoubt }: { readonly stats: Stats; readonly inDoubt: number }): VNode {
+  return (
+    <Card title="All messages">
+      <p class="figure">
+        {grouped(stats.sent)} <small>sent</small>
+      </p>
+      <p>
+        {grouped(stats.skipped)} skipped, {grouped(stats.failed)} failed, {grouped(inDoubt)} in doubt
+      </p>
+    </Card>
+  );
+}
+
+function MessagesChart({ view }: Viewed): VNode {
+  const query = lastPeriods(view, "day", DAYS_SHOWN);
+  const days = periodsOf(view.state("timeline").quarters, query, noMessages);
+  const bars = days.map(({ start, counts }) => ({ label: labelOf(start, query), counts }));
+  const series = [
+    { kind: "sent", name: "sent", color: 1 },
+    { kind: "skipped", name: "skipped", color: 3 },
+    { kind: "failed", name: "failed", color: 2 },
+  ] as const;
+  return (
+    <BarChart
+      title={`Messages per day, last ${days.length} days`}
+      series={series}
+      bars={bars}
+      empty="No message was sent, skipped or failed in these days."
+    />
+  );
+}
+
+function Channels({ view }: Viewed): VNode {
+  return (
+    <section aria-labelledby="channels">
+      <h2 id="channels">Channels</h2>
+      <Table
+        label="Table of channels"
+        columns={["channel", "state", ...numbers("delivered", "pending", "skipped", "in doubt", "dead letters")]}
+      >
+        {channelsOf(view.state("deliveries")).map(([name, channel]) => (
+          <tr>
+            <th scope="row">{name}</th>
+            <td>
+              <ChannelStatus view={view} name={name} />
+            </td>
+            {[channel.dispatched, pendingOf(channel), channel.skipped, channel.in_doubt, channel.dead].map((count) => (
+              <td class="number">{grouped(count)}</td>
+            ))}
+          </tr>
+        ))}
+      </Table>
+    </section>
+  );
+}
+
+/** Who serves the log, and does what for all; nothing where there is one service alone. */
+async function instances({ live }: View): Promise<VNode | null> {
+  const all = live?.instances() ?? [];
+  if (live === undefined || all.length < 2) return null;
+  const holders = Object.entries(await live.roles());
+  return (
+    <section aria-labelledby="instances">
+      <h2 id="instances">Instances</h2>
+      <Table label="Table of instances" columns={["address", "version", "since", "does for all"]} isStacked>
+        {all.map(({ id, url, version, started_at }, index) => (
+          <tr>
+            <th scope="row">
+              <a href={url}>{url}</a>
+              {index === 0 ? " (this one)" : null}
+            </th>
+            <td>{version}</td>
+            <td>
+              <Time at={started_at} />
+            </td>
+            <td>{holders.flatMap(([role, holder]) => (holder === id ? [role] : [])).join(", ")}</td>
+          </tr>
+        ))}
+      </Table>
+    </section>
+  );
+}
+
+function needsAttention(view: View, inDoubt: number, verified: Recorded<"LogVerified"> | undefined): readonly VNode[] {
+  const account = view.state("account");
+  const sentences: VNode[] = [];
+  if (verified?.data.result === "broken") {
+    sentences.push(
+      <>
+        <a href="/audit">The log is broken</a>: <bdi>{verified.data.fault}</bdi>.
+      </>,
+    );
+  }
+  const skewMs = view.live?.skewMs() ?? 0;
+  if (isSkewed(skewMs)) {
+    sentences.push(
+      <>
+        No run starts: {skewInWords(skewMs)}; {SKEW_REMEDY}.
+      </>,
+    );
+  }
+  if (account.user !== null && !account.authorized) {
+    sentences.push(
+      <>
+        X does not accept the authorization of <bdi>@{account.user.username}</bdi> any more:{" "}
+        <a href="/social/auth">authorize again</a>.
+      </>,
+    );
+  }
+  if (inDoubt > 0) {
+    sentences.push(
+      <>
+        {grouped(inDoubt)} {inDoubt === 1 ? "message is" : "messages are"} in doubt:{" "}
+        <code>reachlog outreach reconcile</code> looks them up.
+      </>,
+    );
+  }
+  for (const [name, { suspended, dead, in_doubt }] of channelsOf(view.state("deliveries"))) {
+    if (suspended !== null) {
+      sentences.push(
+        <>
+          <a href={`/deliveries?channel=${name}`}>{name} is suspended</a>: <bdi>{suspended.detail}</bdi>.{" "}
+          <code>reachlog deliveries resume {name}</code> starts it again.
+          <ActionForm view={view} back="/" action="/console/deliveries/resume" fields={{ channel: name }}>
+            <button>Resume {name}</button>
+          </ActionForm>
+        </>,
+      );
+    }
+    if (dead > 0) {
+      sentences.push(
+        <>
+          {name} has{" "}
+          <a href={`/deliveries?channel=${name}#letters`}>
+            {grouped(dead)} dead {dead === 1 ? "letter" : "letters"}
+          </a>
+          .
+        </>,
+      );
+    }
+    if (in_doubt > 0) {
+      sentences.push(
+        <>
+          <a href={`/deliveries?channel=${name}#in-doubt`}>
+            {grouped(in_doubt)} {in_doubt === 1 ? "dispatch" : "dispatches"} to {name}
+          </a>{" "}
+          may or may not have arrived.
+        </>,
+      );
+    }
+  }
+  return sentences;
+}

@@ -1,0 +1,226 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren, VNode } from "preact";
+import type { Basis } from "../../../events/outreach.ts";
+import type { Contact } from "../../../projections/contacts.ts";
+import { inTimeSlices } from "../../platform/time-slices.ts";
+import { personHref } from "../addresses.ts";
+import { ConsoleDocument, grouped } from "../document.tsx";
+import { ImportForm } from "./import.tsx";
+import { Linked } from "../parts/linked.tsx";
+import {
+  BASES,
+  basisOf,
+  filterOf,
+  findPeople,
+  ORIGINS,
+  peopleHref,
+  PERSON_STATUSES,
+  SKIP_REASONS,
+  statusOf,
+  type FoundPeople,
+  type Origin,
+  type PeopleFilter,
+  type PersonStatus,
+} from "../people-filter.ts";
+import { PersonActions } from "../parts/person-actions.tsx";
+import { Time } from "../parts/time.tsx";
+import { textOf, type View } from "../view.ts";
+import { roomy, Table } from "../parts/table.tsx";
+
+/** Rows of one page of the list. */
+export const PEOPLE_SHOWN = 100;
+
+/** As the page shows them. */
+export const STATUS_WORDS: Readonly<Record<PersonStatus, string>> = {
+  open: "not written to yet",
+  attempted: "being written to",
+  in_doubt: "in doubt",
+  sent: "sent",
+  failed: "failed",
+  suppressed: "suppressed",
+};
+
+export const BASIS_WORDS: Readonly<Record<Basis, string>> = {
+  dm_first: "wrote first",
+  opt_in: "opted in",
+  none: "none",
+};
+
+export const ORIGIN_WORDS: Readonly<Record<Origin, string>> = {
+  imported: "imported",
+  wrote_first: "wrote first",
+  met: "met by a run",
+};
+
+/** All contacts, with their status. */
+export async function peoplePage(view: View): Promise<VNode> {
+  const people = () => view.state("contacts").people;
+  const filter = filterOf(view);
+  const after = textOf(view, "after");
+  const found = await inTimeSlices(findPeople(people, filter, { after, limit: PEOPLE_SHOWN }));
+  const known = people().size;
+  const [only, other] = found.page;
+  return (
+    <ConsoleDocument title="People" path="/people" view={view}>
+      <h1>People</h1>
+      {known === 0 ? (
+        <p class="empty">
+          No people yet. Import a CSV or JSON file with <code>reachlog recipients import FILE</code>.
+        </p>
+      ) : (
+        <>
+          <Filter filter={filter} variants={variantsOf(view)} />
+          <Counts filter={filter} counts={found.counts} known={known} />
+        </>
+      )}
+      {found.isFromStart ? (
+        <p>The person this page began behind is not known any more. These are the first ones.</p>
+      ) : null}
+      {found.page.length === 0 ? null : <PeopleTable people={found.page} />}
+      {only === undefined || other !== undefined || after !== undefined ? null : (
+        <PersonActions view={view} contact={only} back={peopleHref(filter)} />
+      )}
+      <Pages filter={filter} after={after} next={found.next} />
+      <ImportForm view={view} />
+    </ConsoleDocument>
+  );
+}
+
+/** Names of all variants that were ever used. */
+function variantsOf(view: View): readonly string[] {
+  return [...new Set(view.state("variants").groups.map(({ variant }) => variant))].sort();
+}
+
+interface FilterProps {
+  readonly filter: PeopleFilter;
+  readonly variants: readonly string[];
+}
+
+function Filter({ filter, variants }: FilterProps): VNode {
+  return (
+    <form class="filter" method="get" action="/people">
+      <label>
+        Search <input name="search" value={filter.search ?? ""} maxLength={100} placeholder="handle, name or id" />
+      </label>
+      <Choice name="status" label="Status" values={PERSON_STATUSES} chosen={filter.status} words={STATUS_WORDS} />
+      <Choice name="basis" label="Basis" values={BASES} chosen={filter.basis} words={BASIS_WORDS} />
+      <Choice name="skipped" label="Skipped for" values={SKIP_REASONS} chosen={filter.skipped} />
+      {variants.length === 0 ? null : (
+        <Choice name="variant" label="Variant" values={variants} chosen={filter.variant} />
+      )}
+      <Choice name="source" label="Source" values={ORIGINS} chosen={filter.source} words={ORIGIN_WORDS} />
+      <button>Show</button>
+    </form>
+  );
+}
+
+interface ChoiceProps<Value extends string> {
+  readonly name: keyof PeopleFilter;
+  readonly label: string;
+  readonly values: readonly Value[];
+  readonly chosen: string | undefined;
+  /** Default: the values themselves. */
+  readonly words?: Readonly<Record<Value, string>>;
+}
+
+function Choice<Value extends string>({ name, label, values, chosen, words }: ChoiceProps<Value>): VNode {
+  return (
+    <label>
+      {label}{" "}
+      <select name={name}>
+        <option value="">all</option>
+        {values.map((value) => (
+          <option value={value} selected={value === chosen}>
+            {words === undefined ? value.replaceAll("_", " ") : words[value]}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+interface CountsProps extends Pick<FoundPeople, "counts"> {
+  readonly filter: PeopleFilter;
+  readonly known: number;
+}
+
+/** How many of those found have which status, each a way to just them. */
+function Counts({ filter: { status, ...filter }, counts, known }: CountsProps): VNode {
+  const all = Object.values(counts).reduce((sum, count) => sum + count, 0);
+  return (
+    <>
+      <p>
+        {grouped(status === undefined ? all : counts[status])} of {grouped(known)} {known === 1 ? "person" : "people"}.
+      </p>
+      <ul class="counts" aria-label="By status">
+        <li>
+          <Chosen isChosen={status === undefined} href={peopleHref(filter)}>
+            all {grouped(all)}
+          </Chosen>
+        </li>
+        {PERSON_STATUSES.map((one) => (
+          <li>
+            <Chosen isChosen={status === one} href={peopleHref({ ...filter, status: one })}>
+              {STATUS_WORDS[one]} {grouped(counts[one])}
+            </Chosen>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+interface ChosenProps {
+  readonly isChosen: boolean;
+  readonly href: string;
+  readonly children: ComponentChildren;
+}
+
+function Chosen({ isChosen, href, children }: ChosenProps): VNode {
+  return (
+    <a href={href} aria-current={isChosen ? "true" : undefined}>
+      {children}
+    </a>
+  );
+}
+
+function PeopleTable({ people }: { readonly people: readonly Contact[] }): VNode {
+  return (
+    <Table label="People" columns={["person", "status", ...roomy("basis", "skipped for", "last message")]} isTall>
+      {people.map((contact) => (
+        <tr>
+          <th scope="row" class="breakable">
+            <Linked href={personHref(contact)}>
+              <bdi>{nameOf(contact)}</bdi>
+            </Linked>
+          </th>
+          <td>{STATUS_WORDS[statusOf(contact)]}</td>
+          <td class="roomy">{BASIS_WORDS[basisOf(contact)]}</td>
+          <td class="roomy">{contact.skipped.join(", ").replaceAll("_", " ")}</td>
+          <td class="roomy">{contact.attempted_at === undefined ? null : <Time at={contact.attempted_at} />}</td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+interface PagesProps {
+  readonly filter: PeopleFilter;
+  readonly after: string | undefined;
+  readonly next: string | undefined;
+}
+
+function Pages({ filter, after, next }: PagesProps): VNode {
+  return (
+    <p>
+      {after === undefined ? null : <a href={peopleHref(filter)}>First people</a>}{" "}
+      {next === undefined ? null : <a href={peopleHref(filter, next)}>More people</a>}
+    </p>
+  );
+}
+
+/** As people call them. */
+export function nameOf({ id, username, name }: Contact): string {
+  const handle = username === undefined ? (id ?? "unnamed") : `@${username}`;
+  return name === undefined ? handle : `${handle} (${name})`;
+}

@@ -1,0 +1,210 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren, VNode } from "preact";
+import type { Recorded } from "../../../events/catalog.ts";
+import type { Basis } from "../../../events/outreach.ts";
+import { findContact, type Contact } from "../../../projections/contacts.ts";
+import { eventsAt } from "../../log/events-at.ts";
+import { eventHref, personHref, runHref } from "../addresses.ts";
+import { ConsoleDocument, grouped } from "../document.tsx";
+import { EventList } from "../parts/event-list.tsx";
+import { basisOf, isOf, ORIGINS, statusOf } from "../people-filter.ts";
+import { BASIS_WORDS, nameOf, ORIGIN_WORDS, STATUS_WORDS } from "./people.tsx";
+import { PersonActions } from "../parts/person-actions.tsx";
+import { TheirLinks } from "../parts/their-links.tsx";
+import { Time } from "../parts/time.tsx";
+import { numberOf, type Made, type View } from "../view.ts";
+
+/** Events of one page: of most people these are all. */
+const EVENTS_SHOWN = 200;
+
+/** Messages shown with their whole text, of up to 10,000 characters each. */
+const MESSAGES_SHOWN = 10;
+
+type Attempt = Recorded<"DirectMessageAttempted">;
+
+/** One person: how far we got, on what grounds, the exact texts, and all that the log says of them. */
+export async function personPage(view: View): Promise<Made> {
+  const asked = view.parameters["id"] ?? "";
+  const contacts = view.state("contacts");
+  const username = asked.replace(/^@/, "");
+  const contact = findContact(contacts, { id: asked }) ?? findContact(contacts, { username });
+  if (contact === undefined) return isErased(view, asked) ? erased(view, asked) : { missing: unknown(view, asked) };
+  const before = numberOf(view, "before");
+  const positions = contact.positions.filter((position) => before === undefined || position < before);
+  const shown = positions.slice(-EVENTS_SHOWN);
+  const events = (await Array.fromAsync(eventsAt(view.store, shown))).toReversed();
+  const attempts = events.filter((event): event is Attempt => event.type === "DirectMessageAttempted");
+  return (
+    <ConsoleDocument title={nameOf(contact)} path="/people" view={view}>
+      <h1 class="breakable">
+        <bdi>{nameOf(contact)}</bdi>
+      </h1>
+      <PersonActions view={view} contact={contact} back={personHref(contact) ?? "/people"} />
+      <Facts contact={contact} events={events} />
+      {before === undefined ? (
+        <>
+          <Messages attempts={attempts} events={events} />
+          <TheirLinks view={view} sent={attempts.filter((attempt) => outcomeOf(attempt, events) === "sent")} />
+        </>
+      ) : null}
+      <section aria-labelledby="history">
+        <h2 id="history">What happened</h2>
+        <EventList events={events} />
+        {positions.length > shown.length ? (
+          <p>
+            <a href={`/people/${encodeURIComponent(asked)}?before=${shown[0]}`}>
+              {grouped(positions.length - shown.length)} older events
+            </a>
+          </p>
+        ) : null}
+      </section>
+    </ConsoleDocument>
+  );
+}
+
+/** Of people who were erased, hashes of their names are left. */
+function isErased(view: View, asked: string): boolean {
+  const { hashes } = view.state("contacts");
+  const names = view.settings.hashesOf({ id: asked, username: asked.replace(/^@/, "") });
+  return names.some((name) => hashes.has(name));
+}
+
+function erased(view: View, asked: string): VNode {
+  return (
+    <ConsoleDocument title="Person" path="/people" view={view}>
+      <h1>Erased</h1>
+      <p class="empty">
+        The person called <bdi class="breakable">{asked}</bdi> was erased. The log no longer says who they are, and no
+        run writes to them.
+      </p>
+    </ConsoleDocument>
+  );
+}
+
+function unknown(view: View, asked: string): VNode {
+  const search = asked.replace(/^@/, "");
+  return (
+    <ConsoleDocument title="Person" path="/people" view={view}>
+      <h1>Unknown</h1>
+      <p class="empty">
+        The log knows no person called <bdi class="breakable">{asked}</bdi>.
+      </p>
+      <p>
+        <a href={`/people?${new URLSearchParams({ search })}`}>Search people for a part of this name</a>, or import them
+        on the page <a href="/people">People</a>.
+      </p>
+    </ConsoleDocument>
+  );
+}
+
+interface FactsProps {
+  readonly contact: Contact;
+  /** The newest first. */
+  readonly events: readonly Recorded[];
+}
+
+function Facts({ contact, events }: FactsProps): VNode {
+  const { id, username, variant, received, replied, skipped, fields, attempted_at } = contact;
+  const rows: readonly (readonly [string, ComponentChildren])[] = [
+    ["status", STATUS_WORDS[statusOf(contact)]],
+    ["skipped for", skipped.join(", ").replaceAll("_", " ")],
+    ["grounds for writing", <Grounds basis={basisOf(contact)} events={events} />],
+    [
+      "source",
+      ORIGINS.filter((origin) => isOf(contact, origin))
+        .map((origin) => ORIGIN_WORDS[origin])
+        .join(", "),
+    ],
+    ["handle", username === undefined ? "" : <bdi>@{username}</bdi>],
+    ["id", id === undefined ? "not known yet" : <code>{id}</code>],
+    ["last message", attempted_at === undefined ? "none" : <Time at={attempted_at} />],
+    ["variant", variant === undefined ? "" : <bdi>{variant}</bdi>],
+    ["messages from them", replied ? "after ours" : received ? "before ours" : "none was read"],
+    ...Object.entries(fields).map(([name, value]) => [name, <bdi>{value}</bdi>] as const),
+  ];
+  return (
+    <dl class="facts">
+      {rows
+        .filter(([, value]) => value !== "")
+        .map(([name, value]) => (
+          <div>
+            <dt class="breakable">
+              <bdi>{name}</bdi>
+            </dt>
+            <dd class="breakable">{value}</dd>
+          </div>
+        ))}
+    </dl>
+  );
+}
+
+interface GroundsProps {
+  readonly basis: Basis;
+  readonly events: readonly Recorded[];
+}
+
+/** Why we may write to them, and the event that proves it: their first message to us, or the import that says so. */
+function Grounds({ basis, events }: GroundsProps): VNode {
+  const wrote = events.findLast(({ type }) => type === "DirectMessageReceived");
+  const imported = events.find(({ type }) => type === "RecipientAdded");
+  const proof = (basis === "dm_first" ? wrote : undefined) ?? imported;
+  return (
+    <>
+      {BASIS_WORDS[basis]}
+      {proof === undefined ? null : (
+        <>
+          , by event <a href={eventHref(proof.position)}>{grouped(proof.position)}</a>
+        </>
+      )}
+    </>
+  );
+}
+
+interface MessagesProps {
+  readonly attempts: readonly Attempt[];
+  /** All that is shown of the person; both the newest first. */
+  readonly events: readonly Recorded[];
+}
+
+/** What we wrote to them, as it was; the texts of what people write to us are not kept. */
+function Messages({ attempts, events }: MessagesProps): VNode | null {
+  if (attempts.length === 0) return null;
+  return (
+    <section aria-labelledby="messages">
+      <h2 id="messages">Messages to them</h2>
+      {attempts.slice(0, MESSAGES_SHOWN).map((attempt) => (
+        <Message attempt={attempt} outcome={outcomeOf(attempt, events)} />
+      ))}
+      {attempts.length > MESSAGES_SHOWN ? <p>The newest {MESSAGES_SHOWN}; the others are below.</p> : null}
+    </section>
+  );
+}
+
+function Message({ attempt, outcome }: { readonly attempt: Attempt; readonly outcome: string }): VNode {
+  const { run_id, variant, text } = attempt.data;
+  return (
+    <>
+      <p>
+        <Time at={attempt.time} />: variant <bdi>{variant}</bdi>, in <a href={runHref(run_id)}>this run</a>; {outcome}.
+      </p>
+      <pre tabIndex={0}>
+        <bdi>{text}</bdi>
+      </pre>
+    </>
+  );
+}
+
+/** What became of it, as far as the log knows; `events`: the newest first. */
+function outcomeOf({ data: { attempt_id } }: Attempt, events: readonly Recorded[]): string {
+  const last = events.find(({ data }) => "attempt_id" in data && data.attempt_id === attempt_id);
+  switch (last?.type) {
+    case "DirectMessageSent":
+      return "sent";
+    case "DirectMessageFailed":
+      return `failed, ${last.data.reason.replaceAll("_", " ")}`;
+    case "DirectMessageInDoubt":
+      return "in doubt";
+    default:
+      return "its outcome is not known yet";
+  }
+}

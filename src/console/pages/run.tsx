@@ -1,0 +1,37 @@
+/** @jsxImportSource preact */
+import { EVENT_ID } from "../../history/find-event.ts";
+import { eventsOfRun } from "../../history/runs.ts";
+import { runHref } from "../addresses.ts";
+import { ConsoleDocument } from "../document.tsx";
+import { EventList } from "../parts/event-list.tsx";
+import { numberOf, type Made, type View } from "../view.ts";
+
+const EVENTS_SHOWN = 200;
+
+/** One run, from its start on. */
+export async function runPage(view: View): Promise<Made> {
+  const runId = (view.parameters["run_id"] ?? "").toLowerCase();
+  if (!EVENT_ID.test(runId)) return undefined;
+  const reading = { store: view.store, to: view.position, onProgress: () => {} };
+  const from = numberOf(view, "from");
+  const { events, next } = await eventsOfRun(reading, runId, { from, limit: EVENTS_SHOWN });
+  const page = (
+    <ConsoleDocument title="Run" path="/" view={view}>
+      <h1 class="breakable">
+        Run <code>{runId}</code>
+      </h1>
+      {events.length > 0 || next !== undefined ? (
+        <EventList events={events} />
+      ) : (
+        <p class="empty">
+          {from === undefined ? "The log knows no run with this id." : "This run has no later events."}
+        </p>
+      )}
+      <p>
+        {from === undefined ? null : <a href={runHref(runId)}>Its beginning</a>}{" "}
+        {next === undefined ? null : <a href={`${runHref(runId)}?from=${next}`}>Later events</a>}
+      </p>
+    </ConsoleDocument>
+  );
+  return from === undefined && events.length === 0 && next === undefined ? { missing: page } : page;
+}

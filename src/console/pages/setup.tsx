@@ -1,0 +1,73 @@
+/** @jsxImportSource preact */
+import type { VNode } from "preact";
+import { ActionForm } from "../parts/action-form.tsx";
+import { ConsoleDocument } from "../document.tsx";
+import { setupSteps, type Step } from "../parts/setup-steps.tsx";
+import type { View } from "../view.ts";
+
+/** What is set up, and what is left to do. */
+export function setupPage(view: View): VNode {
+  const steps = setupSteps(view);
+  const done = steps.filter(({ status }) => status === "done").length;
+  return (
+    <ConsoleDocument title="Setup" path="/setup" view={view}>
+      <h1>Setup</h1>
+      <p>
+        {done} of {steps.length} steps are done.{" "}
+        {steps.every(({ status }) => status !== "to_do") ? (
+          <>
+            A run can start: <a href="/">the overview</a> has a dry run, which lists its recipients.
+          </>
+        ) : (
+          "Changes in .env take effect when the service restarts; all else shows here at once."
+        )}
+      </p>
+      <ol class="steps">
+        {steps.map((step) => (
+          <StepItem step={step} />
+        ))}
+      </ol>
+      <section aria-labelledby="test">
+        <h2 id="test">Test the channels</h2>
+        <p>Sends a test message to each configured channel, and says what its network answered.</p>
+        <ActionForm view={view} back="/setup" action="/console/channels/test">
+          <button>Test channels</button>
+        </ActionForm>
+      </section>
+    </ConsoleDocument>
+  );
+}
+
+function StepItem({ step }: { readonly step: Step }): VNode {
+  const { title, status, says, env, command } = step;
+  return (
+    <li>
+      <h2>
+        {title} <StepStatus status={status} />
+      </h2>
+      <p>{says}</p>
+      {env === undefined ? null : <Lines where="In .env:" lines={env} />}
+      {command === undefined ? null : <Lines where="In a terminal:" lines={[command]} />}
+    </li>
+  );
+}
+
+function Lines({ where, lines }: { readonly where: string; readonly lines: readonly string[] }): VNode {
+  return (
+    <>
+      <p class="quiet">{where}</p>
+      <pre>{lines.join("\n")}</pre>
+    </>
+  );
+}
+
+function StepStatus({ status }: Pick<Step, "status">): VNode {
+  const [color, words] = STATUS_WORDS[status];
+  return <span class={`status ${color}`}>{words}</span>;
+}
+
+const STATUS_WORDS: Readonly<Record<Step["status"], readonly [color: string, words: string]>> = {
+  done: ["green", "done"],
+  to_do: ["amber", "to do"],
+  left_out: ["grey", "left out"],
+};

@@ -1,0 +1,96 @@
+/** @jsxImportSource preact */
+import type { VNode } from "preact";
+import type { Recorded } from "../../../events/catalog.ts";
+import { lastVerification } from "../../log/last-verification.ts";
+import type { VerificationProgress } from "../../log/verifier.ts";
+import { ActionForm } from "../parts/action-form.tsx";
+import { eventHref } from "../addresses.ts";
+import { grouped } from "../document.tsx";
+import { Time } from "../parts/time.tsx";
+import type { View } from "../view.ts";
+
+/** Whether the log is whole, as far as that was verified; and what proves it to others. */
+export async function proofOf(view: View): Promise<VNode> {
+  const last = await lastVerification(view.store, view.position);
+  const progress = view.live?.verification();
+  return (
+    <section class="card" aria-labelledby="proof">
+      <h2 id="proof">Proof</h2>
+      {last === undefined ? (
+        <p>The log was not verified yet.</p>
+      ) : (
+        <LastVerification last={last} head={view.position} />
+      )}
+      {progress === undefined ? (
+        <ActionForm view={view} back="/audit" action="/console/audit/verify">
+          <button>Verify now</button>
+        </ActionForm>
+      ) : (
+        <Progress progress={progress} />
+      )}
+      <p>
+        <a href="/api/audit/head" download>
+          Download the head of now, signed
+        </a>
+        . <span class="quiet">Kept elsewhere, it proves later that the log still holds all that it holds now.</span>
+      </p>
+    </section>
+  );
+}
+
+interface LastVerificationProps {
+  readonly last: Recorded<"LogVerified">;
+  /** Where the log ends. */
+  readonly head: number;
+}
+
+function LastVerification({ last, head }: LastVerificationProps): VNode {
+  const { position, result, broken_position: broken } = last.data;
+  const since = head - last.position;
+  return (
+    <p>
+      {result === "whole" ? (
+        <>
+          <span class="status green">whole</span> up to position {grouped(position)}
+        </>
+      ) : (
+        <>
+          <span class="status red">broken</span>: <bdi>{last.data.fault}</bdi>
+          {broken === undefined ? null : (
+            <>
+              {" ("}
+              <a href={eventHref(broken)}>event {grouped(broken)}</a>)
+            </>
+          )}
+        </>
+      )}
+      , as <a href={eventHref(last.position)}>verified</a> <Time at={last.time} />
+      {last.meta.caller === undefined ? null : (
+        <>
+          {" by "}
+          <bdi>{last.meta.caller}</bdi>
+        </>
+      )}
+      . {since === 0 ? null : `${grouped(since)} ${since === 1 ? "event" : "events"} came since.`}
+    </p>
+  );
+}
+
+/** The script asks again while it is there: no event says how far it is. */
+function Progress({ progress }: { readonly progress: VerificationProgress }): VNode {
+  const { caller, started_at, checked, position } = progress;
+  const percent = position === 0 ? 0 : Math.floor((checked / position) * 100);
+  return (
+    <p>
+      Being verified since <Time at={started_at} isExact />
+      {caller === undefined ? null : (
+        <>
+          {" by "}
+          <bdi>{caller}</bdi>
+        </>
+      )}
+      : <progress data-refresh max={position} value={Math.min(checked, position)} aria-label="Events verified" />{" "}
+      {percent} %, {grouped(checked)} of {grouped(position)} events.
+    </p>
+  );
+}

@@ -1,0 +1,51 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren, VNode } from "preact";
+import type { View } from "../view.ts";
+
+interface ActionFormProps {
+  readonly view: View;
+  /** The page to come back to. */
+  readonly back: string;
+  /** Path of the endpoint. */
+  readonly action: `/console/${string}`;
+  /** What is not filled in by hand. */
+  readonly fields?: Readonly<Record<string, string>>;
+  /** One of the fields is a file. */
+  readonly sendsFile?: boolean;
+  /** What is, and the button. */
+  readonly children: ComponentChildren;
+}
+
+/** A form that performs an action; renders nothing for a read-only viewer. */
+export function ActionForm(props: ActionFormProps): VNode | null {
+  const { view, back, action, fields = {}, sendsFile = false, children } = props;
+  if (view.formToken === undefined) return null;
+  const hidden = Object.entries({ form_token: view.formToken, back, ...fields });
+  return (
+    <form class="action" method="post" action={action} encType={sendsFile ? "multipart/form-data" : undefined}>
+      {hidden.map(([name, value]) => (
+        <input type="hidden" name={name} value={value} />
+      ))}
+      {children}
+    </form>
+  );
+}
+
+interface ConfirmedActionProps extends ActionFormProps {
+  /** On the button; behind it stands what the action does, and the button that does it. */
+  readonly label: string;
+  /** What will be done, in words. */
+  readonly says: ComponentChildren;
+}
+
+/** An action that asks once before it is done, without script. */
+export function ConfirmedAction({ label, says, children, ...form }: ConfirmedActionProps): VNode | null {
+  if (form.view.formToken === undefined) return null;
+  return (
+    <details class="confirmed">
+      <summary>{label}</summary>
+      <p>{says}</p>
+      <ActionForm {...form}>{children}</ActionForm>
+    </details>
+  );
+}

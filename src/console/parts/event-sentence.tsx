@@ -1,0 +1,91 @@
+/** @jsxImportSource preact */
+import type { VNode } from "preact";
+import type { Recorded } from "../../../events/catalog.ts";
+import { ERASED } from "../../../events/encryption.ts";
+import { EVENT_ID } from "../../history/find-event.ts";
+import { sentenceOf } from "../../history/words.ts";
+import type { Mention, Sentence } from "../../history/words/phrases.ts";
+import { eventHref, isErased, linkHref, personHref, runHref } from "../addresses.ts";
+import { grouped } from "../document.tsx";
+import { Linked } from "./linked.tsx";
+import { Time } from "./time.tsx";
+
+/** Characters of a sentence that a list shows: texts of others may be thousands long, and a hundred are on a page. */
+const CHARACTERS_SHOWN = 400;
+
+interface EventSentenceProps {
+  readonly event: Recorded;
+  /** However long it is. */
+  readonly isWhole?: boolean;
+}
+
+/** What an event says, in a sentence that leads to what it names, and sets apart what others wrote. */
+export function EventSentence({ event, isWhole = false }: EventSentenceProps): VNode {
+  const { shown, isCut } = cut(sentenceOf(event), isWhole ? Infinity : CHARACTERS_SHOWN);
+  return (
+    <p class="sentence">
+      {shown.map((part) => (typeof part === "string" ? part : <Named mention={part} />))}
+      {isCut ? (
+        <>
+          {"… "}
+          <a href={eventHref(event.position)}>whole event</a>
+        </>
+      ) : null}
+    </p>
+  );
+}
+
+/** ISO 8601 in UTC, as the log writes it; what others wrote may be anything. */
+const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
+
+function Named({ mention }: { readonly mention: Mention }): VNode {
+  if (mention.kind === "time" && MOMENT.test(mention.at)) return <Time at={mention.at} isExact />;
+  if (mention.kind === "position") return <a href={eventHref(mention.position)}>{grouped(mention.position)}</a>;
+  if (mention.kind === "person" && isErased(mention.recipient)) return <span class="quiet">{ERASED}</span>;
+  const short = shortOf(mention);
+  return (
+    <Linked href={hrefOf(mention)}>
+      {short === undefined ? <bdi>{mention.text}</bdi> : <bdi title={mention.text}>{short}</bdi>}
+    </Linked>
+  );
+}
+
+/** A run's id, as far as it tells runs apart. */
+const RUN_DIGITS = 8;
+
+/** What is shown of a name that is long, and whole on the page that it leads to; undefined: all of it. */
+function shortOf(mention: Mention): string | undefined {
+  if (mention.kind === "person" && mention.recipient.username !== undefined) return `@${mention.recipient.username}`;
+  return mention.kind === "run" && EVENT_ID.test(mention.text) ? `…${mention.text.slice(-RUN_DIGITS)}` : undefined;
+}
+
+function hrefOf(mention: Mention): string | undefined {
+  switch (mention.kind) {
+    case "person":
+      return personHref(mention.recipient);
+    case "link":
+      return linkHref(mention.domain, mention.short_code);
+    case "run":
+      return runHref(mention.run_id);
+    default:
+      return undefined;
+  }
+}
+
+/** The beginning of a sentence: what is longest in it is what others wrote, and that is cut too. */
+function cut(sentence: Sentence, most: number): { readonly shown: Sentence; readonly isCut: boolean } {
+  const shown: (string | Mention)[] = [];
+  let left = most;
+  for (const part of sentence) {
+    const text = typeof part === "string" ? part : part.text;
+    if (text.length > left) {
+      // No character is cut in half.
+      const beginning = text.slice(0, left).replace(/[\ud800-\udbff]$/, "");
+      shown.push(typeof part === "string" ? beginning : { ...part, text: beginning });
+      return { shown, isCut: true };
+    }
+    shown.push(part);
+    left -= text.length;
+  }
+  return { shown, isCut: false };
+}

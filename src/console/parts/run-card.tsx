@@ -1,0 +1,157 @@
+/** @jsxImportSource preact */
+import type { VNode } from "preact";
+import type { Recorded } from "../../../events/catalog.ts";
+import type { RunEnd } from "../../../events/outreach.ts";
+import { usedAt } from "../../../projections/quota.ts";
+import type { RunState } from "../../../projections/run.ts";
+import { PAUSES } from "../../history/words/outreach.ts";
+import { momentIn } from "../../outreach/quota-day.ts";
+import { ActionForm, ConfirmedAction } from "./action-form.tsx";
+import { runHref } from "../addresses.ts";
+import { Card } from "./card.tsx";
+import { grouped } from "../document.tsx";
+import { Time } from "./time.tsx";
+import { newestEvents, type View } from "../view.ts";
+
+/** The run in progress and how to stop it; without one, how the last one ended, and the way to the next. */
+export async function runCard(view: View): Promise<VNode> {
+  const { current } = view.state("run");
+  const title = current === null ? "No run in progress" : current.dry_run ? "Dry run in progress" : "Run in progress";
+  return (
+    <Card title={title}>
+      {current === null ? <LastRun end={await lastEnd(view)} /> : <Progress view={view} run={current} />}
+      <Sender view={view} />
+      {current === null ? <StartForm view={view} /> : <StopForm view={view} run={current} />}
+    </Card>
+  );
+}
+
+function Sender({ view }: { readonly view: View }): VNode {
+  const { authorized, user } = view.state("account");
+  if (!authorized || user === null) {
+    return (
+      <p>
+        <a href="/social/auth">Authorize an X account</a>
+      </p>
+    );
+  }
+  return (
+    <p>
+      Sends as <bdi>@{user.username}</bdi>.
+    </p>
+  );
+}
+
+interface RunProps {
+  readonly view: View;
+  readonly run: RunState;
+}
+
+function Progress({ view, run }: RunProps): VNode {
+  const { skipped, failed, in_doubt, waiting, started_at, stop_requested_at } = run;
+  const isWaiting = waiting !== null && stop_requested_at === null && Date.parse(waiting.until) > view.now;
+  return (
+    <>
+      {run.dry_run ? <p>It sends nothing.</p> : <Sent view={view} run={run} />}
+      <p>
+        {grouped(skipped)} skipped, {grouped(failed)} failed, {grouped(in_doubt)} in doubt. Started{" "}
+        <Time at={started_at} />. <a href={runHref(run.run_id)}>All of it</a>
+      </p>
+      {isWaiting ? (
+        <p>
+          It waits {PAUSES[waiting.reason]}, and goes on at <Time at={waiting.until} isExact />.
+        </p>
+      ) : null}
+      {stop_requested_at === null ? null : (
+        <p>
+          It was asked to stop <Time at={stop_requested_at} />, and ends once what is in flight is settled. If its
+          process died, <code>reachlog outreach reconcile</code> closes it.
+        </p>
+      )}
+    </>
+  );
+}
+
+/** What was sent, of the most that the run can send; it may end before, when all recipients are contacted. */
+function Sent({ view, run: { sent } }: RunProps): VNode {
+  const { dailyLimit, timezone } = view.settings;
+  const left = Math.max(0, dailyLimit - usedAt(view.state("quota"), momentIn(timezone, view.now)));
+  const most = sent + left;
+  return (
+    <>
+      <p class="figure">
+        {grouped(sent)} <small>sent, of at most {grouped(most)}</small>
+      </p>
+      <progress max={Math.max(1, most)} value={sent} aria-label="Sent, of what the day has places for" />
+    </>
+  );
+}
+
+function StopForm({ view, run: { run_id, stop_requested_at } }: RunProps): VNode | null {
+  if (stop_requested_at !== null) return null;
+  return (
+    <ConfirmedAction
+      view={view}
+      back="/"
+      action="/console/run/stop"
+      fields={{ run_id }}
+      label="Stop run"
+      says="It sends nothing more, but for a message that is just on its way, settles what is in flight, and ends. The next run goes on with the rest."
+    >
+      <button>Stop run</button>
+    </ConfirmedAction>
+  );
+}
+
+function StartForm({ view }: { readonly view: View }): VNode {
+  return (
+    <ActionForm view={view} back="/" action="/console/run/dry">
+      <button>Dry run</button> <small class="quiet">lists the recipients of a run, and sends nothing</small>
+    </ActionForm>
+  );
+}
+
+type EndOfRun = Recorded<"RunFinished"> | Recorded<"RunAbandoned">;
+
+async function lastEnd(view: View): Promise<EndOfRun | undefined> {
+  const [end] = await newestEvents(view, { types: ["RunFinished", "RunAbandoned"], limit: 1 });
+  return end as EndOfRun | undefined;
+}
+
+function LastRun({ end }: { readonly end: EndOfRun | undefined }): VNode {
+  if (end === undefined) return <p class="empty">There was none yet.</p>;
+  const { sent, skipped, failed, in_doubt, run_id } = end.data;
+  return (
+    <>
+      <p class="figure">
+        {grouped(sent)} <small>sent by the last one</small>
+      </p>
+      <p>
+        {grouped(skipped)} skipped, {grouped(failed)} failed, {grouped(in_doubt)} in doubt.
+      </p>
+      <p>
+        Ended <Time at={end.time} />: {end.type === "RunFinished" ? ENDS[end.data.reason] : "its process died"}.{" "}
+        <a href={runHref(run_id)}>All of it</a>
+      </p>
+    </>
+  );
+}
+
+/** Why a run ended. */
+export const ENDS: Readonly<Record<RunEnd, string>> = {
+  completed: "no recipient is left",
+  daily_limit_reached: "the day's quota is used up",
+  time_limit: "it reached the time limit of a run",
+  stopped: "it was stopped",
+  not_authorized: "X does not accept the authorization any more",
+  network_unavailable: "X did not answer",
+  request_rejected: "X refused a question",
+  log_restored: "the log was restored on this day",
+  clock_skewed: "the clocks of the machine and of the log are too far apart",
+  credits_depleted: "the balance at X is empty",
+  usage_capped: "a usage cap at X is reached",
+  sender_restricted: "X restricts the account",
+  missing_scope: "the authorization is too narrow",
+  app_not_enrolled: "the X app has no access",
+  fault: "something broke, and the service logged what",
+};

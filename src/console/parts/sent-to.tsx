@@ -1,0 +1,93 @@
+/** @jsxImportSource preact */
+import type { VNode } from "preact";
+import type { Recorded } from "../../../events/catalog.ts";
+import { ERASED } from "../../../events/encryption.ts";
+import { linkKey } from "../../../projections/sent-links.ts";
+import type { Referrers } from "../../../projections/referrers.ts";
+import { eventsAt } from "../../log/events-at.ts";
+import { isErased, personHref } from "../addresses.ts";
+import { grouped } from "../document.tsx";
+import { Linked } from "./linked.tsx";
+import { Time } from "./time.tsx";
+import type { View } from "../view.ts";
+import { Table } from "./table.tsx";
+
+type Attempt = Recorded<"DirectMessageAttempted">;
+
+interface Sent {
+  readonly referrers: Referrers;
+  /** The newest first. */
+  readonly attempts: readonly Attempt[];
+}
+
+/** In which messages a link was sent; undefined: none is known. */
+export async function sentWith(view: View, domain: string, shortCode: string): Promise<Sent | undefined> {
+  const referrers = view.state("referrers").links.get(linkKey(domain, shortCode));
+  if (referrers === undefined) return undefined;
+  const events = await Array.fromAsync(eventsAt(view.store, referrers.newest));
+  const attempts = events.filter((event): event is Attempt => event.type === "DirectMessageAttempted");
+  return { referrers, attempts: attempts.toReversed() };
+}
+
+/** The recipients and messages of a link: where its clicks may come from. */
+export function SentTo({ sent }: { readonly sent: Sent | undefined }): VNode {
+  return (
+    <section aria-labelledby="sent-to">
+      <h2 id="sent-to">Sent to</h2>
+      {sent === undefined ? (
+        <p class="empty">It was in none of the messages that links are known of.</p>
+      ) : (
+        <>
+          <p>{summaryOf(sent.referrers)}</p>
+          <SentTable sent={sent} />
+        </>
+      )}
+    </section>
+  );
+}
+
+function summaryOf({ messages, variants }: Referrers): VNode {
+  return (
+    <>
+      {messages === 1 ? "In one message" : `In ${grouped(messages)} messages`}:{" "}
+      {variants.map(({ template, variant, messages: count }, at) => (
+        <>
+          {at === 0 ? "" : ", "}
+          {grouped(count)} of variant <bdi>{variant}</bdi>
+          {template === "" ? null : (
+            <>
+              {" "}
+              (<code>{template}</code>)
+            </>
+          )}
+        </>
+      ))}
+      .
+    </>
+  );
+}
+
+function SentTable({ sent: { referrers, attempts } }: { readonly sent: Sent }): VNode {
+  return (
+    <>
+      {attempts.length < referrers.messages ? <p>The newest {grouped(attempts.length)}:</p> : null}
+      <Table label="People it was sent to" columns={["person", "variant", "when"]}>
+        {attempts.map(({ time, data: { recipient, variant } }) => (
+          <tr>
+            <th scope="row" class="breakable">
+              <Linked href={personHref(recipient)}>
+                <bdi>{isErased(recipient) ? ERASED : `@${recipient.username}`}</bdi>
+              </Linked>
+            </th>
+            <td class="breakable">
+              <bdi>{variant}</bdi>
+            </td>
+            <td>
+              <Time at={time} />
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </>
+  );
+}

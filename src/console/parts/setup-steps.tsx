@@ -1,0 +1,200 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren } from "preact";
+import type { ChannelName } from "../../../events/channel.ts";
+import type { RecordedBackup } from "../../../projections/backups.ts";
+import { isSkewed, SKEW_REMEDY, skewInWords } from "../../log/log-clock.ts";
+import { missingPlaceholders } from "../../template/template.ts";
+import { grouped } from "../document.tsx";
+import { Time } from "./time.tsx";
+import type { View } from "../view.ts";
+
+/** One thing to set up. */
+export interface Step {
+  readonly title: string;
+  readonly status: "done" | "to_do" | "left_out";
+  /** How it stands, or what to do. */
+  readonly says: ComponentChildren;
+  /** Lines for `.env`. */
+  readonly env?: readonly string[];
+  /** For a terminal. */
+  readonly command?: string;
+}
+
+/** All that is to be set up, in its order: of the configuration, and of what the log knows. */
+export function setupSteps(view: View): readonly Step[] {
+  return [
+    xStep(view),
+    accountStep(view),
+    templateStep(view),
+    peopleStep(view),
+    channelStep(view, "ads", "Ads", "Each click is reported to the Conversions API of Meta."),
+    channelStep(view, "chat", "Team chat", "Clicks, notifications and what calls for action are posted to the team."),
+    channelStep(
+      view,
+      "messaging",
+      "Messaging",
+      "Clicks and messages are sent to a chat of Telegram, LINE or WhatsApp.",
+    ),
+    channelStep(view, "webhook", "Webhook", "Events of chosen types are posted to a program, signed."),
+    tokenStep(view),
+    dayStep(view),
+    backupStep(view),
+    ...clockSteps(view),
+  ];
+}
+
+/** Only where a clock is wrong. */
+function clockSteps({ live }: View): readonly Step[] {
+  const skewMs = live?.skewMs() ?? 0;
+  if (!isSkewed(skewMs)) return [];
+  return [{ title: "Clock", status: "to_do", says: `No run starts: ${skewInWords(skewMs)}; ${SKEW_REMEDY}.` }];
+}
+
+/** What no run can start without. Reads nothing of the people: the overview asks, also of moments long ago. */
+export function missingForRun(view: View): readonly Step[] {
+  const steps = [xStep(view), accountStep(view), ...(view.settings.template === undefined ? [templateStep(view)] : [])];
+  return steps.filter(({ status }) => status !== "done");
+}
+
+function xStep({ settings }: View): Step {
+  const { isConfigured, lines } = settings.parts.x;
+  if (isConfigured) return { title: "X app", status: "done", says: "Its client id is configured." };
+  const says = (
+    <>
+      Make an app in X's developer console, of the type "Web app, automated app or bot", with the callback{" "}
+      <code>{settings.callback}</code>.
+    </>
+  );
+  return { title: "X app", status: "to_do", says, env: lines };
+}
+
+function accountStep(view: View): Step {
+  const title = "X account";
+  const { user, authorized } = view.state("account");
+  if (user !== null && authorized) {
+    const says = (
+      <>
+        Messages are sent as <bdi>@{user.username}</bdi>.
+      </>
+    );
+    return { title, status: "done", says };
+  }
+  if (!view.settings.parts.x.isConfigured) {
+    return { title, status: "to_do", says: "It can be authorized once the X app is configured." };
+  }
+  const says = (
+    <>
+      {user === null ? null : (
+        <>
+          X does not accept the authorization of <bdi>@{user.username}</bdi> any more.{" "}
+        </>
+      )}
+      <a href="/social/auth">Authorize {user === null ? "an X account" : "it again"}</a>: X asks for consent and sends
+      you back.
+    </>
+  );
+  return { title, status: "to_do", says };
+}
+
+function templateStep(view: View): Step {
+  const title = "Message";
+  const { template } = view.settings;
+  if (template === undefined) {
+    const says = "No message is configured, so no run can start. Variants are separated by a line of three hyphens.";
+    return { title, status: "to_do", says, env: view.settings.parts.template.lines };
+  }
+  const { people, fields } = view.state("contacts");
+  const missing = people.size === 0 ? [] : missingPlaceholders(template, fields.keys());
+  if (missing.length > 0) {
+    const says = `No recipient can get it: none has ${missing.join(", ")}. Import that column, or give it a fallback, such as {{${missing[0]}|…}}.`;
+    return { title, status: "to_do", says };
+  }
+  const { length: variants } = template.variants;
+  const says = variants === 1 ? "It is configured." : `It is configured, in ${grouped(variants)} variants.`;
+  return { title, status: "done", says };
+}
+
+function peopleStep(view: View): Step {
+  const title = "People";
+  const { people } = view.state("contacts");
+  const { sources, requireConsent } = view.settings;
+  if (people.size === 0 && sources.some((source) => source !== "list")) {
+    return { title, status: "done", says: `No people yet; a run reads the sources ${sources.join(", ")}.` };
+  }
+  if (people.size === 0) {
+    const says = (
+      <>
+        No people yet. Import a CSV or JSON file on <a href="/people">People</a>: one line for each, with{" "}
+        <code>username</code> and <code>basis</code>, the reason why you may write to them.
+      </>
+    );
+    return { title, status: "to_do", says, command: "reachlog recipients import FILE" };
+  }
+  let unagreed = 0;
+  for (const { basis } of people.values()) if (basis === "none") unagreed++;
+  const then = requireConsent ? "runs skip them" : "runs write to them, since REQUIRE_CONSENT is false";
+  const says = (
+    <>
+      <a href="/people">{grouped(people.size)} known</a>,{" "}
+      {unagreed === 0 ? (
+        "all of them with consent."
+      ) : (
+        <>
+          <a href="/people?basis=none">{grouped(unagreed)} without consent</a>: {then}.
+        </>
+      )}
+    </>
+  );
+  return { title, status: "done", says };
+}
+
+function channelStep(view: View, name: ChannelName, title: string, purpose: string): Step {
+  const { isConfigured, lines } = view.settings.parts[name];
+  if (!isConfigured) return { title, status: "left_out", says: purpose, env: lines };
+  const { suspended } = view.state("deliveries")[name];
+  if (suspended === null) return { title, status: "done", says: `Configured. ${purpose}` };
+  const says = (
+    <>
+      Its network refuses it: <bdi>{suspended.detail}</bdi>. <a href="/deliveries">Deliveries</a> has the way on.
+    </>
+  );
+  return { title, status: "to_do", says };
+}
+
+function tokenStep({ settings }: View): Step {
+  const title = "Tokens of the API";
+  if (settings.wantsToken()) return { title, status: "done", says: "Callers and this console need one." };
+  const says =
+    "Callers need no token, and endpoints that always need one are closed. That is fine for trials on this machine.";
+  return { title, status: "left_out", says, command: "reachlog token new NAME" };
+}
+
+function dayStep({ settings: { timezone, dailyLimit } }: View): Step {
+  const says = (
+    <>
+      {grouped(dailyLimit)} messages a day, which begins at midnight in <bdi>{timezone}</bdi>.{" "}
+      <code>QUOTA_TIMEZONE</code> in <code>.env</code> changes that.
+    </>
+  );
+  return { title: "The day", status: "done", says };
+}
+
+function backupStep(view: View): Step {
+  const { made, rehearsed } = view.state("backups");
+  const says = (
+    <>
+      {backupIs("made", made)} {backupIs("rehearsed", rehearsed)}
+    </>
+  );
+  const command = "reachlog backup FOLDER\nreachlog restore FOLDER --rehearse";
+  return { title: "Backup", status: made === null ? "left_out" : "done", says, command };
+}
+
+function backupIs(recorded: string, backup: RecordedBackup | null): ComponentChildren {
+  if (backup === null) return `None was ${recorded}, as far as the log knows.`;
+  return (
+    <>
+      The backup up to position {grouped(backup.position)} was {recorded} <Time at={backup.time} />.
+    </>
+  );
+}

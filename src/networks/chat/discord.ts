@@ -1,0 +1,90 @@
+import { Type } from "@sinclair/typebox";
+import { VERSION } from "../../platform/version.ts";
+import { discordText } from "./discord-text.ts";
+import type { AnswerRules } from "../dispatch-result.ts";
+import { readJson } from "../json-answer.ts";
+import type { Channel } from "../network.ts";
+import { excerpt } from "../plain-text.ts";
+import { retryAfterMs, retryAfterOf } from "../retry-after.ts";
+import { USER_AGENT } from "../safe-fetch.ts";
+import { createWebhookChannel, type WebhookOptions } from "./webhook.ts";
+
+/** `SUPPRESS_EMBEDS`: Discord visits no link of the message. */
+const SUPPRESS_EMBEDS = 1 << 2;
+
+/** Discord wants a form of its own, to which more may be appended: https://docs.discord.com/developers/reference#user-agent */
+const DISCORD_USER_AGENT = `DiscordBot (reachlog, ${VERSION}) ${USER_AGENT}`;
+
+/**
+ * The version that we speak, whatever the address says. The one that Discord shows says none, which means the sixth: its
+ * pauses are in milliseconds. https://docs.discord.com/developers/reference#api-versioning
+ */
+const WEBHOOKS = "/api/v10/webhooks/";
+
+/** A Discord webhook as the chat channel. Its address may name a thread in its query. */
+export function createDiscordChannel(options: WebhookOptions): Channel {
+  return createWebhookChannel(options, {
+    network: "discord",
+    answers: DISCORD_ANSWERS,
+    headers: { "content-type": "application/json", "user-agent": DISCORD_USER_AGENT },
+    messageOf: (text) =>
+      JSON.stringify({ content: discordText(text), allowed_mentions: { parse: [] }, flags: SUPPRESS_EMBEDS }),
+    addressOf(webhookUrl) {
+      const url = versioned(webhookUrl);
+      // Without it Discord answers before it has saved the message, and a failure to save it shows nowhere.
+      url.searchParams.set("wait", "true");
+      return url.href;
+    },
+    probe: (webhookUrl) => ({ url: versioned(webhookUrl).href, method: "GET" }),
+    isAlive: ({ status }) => status === 200,
+    alive: "the webhook is alive",
+  });
+}
+
+function versioned(webhookUrl: string): URL {
+  const url = new URL(webhookUrl);
+  url.pathname = url.pathname.replace(/\/api(?:\/v\d+)?\/webhooks\//, WEBHOOKS);
+  return url;
+}
+
+/** A message's id is a number of 64 bits, written as text. */
+const SENT = Type.Object({ id: Type.String({ pattern: "^[0-9]{1,20}$" }) });
+
+const REFUSED = Type.Object({ code: Type.Integer(), message: Type.String() });
+
+/** Seconds, with fractions. */
+const LIMITED = Type.Object({ retry_after: Type.Number() });
+
+const CHANNEL_STATUSES: ReadonlySet<number> = new Set([401, 403, 404]);
+
+/**
+ * 400s that each message would meet: thread locked or archived, a forum that wants a thread. The texts of a webhook
+ * do not change that; https://docs.discord.com/developers/topics/opcodes-and-status-codes#json
+ */
+const CHANNEL_CODES: ReadonlySet<number> = new Set([10_003, 10_015, 50_027, 50_083, 160_005, 220_001]);
+
+/**
+ * Discord does not recognise a repeat, and only the message itself (`wait=true`) proves that it was saved.
+ * https://docs.discord.com/developers/topics/rate-limits
+ */
+export const DISCORD_ANSWERS: AnswerRules = {
+  accepted({ status, text, headers }) {
+    const sent = status === 200 ? readJson(SENT, text) : undefined;
+    return sent === undefined ? undefined : { networkId: sent.id, pauseMs: pauseAfter(headers) };
+  },
+  describe({ status, text }) {
+    const refused = readJson(REFUSED, text);
+    return `Discord answered ${status}${refused === undefined ? "" : `, error ${refused.code} ${excerpt(refused.message)}`}`;
+  },
+  refusesChannel({ status, text }) {
+    return CHANNEL_STATUSES.has(status) || CHANNEL_CODES.has(readJson(REFUSED, text)?.code ?? 0);
+  },
+  // The body has fractions of a second; without it a proxy in front of Discord answered.
+  retryAfterMs: ({ text, headers }) => retryAfterMs(readJson(LIMITED, text)?.retry_after) ?? retryAfterOf(headers),
+};
+
+/** The last message that the window has room for says when the next one opens. */
+function pauseAfter(headers: Headers): number | undefined {
+  const isLast = headers.get("x-ratelimit-remaining") === "0";
+  return isLast ? retryAfterMs(headers.get("x-ratelimit-reset-after")) : undefined;
+}

@@ -1,0 +1,85 @@
+import { Type } from "@sinclair/typebox";
+import type { AnswerRules } from "../dispatch-result.ts";
+import { readJson } from "../json-answer.ts";
+import { withLookAlikes } from "../look-alikes.ts";
+import type { Channel } from "../network.ts";
+import { excerpt, truncate } from "../plain-text.ts";
+import type { NetworkAnswer } from "../safe-fetch.ts";
+import { createWebhookChannel, type WebhookOptions } from "./webhook.ts";
+
+/** A webhook of a Google Chat space as the chat channel. */
+export function createGoogleChatChannel(options: WebhookOptions): Channel {
+  return createWebhookChannel(options, {
+    network: "google_chat",
+    answers: GOOGLE_CHAT_ANSWERS,
+    headers: { "content-type": "application/json; charset=utf-8" },
+    messageOf: (text) => JSON.stringify({ text: googleChatText(text) }),
+    // Nothing in it to post, so a living webhook complains of that, and a dead one of its address.
+    probe: (url) => ({ url, method: "POST", body: "{}" }),
+    isAlive: missesContent,
+    alive: "the webhook is alive",
+  });
+}
+
+/**
+ * A message may have 32,000 bytes in all, and a UTF-16 unit has three at most, in UTF-8 as in JSON;
+ * https://developers.google.com/workspace/chat/api/reference/rest/v1/spaces.messages/create
+ */
+const TEXT_UNITS_MAX = 10_000;
+
+/**
+ * Foreign text that shows as it was written. Angle brackets, of which Google makes mentions, links and emoji, become
+ * look-alikes where they could be a pair; https://developers.google.com/workspace/chat/format-messages
+ */
+export function googleChatText(text: string): string {
+  const short = truncate(text, TEXT_UNITS_MAX);
+  const opens = short.indexOf("<");
+  const paired = opens !== -1 && short.lastIndexOf(">") > opens;
+  const flat = paired ? short.replace(/</g, "‹").replace(/>/g, "›") : short;
+  return withLookAlikes(flat);
+}
+
+/** A webhook learns no more of its message than the name. */
+const CREATED = Type.Object({ name: Type.String({ pattern: "^spaces/[^/]+/messages/[^/]+$", maxLength: 200 }) });
+
+const REFUSED = Type.Object({
+  error: Type.Object({
+    status: Type.String({ pattern: "^[A-Z_]{1,40}$" }),
+    message: Type.String(),
+    details: Type.Optional(Type.Array(Type.Object({ reason: Type.Optional(Type.String()) }))),
+  }),
+});
+
+/** Key or token refused, webhook removed, space gone. */
+const CHANNEL_STATUSES: ReadonlySet<number> = new Set([401, 403, 404, 410]);
+
+/** With a 400: the address's key, rather than the message. */
+const KEY_REASON = /^API_KEY_/;
+
+/**
+ * A webhook is not known to recognise a repeat. Google promises no `Retry-After`; a proxy may add it.
+ * https://developers.google.com/workspace/chat/limits
+ */
+export const GOOGLE_CHAT_ANSWERS: AnswerRules = {
+  accepted({ status, text }) {
+    const created = status === 200 ? readJson(CREATED, text) : undefined;
+    return created === undefined ? undefined : { networkId: created.name };
+  },
+  describe(answer) {
+    const error = errorIn(answer);
+    return `Google Chat answered ${answer.status}${error === undefined ? "" : ` ${error.status}: ${excerpt(error.message)}`}`;
+  },
+  refusesChannel(answer) {
+    const details = errorIn(answer)?.details ?? [];
+    return CHANNEL_STATUSES.has(answer.status) || details.some(({ reason }) => KEY_REASON.test(reason ?? ""));
+  },
+};
+
+/** Whether a message without content was refused for that, which takes a living webhook. */
+function missesContent(answer: NetworkAnswer): boolean {
+  return answer.status === 400 && /empty/i.test(errorIn(answer)?.message ?? "");
+}
+
+function errorIn({ text }: NetworkAnswer) {
+  return readJson(REFUSED, text)?.error;
+}

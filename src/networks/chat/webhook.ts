@@ -1,0 +1,53 @@
+import type { Secret } from "../../platform/secret.ts";
+import { checked, resultOf, type AnswerRules } from "../dispatch-result.ts";
+import type { Channel } from "../network.ts";
+import { JSON_BODY, type NetworkAnswer, type SafeFetch, type SafeRequest } from "../safe-fetch.ts";
+import { wordDispatch } from "../wording.ts";
+
+export interface WebhookOptions {
+  /** The address holds the credential. */
+  readonly webhookUrl: Secret;
+  readonly safeFetch: SafeFetch;
+}
+
+/** How one network's webhook is asked, and what its answers mean. */
+interface Webhook {
+  readonly network: string;
+  readonly answers: AnswerRules;
+  /** The JSON that posts a text as it stands. */
+  messageOf(text: string): string;
+  /** Where messages are posted. Absent: at the webhook's address. */
+  addressOf?(webhookUrl: string): string;
+  /** Of messages and probes. Absent: those of JSON. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Asks without posting whether the webhook is alive. */
+  probe(webhookUrl: string): { readonly url: string } & Pick<SafeRequest, "method" | "body">;
+  isAlive(answer: NetworkAnswer): boolean;
+  /** What that proves. */
+  readonly alive: string;
+}
+
+/** A chat channel behind a webhook. */
+export function createWebhookChannel({ webhookUrl, safeFetch }: WebhookOptions, webhook: Webhook): Channel {
+  const { network, answers, headers = JSON_BODY } = webhook;
+  return {
+    name: "chat",
+    network,
+    credential: webhookUrl,
+    send(dispatch, { timeoutMs }) {
+      const url = webhookUrl.reveal();
+      const body = webhook.messageOf(wordDispatch(dispatch));
+      return resultOf(
+        safeFetch(webhook.addressOf?.(url) ?? url, { method: "POST", headers, body, timeoutMs }),
+        answers,
+      );
+    },
+    check: (timeoutMs) =>
+      checked(async () => {
+        const { url, ...request } = webhook.probe(webhookUrl.reveal());
+        const answer = await safeFetch(url, { headers, ...request, timeoutMs });
+        if (webhook.isAlive(answer)) return { ok: true, detail: webhook.alive };
+        return { ok: false, detail: `${answers.describe(answer)}: check CHAT_WEBHOOK_URL` };
+      }),
+  };
+}

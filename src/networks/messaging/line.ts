@@ -1,0 +1,94 @@
+import { Type } from "@sinclair/typebox";
+import { secret, type Secret } from "../../platform/secret.ts";
+import { checked, resultOf, type AnswerRules } from "../dispatch-result.ts";
+import { readJson } from "../json-answer.ts";
+import type { Channel } from "../network.ts";
+import { excerpt, truncate } from "../plain-text.ts";
+import type { NetworkAnswer, SafeFetch } from "../safe-fetch.ts";
+import { wordDispatch } from "../wording.ts";
+
+/** UTF-16 units, as LINE counts: https://developers.line.biz/en/docs/messaging-api/text-character-count/ */
+const TEXT_UNITS_MAX = 5_000;
+
+/** A retry key holds for 24 hours; an hour less, for clocks that differ and requests on their way. */
+const RECOGNISES_MS = 23 * 3_600_000;
+
+export interface LineOptions {
+  readonly accessToken: Secret;
+  /** Id of a user, group or room. */
+  readonly to: string;
+  readonly baseUrl: string;
+  readonly safeFetch: SafeFetch;
+}
+
+/**
+ * LINE's push messages as the messaging channel. The dispatch's id is the retry key, so LINE accepts each message once
+ * within 24 hours. A digest gets a new id for each attempt, so after an unclear answer its delivery stays unknown.
+ */
+export function createLineChannel({ accessToken, to, baseUrl, safeFetch }: LineOptions): Channel {
+  const headers = () => ({ authorization: `Bearer ${accessToken.reveal()}` });
+  return {
+    name: "messaging",
+    network: "line",
+    // The recipient too: a wrong one suspends the channel as a wrong token does.
+    credential: secret(`${to}\n${accessToken.reveal()}`),
+    recognisesMs: RECOGNISES_MS,
+    async send(dispatch, { timeoutMs }) {
+      const text = truncate(wordDispatch(dispatch), TEXT_UNITS_MAX);
+      const request = safeFetch(`${baseUrl}/v2/bot/message/push`, {
+        method: "POST",
+        headers: { ...headers(), "content-type": "application/json", "x-line-retry-key": dispatch.id },
+        body: JSON.stringify({ to, messages: [{ type: "text", text }] }),
+        timeoutMs,
+      });
+      return resultOf(request, LINE_ANSWERS, dispatch.kind !== "digest");
+    },
+    check: (timeoutMs) =>
+      checked(async () => {
+        const answer = await safeFetch(`${baseUrl}/v2/bot/info`, { method: "GET", headers: headers(), timeoutMs });
+        if (answer.status === 200) return { ok: true, detail: "the account answers to the access token" };
+        return { ok: false, detail: `${LINE_ANSWERS.describe(answer)}: check LINE_CHANNEL_ACCESS_TOKEN` };
+      }),
+  };
+}
+
+const ACCEPTED = Type.Object({
+  sentMessages: Type.Array(Type.Object({ id: Type.String({ maxLength: 100 }) }), { minItems: 1 }),
+});
+
+const REFUSED = Type.Object({
+  message: Type.String(),
+  details: Type.Optional(Type.Array(Type.Object({ property: Type.Optional(Type.String()) }))),
+});
+
+/** Token refused; no right to push; no such method at the configured address; the month's messages used up. */
+const CHANNEL_STATUSES: ReadonlySet<number> = new Set([401, 403, 404, 429]);
+
+/** A 429 that holds until the month, or the plan, changes. */
+const QUOTA_USED_UP = /monthly limit/i;
+
+/** LINE does not know the recipient, or not by this id. */
+const RECIPIENT_AT_FAULT = /failed to send messages|'to'/i;
+
+/**
+ * A 409 says that a push was accepted before under its retry key.
+ * https://developers.line.biz/en/docs/messaging-api/retrying-api-request/
+ */
+export const LINE_ANSWERS: AnswerRules = {
+  accepted({ status, text }) {
+    const id = readJson(ACCEPTED, text)?.sentMessages[0]?.id;
+    return status === 409 || (status === 200 && id !== undefined) ? { networkId: id } : undefined;
+  },
+  describe: (answer) => `LINE answered ${answer.status} ${excerpt(refusalIn(answer).message)}`.trimEnd(),
+  isRateLimit: ({ status, text }) => status === 429 && !QUOTA_USED_UP.test(text),
+  refusesChannel(answer) {
+    // The recipient is the same for each message of the channel.
+    const { message, details = [] } = refusalIn(answer);
+    const isAboutRecipient = RECIPIENT_AT_FAULT.test(message) || details.some(({ property }) => property === "to");
+    return CHANNEL_STATUSES.has(answer.status) || isAboutRecipient;
+  },
+};
+
+function refusalIn({ text }: NetworkAnswer) {
+  return readJson(REFUSED, text) ?? { message: "" };
+}

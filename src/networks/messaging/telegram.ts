@@ -1,0 +1,143 @@
+import { Type } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { secret, type Secret } from "../../platform/secret.ts";
+import { checked, resultOf, type AnswerRules } from "../dispatch-result.ts";
+import { readJson } from "../json-answer.ts";
+import type { Channel } from "../network.ts";
+import { excerpt, truncate } from "../plain-text.ts";
+import { retryAfterMs, retryAfterOf } from "../retry-after.ts";
+import { JSON_BODY, type NetworkAnswer, type SafeFetch } from "../safe-fetch.ts";
+import { wordDispatch } from "../wording.ts";
+
+export interface TelegramOptions {
+  readonly botToken: Secret;
+  readonly chatId: string;
+  readonly baseUrl: string;
+  readonly safeFetch: SafeFetch;
+}
+
+/** The Telegram Bot API as the messaging channel. Texts go out plain: no parse mode, so nothing in them is markup. */
+export function createTelegramChannel(options: TelegramOptions): Channel {
+  // A group's id changes when it becomes a supergroup; the new one holds until the process ends.
+  let chatId = options.chatId;
+
+  function call(method: string, parameters: object, timeoutMs: number): Promise<NetworkAnswer> {
+    return options.safeFetch(`${options.baseUrl}/bot${options.botToken.reveal()}/${method}`, {
+      method: "POST",
+      headers: JSON_BODY,
+      body: JSON.stringify(parameters),
+      timeoutMs,
+    });
+  }
+
+  async function sendText(text: string, timeoutMs: number): Promise<NetworkAnswer> {
+    const startedAt = performance.now();
+    const message = { text, link_preview_options: { is_disabled: true } };
+    const answer = await call("sendMessage", { chat_id: chatId, ...message }, timeoutMs);
+    const newChatId = migratedTo(answer);
+    if (newChatId === undefined) return answer;
+    chatId = newChatId;
+    return call("sendMessage", { chat_id: chatId, ...message }, timeoutMs - (performance.now() - startedAt));
+  }
+
+  return {
+    name: "messaging",
+    network: "telegram",
+    // The chat too: a wrong one suspends the channel as a wrong token does.
+    credential: secret(`${options.chatId}\n${options.botToken.reveal()}`),
+    send(dispatch, { timeoutMs }) {
+      return resultOf(sendText(telegramText(wordDispatch(dispatch)), timeoutMs), TELEGRAM_ANSWERS);
+    },
+    check: (timeoutMs) =>
+      checked(async () => {
+        const startedAt = performance.now();
+        const bot = await call("getMe", {}, timeoutMs);
+        if (!isDone(bot)) return { ok: false, detail: `${TELEGRAM_ANSWERS.describe(bot)}: check TELEGRAM_BOT_TOKEN` };
+        const chat = await call("getChat", { chat_id: chatId }, timeoutMs - (performance.now() - startedAt));
+        if (!isDone(chat)) return { ok: false, detail: `${TELEGRAM_ANSWERS.describe(chat)}: check TELEGRAM_CHAT_ID` };
+        return { ok: true, detail: "the bot and its chat answer" };
+      }),
+  };
+}
+
+/** Characters as Telegram counts them, which is in UTF-16 units; https://core.telegram.org/bots/api#sendmessage */
+const TEXT_UNITS_MAX = 4096;
+
+/** Takes no room, and is no part of a name: what stands behind it is not taken together with what stands before. */
+const WORD_JOINER = "\u2060";
+
+const LINK = /https?:\/\/\S+/giu;
+
+/**
+ * What Telegram makes a mention, whose owner is notified, or a command, which a tap sends, in any text:
+ * https://core.telegram.org/bots/api#messageentity. A letter before it keeps both from being one; of letters beyond
+ * ASCII it is not known which ones Telegram knows.
+ */
+const MENTION = /(?<![A-Za-z0-9_])@(?=[A-Za-z0-9_])/g;
+const COMMAND = /(?<![A-Za-z0-9_/<>])\/(?=[A-Za-z0-9_])/g;
+
+/**
+ * Foreign text without mentions that shows as it was written. In an address the sign is percent-encoded, which leads to
+ * the same page, and is no mention either where Telegram sees no address.
+ */
+export function telegramText(text: string): string {
+  let shown = "";
+  let from = 0;
+  for (const { index, 0: link } of text.matchAll(LINK)) {
+    shown += disarm(text.slice(from, index)) + link.replace(MENTION, "%40");
+    from = index + link.length;
+  }
+  return truncate(shown + disarm(text.slice(from)), TEXT_UNITS_MAX);
+}
+
+function disarm(text: string): string {
+  return text.replace(MENTION, `@${WORD_JOINER}`).replace(COMMAND, `/${WORD_JOINER}`);
+}
+
+const DONE = Type.Object({ ok: Type.Literal(true), result: Type.Unknown() });
+const SENT = Type.Object({ message_id: Type.Integer() });
+const REFUSED = Type.Object({ ok: Type.Literal(false), description: Type.String() });
+const RETRY = Type.Object({ parameters: Type.Object({ retry_after: Type.Number() }) });
+const MIGRATED = Type.Object({ parameters: Type.Object({ migrate_to_chat_id: Type.Integer() }) });
+
+/** Token revoked; bot blocked, kicked or never started by the user; no such bot. */
+const CHANNEL_STATUSES: ReadonlySet<number> = new Set([401, 403, 404]);
+
+/** 400s that are about the chat rather than the message; only their descriptions differ. */
+const CHAT_AT_FAULT = /chat not found|chat_id|peer_id_invalid|chat was (upgraded|deleted)|rights|chat_write_forbidden/i;
+
+/**
+ * What an answer to `sendMessage` means. Telegram does not recognise a repeat.
+ * https://core.telegram.org/bots/api#making-requests
+ */
+export const TELEGRAM_ANSWERS: AnswerRules = {
+  accepted(answer) {
+    const done = doneIn(answer);
+    if (done === undefined) return undefined;
+    return Value.Check(SENT, done.result) ? { networkId: String(done.result.message_id) } : {};
+  },
+  describe: (answer) => `Telegram answered ${answer.status} ${excerpt(descriptionIn(answer))}`.trimEnd(),
+  refusesChannel: (answer) =>
+    CHANNEL_STATUSES.has(answer.status) || (answer.status === 400 && CHAT_AT_FAULT.test(descriptionIn(answer))),
+  retryAfterMs: ({ text, headers }) =>
+    retryAfterMs(readJson(RETRY, text)?.parameters.retry_after) ?? retryAfterOf(headers),
+};
+
+/** The chat's new id when the answer says that the group became a supergroup: then nothing was sent. */
+function migratedTo({ status, text }: NetworkAnswer): string | undefined {
+  const id = status === 400 ? readJson(MIGRATED, text)?.parameters.migrate_to_chat_id : undefined;
+  return id === undefined ? undefined : String(id);
+}
+
+/** Whether a call of any method was carried out. */
+function isDone(answer: NetworkAnswer): boolean {
+  return doneIn(answer) !== undefined;
+}
+
+function doneIn({ status, text }: NetworkAnswer) {
+  return status === 200 ? readJson(DONE, text) : undefined;
+}
+
+function descriptionIn({ text }: NetworkAnswer): string {
+  return readJson(REFUSED, text)?.description ?? "";
+}

@@ -1,0 +1,133 @@
+import { Type } from "@sinclair/typebox";
+import { secret, type Secret } from "../../platform/secret.ts";
+import { checked, resultOf, type AnswerRules } from "../dispatch-result.ts";
+import {
+  describeGraph,
+  GRAPH_VERSION,
+  graphErrorOf,
+  isCredentialFault,
+  isGraphRateLimit,
+  isPassing,
+  rateLimitPauseMs,
+  usagePauseMs,
+} from "../graph.ts";
+import { readJson } from "../json-answer.ts";
+import { withLookAlikes } from "../look-alikes.ts";
+import type { Channel } from "../network.ts";
+import { truncate } from "../plain-text.ts";
+import { retryAfterOf } from "../retry-after.ts";
+import type { NetworkAnswer, SafeFetch } from "../safe-fetch.ts";
+import { wordDispatch } from "../wording.ts";
+
+export interface WhatsappOptions {
+  /** Id of the sending number, which is not the number itself. */
+  readonly phoneNumberId: string;
+  readonly accessToken: Secret;
+  /** The recipient's number with its country code. */
+  readonly to: string;
+  readonly baseUrl: string;
+  readonly safeFetch: SafeFetch;
+}
+
+/**
+ * The WhatsApp Cloud API as the messaging channel. It takes free text only within 24 hours of the recipient's last
+ * message to the number; after that it refuses, and the channel is suspended until they write again.
+ */
+export function createWhatsappChannel(options: WhatsappOptions): Channel {
+  const { phoneNumberId, accessToken, to, safeFetch } = options;
+  const numberUrl = `${options.baseUrl}/${GRAPH_VERSION}/${encodeURIComponent(phoneNumberId)}`;
+  const headers = () => ({ authorization: `Bearer ${accessToken.reveal()}` });
+  return {
+    name: "messaging",
+    network: "whatsapp",
+    // Number and recipient too: a wrong one suspends the channel as a wrong token does.
+    credential: secret(`${phoneNumberId}\n${to}\n${accessToken.reveal()}`),
+    async send(dispatch, { timeoutMs }) {
+      const text = { preview_url: false, body: whatsappText(wordDispatch(dispatch)) };
+      const request = safeFetch(`${numberUrl}/messages`, {
+        method: "POST",
+        headers: { ...headers(), "content-type": "application/json" },
+        body: JSON.stringify({ messaging_product: "whatsapp", recipient_type: "individual", to, type: "text", text }),
+        timeoutMs,
+      });
+      return resultOf(request, WHATSAPP_ANSWERS);
+    },
+    check: (timeoutMs) =>
+      checked(async () => {
+        const answer = await safeFetch(`${numberUrl}?fields=id`, { method: "GET", headers: headers(), timeoutMs });
+        if (answer.status === 200) return { ok: true, detail: "the phone number answers to the access token" };
+        const detail = WHATSAPP_ANSWERS.describe(answer);
+        return { ok: false, detail: `${detail}: check WHATSAPP_PHONE_NUMBER_ID and WHATSAPP_ACCESS_TOKEN` };
+      }),
+  };
+}
+
+/** Characters of a text's body, counted in UTF-16 units, which are never fewer. */
+const TEXT_UNITS_MAX = 4_096;
+
+/** Foreign text as a body that shows as it was written. */
+export function whatsappText(text: string): string {
+  return withLookAlikes(truncate(text, TEXT_UNITS_MAX));
+}
+
+const ACCEPTED = Type.Object({ messages: Type.Array(Type.Object({ id: Type.String() }), { minItems: 1 }) });
+
+/**
+ * Limits of the number (80 messages a second) and of number and recipient (one in 6 seconds), with the pause after which
+ * there is room again; https://developers.facebook.com/documentation/business-messaging/whatsapp/throughput
+ */
+const PAUSES_MS: ReadonlyMap<number, number> = new Map([
+  [130_429, 1_000],
+  [131_056, 6_000],
+]);
+
+/**
+ * What is wrong with the account, the number or the recipient, who is the same for each message of the channel: other
+ * texts would fare no better. https://developers.facebook.com/documentation/business-messaging/whatsapp/support/error-codes
+ */
+const CHANNEL_FAULTS: ReadonlyMap<number, string> = new Map([
+  [0, "the access token is refused"],
+  [33, "the phone number is gone"],
+  [130_497, "the account may not write to the recipient's country"],
+  [131_005, "the access token lacks a permission"],
+  [131_021, "the recipient is the sender"],
+  [131_026, "the recipient cannot be reached on WhatsApp"],
+  [131_030, "the recipient is not on the test number's list"],
+  [131_031, "the account is locked"],
+  [131_042, "the account's payment is not in order"],
+  [131_045, "the phone number is not registered"],
+  [131_047, "more than 24 hours since the recipient last wrote: it takes a message from them first"],
+  [131_048, "the number is restricted, because too many messages were reported as spam"],
+  [133_010, "the phone number is not registered"],
+]);
+
+/**
+ * Meta does not recognise a repeated message: only a rate limit and a refusal with a code prove that nothing was sent.
+ * Delivered means accepted: what becomes of it later only a webhook would show. The message's id is not kept, as it
+ * holds the recipient's telephone number.
+ */
+export const WHATSAPP_ANSWERS: AnswerRules = {
+  accepted({ status, text, headers }) {
+    return status === 200 && readJson(ACCEPTED, text) !== undefined ? { pauseMs: usagePauseMs(headers) } : undefined;
+  },
+  describe(answer) {
+    const words = CHANNEL_FAULTS.get(codeOf(answer));
+    return describeGraph("WhatsApp", answer) + (words === undefined ? "" : `: ${words}`);
+  },
+  isRateLimit: (answer) => PAUSES_MS.has(codeOf(answer)) || isGraphRateLimit(answer),
+  // A fault of the channel is one whatever its status.
+  isUncertain: (answer) => !isChannelFault(answer) && (answer.status < 400 || isPassing(answer)),
+  refusesChannel: isChannelFault,
+  retryAfterMs(answer) {
+    const documented = PAUSES_MS.get(codeOf(answer));
+    return documented === undefined ? rateLimitPauseMs(answer.headers) : (retryAfterOf(answer.headers) ?? documented);
+  },
+};
+
+function isChannelFault(answer: NetworkAnswer): boolean {
+  return CHANNEL_FAULTS.has(codeOf(answer)) || isCredentialFault(answer);
+}
+
+function codeOf(answer: NetworkAnswer): number {
+  return graphErrorOf(answer)?.code ?? -1;
+}

@@ -1,0 +1,116 @@
+import { Type } from "@sinclair/typebox";
+import { secret, type Secret } from "../../platform/secret.ts";
+import { checked, resultOf, type AnswerRules } from "../dispatch-result.ts";
+import {
+  describeGraph,
+  GRAPH_VERSION,
+  graphErrorOf,
+  isCredentialFault,
+  isGraphRateLimit,
+  isPassing,
+  rateLimitPauseMs,
+  usagePauseMs,
+} from "../graph.ts";
+import { readJson } from "../json-answer.ts";
+import { deliverBatch, EVENTS_MAX } from "./batch.ts";
+import { metaBody, pageView, testEvent, type MetaEvent } from "./event.ts";
+import type { Channel, Click, DispatchResult } from "../network.ts";
+import { retryAfterOf } from "../retry-after.ts";
+import { JSON_BODY, type SafeFetch } from "../safe-fetch.ts";
+
+/** Meta refuses a request that holds an event older than this. */
+const EVENT_AGE_MS_MAX = 7 * 24 * 60 * 60_000;
+
+/** Meta knows an event by its id for 48 hours; an hour less, for clocks that differ and requests on their way. */
+const RECOGNISES_MS = 47 * 60 * 60_000;
+
+type Skipped = Extract<DispatchResult, { outcome: "skipped" }>;
+
+export interface MetaOptions {
+  readonly pixelId: string;
+  readonly accessToken: Secret;
+  /** Shows all events under "Test events" instead of counting them. */
+  readonly testEventCode?: string | undefined;
+  readonly baseUrl: string;
+  readonly safeFetch: SafeFetch;
+}
+
+/** The Meta Conversions API as the ads channel. Asking it to send anything but clicks and tests is a defect: it throws. */
+export function createMetaChannel(options: MetaOptions): Channel {
+  const { accessToken, testEventCode, safeFetch } = options;
+  const pixelUrl = `${options.baseUrl}/${GRAPH_VERSION}/${encodeURIComponent(options.pixelId)}`;
+
+  async function post(events: readonly string[], timeoutMs: number): Promise<DispatchResult> {
+    const body = metaBody(events, { accessToken: accessToken.reveal(), testEventCode });
+    const request = safeFetch(`${pixelUrl}/events`, { method: "POST", headers: JSON_BODY, body, timeoutMs });
+    return resultOf(request, metaAnswers(events.length), true);
+  }
+
+  return {
+    name: "ads",
+    network: "meta",
+    // The pixel too: a wrong one suspends the channel as a wrong token does.
+    credential: secret(`${options.pixelId}\n${accessToken.reveal()}`),
+    recognisesMs: RECOGNISES_MS,
+    batch: {
+      max: EVENTS_MAX,
+      async send(clicks, { timeoutMs, now, goesOn }) {
+        const wanted = clicks.map((click) => eventOf(click, now));
+        const events = wanted.flatMap((event) => ("outcome" in event ? [] : [JSON.stringify(event)]));
+        const results = await deliverBatch(events, { timeoutMs, post, goesOn });
+        let next = 0;
+        return wanted.flatMap((event) => ("outcome" in event ? [event] : results.slice(next, ++next)));
+      },
+    },
+    async send(dispatch, { timeoutMs, now }) {
+      const { kind } = dispatch;
+      if (kind !== "click" && kind !== "test") throw new TypeError(`the ads channel delivers no ${kind}`);
+      const event = kind === "test" ? testEvent(dispatch, testEventCode) : eventOf(dispatch, now);
+      return "outcome" in event ? event : post([JSON.stringify(event)], timeoutMs);
+    },
+    check: (timeoutMs) =>
+      checked(async () => {
+        const headers = { authorization: `Bearer ${accessToken.reveal()}` };
+        const { status } = await safeFetch(`${pixelUrl}?fields=id`, { method: "GET", headers, timeoutMs });
+        if (status === 200) return { ok: true, detail: "the pixel answers to the access token" };
+        return { ok: false, detail: `Meta answered ${status}: check META_PIXEL_ID and META_ACCESS_TOKEN` };
+      }),
+  };
+}
+
+/** A click as an event, or as skipped where Meta would refuse it. */
+function eventOf(click: Click, now: number): MetaEvent | Skipped {
+  if (click.userAgent === undefined || click.userAgent.trim() === "") {
+    return { outcome: "skipped", reason: "no_user_agent" };
+  }
+  if (now - Date.parse(click.time) > EVENT_AGE_MS_MAX) return { outcome: "skipped", reason: "too_old" };
+  return pageView(click, click.userAgent, now);
+}
+
+const RECEIVED = Type.Object({
+  events_received: Type.Integer(),
+  fbtrace_id: Type.Optional(Type.String({ maxLength: 100 })),
+});
+
+/**
+ * What an answer of the Conversions API means for all `events` of its request: Meta takes all of them or none. It
+ * recognises a repeat by its `event_id`, so all that may pass is sent again.
+ * https://developers.facebook.com/docs/graph-api/guides/error-handling
+ */
+export function metaAnswers(events = 1): AnswerRules {
+  return {
+    accepted({ status, text, headers }) {
+      const received = status === 200 ? readJson(RECEIVED, text) : undefined;
+      if (received === undefined || received.events_received < events) return undefined;
+      return { networkId: received.fbtrace_id, pauseMs: usagePauseMs(headers) };
+    },
+    describe: (answer) => describeGraph("Meta", answer),
+    isRateLimit: isGraphRateLimit,
+    isUncertain: (answer) => isPassing(answer) || (answer.status < 400 && graphErrorOf(answer) === undefined),
+    refusesChannel: isCredentialFault,
+    retryAfterMs: (answer) =>
+      isGraphRateLimit(answer)
+        ? rateLimitPauseMs(answer.headers)
+        : (retryAfterOf(answer.headers) ?? usagePauseMs(answer.headers)),
+  };
+}

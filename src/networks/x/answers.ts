@@ -1,0 +1,153 @@
+import { Type } from "@sinclair/typebox";
+import { readJson } from "../json-answer.ts";
+import { SocialError, type SendDmResult, type StopReason } from "../network.ts";
+import { excerpt } from "../plain-text.ts";
+import type { NetworkAnswer } from "../safe-fetch.ts";
+import { ID } from "./bodies.ts";
+import { rateOf, retryAtOf } from "./rate.ts";
+
+const SENT = Type.Object({ data: Type.Object({ dm_event_id: ID }) });
+
+/** What the answer to a send means. `now` in ms since the epoch, when the answer came. */
+export function sendOutcome(answer: NetworkAnswer, now: number): SendDmResult {
+  const rate = rateOf(answer.headers, now);
+  if (answer.status >= 200 && answer.status < 300) {
+    const messageId = readJson(SENT, answer.text)?.data.dm_event_id;
+    if (messageId !== undefined) return { outcome: "sent", messageId, rate };
+    return { outcome: "in_doubt", detail: `X answered ${answer.status} without the message's id`, rate };
+  }
+  const refusal = classifyXRefusal(answer);
+  if (refusal.kind === "rate_limited")
+    return { outcome: "rate_limited", retryAt: retryAtOf(answer.headers, now), rate };
+  if (refusal.kind === "unauthorized") return { outcome: "unauthorized", rate };
+  const { kind, detail } = refusal;
+  if (kind === "stopped") return { outcome: kind, reason: refusal.reason, detail, rate };
+  // A duplicate may be the very message whose first answer was lost: only the conversation shows it.
+  const outcome = kind === "duplicate" || kind === "unavailable" ? "in_doubt" : kind;
+  return { outcome, detail, rate };
+}
+
+/** The error that stands for a read's answer other than 200. */
+export function readFailure(answer: NetworkAnswer, now: number): SocialError {
+  const refusal = classifyXRefusal(answer);
+  if (refusal.kind === "rate_limited") {
+    return new SocialError("rate_limited", "X asks to wait", { retryAt: retryAtOf(answer.headers, now) });
+  }
+  if (refusal.kind === "unauthorized") return new SocialError("unauthorized", "X no longer accepts the token");
+  const { kind, detail } = refusal;
+  if (kind === "stopped") return new SocialError(kind, detail, { stop: refusal.reason });
+  return new SocialError(kind === "unavailable" ? kind : "rejected", detail);
+}
+
+/** RFC 9457 as X writes it, `{code, message}`, and the list of codes of API v1.1: all three still occur. */
+const PROBLEM = Type.Object({
+  type: Type.Optional(Type.String()),
+  title: Type.Optional(Type.String()),
+  detail: Type.Optional(Type.String()),
+  message: Type.Optional(Type.String()),
+  errors: Type.Optional(Type.Array(Type.Unknown())),
+});
+
+const CODE = Type.Object({ code: Type.Integer() });
+const CODED = Type.Object({ errors: Type.Array(CODE) });
+const SPOKEN = Type.Object({ errors: Type.Array(Type.Object({ message: Type.String() })) });
+
+/** What a refusal of X means. `duplicate`: X has the same text already. `unavailable`: the outcome is unknown. */
+type Meaning =
+  | { readonly kind: "stopped"; readonly reason: StopReason }
+  | {
+      readonly kind:
+        | "unauthorized"
+        | "rate_limited"
+        | "recipient_closed"
+        | "not_permitted"
+        | "duplicate"
+        | "rejected"
+        | "unavailable";
+    };
+
+interface Problem {
+  readonly status: number;
+  /** Last path segment of `type`: its host is x.com in some answers and twitter.com in others. */
+  readonly slug: string;
+  readonly title: string;
+  readonly detail: string;
+  readonly codes: readonly number[];
+}
+
+/** By what X shows a meaning: any of these. */
+interface Signs {
+  readonly status?: number;
+  readonly slugs?: readonly string[];
+  readonly title?: string;
+  /** Of API v1.1. */
+  readonly codes?: readonly number[];
+  readonly words?: RegExp;
+}
+
+/** The first that fits holds. https://docs.x.com/x-api/fundamentals/response-codes-and-errors */
+const MEANINGS: readonly (Meaning & Signs)[] = [
+  // Could not authenticate; invalid or expired token; bad authentication data.
+  { kind: "unauthorized", status: 401, codes: [32, 89, 215] },
+  { kind: "stopped", reason: "credits_depleted", status: 402, slugs: ["credits", "credits-depleted"] },
+  { kind: "stopped", reason: "usage_capped", slugs: ["usage-capped"], title: "UsageCapExceeded" },
+  { kind: "rate_limited", status: 429, codes: [88] },
+  // Not following you; cannot send messages to this user.
+  { kind: "recipient_closed", codes: [150, 349] },
+  // Same status already posted.
+  { kind: "duplicate", codes: [187] },
+  // The app's access level does not include the endpoint.
+  { kind: "stopped", reason: "app_not_enrolled", slugs: ["client-forbidden"], codes: [453] },
+  // Account suspended; looks automated; account locked.
+  { kind: "stopped", reason: "sender_restricted", codes: [64, 226, 326] },
+];
+
+/** The other 403s, which differ by their words alone. */
+const FORBIDDEN: readonly (Meaning & Signs)[] = [
+  { kind: "recipient_closed", words: /permission to dm|cannot send messages to this user|not following you/i },
+  { kind: "duplicate", words: /duplicate/i },
+  { kind: "rejected", slugs: ["not-authorized-for-resource"] },
+  // A token of the app rather than of the user lacks the right to write as well.
+  { kind: "stopped", reason: "missing_scope", slugs: ["unsupported-authentication"], words: /^forbidden$/i },
+];
+
+/** Reads an answer without success. */
+export function classifyXRefusal(answer: NetworkAnswer): Meaning & { readonly detail: string } {
+  const problem = problemOf(answer);
+  return { ...meaningOf(problem), detail: describe(problem) };
+}
+
+function meaningOf(problem: Problem): Meaning {
+  const { status, detail, codes } = problem;
+  // Whatever such a body says, the message may have gone through; 408 leaves open how much was understood.
+  if (status < 400 || status === 408 || status >= 500) return { kind: "unavailable" };
+  const isShown = (signs: Signs): boolean => fits(problem, signs);
+  const known = MEANINGS.find(isShown) ?? (status === 403 ? FORBIDDEN.find(isShown) : { kind: "rejected" as const });
+  if (known !== undefined) return known;
+  // "This operation is not permitted." is one person's in production while others in the same run are reached, and so
+  // may be unknown words. A refusal without any word does not come from the API, and going on could cost the account.
+  const isSilent = detail === "" && codes.length === 0;
+  return isSilent ? { kind: "stopped", reason: "sender_restricted" } : { kind: "not_permitted" };
+}
+
+function fits(problem: Problem, { status, slugs = [], title, codes = [], words }: Signs): boolean {
+  if (problem.status === status || slugs.includes(problem.slug) || problem.title === title) return true;
+  return problem.codes.some((code) => codes.includes(code)) || words?.test(problem.detail) === true;
+}
+
+function problemOf({ status, text }: NetworkAnswer): Problem {
+  const body = readJson(PROBLEM, text);
+  const spoken = readJson(SPOKEN, text)?.errors[0]?.message;
+  return {
+    status,
+    slug: body?.type?.split("/").at(-1) ?? "",
+    title: body?.title ?? "",
+    detail: body?.detail ?? body?.message ?? spoken ?? "",
+    codes: (readJson(CODED, text)?.errors ?? [readJson(CODE, text)]).flatMap((coded) => coded?.code ?? []),
+  };
+}
+
+function describe({ status, title, detail, codes }: Problem): string {
+  const parts = [title === detail ? "" : title, detail, codes.length === 0 ? "" : `(code ${codes.join(", ")})`];
+  return excerpt([`X answered ${status}`, ...parts].filter((part) => part !== "").join(" "));
+}

@@ -1,0 +1,134 @@
+import { Type, type Static } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import type { InboxMessage, Page, SentDm } from "../network.ts";
+import { ID, META, nextOf, required, unreadable, USERNAME } from "./bodies.ts";
+import { FRAME_BYTES, sizeOf, type XRead } from "./read.ts";
+
+/** https://docs.x.com/x-api/direct-messages/get-dm-events */
+const MESSAGES = { least: 1, most: 100 };
+
+/** 10,000 characters outside of the first plane, each escaped as two of `\uXXXX`: 12 bytes; and the other fields. */
+const MESSAGE_BYTES_MAX = 125_000;
+
+/** Pages that one read of a conversation takes: X may filter by type after it has cut the page. */
+const PAGES_MAX = 3;
+
+/** Fields that both versions of X's specification know: `sender_id` comes with the expansion only. */
+const FIELDS = "id,event_type,text,created_at,dm_conversation_id";
+
+const DM_EVENT = Type.Object({
+  id: ID,
+  text: Type.Optional(Type.String()),
+  created_at: Type.String(),
+  sender_id: Type.Optional(ID),
+  dm_conversation_id: Type.Optional(Type.String()),
+  entities: Type.Optional(
+    Type.Object({
+      urls: Type.Optional(
+        Type.Array(Type.Object({ url: Type.String({ minLength: 1 }), expanded_url: Type.Optional(Type.String()) })),
+      ),
+    }),
+  ),
+});
+
+type DmEvent = Static<typeof DM_EVENT>;
+
+/** An empty page has no `data`. */
+const EVENTS = Type.Object({
+  data: Type.Optional(Type.Array(DM_EVENT)),
+  errors: Type.Optional(Type.Array(Type.Unknown())),
+  includes: Type.Optional(Type.Object({ users: Type.Optional(Type.Array(Type.Object({ id: ID }))) })),
+  meta: Type.Optional(META),
+});
+
+const SENDER = Type.Object({ id: ID, username: USERNAME });
+
+/** A conversation of two is called by their ids; what X does not name may be one of several people. */
+const ONE_TO_ONE = /^\d+-\d+$/;
+
+/**
+ * The newest messages of one conversation. Reads on where X gives fewer than were asked for and says that there are
+ * more: to miss one is to call it absent.
+ */
+export async function readConversation(
+  read: XRead,
+  token: string,
+  recipientId: string,
+  limit: number,
+): Promise<SentDm[]> {
+  const path = `/2/dm_conversations/with/${recipientId}/dm_events`;
+  const size = sizeOf({ limit }, MESSAGES);
+  const found: SentDm[] = [];
+  let cursor: string | undefined;
+  for (let page = 1; page <= PAGES_MAX; page++) {
+    const left = size - found.length;
+    const { events, senders, next } = await readEvents(read, token, path, `${FIELDS},entities`, left, cursor);
+    // By the expansion X lists the senders; if there is only one, it is the sender of all.
+    const onlySender = senders.length === 1 ? senders[0]?.id : undefined;
+    found.push(...events.map((event) => messageOf(event, event.sender_id ?? onlySender)));
+    if (found.length >= size || next === undefined) return found.slice(0, size);
+    cursor = next;
+  }
+  throw unreadable();
+}
+
+/** A page of all conversations. Without `entities`: the links of a stranger's message may be ten times its text. */
+export async function readInbox(
+  read: XRead,
+  token: string,
+  page: Page,
+): Promise<{ readonly messages: readonly InboxMessage[]; readonly next?: string }> {
+  const size = sizeOf(page, MESSAGES);
+  const { events, senders, ...more } = await readEvents(read, token, "/2/dm_events", FIELDS, size, page.cursor);
+  const known = senders.filter((user) => Value.Check(SENDER, user));
+  const usernames = new Map(known.map(({ id, username }) => [id, username]));
+  const messages = events.map((event) => {
+    const message = messageOf(event, event.sender_id);
+    const inGroup = ONE_TO_ONE.test(event.dm_conversation_id ?? "") ? {} : { inGroup: true as const };
+    return { ...message, senderUsername: usernames.get(message.senderId), ...inGroup };
+  });
+  return { messages, ...more };
+}
+
+/**
+ * One page. What cannot be read for certain is an error and not an absence: a message taken for absent would count as
+ * not delivered, and a missed reply may have been a wish to be left alone.
+ */
+async function readEvents(
+  read: XRead,
+  token: string,
+  path: string,
+  fields: string,
+  size: number,
+  cursor: string | undefined,
+) {
+  const query = {
+    max_results: String(size),
+    "dm_event.fields": fields,
+    event_types: "MessageCreate",
+    expansions: "sender_id",
+    pagination_token: cursor,
+  };
+  const text = await read(token, { path, query, answerBytesMax: FRAME_BYTES + size * MESSAGE_BYTES_MAX });
+  const { data: events, errors = [], includes, meta } = required(EVENTS, text);
+  // Empty only where X says so: an error, or a count without the messages, leaves it open.
+  const isEmpty = (meta?.result_count ?? events?.length) === 0 && errors.length === 0;
+  if (!isEmpty && !events?.length) throw unreadable();
+  return { events: events ?? [], senders: includes?.users ?? [], ...nextOf(meta) };
+}
+
+function messageOf(event: DmEvent, senderId: string | undefined): SentDm {
+  const createdAt = Date.parse(event.created_at);
+  if (senderId === undefined || Number.isNaN(createdAt)) throw unreadable();
+  return { id: event.id, senderId, text: asWritten(event), createdAt };
+}
+
+/** X shortens links, and escapes three characters as in HTML. One pass: thousands of links fit into a message. */
+function asWritten({ text = "", entities }: DmEvent): string {
+  const originals = new Map((entities?.urls ?? []).map(({ url, expanded_url }) => [url, expanded_url ?? url]));
+  return text
+    .replace(/https?:\/\/t\.co\/[a-z\d]+/gi, (url) => originals.get(url) ?? url)
+    .replace(/&(lt|gt|amp);/g, (_escape, name: "lt" | "gt" | "amp") => UNESCAPED[name]);
+}
+
+const UNESCAPED = { lt: "<", gt: ">", amp: "&" } as const;

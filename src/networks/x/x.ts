@@ -1,0 +1,148 @@
+import { NetworkFault } from "../network-fault.ts";
+import { SocialError, type Page, type Prices, type SendDmResult, type SocialNetwork } from "../network.ts";
+import { sendOutcome } from "./answers.ts";
+import { isXId, isXUsername } from "./bodies.ts";
+import { readConversation, readInbox } from "./messages.ts";
+import { createRead, FRAME_BYTES, sizeOf, type PageSize, type XOptions, type XRead } from "./read.ts";
+import { readAuthors, readUser, readUserPage, readUsers } from "./users.ts";
+
+/** What one look-up of users takes. */
+const BATCH_MAX = 100;
+
+/** What `max_results` may be: https://docs.x.com/x-api, the reference of each endpoint. */
+const FOLLOWERS = { least: 1, most: 1_000 };
+const MEMBERS = { least: 1, most: 100 };
+const POSTS = { least: 10, most: 100 };
+
+/** A name of 50 characters, each escaped as two of `\uXXXX`, beside the other fields. */
+const USER_BYTES_MAX = 1024;
+
+/** A post of 25,000 characters, which are few; one of 280 has 3,400 bytes where all is escaped. */
+const POST_BYTES_MAX = 32 * 1024;
+
+const USER_FIELDS = { "user.fields": "receives_your_dm,protected" };
+
+/** X API v2, as far as the service needs it. */
+export function createX(options: XOptions): SocialNetwork {
+  const read = createRead(options);
+  return {
+    network: "x",
+    async me(token) {
+      const { id, username, name } = readUser(await read(token, { path: "/2/users/me", query: {} }));
+      return { id, username, name };
+    },
+    usersByUsername: (token, usernames) =>
+      lookUp(read, token, "/2/users/by", "usernames", usernames.filter(isXUsername)),
+    usersById: (token, ids) => lookUp(read, token, "/2/users", "ids", ids.filter(isXId)),
+    async followers(token, userId, page) {
+      return people(read, token, `/2/users/${checkedId(userId)}/followers`, page, FOLLOWERS);
+    },
+    async listMembers(token, listId, page) {
+      return people(read, token, `/2/lists/${checkedId(listId)}/members`, page, MEMBERS);
+    },
+    async searchAuthors(token, query, page) {
+      const size = sizeOf(page, POSTS);
+      const text = await read(token, {
+        path: "/2/tweets/search/recent",
+        query: {
+          query,
+          max_results: String(size),
+          expansions: "author_id",
+          ...USER_FIELDS,
+          next_token: page.cursor,
+          since_id: page.since,
+        },
+        answerBytesMax: FRAME_BYTES + size * (POST_BYTES_MAX + USER_BYTES_MAX),
+      });
+      return readAuthors(text);
+    },
+    sendDm: (token, recipientId, text) => sendDm(options, token, recipientId, text),
+    async conversation(token, recipientId, limit) {
+      return readConversation(read, token, checkedId(recipientId), limit);
+    },
+    inbox: (token, page) => readInbox(read, token, page),
+  };
+}
+
+/** A value that X cannot have makes it refuse them all, so only `possible` ones may come here. */
+async function lookUp(read: XRead, token: string, path: string, key: string, possible: readonly string[]) {
+  if (possible.length > BATCH_MAX) throw new RangeError(`X looks up at most ${BATCH_MAX} users at once`);
+  if (possible.length === 0) return [];
+  const query = { [key]: possible.join(","), ...USER_FIELDS };
+  return readUsers(await read(token, { path, query, answerBytesMax: userBytes(possible.length) }));
+}
+
+async function people(read: XRead, token: string, path: string, page: Page, sizes: PageSize) {
+  const size = sizeOf(page, sizes);
+  const query = { max_results: String(size), ...USER_FIELDS, pagination_token: page.cursor };
+  return readUserPage(await read(token, { path, query, answerBytesMax: userBytes(size) }));
+}
+
+function userBytes(users: number): number {
+  return FRAME_BYTES + users * USER_BYTES_MAX;
+}
+
+function checkedId(id: string): string {
+  if (!isXId(id)) throw new SocialError("rejected", "not an id of X");
+  return id;
+}
+
+/** Longer than a read: giving up early costs a message in doubt. It has to stay below IN_DOUBT_SETTLE_SECONDS. */
+const SEND_TIMEOUT_MS = 15_000;
+
+/** X's older reference says 10,000 characters; counted in UTF-16 units, which are never fewer. */
+const DM_UNITS_MAX = 10_000;
+
+/** One POST of one message. */
+async function sendDm(
+  { apiUrl, safeFetch, clock }: XOptions,
+  token: string,
+  recipientId: string,
+  text: string,
+): Promise<SendDmResult> {
+  const refusal = refuseBeforehand(recipientId, text);
+  if (refusal !== undefined) return { outcome: "rejected", detail: refusal, rate: undefined };
+  try {
+    const answer = await safeFetch(`${apiUrl}/2/dm_conversations/with/${recipientId}/messages`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      // X refuses a body with any other field.
+      body: JSON.stringify({ text }),
+      timeoutMs: SEND_TIMEOUT_MS,
+    });
+    return sendOutcome(answer, clock());
+  } catch (fault) {
+    if (!(fault instanceof NetworkFault)) throw fault;
+    const outcome = fault.certainlyNotSent ? "unreachable" : "in_doubt";
+    return { outcome, detail: fault.message, rate: undefined };
+  }
+}
+
+function refuseBeforehand(recipientId: string, text: string): string | undefined {
+  if (!isXId(recipientId)) return "the recipient's id is not one of X";
+  if (text === "") return "the text is empty";
+  if (text.length > DM_UNITS_MAX) return `the text is longer than ${DM_UNITS_MAX} characters`;
+  return undefined;
+}
+
+/**
+ * What X charges, in millionths of a dollar, as https://docs.x.com/x-api/getting-started/pricing said in November 2026:
+ * for each thing that an answer returns, our own messages too, and for each message sent. A thing read again on the
+ * same UTC day is free, so sums by this table are upper bounds.
+ */
+export const X_PRICES: Prices = {
+  send: 15_000,
+  /** Members of a list and followers of others as well. */
+  user: 10_000,
+  follower: 10_000,
+  post: 5_000,
+  message: 10_000,
+};
+
+/** An "owned read", of the same page: what belongs to the account that owns the developer app, such as its followers. */
+const OWNED_READ = 1_000;
+
+/** `accountOwnsApp`: the authorized account owns the developer app. X does not say so, thus only the operator can. */
+export function xPrices({ accountOwnsApp }: { readonly accountOwnsApp: boolean }): Prices {
+  return accountOwnsApp ? { ...X_PRICES, follower: OWNED_READ } : X_PRICES;
+}

@@ -1,0 +1,17 @@
+// On no harness.
+import { expect, test } from "bun:test";
+import { table } from "../../../src/commands/shared/table.ts";
+
+test("columns stand below each other, whatever the names are written in", () => {
+  const rows = [
+    ["ann", 1],
+    ["漢字", 2],
+    ["👩‍👩‍👧", 3],
+    ["e\u0301ve", 4],
+  ] as const;
+  expect(table(["name", "n"], rows)).toBe("name  n\nann   1\n漢字  2\n👩‍👩‍👧    3\ne\u0301ve   4\n");
+});
+
+test("control characters, and those that turn the direction of what follows, are replaced", () => {
+  expect(table(["name"], [["a\u001b[2Jb\u202e"]])).toBe("name\na\ufffd[2Jb\ufffd\n");
+});

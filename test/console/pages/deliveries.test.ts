@@ -1,0 +1,222 @@
+// On the memory harness.
+import { describe, expect, test } from "bun:test";
+import type { ClickChannel } from "../../../events/channel.ts";
+import { DISPATCHES_LISTED } from "../../../src/delivery/listed.ts";
+import { STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
+import { disposedAfterEach } from "../../harness/dispose.ts";
+import { ask, openApp, post, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
+import { outcomeOf } from "../../harness/memory/outcomes.ts";
+import { clickOf } from "../../harness/memory/new-events.ts";
+
+const disposed = disposedAfterEach();
+
+const NOTIFICATION: NewEvent = {
+  type: "NotificationRequested",
+  data: { message: "disk <full>", service: "web-1", level: "error" },
+};
+
+const click = (...channels: ClickChannel[]): NewEvent => clickOf({ channels });
+
+const gaveUp = (source: number, channel: ClickChannel, more: object = {}): NewEvent =>
+  outcomeOf("DispatchAbandoned", { source, channel, lane: "clicks", detail: "gone", refused: true, ...more });
+
+const doubted = (source: number, channel: ClickChannel): NewEvent =>
+  outcomeOf("DispatchInDoubt", { source, channel, lane: "clicks", detail: "timed out", status: 504 });
+
+const SUSPENDED: NewEvent = {
+  type: "ChannelSuspended",
+  data: { channel: "chat", network: "slack", detail: "channel_is_archived", credential: "keyed-hash" },
+};
+
+const FORM = { "content-type": "application/x-www-form-urlencoded" };
+
+/** A service, and a browser that signed in and looks at the page. */
+async function openBrowser() {
+  const harness = disposed(await openApp());
+  const signedIn = await post(harness.app, "/session", `token=${TOKEN}`, { headers: FORM });
+  const cookie = signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
+  const pageAt = async (path: string, notice = ""): Promise<string> => {
+    const answer = await ask(harness.app, path, { headers: { cookie: `${cookie}; ${notice}` } });
+    return answer.text();
+  };
+  /** Sends the first form of the page that has this button, with more filled in, and answers the page it leads to. */
+  const press = async (path: string, button: string, filled: Record<string, string> = {}): Promise<string> => {
+    const form = formsIn(await pageAt(path)).find(({ text }) => text.includes(`<button>${button}</button>`));
+    if (form === undefined) throw new Error(`there is no button ${button}`);
+    const body = new URLSearchParams({ ...form.fields, ...filled }).toString();
+    const answer = await post(harness.app, form.action, body, { headers: { ...FORM, cookie } });
+    expect(answer.status).toBe(303);
+    return pageAt(answer.headers.get("location") ?? "", answer.headers.get("set-cookie")?.split(";")[0]);
+  };
+  return { harness, pageAt, press };
+}
+
+function formsIn(page: string) {
+  return [...page.matchAll(/<form class="action" method="post" action="([^"]+)">(.*?)<\/form>/gs)].map(
+    ([, action = "", text = ""]) => {
+      const hidden = text.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g);
+      return {
+        action,
+        text,
+        fields: Object.fromEntries([...hidden].map(([, name, value]) => [name, value?.replaceAll("&amp;", "&")])),
+      };
+    },
+  );
+}
+
+const decisions = async ({ store }: AppHarness): Promise<unknown[][]> =>
+  (await Array.fromAsync(store.read({ types: ["DispatchRetryRequested", "DispatchDiscarded"] }))).map(
+    ({ type, data, meta }) => [type, data, meta.caller],
+  );
+
+describe("the page of deliveries", () => {
+  test("says that nothing was given up, and of each channel how far it is", async () => {
+    const { pageAt } = await openBrowser();
+    const page = await pageAt("/deliveries");
+    expect(page).toContain("No dead letters");
+    expect(page).toContain("Nothing is in doubt.");
+    expect(page.match(/up to date/g)).toHaveLength(3);
+  });
+
+  test("shows the figures of deliveries lag, and why a channel is red or amber", async () => {
+    const { harness, pageAt } = await openBrowser();
+    await harness.append("link-go.example/x", click("chat", "ads"), click("chat"));
+    await harness.append(STREAMS.delivery("chat"), SUSPENDED);
+    const retry_at = "2027-01-01T00:00:00.000Z";
+    const failed = outcomeOf("DispatchFailed", { source: 1, channel: "ads", lane: "clicks", detail: "", retry_at });
+    await harness.append(STREAMS.delivery("ads"), failed);
+    const page = await pageAt("/deliveries");
+    expect(page).toContain('<span class="status red">suspended</span>');
+    expect(page).toContain("channel_is_archived");
+    expect(page).toContain("the last attempt failed");
+    expect(page).not.toContain("keyed-hash");
+    const chat = /<th scope="row">chat<\/th>.*?<\/tr>/s.exec(page)?.[0] ?? "";
+    const figures = [...chat.matchAll(/<td class="number">([^<]+)</g)].map(([, figure]) => figure);
+    expect(figures).toEqual(["2", expect.stringMatching(/^\d s$/), "0", "0.4", "not while suspended"]);
+    expect(await pageAt("/deliveries?channel=ads")).not.toContain('<th scope="row">chat</th>');
+  });
+
+  test("lists what was given up and what is in doubt: what it was, why, how often it was tried, and when", async () => {
+    const { harness, pageAt } = await openBrowser();
+    await harness.append(STREAMS.requests, NOTIFICATION, click("ads"));
+    await harness.append(
+      STREAMS.delivery("chat"),
+      gaveUp(1, "chat", { lane: "direct", attempt: 8, refused: false, doubtful_since: "2026-03-01T08:00:00.000Z" }),
+    );
+    await harness.append(STREAMS.delivery("ads"), doubted(2, "ads"));
+    const page = await pageAt("/deliveries");
+    const [letters = "", inDoubt = ""] = page.slice(page.indexOf('id="letters"')).split('id="in-doubt"');
+    expect(letters).toContain("disk &lt;full>");
+    expect(letters).toMatch(
+      /<b>chat<\/b>, out of attempts after 8, .*: <bdi>gone<\/bdi>; an attempt of .* may have arrived/s,
+    );
+    expect(inDoubt).toContain('a person clicked <a href="/links/go.example/x">');
+    expect(inDoubt).toMatch(/<b>ads<\/b>, in doubt at attempt 1, .*status 504\): <bdi>timed out<\/bdi>/s);
+    expect(await pageAt("/deliveries?channel=messaging")).not.toContain("timed out");
+  });
+
+  test("pages by cursor, also within what was recorded together, and shows each once", async () => {
+    const { harness, pageAt } = await openBrowser();
+    const count = DISPATCHES_LISTED * 2 + 3;
+    await harness.append(STREAMS.requests, ...Array.from({ length: count }, () => click("chat", "ads")));
+    const both = (type: "DispatchAbandoned" | "DispatchInDoubt", channel: ClickChannel): NewEvent => {
+      const { data } = outcomeOf(type, { source: 1, channel, lane: "clicks", detail: "d", refused: true });
+      const requests = data.requests.map((request) => ({ ...request, sources: [[1, count]] }));
+      if (type === "DispatchInDoubt") for (const request of requests) delete (request as { refused?: unknown }).refused;
+      return { type, data: { ...data, requests } } as unknown as NewEvent;
+    };
+    await harness.append(STREAMS.delivery("chat"), both("DispatchAbandoned", "chat"));
+    await harness.append(STREAMS.delivery("ads"), both("DispatchInDoubt", "ads"));
+    for (const [cursor, channel] of [
+      ["letters_after", "chat"],
+      ["in_doubt_after", "ads"],
+    ] as const) {
+      const seen: string[] = [];
+      let path: string | undefined = "/deliveries?channel=" + channel;
+      while (path !== undefined) {
+        const page: string = await pageAt(path);
+        seen.push(...[...page.matchAll(new RegExp(`<li id="(${channel}-\\d+)"`, "g"))].map(([, id]) => id ?? ""));
+        path = new RegExp(`href="([^"]*${cursor}=[^"]*)">Older`).exec(page)?.[1]?.replaceAll("&amp;", "&");
+      }
+      expect(seen).toEqual(Array.from({ length: count }, (_, index) => `${channel}-${count - index}`));
+    }
+  });
+
+  test("goes on behind events of other channels, of which it looks at no more than some at a time", async () => {
+    const { harness, pageAt } = await openBrowser();
+    await harness.append(STREAMS.requests, click("chat", "ads"));
+    await harness.append(STREAMS.delivery("chat"), doubted(1, "chat"));
+    await harness.append(STREAMS.delivery("ads"), ...Array.from({ length: 1_000 }, () => doubted(1, "ads")));
+    const page = await pageAt("/deliveries?channel=chat");
+    expect(page).toContain("None among those looked at.");
+    const older = /href="([^"]*in_doubt_after=[^"]*)">Older/.exec(page)?.[1]?.replaceAll("&amp;", "&") ?? "";
+    expect(await pageAt(older)).toContain('<li id="chat-1"');
+  });
+});
+
+describe("what a browser does about dead letters", () => {
+  async function openWithLetters() {
+    const browser = await openBrowser();
+    const { harness } = browser;
+    await harness.append(STREAMS.requests, click("chat", "ads"), click("chat", "ads"), click("chat", "ads"));
+    await harness.append(STREAMS.delivery("chat"), gaveUp(1, "chat"), gaveUp(2, "chat"));
+    await harness.append(STREAMS.delivery("ads"), gaveUp(3, "ads"));
+    const ids = (await Array.fromAsync(harness.store.read({ to: 3 }))).map(({ id }) => id);
+    return { ...browser, ids };
+  }
+
+  test("retries one, in the name of whoever signed in", async () => {
+    const { harness, press, ids } = await openWithLetters();
+    expect(await press("/deliveries?channel=chat", "Retry")).toContain("1 dead letter was retried.");
+    const data = { event_id: ids[1] ?? "", source: 2, channel: "chat" };
+    expect(await decisions(harness)).toEqual([["DispatchRetryRequested", data, "tests"]]);
+  });
+
+  test("discards one for a reason, which it wants", async () => {
+    const { harness, press, ids } = await openWithLetters();
+    const path = "/deliveries?channel=ads";
+    expect(await press(path, "Discard for good", { why: " " })).toContain('role="alert"');
+    expect(await decisions(harness)).toEqual([]);
+    expect(await press(path, "Discard for good", { why: " over " })).toContain("1 dead letter was discarded.");
+    const data = { event_id: ids[2] ?? "", source: 3, channel: "ads", why: "over" };
+    expect(await decisions(harness)).toEqual([["DispatchDiscarded", data, "tests"]]);
+    expect(await press("/deliveries", "Retry 2 dead letters of chat")).toContain("2 dead letters were retried.");
+  });
+
+  test("acts on as many as the page named, and not on those that came since", async () => {
+    const { harness, pageAt, press } = await openWithLetters();
+    const page = await pageAt("/deliveries");
+    expect(page).toContain("Discards 2 dead letters of chat for good: they cannot");
+    const form = formsIn(page).find(({ text }) => text.includes("Discard 2 dead letters of chat"));
+    await harness.append(STREAMS.requests, click("chat"));
+    await harness.append(STREAMS.delivery("chat"), gaveUp(7, "chat"));
+    const until_position = form?.fields["until_position"] ?? "";
+    const said = await press("/deliveries", "Discard 3 dead letters of chat", { until_position, why: "over" });
+    expect(said).toContain("2 dead letters were discarded.");
+    expect(said).toContain("Discard 1 dead letter of chat");
+  });
+
+  test("cannot retry what its suspended channel would turn away, and is told so", async () => {
+    const { harness, pageAt, press } = await openWithLetters();
+    await harness.append(STREAMS.delivery("chat"), SUSPENDED);
+    const page = await pageAt("/deliveries?channel=chat");
+    expect(page).toContain("chat is suspended: resume it to retry its dead letters.");
+    expect(page).not.toContain("<button>Retry");
+    expect(await press("/deliveries?channel=chat", "Resume chat")).toContain("chat is resumed.");
+  });
+
+  test("does nothing twice by accident: what may have arrived is left, unless doubles are accepted", async () => {
+    const { harness, press } = await openWithLetters();
+    const doubtful_since = new Date(harness.now).toISOString();
+    await harness.append(STREAMS.requests, { type: "MessageRequested", data: { text: "hello" } });
+    await harness.append(
+      STREAMS.delivery("messaging"),
+      gaveUp(7, "messaging", { lane: "direct", attempt: 8, refused: false, doubtful_since }),
+    );
+    const path = "/deliveries?channel=messaging";
+    expect(await press(path, "Retry")).toContain("0 dead letters were retried, 1 skipped");
+    expect(await decisions(harness)).toEqual([]);
+    expect(await press(path, "Retry", { accept_doubles: "yes" })).toContain("1 dead letter was retried.");
+    expect((await decisions(harness))[0]?.[1]).toMatchObject({ may_double: true });
+  });
+});

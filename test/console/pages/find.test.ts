@@ -1,0 +1,71 @@
+// On the memory harness.
+import { expect, test } from "bun:test";
+import { makeEvent } from "../../../events/catalog.ts";
+import type { NewEvent } from "../../../src/log/event-log.ts";
+import { makeId } from "../../../src/platform/clock.ts";
+import { oddIn } from "../../harness/page.ts";
+import { click, openConsole, pageAt, person, textsAt } from "../pages.ts";
+
+const RUN = makeId();
+
+async function openSome() {
+  const harness = await openConsole();
+  const recipient = { id: "2", username: "ada" };
+  await harness.append("outreach", { type: "RunStarted", data: { run_id: RUN, dry_run: false } });
+  await harness.append("link-go.example/a/b", click("a/b"));
+  const imported = { basis: "none", fields: {}, source: "list" } as const;
+  await harness.append("outreach", { type: "RecipientAdded", data: { recipient, name: "Ada L", ...imported } });
+  const resultsOf = async (q: string) =>
+    (await textsAt(await pageAt(harness, `/find?${new URLSearchParams({ q })}`), "main li")).map(({ text, links }) => [
+      text,
+      ...links,
+    ]);
+  return { harness, resultsOf };
+}
+
+test("a person, a link, a run and an event are found by whatever they are called", async () => {
+  const { harness, resultsOf } = await openSome();
+  const ada = ["Person @ada (Ada L)", "/people/2"];
+  expect(await resultsOf("@ADA")).toEqual([ada]);
+  expect(await resultsOf("ada")).toEqual([ada]);
+  // Digits are an id and a position.
+  expect(await resultsOf("2")).toEqual([ada, ["Event at position 2", "/audit/2"]]);
+  for (const link of ["go.example/a/b", "https://go.example/a/b"]) {
+    expect(await resultsOf(link)).toEqual([["Link go.example/a/b", "/links/go.example/a%2Fb"]]);
+  }
+  expect(await resultsOf(RUN.toUpperCase())).toEqual([[`Run ${RUN}`, `/runs/${RUN}`]]);
+  const id = makeId();
+  await harness.store.append("link-go.example/a", [
+    makeEvent("LinkClicked", id, (click("a") as NewEvent<"LinkClicked">).data, {}),
+  ]);
+  expect(await resultsOf(id)).toEqual([[`Event ${id}`, "/audit/4"]]);
+});
+
+test.each(["eve", "go.example/c", "/a", "go.example/", "4", "0", makeId(), "<b>\u202e"])(
+  "what is called %j is not known, and the page says so",
+  async (wanted) => {
+    const { harness, resultsOf } = await openSome();
+    expect(await resultsOf(wanted)).toEqual([]);
+    const page = await pageAt(harness, `/find?${new URLSearchParams({ q: wanted })}`);
+    expect(page).toContain("The log knows nothing called so");
+    expect(await oddIn(page)).toEqual([]);
+    expect(page).not.toContain("\u202e");
+  },
+);
+
+test("the audit asks what to find, and nothing is looked for before", async () => {
+  const { harness } = await openSome();
+  for (const path of ["/audit", "/find"]) {
+    const page = await pageAt(harness, path);
+    expect(page).toContain('action="/find"');
+    expect(page).not.toContain("nothing called so");
+  }
+});
+
+test("as of an earlier moment nothing later is found", async () => {
+  const { harness } = await openSome();
+  await harness.append("outreach", person("later"));
+  expect(await pageAt(harness, "/find?q=4&as_of=3")).toContain("nothing called so");
+  expect(await pageAt(harness, "/find?q=later&as_of=3")).toContain("nothing called so");
+  expect(await pageAt(harness, "/find?q=later")).toContain("/people/@later");
+});

@@ -1,0 +1,116 @@
+// On the memory harness.
+import { describe, expect, test } from "bun:test";
+import { NEWEST_MAX } from "../../../projections/referrers.ts";
+import type { NewEvent } from "../../../src/log/event-log.ts";
+import { oddIn } from "../../harness/page.ts";
+import { click, openConsole, pageAt, rowsOf, textsAt } from "../pages.ts";
+
+interface Sending {
+  readonly recipient?: { readonly id: string; readonly username: string };
+  readonly variant?: string;
+  readonly template?: string;
+  readonly link?: string;
+}
+
+let attempts = 0;
+
+/** A message with a link, and that the network took it. */
+function sent({ recipient = { id: "1001", username: "ada" }, variant = "A", ...more }: Sending = {}): NewEvent[] {
+  const { template = "t1", link = "go.example/x" } = more;
+  const message = { attempt_id: `a${attempts++}`, run_id: "r1", recipient };
+  const data = { ...message, text: "Hi", links: [link], variant, template, day: "2026-11-20" };
+  return [
+    { type: "DirectMessageAttempted", data },
+    { type: "DirectMessageSent", data: { ...message, message_id: "m", settled_by: "answer" } },
+  ];
+}
+
+describe("links", () => {
+  test("are listed, the one clicked last first, and each leads to its own page", async () => {
+    const harness = await openConsole();
+    await harness.append("link-go.example/a", click("a"));
+    await harness.append("link-go.example/b", click("b"), click("b", true), click("b", false, "203.0.113.2"));
+    const page = await pageAt(harness, "/links");
+    const rows = await rowsOf(page);
+    expect(rows.filter((row) => row.startsWith("go.example")).map((row) => row.slice(0, 24))).toEqual([
+      "go.example/b | 2 | 0 | 1",
+      "go.example/a | 1 | 0 | 0",
+    ]);
+    const link = await pageAt(harness, "/links/go.example/b");
+    expect(link).toContain("2 clicks by people, 0 suspected, 1 by bots");
+    expect(link).toContain("2 different visitors");
+    const clicks = await textsAt(link, ".events .sentence");
+    expect(clicks.map(({ text }) => text.slice(0, 16))).toEqual([
+      "a person clicked",
+      "a bot clicked go",
+      "a person clicked",
+    ]);
+  });
+
+  test("of which nothing is known say so", async () => {
+    const harness = await openConsole();
+    expect(await pageAt(harness, "/links/nobody/x")).toContain("No click of this link");
+  });
+});
+
+describe("the page of a link", () => {
+  test("shows to whom it was sent and in which variant, also before anybody clicked it", async () => {
+    const harness = await openConsole();
+    const bob = { id: "1002", username: "bob" };
+    await harness.append(
+      "outreach",
+      ...sent(),
+      ...sent({ recipient: bob, variant: "B" }),
+      ...sent({ link: "other/x" }),
+    );
+    for (const path of ["/links/go.example/x", "/links/GO.example/x"]) {
+      const page = await pageAt(harness, path);
+      expect(page).toContain("No click of this link");
+      const rows = (await rowsOf(page)).map((row) => row.replace(/ \| [^|]*UTC$/, ""));
+      expect(rows).toEqual(["@bob | B", "@ada | A"]);
+      const people = (await textsAt(page, "tbody th")).flatMap(({ links }) => links);
+      expect(people).toEqual(["/people/1002", "/people/1001"]);
+      const [summary] = await textsAt(page, 'section[aria-labelledby="sent-to"] p');
+      expect(summary?.text).toBe("In 2 messages: 1 of variant A (t1), 1 of variant B (t1).");
+    }
+  });
+
+  test("of many messages counts all and shows the newest", async () => {
+    const harness = await openConsole();
+    const many = Array.from({ length: NEWEST_MAX + 10 }, () => sent()).flat();
+    await harness.append("outreach", ...many);
+    const page = await pageAt(harness, "/links/go.example/x");
+    expect(page).toContain(`In ${NEWEST_MAX + 10} messages`);
+    expect(page).toContain(`The newest ${NEWEST_MAX}:`);
+    expect(await rowsOf(page)).toHaveLength(NEWEST_MAX);
+  });
+
+  test("that was sent to nobody says so", async () => {
+    const harness = await openConsole();
+    await harness.append("link-go.example/x", click("x"));
+    expect(await pageAt(harness, "/links/go.example/x")).toContain("in none of the messages");
+  });
+
+  test("calls erased people erased, and leads nowhere from them", async () => {
+    const harness = await openConsole();
+    await harness.append("outreach", ...sent({ recipient: { id: "erased:01", username: "erased:01" } }));
+    const [person] = await textsAt(await pageAt(harness, "/links/go.example/x"), "tbody th");
+    expect(person).toEqual({ text: "erased", links: [] });
+  });
+});
+
+const HOSTILE = `<img src=x onerror=alert(1)>"'></bdi><script>alert(1)</script>\u202e\u0000javascript:alert(1)`;
+
+test.each([HOSTILE, "<&\"'\u202e".repeat(800)])("what others wrote is text in each field", async (text) => {
+  const harness = await openConsole();
+  const recipient = { id: text, username: text };
+  await harness.append(
+    "outreach",
+    ...sent({ recipient, variant: text, template: text, link: `${text.toLowerCase()}/${text}` }),
+  );
+  const path = `/links/${encodeURIComponent(text)}/${encodeURIComponent(text)}`;
+  const page = await pageAt(harness, path);
+  expect(await oddIn(page)).toEqual([]);
+  // oxlint-disable-next-line no-control-regex
+  expect(page).not.toMatch(/[\u202a-\u202e\u2066-\u2069\u0000]/);
+});

@@ -1,0 +1,347 @@
+// On the memory harness.
+import { describe, expect, test } from "bun:test";
+import type { NewEvent } from "../../../src/log/event-log.ts";
+import { PEOPLE_SHOWN } from "../../../src/console/pages/people.tsx";
+import { ask, post, problemIn, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
+import { oddIn } from "../../harness/page.ts";
+import { click, openConsole, pageAt, person, rowsOf, textsAt } from "../pages.ts";
+
+const FORM = { "content-type": "application/x-www-form-urlencoded" };
+
+const ADA = { id: "1786543210987654321", username: "ada" };
+const BOB = { id: "1786543210987654322", username: "bob" };
+
+function attempted(recipient: typeof ADA, variant: string): NewEvent {
+  const data = { attempt_id: `a-${recipient.id}`, run_id: "r1", recipient, text: "Hi", variant, day: "2026-03-01" };
+  return { type: "DirectMessageAttempted", data };
+}
+
+function failed(recipient: typeof ADA): NewEvent {
+  const data = {
+    attempt_id: `a-${recipient.id}`,
+    run_id: "r1",
+    recipient,
+    detail: "",
+    frees_quota: true,
+    retry: false,
+  };
+  return { type: "DirectMessageFailed", data: { ...data, reason: "recipient_closed" } };
+}
+
+function skipped(username: string, reason: "no_consent" | "protected"): NewEvent {
+  return { type: "DirectMessageSkipped", data: { run_id: "r1", recipient: { username }, reason } };
+}
+
+const wrote: NewEvent = {
+  type: "DirectMessageReceived",
+  data: { recipient: { id: "7", username: "dan" }, message_id: "m", received_at: "2026-03-01T08:00:00.000Z" },
+};
+
+const countsOf = async (page: string) => (await textsAt(page, ".counts li")).map(({ text }) => text);
+
+async function openWithPeople(): Promise<AppHarness> {
+  const harness = await openConsole();
+  await harness.append(
+    "outreach",
+    person("ada"),
+    person("bob"),
+    person("cid", "none"),
+    attempted(ADA, "A"),
+    attempted(BOB, "B"),
+    failed(BOB),
+    skipped("cid", "no_consent"),
+    wrote,
+    skipped("eve", "protected"),
+  );
+  return harness;
+}
+
+describe("the page of people", () => {
+  test.each([
+    ["", ["@ada", "@bob", "@cid", "@dan", "@eve"]],
+    ["status=failed", ["@bob"]],
+    ["basis=none", ["@cid", "@eve"]],
+    ["basis=dm_first", ["@dan"]],
+    ["skipped=no_consent", ["@cid"]],
+    ["variant=A", ["@ada"]],
+    ["variant=B&status=failed", ["@bob"]],
+    ["source=imported", ["@ada", "@bob", "@cid"]],
+    ["source=wrote_first", ["@dan"]],
+    ["source=met", ["@eve"]],
+    ["source=nonsense", ["@ada", "@bob", "@cid", "@dan", "@eve"]],
+    ["search=1786543210987654322", ["@bob"]],
+    ["search=D", ["@ada", "@cid", "@dan"]],
+    ["search=a.a", []],
+  ])("with ?%s shows %j", async (query, names) => {
+    const harness = await openWithPeople();
+    const rows = await rowsOf(await pageAt(harness, `/people?${query}`));
+    expect(rows.map((row) => row.split(" ")[0])).toEqual(names);
+  });
+
+  test("counts those found by status, whichever status is chosen, and leads to each", async () => {
+    const harness = await openWithPeople();
+    const counts = ["not written to yet 1", "being written to 1", "in doubt 0", "sent 0", "failed 1", "suppressed 0"];
+    expect(await countsOf(await pageAt(harness, "/people?source=imported"))).toEqual(["all 3", ...counts]);
+    const page = await pageAt(harness, "/people?source=imported&status=failed");
+    expect(await countsOf(page)).toEqual(["all 3", ...counts]);
+    expect(page).toContain("1 of 5 people");
+    const [, open] = await textsAt(page, ".counts li");
+    expect(open?.links.map((link) => link.replaceAll("&amp;", "&"))).toEqual(["/people?source=imported&status=open"]);
+    expect(page).toContain('<a href="/people?source=imported&amp;status=failed" aria-current="true">');
+  });
+
+  test("goes on behind the last person of the page before, whatever changed before them", async () => {
+    const harness = await openConsole();
+    const many = Array.from({ length: PEOPLE_SHOWN + 2 }, (_, at) => person(`p_${at}`));
+    await harness.append("outreach", ...many);
+    const first = await pageAt(harness, "/people?status=open");
+    const next = /href="(\/people\?[^"]*after[^"]*)"/.exec(first)?.[1]?.replaceAll("&amp;", "&") ?? "";
+    const suppressed = { recipient: { username: "p_3" }, reason: "by_hand" } as const;
+    await harness.append("outreach", { type: "RecipientSuppressed", data: suppressed });
+    const page = await pageAt(harness, next);
+    expect((await rowsOf(page)).map((row) => row.split(" ")[0])).toEqual(["@p_100", "@p_101"]);
+    expect(page).toContain('<a href="/people?status=open">First people</a>');
+    expect(page).not.toContain("More people");
+  });
+
+  test("behind somebody who is not known any more begins again, and says so", async () => {
+    const harness = await openWithPeople();
+    const page = await pageAt(harness, "/people?after=%40nobody");
+    expect(page).toContain("is not known any more");
+    expect(await rowsOf(page)).toHaveLength(5);
+  });
+
+  test("offers what can be done with one person where just one is found", async () => {
+    const harness = await openWithPeople();
+    const summaries = async (query: string) =>
+      (await textsAt(await pageAt(harness, `/people?${query}`), ".actions summary")).map(({ text }) => text);
+    expect(await summaries("search=bob")).toEqual(["Suppress", "Retry", "Forget"]);
+    expect(await summaries("search=ada")).toEqual(["Suppress", "Forget"]);
+    expect(await summaries("")).toEqual([]);
+  });
+});
+
+/** A browser that signed in, and the token that its forms carry. */
+async function signIn(harness: AppHarness) {
+  const signedIn = await post(harness.app, "/session", `token=${TOKEN}`, { headers: FORM });
+  const cookie = signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
+  const page = await (await ask(harness.app, "/people", { headers: { cookie } })).text();
+  const form_token = /name="form_token" value="([^"]+)"/.exec(page)?.[1] ?? "";
+  /** What is shown where the form leads to. */
+  const follow = async (answer: Response): Promise<string> => {
+    expect(answer.status).toBe(303);
+    const notice = answer.headers.get("set-cookie")?.split(";")[0] ?? "";
+    const to = answer.headers.get("location") ?? "";
+    return (await ask(harness.app, to, { headers: { cookie: `${cookie}; ${notice}` } })).text();
+  };
+  return { cookie, form_token, follow };
+}
+
+async function openSignedIn() {
+  const harness = await openConsole({ tokens: true });
+  return { harness, ...(await signIn(harness)) };
+}
+
+describe("a file chosen in the browser", () => {
+  async function upload(
+    { harness, cookie, form_token }: Awaited<ReturnType<typeof openSignedIn>>,
+    name: string,
+    text: string,
+    more: Readonly<Record<string, string>> = {},
+  ): Promise<Response> {
+    const form = new FormData();
+    for (const [field, value] of Object.entries({ form_token, back: "/people", ...more })) form.set(field, value);
+    form.set("file", new File([text], name));
+    const sent = new Response(form);
+    const headers = { cookie, "content-type": sent.headers.get("content-type") ?? "" };
+    return post(harness.app, "/console/recipients", await sent.bytes(), { headers });
+  }
+
+  test("is taken, in the name of whoever signed in, and answered with a report", async () => {
+    const world = await openSignedIn();
+    const text = "username,Product,basis\nann,tea,opt_in\nbea,cups,\nno handle,,\nANN,,opt_in\n";
+    const answer = await upload(world, "people.csv", text);
+    expect(answer.status).toBe(200);
+    const page = await answer.text();
+    expect(page).toContain("2 added, 0 updated, 1 refused.");
+    expect(page).toContain("1 of them without consent");
+    expect(page).toMatch(/Template fields:.*<bdi>product<\/bdi>/);
+    expect(await rowsOf(page)).toEqual([
+      "line 4 | no handle | username is neither a handle (1 to 15 letters, digits, underscores) nor the address of an X profile",
+    ]);
+    expect(page).toContain("Line 5 counts in place of line 2.");
+    expect(page).not.toContain("data-position");
+    const [event] = await world.harness.events("RecipientAdded");
+    expect(event?.meta.caller).toBe("tests");
+  });
+
+  test.each([
+    ["people.json", '[{"username":"ann"}]'],
+    ["PEOPLE.JSONL", '{"username":"ann"}\n'],
+    ["people.tsv", "username\tname\nann\tAnn"],
+  ])("is read by its name: %s", async (name, text) => {
+    expect(await (await upload(await openSignedIn(), name, text)).text()).toContain("1 added");
+  });
+
+  test.each([
+    ["people.xlsx", "PK", "this is a workbook"],
+    ["people", "username\nann", "does not end in .csv, .json or .jsonl"],
+    ["people.csv", "name\nAnn", "no column is named username, handle or id"],
+    ["people.csv", "", "the file is empty"],
+  ])("that is no list leads back and says why: %s", async (name, text, why) => {
+    const world = await openSignedIn();
+    const page = await world.follow(await upload(world, name, text));
+    expect((await textsAt(page, '[role="alert"]'))[0]?.text).toContain(why);
+    expect((await world.harness.store.head()).position).toBe(0);
+  });
+
+  test("waits for another list, and says so", async () => {
+    const world = await openSignedIn();
+    const taken = Promise.withResolvers<void>();
+    const other = world.harness.deps.load.whileTaking(() => taken.promise);
+    const page = await world.follow(await upload(world, "people.csv", "username\nann"));
+    expect((await textsAt(page, '[role="alert"]'))[0]?.text).toContain("Another list is being imported");
+    taken.resolve();
+    await other;
+    expect((await world.harness.store.head()).position).toBe(0);
+  });
+
+  test("shows harmlessly what others wrote", async () => {
+    const world = await openSignedIn();
+    const odd = [
+      `=HYPERLINK("http://evil.example")`,
+      `+cmd|' /C calc'!A0`,
+      `<script>alert(1)</script>`,
+      `"><img src=x onerror=alert(1)>`,
+      `\u202Egnp.exe`,
+      `\u2066\u2067x`,
+      "x".repeat(4_000),
+      `\u001b[31mred`,
+    ];
+    const rows = odd.map((value) => `"${value.replaceAll('"', '""')}",none`);
+    const columns = `<b>,"=1+1","\u202Ebidi"`;
+    const page = await (await upload(world, "people.csv", `username,basis\n${rows.join("\n")}\nann,"<i>",`)).text();
+    expect(await oddIn(page)).toEqual([]);
+    expect(page).toContain("&lt;script>");
+    // oxlint-disable-next-line no-control-regex
+    expect(page).not.toMatch(/[\u202a-\u202e\u2066-\u2069\u001b]/);
+    expect(page.length).toBeLessThan(20_000);
+    const fields = await (await upload(world, "people.csv", `username,${columns}\nann,1,2,3`)).text();
+    expect(await oddIn(fields)).toEqual([]);
+    // oxlint-disable-next-line no-control-regex
+    expect(fields).not.toMatch(/[\u202a-\u202e\u2066-\u2069\u001b]/);
+  });
+
+  test("that is too large is refused by a page with a way back, before all of it has come", async () => {
+    const { harness, cookie } = await openSignedIn();
+    const endless = new ReadableStream<Uint8Array>({
+      pull: (controller) => controller.enqueue(new Uint8Array(1024 * 1024)),
+    });
+    const headers = { cookie, "content-type": "multipart/form-data; boundary=x", accept: "text/html" };
+    const answer = await post(harness.app, "/console/recipients", endless, { headers });
+    expect(answer.status).toBe(413);
+    const page = await answer.text();
+    expect(page).toContain("The file is larger than 10 MiB. Nothing was taken");
+    expect(page).toContain('<a href="/people">Back to the people</a>');
+  });
+
+  test("counts for nothing without the token of this very session, or without a file", async () => {
+    const world = await openSignedIn();
+    expect(await problemIn(await upload(world, "a.csv", "username\nann", { form_token: "x" }))).toBe(
+      "403 foreign-site",
+    );
+    const other = { ...world, form_token: (await signIn(await openConsole({ tokens: true }))).form_token };
+    expect(await problemIn(await upload(other, "a.csv", "username\nann"))).toBe("403 foreign-site");
+    expect(await problemIn(await upload({ ...world, cookie: "" }, "a.csv", "username\nann"))).toBe("401 unauthorized");
+    const form = new URLSearchParams({ form_token: world.form_token, back: "/people" }).toString();
+    const asForm = await post(world.harness.app, "/console/recipients", form, {
+      headers: { ...FORM, cookie: world.cookie },
+    });
+    expect(await problemIn(asForm)).toBe("415 unsupported-media-type");
+    expect((await world.harness.store.head()).position).toBe(0);
+  });
+
+  test.each(["//evil.example", "https://evil.example"])("leads back to no page of another site: %s", async (back) => {
+    const answer = await upload(await openSignedIn(), "people.csv", "", { back });
+    expect(await problemIn(answer)).toBe("422 invalid-request");
+  });
+});
+
+describe("what is done with one person", () => {
+  async function act(
+    { harness, cookie, form_token }: Awaited<ReturnType<typeof openSignedIn>>,
+    action: string,
+    recipient: string,
+    back = `/people/${BOB.id}`,
+  ): Promise<Response> {
+    const body = new URLSearchParams({ form_token, back, recipient }).toString();
+    return post(harness.app, `/console/recipients/${action}`, body, { headers: { ...FORM, cookie } });
+  }
+
+  test("is asked once, in words, on their page", async () => {
+    const harness = await openWithPeople();
+    const page = await pageAt(harness, "/people/@bob");
+    const [suppress, retry, forget] = await textsAt(page, ".actions details");
+    expect(suppress?.text).toContain("@bob never gets a message again");
+    expect(retry?.text).toContain("The next run tries once more");
+    expect(forget?.text).toContain(
+      "This cannot be undone. Data at X, in chats, at Meta and in backups of the key file is not erased.",
+    );
+    expect(page).toContain(`<input type="hidden" name="recipient" value="${BOB.id}"/>`);
+    expect(page).toContain(`<input type="hidden" name="back" value="/people/${BOB.id}"/>`);
+  });
+
+  test("suppresses, and a retry of them is refused in words", async () => {
+    const world = await openSignedIn();
+    await world.harness.append("outreach", person("bob"), attempted(BOB, "A"), failed(BOB));
+    expect(await world.follow(await act(world, "suppress", BOB.id))).toContain(
+      "The recipient never gets a message again.",
+    );
+    expect(await world.follow(await act(world, "retry", BOB.id))).toContain(
+      'role="alert">This recipient is suppressed: no message is sent.',
+    );
+    const [event] = await world.harness.events("RecipientSuppressed");
+    expect(event?.meta.caller).toBe("tests");
+  });
+
+  test("allows a retry", async () => {
+    const world = await openSignedIn();
+    await world.harness.append("outreach", person("bob"), attempted(BOB, "A"), failed(BOB));
+    expect(await world.follow(await act(world, "retry", "@bob"))).toContain("may contact the recipient again");
+    expect(await world.harness.events("RecipientRetryAllowed")).toHaveLength(1);
+  });
+
+  test("forgets: the page that it leads back to says so, and knows nobody", async () => {
+    const world = await openSignedIn();
+    await world.harness.append("outreach", person("bob", "opt_in", "Bob Stone"), attempted(BOB, "A"));
+    const page = await world.follow(await act(world, "forget", BOB.id));
+    expect(page).toContain("Erased: 2 events can no longer be read");
+    expect(page).toContain("<h1>Erased</h1>");
+    expect(page).not.toContain("Bob Stone");
+    const people = await (await ask(world.harness.app, "/people", { headers: { cookie: world.cookie } })).text();
+    expect(people).not.toMatch(/bob|Bob/);
+    const again = await world.follow(await act(world, "forget", BOB.id));
+    expect(again).toContain('role="alert">No recipient has that name');
+  });
+
+  test("or with an address, whose clicks are erased from the page of links", async () => {
+    const world = await openSignedIn();
+    await world.harness.append("link-go.example/a", click("a", false, "203.0.113.9"), click("a"));
+    const erase = (ip: string): Promise<Response> => {
+      const body = new URLSearchParams({ form_token: world.form_token, back: "/links", ip }).toString();
+      return post(world.harness.app, "/console/clicks/forget", body, { headers: { ...FORM, cookie: world.cookie } });
+    };
+    expect(await world.follow(await erase("203.0.113.9"))).toContain(
+      "Erased: 1 event can no longer be read, 1 key was",
+    );
+    expect(JSON.stringify(await world.harness.events("LinkClicked"))).not.toContain("203.0.113.9");
+    expect(await world.follow(await erase("somebody"))).toContain('role="alert">The request does not fit');
+  });
+
+  test("has no actions for a read-only viewer, nor in the past", async () => {
+    const harness = await openWithPeople();
+    for (const path of ["/people/@bob?as_of=4", "/people?as_of=4"]) {
+      expect(await textsAt(await pageAt(harness, path), "details.confirmed, input[type=file]")).toEqual([]);
+    }
+  });
+});

@@ -1,0 +1,233 @@
+// On the memory harness.
+import { describe, expect, test } from "bun:test";
+import type { NewEvent } from "../../../src/log/event-log.ts";
+import { ask, type AppHarness } from "../../harness/memory/app.ts";
+import { oddIn } from "../../harness/page.ts";
+import { click, openConsole, pageAt, person, rowsOf, textsAt } from "../pages.ts";
+
+const ADA = { id: "1001", username: "ada" };
+const RUN = "0193a000-0000-7000-8000-0000000000aa";
+const MESSAGE = { attempt_id: "a1", run_id: RUN, recipient: ADA };
+
+function attempted(text: string, more: Partial<typeof MESSAGE> = {}): NewEvent {
+  return { type: "DirectMessageAttempted", data: { ...MESSAGE, text, variant: "B", day: "2026-11-20", ...more } };
+}
+
+function received(message_id: string): NewEvent {
+  const data = { recipient: ADA, message_id, received_at: "2099-11-20T10:00:00.000Z" };
+  return { type: "DirectMessageReceived", data };
+}
+
+const MESSAGES = 'section[aria-labelledby="messages"] p';
+
+/** The facts of a page, by name. */
+async function factsOf(page: string): Promise<Readonly<Record<string, string>>> {
+  const names = await textsAt(page, "dl dt");
+  const values = await textsAt(page, "dl dd");
+  return Object.fromEntries(names.map(({ text }, at) => [text, values[at]?.text ?? ""]));
+}
+
+const sentencesOf = async (page: string) => (await textsAt(page, ".events .sentence")).map(({ text }) => text);
+
+async function openWithAda(): Promise<AppHarness> {
+  const harness = await openConsole();
+  const imported = { recipient: { username: "ada" }, name: "Ada L", basis: "opt_in", source: "list" } as const;
+  await harness.append(
+    "outreach",
+    { type: "RecipientAdded", data: { ...imported, fields: { company: "Acme & Co" } } },
+    person("bob"),
+    attempted("Hi Ada,\nlook at https://go.example/a"),
+    { type: "DirectMessageSent", data: { ...MESSAGE, message_id: "m1", settled_by: "answer" } },
+    received("m2"),
+  );
+  return harness;
+}
+
+describe("the page of a person", () => {
+  test("shows how far we got, on what grounds, and what is known of them", async () => {
+    const harness = await openWithAda();
+    const page = await pageAt(harness, "/people/1001");
+    expect(await textsAt(page, "h1")).toMatchObject([{ text: "@ada (Ada L)" }]);
+    expect(await factsOf(page)).toMatchObject({
+      status: "sent",
+      "grounds for writing": "opted in, by event 1",
+      variant: "B",
+      source: "imported",
+      id: "1001",
+      handle: "@ada",
+      "messages from them": "after ours",
+      company: "Acme & Co",
+    });
+  });
+
+  test("shows the exact text of each message, its variant, its run, and what came of it", async () => {
+    const harness = await openWithAda();
+    const page = await pageAt(harness, "/people/1001");
+    expect(await textsAt(page, "pre")).toMatchObject([{ text: "Hi Ada,\nlook at https://go.example/a" }]);
+    const [about] = await textsAt(page, MESSAGES);
+    expect(about?.text).toContain("variant B");
+    expect(about?.text).toEndWith("; sent.");
+    expect(about?.links).toEqual([`/runs/${RUN}`]);
+  });
+
+  test("tells all that the log says of them, and of nobody else, newest first", async () => {
+    const harness = await openWithAda();
+    const sentences = await sentencesOf(await pageAt(harness, "/people/1001"));
+    expect(sentences.map((sentence) => sentence.replace(/ sent us.*| was.*| is sending.*/, ""))).toEqual([
+      "@ada",
+      "message m1",
+      "run …000000aa",
+      "@ada",
+    ]);
+  });
+
+  test.each(["/people/@ada", "/people/ada", "/people/%40ADA"])("is found by the handle too: %s", async (path) => {
+    const harness = await openWithAda();
+    expect(await pageAt(harness, path)).toContain("Hi Ada");
+  });
+
+  test("is reached from the list of people", async () => {
+    const harness = await openWithAda();
+    const page = await pageAt(harness, "/people");
+    expect((await textsAt(page, "tbody th")).map(({ links }) => links)).toEqual([["/people/1001"], ["/people/@bob"]]);
+    expect(await rowsOf(page)).toHaveLength(2);
+  });
+
+  test("names the event that proves the grounds for writing", async () => {
+    const harness = await openConsole();
+    const wrote = { recipient: ADA, message_id: "m0", received_at: "2026-11-20T10:00:00.000Z" };
+    await harness.append(
+      "outreach",
+      { type: "DirectMessageReceived", data: wrote },
+      person("ada"),
+      person("bob", "none"),
+    );
+    const page = await pageAt(harness, "/people/1001");
+    expect((await factsOf(page))["grounds for writing"]).toBe("wrote first, by event 1");
+    expect((await textsAt(page, "dl dd")).flatMap(({ links }) => links)).toEqual(["/audit/1"]);
+    const bob = await factsOf(await pageAt(harness, "/people/@bob"));
+    expect(bob).toMatchObject({
+      "grounds for writing": "none, by event 3",
+      "messages from them": "none was read",
+      id: "not known yet",
+    });
+  });
+
+  test("of what failed, or is in doubt, says so", async () => {
+    const harness = await openConsole();
+    const failure = { reason: "recipient_closed", detail: "403", frees_quota: true, retry: false } as const;
+    await harness.append(
+      "outreach",
+      attempted("one"),
+      { type: "DirectMessageFailed", data: { ...MESSAGE, ...failure } },
+      attempted("two", { attempt_id: "a2" }),
+      { type: "DirectMessageInDoubt", data: { ...MESSAGE, attempt_id: "a2", detail: "" } },
+      attempted("three", { attempt_id: "a3" }),
+    );
+    const about = await textsAt(await pageAt(harness, "/people/1001"), MESSAGES);
+    expect(about.map(({ text }) => text.replace(/.*; /, ""))).toEqual([
+      "its outcome is not known yet.",
+      "in doubt.",
+      "failed, recipient closed.",
+    ]);
+  });
+
+  test("shows the newest 200 events, and leads to the older ones", async () => {
+    const harness = await openConsole();
+    const rows = Array.from({ length: 450 }, () => person("ada"));
+    await harness.append("outreach", ...rows, person("bob"));
+    const first = await pageAt(harness, "/people/@ada");
+    expect(await sentencesOf(first)).toHaveLength(200);
+    expect(first).toContain('<a href="/people/%40ada?before=251">250 older events</a>');
+    expect(await sentencesOf(await pageAt(harness, "/people/@ada?before=251"))).toHaveLength(200);
+    const last = await pageAt(harness, "/people/@ada?before=51");
+    expect(await sentencesOf(last)).toHaveLength(50);
+    expect(last).not.toContain("older events");
+    expect(first.length).toBeLessThan(200_000);
+  });
+
+  test("shows the clicks of the links in what was sent to them, and whether others were sent them too", async () => {
+    const harness = await openConsole();
+    const sendOf = (attempt_id: string, recipient: typeof ADA, text: string): NewEvent[] => [
+      attempted(text, { attempt_id, recipient }),
+      { type: "DirectMessageSent", data: { ...MESSAGE, attempt_id, recipient, message_id: "m", settled_by: "answer" } },
+    ];
+    await harness.append(
+      "outreach",
+      ...sendOf("a1", ADA, "see https://go.example/ada and go.example/all"),
+      ...sendOf("a2", { id: "1002", username: "bob" }, "see go.example/all"),
+      attempted("see go.example/unsent", { attempt_id: "a3" }),
+    );
+    await harness.append("link-go.example/ada", click("ada"), click("ada"), click("ada", true));
+    const page = await pageAt(harness, "/people/1001");
+    const [ada, all] = await rowsOf(page);
+    // So soon after the message they may be those of the network.
+    expect(ada).toMatch(/^go\.example\/ada \| them alone \| (2 \| 0|0 \| 2) \| 1$/);
+    expect(all).toBe("go.example/all | 2 people | 0 | 0 | 0");
+    expect(await textsAt(page, "tbody th")).toMatchObject([
+      { links: ["/links/go.example/ada"] },
+      { links: ["/links/go.example/all"] },
+    ]);
+  });
+
+  test("of somebody who was erased says so, and nothing else", async () => {
+    const harness = await openWithAda();
+    const { hashesOf } = harness.deps;
+    const hashes = [...hashesOf({ id: "2002" }), ...hashesOf({ username: "eve" })];
+    await harness.append("outreach", { type: "PersonForgotten", data: { hashes, keys: ["k"] } });
+    for (const name of ["2002", "@eve", "EVE"]) {
+      const page = await pageAt(harness, `/people/${name}`);
+      expect(await textsAt(page, "h1")).toMatchObject([{ text: "Erased" }]);
+      expect(await textsAt(page, ".events, dl, pre")).toEqual([]);
+    }
+    expect(await pageAt(harness, "/people/2002?as_of=5", 404)).toContain("The log knows no person called");
+  });
+
+  test.each(["/people/2002", "/people/@eve", "/people/erased:01", `/people/${encodeURIComponent("<b>\u202e")}`])(
+    "of whom nothing is known, or not any more, says so: %s",
+    async (path) => {
+      const harness = await openWithAda();
+      const page = await pageAt(harness, path, 404);
+      expect(page).toContain("The log knows no person called");
+      expect((await textsAt(page, "main p")).flatMap(({ links }) => links)).toEqual([
+        expect.stringMatching(/^\/people\?search=[^@]/),
+        "/people",
+      ]);
+      expect(await oddIn(page)).toEqual([]);
+      expect(page).not.toContain("\u202e");
+    },
+  );
+
+  test("is no page for what encodes no text, nor for nobody", async () => {
+    const harness = await openWithAda();
+    for (const path of ["/people/%ff", "/people/", "/people/1001/x"]) {
+      expect([path, (await ask(harness.app, path)).status]).toEqual([path, 404]);
+    }
+  });
+});
+
+const HOSTILE = `<img src=x onerror=alert(1)>"'></bdi></pre><script>alert(1)</script>\u202e\u0000javascript:alert(1)`;
+
+test.each([
+  ["markup, handlers and directions", HOSTILE],
+  ["4,000 characters", "<&\"'\u202e".repeat(800)],
+  ["one word without end", "x".repeat(4_000)],
+  ["links", `https://evil.example/${HOSTILE.slice(0, 10)} javascript://x/y //evil.example/z go.example/../../audit`],
+])("what others wrote is text in each field: %s", async (_what, text) => {
+  const harness = await openConsole();
+  const recipient = { id: "1001", username: text };
+  const added = { recipient, name: text, basis: "none", fields: { [text]: text }, source: "list" } as const;
+  const message = { attempt_id: text, run_id: text, recipient };
+  await harness.append(
+    "outreach",
+    { type: "RecipientAdded", data: added },
+    { type: "DirectMessageAttempted", data: { ...message, text, variant: text, day: text } },
+    { type: "DirectMessageSent", data: { ...message, message_id: text, settled_by: "answer" } },
+    { type: "DirectMessageReceived", data: { recipient, message_id: text, received_at: text } },
+  );
+  const page = await pageAt(harness, "/people/1001");
+  expect(await oddIn(page)).toEqual([]);
+  // oxlint-disable-next-line no-control-regex
+  expect(page).not.toMatch(/[\u202a-\u202e\u2066-\u2069\u0000]/);
+  expect(await textsAt(page, "pre")).toHaveLength(1);
+});

@@ -1,0 +1,174 @@
+// On the memory harness.
+import { describe, expect, test } from "bun:test";
+import { ask, post, type AppHarness } from "../../harness/memory/app.ts";
+import { openConsole, pageAt, person, textsAt } from "../pages.ts";
+
+const CONFIGURED = {
+  X_CLIENT_ID: "client",
+  MESSAGE_TEMPLATE: "Hi {{name|there}}\n---\nHello",
+  META_PIXEL_ID: "1",
+  META_ACCESS_TOKEN: "token-of-meta",
+  CHAT_WEBHOOK_URL: "https://hooks.slack.com/services/T000/B000/XXXX",
+  TELEGRAM_BOT_TOKEN: "1:token-of-telegram",
+  TELEGRAM_CHAT_ID: "7",
+};
+
+/** The steps and how each stands, such as `X app: to do`. */
+async function stepsOf(harness: AppHarness): Promise<readonly string[]> {
+  const titles = await textsAt(await pageAt(harness, "/setup"), ".steps h2");
+  return titles.map(({ text }) => text.replace(/ (done|to do|left out)$/, ": $1"));
+}
+
+test("with nothing configured, each step says what to do, and which lines to put where", async () => {
+  const harness = await openConsole();
+  expect(await stepsOf(harness)).toEqual([
+    "X app: to do",
+    "X account: to do",
+    "Message: to do",
+    "People: to do",
+    "Ads: left out",
+    "Team chat: left out",
+    "Messaging: left out",
+    "Webhook: left out",
+    "Tokens of the API: left out",
+    "The day: done",
+    "Backup: left out",
+  ]);
+  const page = await pageAt(harness, "/setup");
+  const lines = (await textsAt(page, "pre")).map(({ text }) => text);
+  expect(lines).toEqual([
+    "X_CLIENT_ID=\nX_CLIENT_SECRET=",
+    "MESSAGE_TEMPLATE='Hi {{name|there}}, …'",
+    "reachlog recipients import FILE",
+    "META_PIXEL_ID=\nMETA_ACCESS_TOKEN=",
+    "CHAT_PROVIDER=slack\nCHAT_WEBHOOK_URL=",
+    "MESSAGING_PROVIDER=telegram\nTELEGRAM_BOT_TOKEN=\nTELEGRAM_CHAT_ID=",
+    "WEBHOOK_URL=\nWEBHOOK_SECRET=whsec_…\nWEBHOOK_EVENTS=LinkClicked",
+    "reachlog token new NAME",
+    "reachlog backup FOLDER\nreachlog restore FOLDER --rehearse",
+  ]);
+  expect(page).toContain("http://127.0.0.1:3000/social/callback");
+});
+
+test("steps turn green as the log grows, and no credential is shown", async () => {
+  const harness = await openConsole({ env: CONFIGURED });
+  expect((await stepsOf(harness)).filter((step) => step.endsWith("to do"))).toEqual([
+    "X account: to do",
+    "People: to do",
+  ]);
+  expect(await pageAt(harness, "/setup")).toContain('<a href="/social/auth">Authorize an X account</a>');
+  await harness.authorize();
+  await harness.append("outreach", person("ada"), person("bob", "none"));
+  const page = await pageAt(harness, "/setup");
+  expect((await stepsOf(harness)).filter((step) => !step.endsWith("done"))).toEqual([
+    "Webhook: left out",
+    "Tokens of the API: left out",
+    "Backup: left out",
+  ]);
+  expect(page).toContain("8 of 11 steps are done. A run can start");
+  expect(page).toContain("Messages are sent as <bdi>@we</bdi>.");
+  expect(page).toContain("in 2 variants");
+  expect(page).toContain('2 known</a>, <a href="/people?basis=none">1 without consent</a>: runs skip them.');
+  for (const secret of ["token-of", "XXXX", "client"]) expect(page.replaceAll("client id", "")).not.toContain(secret);
+});
+
+test("what was set up and works no more is to do again", async () => {
+  const harness = await openConsole({ env: { ...CONFIGURED, MESSAGE_TEMPLATE: "Hi {{name}} of {{company}}" } });
+  await harness.authorize();
+  await harness.append("outreach", person("ada"));
+  await harness.append("account", {
+    type: "TokenRefreshFailed",
+    data: { user_id: "1", dead: true, reason: "invalid_grant" },
+  });
+  await harness.append("delivery-chat", {
+    type: "ChannelSuspended",
+    data: { channel: "chat", network: "slack", detail: "channel_is_archived", credential: "c" },
+  });
+  expect((await stepsOf(harness)).filter((step) => step.endsWith("to do"))).toEqual([
+    "X account: to do",
+    "Message: to do",
+    "Team chat: to do",
+  ]);
+  const page = await pageAt(harness, "/setup");
+  expect(page).toContain("No recipient can get it: none has company");
+  expect(page).toContain("channel_is_archived");
+  expect(page).toContain("Authorize it again");
+  // A run does without the chat.
+  expect(await pageAt(harness, "/")).toContain("Before a run can start: X account.");
+});
+
+test("people that a run finds by itself need no import", async () => {
+  const harness = await openConsole({ env: { ...CONFIGURED, RECIPIENT_SOURCES: "list,inbound" } });
+  expect(await stepsOf(harness)).toContain("People: done");
+});
+
+test("the overview leads whoever is new to what is left to set up", async () => {
+  const harness = await openConsole({ env: CONFIGURED });
+  expect(await pageAt(harness, "/")).toContain(
+    'Welcome. Before a run can start: X account. <a href="/setup">What to set up</a>',
+  );
+  await harness.authorize();
+  expect(await pageAt(harness, "/")).not.toContain('<a href="/setup">What');
+});
+
+test("the backup's step says when the newest was made and rehearsed, and as of a past moment what was so then", async () => {
+  const harness = await openConsole();
+  const backupAt = async (path = "/setup"): Promise<string> =>
+    (/<li>(?=<h2>Backup)(.*?)<\/li>/s.exec(await pageAt(harness, path))?.[1] ?? "none")
+      .replaceAll(/<[^>]*>/g, "")
+      .replaceAll(/\d{4}-\d\d-\d\d [\d:]+ UTC/g, "TIME");
+  const commands = "In a terminal:reachlog backup FOLDER\nreachlog restore FOLDER --rehearse";
+  const notRehearsed = "None was rehearsed, as far as the log knows.";
+  const none = `Backup left outNone was made, as far as the log knows. ${notRehearsed}${commands}`;
+  expect(await backupAt()).toBe(none);
+  const data = { position: 1, hash: "h", made_at: "2026-11-20T12:00:00.000Z" };
+  await harness.append("outreach", person("ada"));
+  await harness.append("log", { type: "BackupMade", data });
+  const one = `Backup doneThe backup up to position 1 was made TIME. ${notRehearsed}${commands}`;
+  expect(await backupAt()).toBe(one);
+  await harness.append(
+    "log",
+    { type: "BackupRehearsed", data },
+    { type: "BackupMade", data: { ...data, position: 3 } },
+  );
+  expect(await backupAt()).toBe(
+    `Backup doneThe backup up to position 3 was made TIME. The backup up to position 1 was rehearsed TIME.${commands}`,
+  );
+  expect(await backupAt("/setup?as_of=1")).toBe(none);
+  expect(await backupAt("/setup?as_of=2")).toBe(one);
+});
+
+describe("testing the channels", () => {
+  async function testing(harness: AppHarness): Promise<string> {
+    const form_token = /name="form_token" value="([^"]+)"/.exec(await pageAt(harness, "/setup"))?.[1] ?? "";
+    const headers = { "content-type": "application/x-www-form-urlencoded" };
+    const body = new URLSearchParams({ form_token, back: "/setup" }).toString();
+    const answer = await post(harness.app, "/console/channels/test", body, { headers });
+    expect([answer.status, answer.headers.get("location")]).toEqual([303, "/setup"]);
+    const cookie = answer.headers.get("set-cookie")?.split(";")[0] ?? "";
+    const page = await (await ask(harness.app, "/setup", { headers: { cookie } })).text();
+    return /<p class="(notice[^>]*>.*?)<\/p>/.exec(page)?.[1] ?? "none";
+  }
+
+  test("says how each went", async () => {
+    const harness = await openConsole({ channels: ["ads", "chat"] });
+    expect(await testing(harness)).toContain(
+      'role="status">ads: delivered in 12 ms; chat: delivered in 12 ms; messaging: not configured; webhook: not configured.',
+    );
+    const [asked] = await Array.fromAsync(harness.store.read({ types: ["ChannelTestRequested"] }));
+    expect(asked?.data).toEqual({ channels: ["ads", "chat"] });
+  });
+
+  test("says what a network refused, and as a fault", async () => {
+    const harness = await openConsole({ channels: ["chat"] });
+    harness.settlement = { status: "failed", detail: "410 <gone>" };
+    expect(await testing(harness)).toContain('role="alert">ads: not configured; chat: failed (410 &lt;gone>);');
+  });
+});
+
+test("a clock that is wrong is a step, and the overview says that no run starts", async () => {
+  const harness = await openConsole({ skewMs: -2 * 3_600_000 });
+  expect((await stepsOf(harness)).at(-1)).toBe("Clock: to do");
+  for (const path of ["/", "/setup"])
+    expect(await pageAt(harness, path)).toContain("No run starts: this machine's clock is 2 h behind the log's");
+});
