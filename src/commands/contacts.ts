@@ -4,7 +4,7 @@ import { openExistingLog } from "./shared/log-session.ts";
 import type { EncryptedLog } from "../privacy/encrypted-log.ts";
 import { parseMoment, type Moment } from "../projector/moment.ts";
 import { AS_OF_OPTION, asOf, foldAsOf, stateNow } from "./shared/moment.ts";
-import { findNamed } from "../outreach/person.ts";
+import { findNamed } from "../recipients/recipient-name.ts";
 import { printable, table } from "./shared/table.ts";
 
 export const contacts: MakeCommand = (terminal, exit) =>

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { findNamed, recipientOf } from "../outreach/person.ts";
+import { findNamed, recipientOf } from "../recipients/recipient-name.ts";
 import { forgetAddress, forgetPerson, type ForgetDeps, type Forgotten } from "../privacy/forget.ts";
 import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal, usageError } from "./shared/command.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";

@@ -1,7 +1,7 @@
-import { allowRetry, type RetryRefusal } from "../outreach/allow-retry.ts";
-import { recipientOf } from "../outreach/person.ts";
-import { FORMATS } from "../outreach/recipients-file/format.ts";
-import { suppress } from "../outreach/suppress.ts";
+import { allowRetry, type RetryRefusal } from "../recipients/allow-retry.ts";
+import { recipientOf } from "../recipients/recipient-name.ts";
+import { FORMATS } from "../recipients/file/format.ts";
+import { suppress } from "../recipients/suppress.ts";
 import { sleep } from "../platform/clock.ts";
 import {
   Command,

@@ -11,7 +11,7 @@ import type { SignedHead } from "../log/sign-head-now.ts";
 import type { LogVerifier } from "../log/verifier.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Runner } from "../outreach/runner.ts";
-import type { HashesOf } from "../outreach/suppression-hashes.ts";
+import type { HashesOf } from "../recipients/suppression-hashes.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/logger.ts";
 import type { EncryptedLog } from "../privacy/encrypted-log.ts";

@@ -28,7 +28,7 @@ import { createLogVerifier } from "../log/verifier.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { quotaNow } from "../outreach/context.ts";
 import { resetsAt } from "../outreach/quota-day.ts";
-import type { HashesOf } from "../outreach/suppression-hashes.ts";
+import type { HashesOf } from "../recipients/suppression-hashes.ts";
 import type { Runner } from "../outreach/runner.ts";
 import { makeId, sleep, type Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/logger.ts";

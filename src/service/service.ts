@@ -19,7 +19,7 @@ import { openSignedHeads } from "../log/signed-heads.ts";
 import { createMetrics, type Metrics } from "../metrics/metrics.ts";
 import { startClient } from "../networks/safe-fetch.ts";
 import { createRunner } from "../outreach/runner.ts";
-import { createSuppressionHashes } from "../outreach/suppression-hashes.ts";
+import { createSuppressionHashes } from "../recipients/suppression-hashes.ts";
 import { makeId, sleep } from "../platform/clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";

@@ -9,7 +9,7 @@ import { historyOfEvent } from "../../src/history/event.ts";
 import type { Reading } from "../../src/history/history.ts";
 import { historyOfLink } from "../../src/history/link.ts";
 import { historyOfPerson } from "../../src/history/person.ts";
-import { findNamed } from "../../src/outreach/person.ts";
+import { findNamed } from "../../src/recipients/recipient-name.ts";
 import { outcomesIn } from "../harness/memory/outcomes.ts";
 import { histories } from "../projections/history.ts";
 import { logInMemory } from "./log-in-memory.ts";

@@ -2,9 +2,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { contacts as contactsProjection } from "../../projections/contacts.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { allowRetry, decideRetry } from "../../src/outreach/allow-retry.ts";
-import { decideSuppression, suppress } from "../../src/outreach/suppress.ts";
-import { createSuppressionHashes } from "../../src/outreach/suppression-hashes.ts";
+import { allowRetry, decideRetry } from "../../src/recipients/allow-retry.ts";
+import { decideSuppression, suppress } from "../../src/recipients/suppress.ts";
+import { createSuppressionHashes } from "../../src/recipients/suppression-hashes.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { given } from "../harness/memory/decider.ts";
 import { METADATA, openMemoryLog, type MemoryLog } from "../harness/memory/log.ts";

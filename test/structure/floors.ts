@@ -8,7 +8,7 @@ export const FLOORS: readonly (readonly string[])[] = [
   ["projector"],
   ["log"],
   ["vault", "history", "tracing"],
-  ["delivery", "privacy", "config", "account"],
+  ["delivery", "privacy", "config", "account", "recipients"],
   ["outreach"],
   ["console", "metrics"],
   ["http"],

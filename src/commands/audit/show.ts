@@ -6,7 +6,7 @@ import { historyOfLink, type LinkHistory } from "../../history/link.ts";
 import { historyOfPerson, type PersonHistory } from "../../history/person.ts";
 import type { ChannelTally } from "../../history/tally.ts";
 import { eventsAt } from "../../log/events-at.ts";
-import { findNamed, recipientOf } from "../../outreach/person.ts";
+import { findNamed, recipientOf } from "../../recipients/recipient-name.ts";
 import { parseMoment, placeOf } from "../../projector/moment.ts";
 import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "../shared/command.ts";
 import { tableOf } from "../contacts.ts";

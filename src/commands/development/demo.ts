@@ -8,7 +8,7 @@ import { isBun } from "../../platform/runtime.ts";
 import { untilAborted } from "../../platform/signals.ts";
 import { Command, EXIT, servedConfigOf, usageError, type MakeCommand, type Terminal } from "../shared/command.ts";
 import { createDemoInstances } from "./demo-instances.ts";
-import { loadSandbox, startDatabaseServer } from "./development-only.ts";
+import { loadSandbox, startDatabaseServer } from "./dependencies.ts";
 import { PROGRAM } from "../program.ts";
 import { importFile } from "../recipients/import.ts";
 import { chatOption, messagingOption, portOf, type Choice } from "./sandbox.ts";

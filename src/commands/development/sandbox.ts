@@ -1,6 +1,6 @@
 import { untilAborted } from "../../platform/signals.ts";
 import { Command, EXIT, Option, usageError, type MakeCommand } from "../shared/command.ts";
-import { loadSandbox } from "./development-only.ts";
+import { loadSandbox } from "./dependencies.ts";
 
 export const sandbox: MakeCommand = (terminal, exit) =>
   new Command("sandbox")

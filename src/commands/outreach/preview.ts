@@ -14,7 +14,7 @@ import {
 } from "../shared/command.ts";
 import { openSession, type Session } from "../shared/log-session.ts";
 import { asOf } from "../shared/moment.ts";
-import { findNamed } from "../../outreach/person.ts";
+import { findNamed } from "../../recipients/recipient-name.ts";
 import { printable } from "../shared/table.ts";
 import { STAND_INS, survey, type Survey } from "./survey.ts";
 import { surveyAsJson, surveyAsText } from "./survey-text.ts";

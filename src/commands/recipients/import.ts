@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
-import { importRecipients } from "../../outreach/import-recipients.ts";
-import { parseRecipients } from "../../outreach/recipients-file.ts";
-import { formatOfName, type RecipientsFormat } from "../../outreach/recipients-file/format.ts";
-import { FILE_BYTES_MAX } from "../../outreach/recipients-file/limits.ts";
+import { importRecipients } from "../../recipients/import.ts";
+import { parseRecipients } from "../../recipients/recipients-file.ts";
+import { formatOfName, type RecipientsFormat } from "../../recipients/file/format.ts";
+import { FILE_BYTES_MAX } from "../../recipients/file/limits.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { openLog } from "../../service/open.ts";
 import { configOf, EXIT, usageError, type Terminal } from "../shared/command.ts";

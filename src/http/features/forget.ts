@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { findNamed } from "../../outreach/person.ts";
+import { findNamed } from "../../recipients/recipient-name.ts";
 import { forgetAddress, forgetPerson, type Forgotten } from "../../privacy/forget.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { jsonBody } from "../server/body.ts";

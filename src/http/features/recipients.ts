@@ -1,12 +1,12 @@
 import { Type, type Static, type TSchema } from "@sinclair/typebox";
 import { importReportPage } from "../../console/pages/import.tsx";
 import type { EventMetadata } from "../../log/event-log.ts";
-import { allowRetry, type RetryRefusal } from "../../outreach/allow-retry.ts";
-import { importRecipients } from "../../outreach/import-recipients.ts";
-import { formatOfName, type RecipientsFormat } from "../../outreach/recipients-file/format.ts";
-import { SENT_BYTES_MAX } from "../../outreach/recipients-file/limits.ts";
-import { readApart, type ReadFile } from "../../outreach/recipients-file/read-apart.ts";
-import { suppress } from "../../outreach/suppress.ts";
+import { allowRetry, type RetryRefusal } from "../../recipients/allow-retry.ts";
+import { importRecipients } from "../../recipients/import.ts";
+import { formatOfName, type RecipientsFormat } from "../../recipients/file/format.ts";
+import { SENT_BYTES_MAX } from "../../recipients/file/limits.ts";
+import { readApart, type ReadFile } from "../../recipients/file/read-apart.ts";
+import { suppress } from "../../recipients/suppress.ts";
 import { sleep } from "../../platform/clock.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { feature, type AppDeps } from "../deps.ts";

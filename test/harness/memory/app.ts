@@ -33,7 +33,7 @@ import { createLogVerifier } from "../../../src/log/verifier.ts";
 import type { RunReport } from "../../../src/outreach/execute-run.ts";
 import type { Runner, Triggered, TriggerRequest } from "../../../src/outreach/runner.ts";
 import { createPastStates, type PastStates } from "../../../src/projector/past-states.ts";
-import { createSuppressionHashes } from "../../../src/outreach/suppression-hashes.ts";
+import { createSuppressionHashes } from "../../../src/recipients/suppression-hashes.ts";
 import { erasing } from "../../../src/privacy/apply-erasures.ts";
 import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
 import { consoleSettings } from "../../../src/service/shown-config.ts";

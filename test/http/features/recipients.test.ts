@@ -5,7 +5,7 @@ import type { Schema } from "../../fuzz/document.ts";
 import { valid } from "../../fuzz/bodies.ts";
 import { findContact } from "../../../projections/contacts.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
-import { parseRecipients } from "../../../src/outreach/recipients-file.ts";
+import { parseRecipients } from "../../../src/recipients/recipients-file.ts";
 import { ask, openApp, post, problemIn, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
 
 interface Document {

@@ -1,6 +1,6 @@
 import { contacts, findContact, isHeldBy, type Contact, type Contacts } from "../../../projections/contacts.ts";
 import { historyOfPerson } from "../../../src/history/person.ts";
-import { findNamed } from "../../../src/outreach/person.ts";
+import { findNamed } from "../../../src/recipients/recipient-name.ts";
 import { findEncrypted } from "../../../src/privacy/find-encrypted.ts";
 import { person } from "../../harness/memory/social-network.ts";
 import { RULES } from "../../harness/memory/outreach.ts";

@@ -1,9 +1,9 @@
 // On the memory harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { EventLog } from "../../src/log/event-log.ts";
-import { importRecipients } from "../../src/outreach/import-recipients.ts";
-import { parseRecipients } from "../../src/outreach/recipients-file.ts";
-import { readApart } from "../../src/outreach/recipients-file/read-apart.ts";
+import { importRecipients } from "../../src/recipients/import.ts";
+import { parseRecipients } from "../../src/recipients/recipients-file.ts";
+import { readApart } from "../../src/recipients/file/read-apart.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { METADATA, openMemoryLog, type MemoryLog } from "../harness/memory/log.ts";
 

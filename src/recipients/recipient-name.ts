@@ -1,7 +1,7 @@
 import type { Recipient } from "../../events/outreach.ts";
 import { findContact, type Contact, type Contacts } from "../../projections/contacts.ts";
 import { ServiceError } from "../platform/service-error.ts";
-import { readHandle } from "./recipients-file/identity.ts";
+import { readHandle } from "./file/identity.ts";
 
 /** Digits of the ids that the network gives today; fewer may be a handle. */
 const ID = /^\d{16,19}$/;

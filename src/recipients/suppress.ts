@@ -2,7 +2,7 @@ import { findContact, type Contacts } from "../../projections/contacts.ts";
 import { STREAMS, type EventLog, type EventMetadata, type NewEvent } from "../log/event-log.ts";
 import { record } from "../log/handle.ts";
 import type { Projector } from "../projector/projector.ts";
-import { recipientAmong } from "./person.ts";
+import { recipientAmong } from "./recipient-name.ts";
 import type { HashesOf } from "./suppression-hashes.ts";
 
 export interface SuppressDeps {

@@ -1,10 +1,10 @@
-import { readCsv } from "./recipients-file/csv.ts";
-import { decodeText } from "./recipients-file/encoding.ts";
-import type { RecipientsFormat } from "./recipients-file/format.ts";
-import { ROWS_MAX } from "./recipients-file/limits.ts";
-import { readJson, readJsonl } from "./recipients-file/json.ts";
-import { readRow, type FileRow, type ImportedRecipient, type Refusal } from "./recipients-file/row.ts";
-import { shortened } from "./recipients-file/shortened.ts";
+import { readCsv } from "./file/csv.ts";
+import { decodeText } from "./file/encoding.ts";
+import type { RecipientsFormat } from "./file/format.ts";
+import { ROWS_MAX } from "./file/limits.ts";
+import { readJson, readJsonl } from "./file/json.ts";
+import { readRow, type FileRow, type ImportedRecipient, type Refusal } from "./file/row.ts";
+import { shortened } from "./file/shortened.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
 export interface ImportedRow {
