@@ -1,7 +1,6 @@
 import type { Encoded, NewEvent } from "eventstore-lite";
 import { InvalidEvent } from "./event.ts";
-import { ENCRYPTED, writeOrder } from "./encryption-order.ts";
-import type { EncryptionKey, Owner, Personal } from "./encryption.ts";
+import { type EncryptionKey, type Owner, type Personal, ENCRYPTED, writeOrder } from "./encryption.ts";
 
 export type Data = Readonly<Record<string, unknown>>;
 

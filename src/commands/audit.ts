@@ -6,7 +6,7 @@ import { verify } from "./audit/verify.ts";
 import { Command, configOf, EXIT, group, type MakeCommand, usageError } from "./shared/command.ts";
 import { writeFileSync } from "node:fs";
 import { formatPublicKey } from "eventstore-lite";
-import { signHeadNow } from "../log/sign-head-now.ts";
+import { signHeadNow } from "../log/signed-heads.ts";
 import { systemClock } from "../platform/clock.ts";
 import { openExistingLog, openExistingStoredLog } from "./shared/log-session.ts";
 import { makeNewFile } from "./shared/new-file.ts";

@@ -1,5 +1,5 @@
 import { systemClock } from "../platform/clock.ts";
-import { keysMissing, missingKeys } from "../privacy/missing-keys.ts";
+import { keysMissing, missingKeys } from "../privacy/lost-keys.ts";
 import { logPlaceOf } from "../service/log-place.ts";
 import { nameOfKey } from "../vault/master-key.ts";
 import { recordBackup, writeBackup } from "./backup/write-backup.ts";

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { openCheckpoint } from "eventstore-lite";
-import { signHeadNow } from "../log/sign-head-now.ts";
+import { signHeadNow } from "../log/signed-heads.ts";
 import { isSkewed, SKEW_REMEDY, skewInWords } from "../log/log-clock.ts";
 import { askWitness, cosignedPosition, type WitnessConfig } from "../log/witness.ts";
 import { masterKeyOf } from "../vault/master-key.ts";
@@ -11,8 +11,7 @@ import { createLogger } from "../platform/logger.ts";
 import { missingPlaceholders } from "../template/template.ts";
 import { openAccount } from "../service/account.ts";
 import { connectNetworks } from "../service/networks.ts";
-import { refuseLostLog } from "../privacy/lost-keys.ts";
-import { keysMissing, missingKeys } from "../privacy/missing-keys.ts";
+import { refuseLostLog, keysMissing, missingKeys } from "../privacy/lost-keys.ts";
 import { logPlaceOf } from "../service/log-place.ts";
 import { openLog, openStoredLog } from "../service/open.ts";
 import { startProjector } from "../projector/projector.ts";

@@ -1,13 +1,12 @@
 import { parseVerifierKey, SigningKeyRefused } from "eventstore-lite";
 import type { WitnessConfig } from "../log/witness.ts";
-import { secret, type Secret } from "../platform/secret.ts";
+import { secret, type Secret, decodeKey } from "../platform/secret.ts";
 import { readMeta, readX, type MetaConfig, type XConfig } from "./channels.ts";
 import { readChat, type ChatConfig } from "./chat.ts";
 import { allOrNone, readEnvironment, warnOfMisspelt, type RawEnvironment } from "./environment.ts";
 import { configurationError, createReport, type Report } from "./error.ts";
 import { readHttp, type HttpConfig, type RoutePaths } from "./http.ts";
 import { readLog, type LogConfig } from "./log.ts";
-import { readKey, wantKey } from "./master-key.ts";
 import { readMessaging, type MessagingConfig } from "./messaging.ts";
 import { readOutreach, type OutreachConfig, type ReadFile } from "./outreach.ts";
 import type { Environment } from "./schema.ts";
@@ -109,3 +108,22 @@ function readWitness(values: Environment, env: RawEnvironment, report: Report): 
     return undefined;
   }
 }
+
+/** A master key as it is configured. */
+function readKey(
+  variable: "REACHLOG_KEY" | "REACHLOG_KEY_NEXT",
+  raw: string | undefined,
+  report: Report,
+): Secret | undefined {
+  if (raw === undefined) return undefined;
+  if (decodeKey(raw) === undefined) report.fault(variable, "not a key of 32 bytes", WANTED_OF_KEYS);
+  return secret(raw);
+}
+
+/** No instance has a file that all others have. */
+function wantKey(log: LogConfig, key: Secret | undefined, report: Report): void {
+  if (log.kind === "sqlite" || key !== undefined) return;
+  report.fault("REACHLOG_KEY", "missing, and beside a log on PostgreSQL there is no key file", WANTED_OF_KEYS);
+}
+
+const WANTED_OF_KEYS = "64 hex digits or base64 (openssl rand -base64 32)";

@@ -4,7 +4,7 @@ import type { Event, Recorded } from "../../events/catalog.ts";
 import type { ChannelName } from "../../events/channel.ts";
 import type { ProjectionName, StateOf } from "../../projections/all.ts";
 import type { PeriodsQuery } from "../../projections/periods.ts";
-import type { HashesOf } from "../recipients/suppression-hashes.ts";
+import type { HashesOf } from "../recipients/suppress.ts";
 import type { RecipientSource } from "../config/outreach.ts";
 import type { ConfigParts } from "../config/parts.ts";
 import type { Circuit } from "../delivery/rate-limiter.ts";

@@ -1,12 +1,15 @@
-import type { Recorded } from "../../events/catalog.ts";
+import type { Recorded, DataOf } from "../../events/catalog.ts";
 import { CHANNELS, CLICK_CHANNELS, lanesOf, type ChannelName, type ClickChannel } from "../../events/channel.ts";
 import { positionsOf, type Sources } from "../../events/sources.ts";
 import { isSettled } from "../../projections/deliveries.ts";
-import { STREAMS, type EventLog } from "../log/event-log.ts";
+import { STREAMS, SERVICE_METADATA, type EventLog, type NewEvent } from "../log/event-log.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { Channel } from "../networks/network.ts";
 import type { Clock } from "../platform/clock.ts";
 import { breakerIn, circuitOf, type Circuit } from "./rate-limiter.ts";
+import type { Subscription } from "../../events/dispatches.ts";
+import { handle, type HandleDeps } from "../log/handle.ts";
+import type { Secret } from "../platform/secret.ts";
 
 /** How a dispatch ended. */
 export type Settlement =
@@ -127,4 +130,41 @@ function settlementsIn({ type, data }: Recorded): Settled[] {
 
 function undelivered({ detail, latency_ms }: { readonly detail: string; readonly latency_ms?: number }) {
   return { detail, ...(latency_ms === undefined ? {} : { latencyMs: latency_ms }) };
+}
+
+/** What the webhook is configured to carry. */
+interface Wanted {
+  readonly url: Secret;
+  readonly types: readonly string[];
+}
+
+interface SubscriptionDeps extends HandleDeps {
+  /** {@link createCredentialHash}: the log shows whether the receiver is another one, and not where it is. */
+  readonly hashCredential: (url: Secret) => string;
+}
+
+/**
+ * Makes the log say what the webhook carries from now on, where that is another thing than before: of several instances
+ * with different configurations the one that started last says so. Throws what {@link handle} throws.
+ */
+export async function updateSubscription(deps: SubscriptionDeps, wanted: Wanted | undefined): Promise<void> {
+  const data = wanted && { types: [...wanted.types], receiver: deps.hashCredential(wanted.url) };
+  const current = (): Subscription | undefined =>
+    deps.projector.state("deliveries").webhook.lanes.events.subscriptions.at(-1);
+  // Without a webhook, now and before, the log is not even asked.
+  if (decideSubscription(current(), data).length === 0) return;
+  const decide = () => ({ events: decideSubscription(current(), data) });
+  // A stream of its own: that of the channel moves on with each delivery that another instance makes.
+  await handle(deps, STREAMS.webhook, decide, { metadata: SERVICE_METADATA });
+}
+
+/** What is to be appended for the log to say what is wanted; `undefined`: nothing is carried (pure). */
+export function decideSubscription(
+  current: Subscription | undefined,
+  wanted: DataOf<"WebhookSubscribed"> | undefined,
+): readonly NewEvent[] {
+  const types = current?.types ?? [];
+  if (wanted === undefined) return types.length === 0 ? [] : [{ type: "WebhookUnsubscribed", data: {} }];
+  const isSame = current?.receiver === wanted.receiver && types.join() === wanted.types.join();
+  return isSame ? [] : [{ type: "WebhookSubscribed", data: wanted }];
 }

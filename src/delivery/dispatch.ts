@@ -1,7 +1,7 @@
 import type { Clock, MakeId } from "../platform/clock.ts";
 import type { NewEvent, EventLog } from "../log/event-log.ts";
 import type { HeldLease } from "../log/lease.ts";
-import { errorFields, type Logger } from "../platform/logger.ts";
+import { errorFields, requestFields, type Logger, type LogFields } from "../platform/logger.ts";
 import type { Channel, Click, Dispatch, DispatchResult } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { ChannelName } from "../../events/channel.ts";
@@ -9,7 +9,6 @@ import type { DispatchMode } from "../../events/delivery.ts";
 import type { OutcomeType } from "../../events/dispatches.ts";
 import { decideOutcome } from "./attempt.ts";
 import { uncertainSince } from "./deduplication-window.ts";
-import { causesOf } from "./causes.ts";
 import { digestOf, dispatchOf } from "./dispatch-content.ts";
 import { isTest, type PendingDispatch, type OutboxWindow } from "./outbox-window.ts";
 import type { Tracing } from "../tracing/tracing.ts";
@@ -182,4 +181,24 @@ function clicksOf(dispatches: readonly Dispatch[]): readonly Click[] {
 
 function isExpired(item: PendingDispatch, now: number): boolean {
   return isTest(item) && now - Date.parse(item.event.time) > TEST_EXPIRES_MS;
+}
+
+/** Dispatches that a line names: a batch has a thousand of them, and positions near these lead to the rest. */
+const NAMED_MAX = 10;
+
+/** What a line of the operator's log says of these dispatches: where they were requested, and by which requests. */
+export function causesOf(items: readonly Pick<PendingDispatch, "event">[]): LogFields {
+  const named = items
+    .slice(0, NAMED_MAX)
+    .map(({ event: { position, meta } }) => ({ position, ...requestFields(meta) }));
+  const all = (field: "position" | "request_id" | "trace_id"): string | undefined => {
+    const values = new Set(named.flatMap((one) => one[field] ?? []));
+    return values.size === 0 ? undefined : [...values].join(" ");
+  };
+  return {
+    dispatches: items.length,
+    positions: all("position"),
+    request_id: all("request_id"),
+    trace_id: all("trace_id"),
+  };
 }

@@ -14,7 +14,7 @@ import { createInFlight, type InFlight } from "./in-flight.ts";
 import { isTest, openOutboxWindow, type OutboxWindow, WINDOW_DISPATCHES_MAX } from "./outbox-window.ts";
 import { createSuspension, type Suspension, type SuspensionDeps, rejectWhileSuspended } from "./suspension.ts";
 import { createOutcomeBatching, type RecorderDeps, ROUND_DISPATCHES } from "./recorder.ts";
-import { systemTimer, type Timer } from "../platform/timer.ts";
+import { systemTimer, type Timer } from "../platform/clock.ts";
 import { createCoalescingScheduler } from "../platform/coalescing-scheduler.ts";
 import type { PlannedRequest } from "./deduplication-window.ts";
 

@@ -3,7 +3,7 @@ import type { Event, EventType, Folded, Recorded } from "../../events/catalog.ts
 import { eventsAt } from "../log/events-at.ts";
 import type { ShownEvent, StoredEvent } from "../log/export-formats/format.ts";
 import type { Show } from "../log/export-text.ts";
-import { inChunks } from "../platform/in-chunks.ts";
+import { inChunks } from "../platform/time-slices.ts";
 
 /** What can be asked of an event by all ways of reading it. */
 type Told = Pick<Folded, "type" | "data">;

@@ -8,7 +8,7 @@ import {
 import type { Event } from "../../events/catalog.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
-import { signHeadNow, type SignedHead } from "./sign-head-now.ts";
+import { signHeadNow, type SignedHead } from "./signed-heads.ts";
 
 /** A C2SP tlog-proof of the event at `position`, which the log holds; or what the log denies of its last checkpoint. */
 export async function proveEvent(

@@ -151,3 +151,19 @@ function contradicted(sentence: string): ServiceError {
   const remedy = "Restore the whole log; or, to go on with what is left of it, run reachlog serve --accept-loss";
   return new ServiceError("damaged", `${sentence}. ${remedy}`);
 }
+
+/** A signed head, as a note; or a sentence that says what the log denies of its last checkpoint. */
+export type SignedHead = { readonly note: string } | { readonly loss: string };
+
+/** Signs the log's position and hash as they are now: unless the log contradicts what was signed before. */
+export async function signHeadNow(
+  store: EventStore<Event>,
+  checkpoints: CheckpointStore,
+  clock: Clock,
+): Promise<SignedHead> {
+  const key = await checkpoints.loadKey();
+  // A key that signed two histories of one log would prove neither.
+  const loss = await findLoss(store, checkpoints, key);
+  if (loss !== undefined) return { loss: loss.sentence };
+  return { note: await signHead(store, await store.head(), key, clock) };
+}

@@ -10,6 +10,7 @@ import {
   openPostgresStore,
   openSqliteStore,
   restorePostgresLog,
+  StoreUnavailable,
   type Codec,
   type Commit,
   type EventStore,
@@ -17,12 +18,12 @@ import {
   type ImportOptions,
   type PlaceKnown,
 } from "eventstore-lite";
-import { openDatabase } from "eventstore-lite/postgres";
+import { openDatabase, isLost, sqlState } from "eventstore-lite/postgres";
 import type { Event } from "../../events/catalog.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Secret } from "../platform/secret.ts";
 import { refuseServed } from "./instances.ts";
-import { reachServer } from "./reach-server.ts";
+import { ServiceError } from "../platform/service-error.ts";
 
 /** Where a log is kept, or comes to be. */
 export interface StorePlace {
@@ -187,4 +188,25 @@ function given({ codec, finish, clock, onCommit }: OpenStoreOptions) {
     ...(clock === undefined ? {} : { clock }),
     ...(onCommit === undefined ? {} : { onCommit }),
   };
+}
+
+/** A server's refusals of our login: unknown user, no such database, no right to it. */
+const NOT_SERVED = /^(?:28|3D|42501)/;
+
+/**
+ * Asks a database server for the first time, and says why it failed: later attempts find a server that was there.
+ * `shown`: how messages call it, without its password. Throws a ServiceError (configuration, unavailable).
+ */
+export async function reachServer<Result>(shown: string, reach: () => Promise<Result>): Promise<Result> {
+  try {
+    return await reach();
+  } catch (fault) {
+    const cause = fault instanceof StoreUnavailable ? fault.cause : fault;
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    if (NOT_SERVED.test(sqlState(cause) ?? "")) {
+      throw new ServiceError("configuration", `${shown} does not serve us: ${reason}`, { cause });
+    }
+    if (!(fault instanceof StoreUnavailable) && !isLost(cause)) throw fault;
+    throw new ServiceError("unavailable", `${shown} does not answer: ${reason}`, { cause });
+  }
 }

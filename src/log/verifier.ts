@@ -1,11 +1,11 @@
-import type { DataOf } from "../../events/catalog.ts";
+import type { DataOf, Event, Recorded } from "../../events/catalog.ts";
 import { isoTime, type Clock } from "../platform/clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { kindOf } from "./error-kind.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
 import { STREAMS, type EventLog, type EventMetadata } from "./event-log.ts";
-import { readKnownHeads, type KnownHead } from "./known-heads.ts";
-import { verifyLog, type VerifiedLog } from "./verify-log.ts";
+import { readKnownHeads, compare, type KnownHead, type Compared } from "./known-heads.ts";
+import type { EventStore, Verification } from "eventstore-lite";
 
 /** A verification beside the service takes one core at the most: the others are for the requests. */
 const THREADS = 1;
@@ -110,4 +110,42 @@ function dataOf({ verification, compared, isWhole }: VerifiedLog): DataOf<"LogVe
     ...(sentence === undefined ? {} : { fault: sentence }),
     ...(fault === undefined ? {} : { broken_position: fault.position }),
   };
+}
+
+/** What came of verifying a log: its chain and indexes, and what was known of it before. */
+export interface VerifiedLog {
+  readonly verification: Verification;
+  readonly compared: readonly Compared[];
+  /** The chain is whole, and the log holds all that was known. */
+  readonly isWhole: boolean;
+}
+
+interface VerifyOptions {
+  readonly threads?: number;
+  readonly onProgress?: (checked: number) => void;
+}
+
+/** Recomputes the hash chain, and compares the log with heads that were read before. */
+export async function verifyLog(
+  store: EventStore<Event>,
+  known: readonly KnownHead[],
+  options: VerifyOptions,
+): Promise<VerifiedLog> {
+  const verification = await store.verify(options);
+  const compared: Compared[] = [];
+  for (const one of known) compared.push(await compare(store, one));
+  const isWhole = verification.ok && compared.every(({ fault }) => fault === undefined);
+  return { verification, compared, isWhole };
+}
+
+/** What came of the last verification that was recorded up to position `to`; undefined: there was none. */
+export async function lastVerification(
+  store: EventStore<Event>,
+  to: number,
+): Promise<Recorded<"LogVerified"> | undefined> {
+  if (to < 1) return undefined;
+  for await (const event of store.read({ types: ["LogVerified"], to, backwards: true, limit: 1 })) {
+    if (event.type === "LogVerified") return event;
+  }
+  return undefined;
 }

@@ -1,13 +1,15 @@
-import { Registry } from "prom-client";
+import { Registry, Counter } from "prom-client";
 import type { Delivery } from "../delivery/delivery.ts";
 import type { DispatchMetrics } from "../delivery/dispatch.ts";
 import type { Projector } from "../projector/projector.ts";
 import { createAppendMetrics, type AppendMetrics } from "./appends.ts";
 import { createDispatchMetrics, observeChannels, type ChannelSources } from "./delivery.ts";
 import { observeInstances, observeLog, type InstanceSources, type LogSources } from "./log.ts";
-import { observeOutreach, type OutreachSources } from "./outreach.ts";
-import { observeProcess } from "./process.ts";
-import { createAnswerCount, type CountAnswer } from "./requests.ts";
+import { runEnd } from "../../events/outreach.ts";
+import { lookUp, lookUpEach } from "./figures.ts";
+import { readdir, statfs } from "node:fs/promises";
+import { dirname } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 
 /**
  * What is counted as it happens. All else is looked up at each scrape, so that a click pays only for figures that could
@@ -47,5 +49,136 @@ export function createMetrics(): Metrics {
       observeProcess(registry, parts.version, parts.file);
     },
     text: () => registry.metrics(),
+  };
+}
+
+interface OutreachSources {
+  readonly projector: Projector;
+  readonly quota: { readonly limit: number; readonly used: () => number };
+}
+
+/** An end that no run says of itself: its process died. */
+const ABANDONED = "abandoned";
+
+/** The account, the day's quota and the run, by the log. */
+function observeOutreach(registry: Registry, { projector, quota }: OutreachSources): void {
+  const run = () => projector.state("run");
+  const account = () => projector.state("account");
+  const figures: readonly (readonly [name: string, help: string, read: () => number | boolean])[] = [
+    ["reachlog_quota_limit", "Messages that may be sent on one day.", () => quota.limit],
+    ["reachlog_quota_used", "Messages of today, those in doubt included.", quota.used],
+    ["reachlog_run_running", "1 while a run is in progress.", () => run().current !== null],
+    [
+      "reachlog_run_waiting",
+      "1 while it waits, such as for a rate limit.",
+      () => (run().current?.waiting ?? null) !== null,
+    ],
+    [
+      "reachlog_messages_in_doubt",
+      "Messages in doubt: it is not known yet whether they were sent.",
+      () => [...run().open.values()].filter(({ in_doubt }) => in_doubt).length,
+    ],
+    ["reachlog_account_linked", "1 once an account was linked.", () => account().user !== null],
+    ["reachlog_account_authorized", "1 while the account's grant is good.", () => account().authorized],
+  ];
+  for (const [name, help, read] of figures) lookUp(registry, name, help, () => Number(read()));
+
+  const ended = new Counter({
+    name: "reachlog_runs_ended_total",
+    help: "Runs that ended while this process ran, by reason; dry runs are not counted.",
+    labelNames: ["reason"],
+    registers: [registry],
+  });
+  // From the start on: of a figure that begins at 1, Prometheus sees no increase.
+  for (const reason of [...runEnd.anyOf.map((end) => end.const), ABANDONED]) ended.inc({ reason }, 0);
+  projector.listen(({ type, data }) => {
+    if (type === "RunFinished") ended.inc({ reason: data.reason });
+    else if (type === "RunAbandoned") ended.inc({ reason: ABANDONED });
+  });
+}
+
+/** Linux has a link there for each descriptor that is open. */
+const DESCRIPTORS = "/proc/self/fd";
+
+/**
+ * The process and the disk of the log, by the names that dashboards of every client library expect. Not the library's own:
+ * those wake the process a hundred times a second to measure the event loop.
+ */
+function observeProcess(registry: Registry, version: string, file: string | undefined): void {
+  const startedAt = Math.round(Date.now() / 1_000 - process.uptime());
+  const cpu = new Counter({
+    name: "process_cpu_seconds_total",
+    help: "Processor time of all threads, user and system.",
+    registers: [registry],
+    collect() {
+      const { user, system } = process.cpuUsage();
+      cpu.reset();
+      cpu.inc((user + system) / 1_000_000);
+    },
+  });
+  lookUp(registry, "process_start_time_seconds", "When the process started, Unix time.", () => startedAt);
+  lookUp(registry, "process_resident_memory_bytes", "Memory that the process holds.", () => process.memoryUsage.rss());
+  lookUp(registry, "process_open_fds", "Open file descriptors; absent where unknown.", countDescriptors);
+  const build = { name: "reachlog_build_info", help: "1, with the version.", labelNames: ["version"] } as const;
+  lookUpEach(registry, build, (gauge) => gauge.set({ version }, 1));
+  lookUp(
+    registry,
+    "reachlog_event_loop_delay_seconds",
+    "How long a turn of the event loop took when asked.",
+    measureTurn,
+  );
+  if (file !== undefined) observeDisk(registry, dirname(file));
+}
+
+function observeDisk(registry: Registry, directory: string): void {
+  lookUp(registry, "reachlog_disk_size_bytes", "Size of the file system that holds the log.", async () => {
+    const { bsize, blocks } = await statfs(directory);
+    return bsize * blocks;
+  });
+  lookUp(registry, "reachlog_disk_available_bytes", "What is left on it.", async () => {
+    const { bsize, bavail } = await statfs(directory);
+    return bsize * bavail;
+  });
+}
+
+async function countDescriptors(): Promise<number> {
+  return (await readdir(DESCRIPTORS)).length;
+}
+
+async function measureTurn(): Promise<number> {
+  const askedAt = performance.now();
+  await nextTurn();
+  return (performance.now() - askedAt) / 1_000;
+}
+
+/** Counts an answer of this status; undefined: the endpoint is none of ours. */
+type CountAnswer = (endpoint: CountedEndpoint | undefined, status: number) => void;
+
+/** One object for each endpoint. */
+interface CountedEndpoint {
+  readonly method: string;
+  readonly path: string;
+}
+
+/** Counted by hand and handed over at each scrape: the library would look up its labels as text for every request. */
+function createAnswerCount(registry: Registry): CountAnswer {
+  const counts = new Map<CountedEndpoint | undefined, Map<number, number>>();
+  const answers = new Counter({
+    name: "reachlog_http_answers_total",
+    help: "Answers, by endpoint and status; endpoint none: there is no such one.",
+    labelNames: ["endpoint", "status"],
+    registers: [registry],
+    collect() {
+      answers.reset();
+      for (const [counted, byStatus] of counts) {
+        const endpoint = counted === undefined ? "none" : `${counted.method} ${counted.path}`;
+        for (const [status, count] of byStatus) answers.inc({ endpoint, status }, count);
+      }
+    },
+  });
+  return (endpoint, status) => {
+    let byStatus = counts.get(endpoint);
+    if (byStatus === undefined) counts.set(endpoint, (byStatus = new Map<number, number>()));
+    byStatus.set(status, (byStatus.get(status) ?? 0) + 1);
   };
 }

@@ -1,16 +1,19 @@
 import { LeaseLost } from "eventstore-lite";
-import type { RunEnd, Usage } from "../../events/outreach.ts";
+import type { RunEnd, Usage, KnownRecipient, Recipient, SkipReason } from "../../events/outreach.ts";
 import { isoTime } from "../platform/clock.ts";
 import { STREAMS, type NewEvent } from "../log/event-log.ts";
-import { record } from "../log/handle.ts";
+import { record, handle } from "../log/handle.ts";
 import { errorFields } from "../platform/logger.ts";
-import type { RunContext } from "./context.ts";
-import { executeDryRun, type DryRun } from "./dry-run.ts";
+import { outreachState, quotaNow, type RunContext } from "./context.ts";
 import type { Meter } from "./meter.ts";
-import { pause } from "./pacing.ts";
+import { pause, spacingMs } from "./pacing.ts";
 import { settleOpen, type Waiting } from "./reconcile.ts";
-import { callsForAction } from "./run-end.ts";
-import { runSendLoop } from "./send-loop.ts";
+import { callsForAction, stopReason } from "./run-end.ts";
+import { newSkips, remaining, decideTurn, skipsOf, type Refused } from "./decide.ts";
+import { retryPersistently, retryBriefly } from "./retry-after-rate-limit.ts";
+import { screenRecipients } from "./screening.ts";
+import { takeTurn } from "./send.ts";
+import { previewVariants } from "./judge.ts";
 
 /** A finished run, as it is answered. */
 export interface RunReport {
@@ -105,4 +108,80 @@ function currentOf(run: RunContext) {
 function countsOf(run: RunContext) {
   const { sent, skipped, failed, in_doubt } = currentOf(run);
   return { sent, skipped, failed, in_doubt };
+}
+
+/** Each costs a person their message. */
+const REJECTED_IN_A_ROW_MAX = 3;
+
+/** Sends to all recipients who may be written to, one after the other, until something ends the run. */
+function runSendLoop(run: RunContext): Promise<RunEnd> {
+  const { metadata, lease, runId: run_id } = run;
+  /** When the next message may go out, ms since the epoch. */
+  let nextSendAt = 0;
+  let rejectedInARow = 0;
+  return screenRecipients(run, {
+    retry: retryPersistently(run),
+    placesLeft: () => remaining(outreachState(run), run.rules, quotaNow(run)),
+    async skip(refused) {
+      const decide = () => ({ events: newSkips(outreachState(run), run_id, refused) });
+      await handle(run, STREAMS.outreach, decide, { metadata, lease });
+    },
+    async write(user) {
+      // Before a message and not after one: after the last there is nothing to wait for.
+      await pause(run, "pace", nextSendAt);
+      const stopped = stopReason(run);
+      if (stopped !== undefined) return stopped;
+      const { called, rate, rejected, end } = await takeTurn(run, user);
+      if (end !== undefined) return end;
+      const now = run.clock();
+      if (called) nextSendAt = now + spacingMs(rate, now, run.spacingMs, run.random());
+      // One person may be at fault, or one text; this many in a row have our request in common.
+      rejectedInARow = rejected ? rejectedInARow + 1 : 0;
+      return rejectedInARow >= REJECTED_IN_A_ROW_MAX ? "request_rejected" : undefined;
+    },
+    async finishPage(read) {
+      await record(run, STREAMS.outreach, [{ type: "SourceRead", data: { ...read, run_id } }], { metadata, lease });
+    },
+  });
+}
+
+/** What a run would do now. It asks the network who can be written to, sends nothing and records no skip. */
+export interface DryRun {
+  readonly reason: RunEnd;
+  readonly would_send: readonly { recipient: KnownRecipient; text: string; variant: string }[];
+  readonly would_skip: readonly { recipient: Recipient; reason: SkipReason }[];
+  /** Every variant of the message, as the first of those would read it. */
+  readonly variants: readonly { variant: string; text: string }[];
+}
+
+async function executeDryRun(run: RunContext): Promise<DryRun> {
+  const { rules, accountId } = run;
+  const would_send: DryRun["would_send"][number][] = [];
+  const variants: DryRun["variants"][number][] = [];
+  const refused: Refused[] = [];
+  const reason = await screenRecipients(run, {
+    retry: retryBriefly(run),
+    placesLeft: () => remaining(outreachState(run), rules, quotaNow(run)) - would_send.length,
+    async skip(more) {
+      refused.push(...more);
+    },
+    async write(user) {
+      const state = outreachState(run);
+      const command = { user, attempt_id: run.makeId(), run_id: run.runId, accountId, now: quotaNow(run) };
+      const decision = decideTurn(state, rules, command);
+      if ("refusal" in decision) return decision.refusal.end;
+      const [intent] = decision.events;
+      if (intent?.type !== "DirectMessageAttempted") return undefined;
+      if (would_send.length === 0) variants.push(...previewVariants(state, rules, user));
+      const { recipient, text, variant } = intent.data;
+      would_send.push({ recipient, text, variant });
+      return undefined;
+    },
+    async finishPage() {},
+  });
+  const would_skip = skipsOf(outreachState(run), refused).map(({ recipient, reason: why }) => ({
+    recipient,
+    reason: why,
+  }));
+  return { reason, would_send, would_skip, variants };
 }

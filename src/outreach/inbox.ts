@@ -4,7 +4,7 @@ import { isoTime } from "../platform/clock.ts";
 import { STREAMS, type NewEvent } from "../log/event-log.ts";
 import { handle, record, type Decision } from "../log/handle.ts";
 import { SocialError, type InboxMessage, type SocialNetwork } from "../networks/network.ts";
-import { guardCursors } from "./repeated-cursors.ts";
+import { guardCursors } from "./sources/paged.ts";
 import { outreachState, type RetryPolicy, type RunContext } from "./context.ts";
 import { isSuppressed, type OutreachState } from "./judge.ts";
 

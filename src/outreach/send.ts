@@ -1,8 +1,16 @@
 import type { KnownRecipient, RunEnd } from "../../events/outreach.ts";
-import { STREAMS } from "../log/event-log.ts";
+import { STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
 import { handle, type Decision } from "../log/handle.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
-import { catchUp, isClockSkewed, outreachState, quotaNow, today, type RunContext } from "./context.ts";
+import {
+  catchUp,
+  isClockSkewed,
+  outreachState,
+  quotaNow,
+  today,
+  type RunContext,
+  type OutreachContext,
+} from "./context.ts";
 import {
   decideOutcome,
   decideTurn,
@@ -10,12 +18,13 @@ import {
   type GiveUp,
   type SendDecided,
   type TurnRefused,
+  type OutcomeEvent,
 } from "./decide.ts";
 import { isSuppressed } from "./judge.ts";
-import { recordOutcome } from "./outcome.ts";
 import { RETRY_WAIT_MS_MIN } from "./retry-after-rate-limit.ts";
 import { SEND_MS_MAX } from "./run-lease.ts";
 import { pause } from "./pacing.ts";
+import type { Run } from "../../projections/run.ts";
 
 /** What one person's turn came to. `called`: the network was asked to send, so the pace applies. */
 export interface Turn {
@@ -114,4 +123,28 @@ async function reasonToGiveUp(context: RunContext, { attempt, day }: Intent): Pr
   // The lease was renewed just now, which showed the log's time.
   if (isClockSkewed(context)) return "clock_skewed";
   return today(context) === day ? undefined : "day_over";
+}
+
+/** What the network did is recorded however busy the stream is: given up, it would count as in doubt. */
+const OUTCOME_ATTEMPTS_MAX = 50;
+
+/**
+ * Records the outcome of an attempt and what follows from it, unless the attempt is settled already. It gets at most one
+ * final outcome, and is in doubt once, whether the run, the next start or another instance looks at it.
+ */
+export async function recordOutcome(
+  context: OutreachContext,
+  newEvent: OutcomeEvent,
+  metadata: EventMetadata,
+  more: readonly NewEvent[] = [],
+): Promise<void> {
+  const decide = () => decideRecorded(context.projector.state("run"), newEvent, more);
+  await handle(context, STREAMS.outreach, decide, { metadata, attempts: OUTCOME_ATTEMPTS_MAX });
+}
+
+/** The outcome and what follows from it; nothing of an attempt that has its outcome, or was doubted before. */
+export function decideRecorded({ open }: Run, newEvent: OutcomeEvent, more: readonly NewEvent[]): Decision<never> {
+  const attempt = open.get(newEvent.data.attempt_id);
+  if (attempt === undefined || (newEvent.type === "DirectMessageInDoubt" && attempt.in_doubt)) return { events: [] };
+  return { events: [newEvent, ...more] };
 }

@@ -29,3 +29,11 @@ export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
     await wait(Math.min(left, TIMER_MAX_MS), undefined, { signal }).catch(() => {});
   }
 }
+
+/** Calls `run` once, `ms` from now; the answer cancels it. */
+export type Timer = (run: () => void, ms: number) => () => void;
+
+export const systemTimer: Timer = (run, ms) => {
+  const timer = setTimeout(run, ms);
+  return () => clearTimeout(timer);
+};

@@ -17,3 +17,14 @@ export function secret(value: string): Secret {
     [Symbol.for("nodejs.util.inspect.custom")]: redacted,
   });
 }
+
+/** AES-256 takes 32 bytes: 64 hex digits, or 43 digits of base64. */
+const HEX_KEY = /^[0-9a-f]{64}$/i;
+const BASE64_KEY = /^[A-Za-z0-9+/_-]{43}=?$/;
+
+/** The master key's bytes, from hex, base64 or base64url; undefined when the text is none of these. */
+export function decodeKey(text: string): Uint8Array | undefined {
+  if (HEX_KEY.test(text)) return new Uint8Array(Buffer.from(text, "hex"));
+  if (!BASE64_KEY.test(text)) return undefined;
+  return new Uint8Array(Buffer.from(text, "base64"));
+}

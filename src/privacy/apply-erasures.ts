@@ -1,7 +1,7 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import type { Erase } from "../projector/apply-erasures.ts";
-import { inChunks } from "../platform/in-chunks.ts";
+import { inChunks } from "../platform/time-slices.ts";
 import { firstKept, removeDays } from "./day-keys.ts";
 import type { Keyring } from "./keyring.ts";
 

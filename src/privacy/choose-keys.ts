@@ -3,8 +3,7 @@ import { markOfErased, type EncryptionKey, type Owner } from "../../events/encry
 import type { Clock } from "../platform/clock.ts";
 import { createClickKeys } from "./click-keys.ts";
 import { createDayKeys } from "./day-keys.ts";
-import { checkOf } from "./key-digits.ts";
-import type { KeyStore, NamedKey } from "./key-store.ts";
+import { type KeyStore, type NamedKey, checkOf } from "./key-store.ts";
 import type { PersonKey, PersonKeys } from "./person-keys.ts";
 
 /** Chooses the keys that the events of an append are encrypted with. */

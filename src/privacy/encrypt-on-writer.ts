@@ -1,6 +1,6 @@
 // Loaded by the writer thread of the log: encrypts what the codec left unfinished.
 import type { Finish } from "eventstore-lite";
-import { readOrder, withCiphertext } from "../../events/encryption-order.ts";
+import { readOrder, withCiphertext } from "../../events/encryption.ts";
 import { encryptText } from "./ciphertext.ts";
 
 const finish: Finish = (data, unfinished) => {

@@ -4,7 +4,7 @@ import { ciphertextOf } from "../../events/encrypted-data.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import { contacts } from "../../projections/contacts.ts";
 import { canonicalAddress, networkOf } from "../platform/address.ts";
-import { inChunks } from "../platform/in-chunks.ts";
+import { inChunks } from "../platform/time-slices.ts";
 import type { EncryptedLog } from "./encrypted-log.ts";
 import { baseOf } from "./person-keys.ts";
 

@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { randomBytes, hash } from "node:crypto";
 import { KEY_BYTES } from "../vault/key.ts";
 import type { SecretStore, StoredSecrets } from "../vault/secret-store.ts";
 
@@ -88,4 +88,16 @@ function storedIn(secrets: StoredSecrets): StoredKeys {
 /** A key of its own. */
 export function newKey(): Uint8Array {
   return randomBytes(KEY_BYTES);
+}
+
+/** The first digits of a hash, which disclose nothing of the key. */
+export function digitsOf(label: string, key: Uint8Array, digits: number): string {
+  return hash("sha256", Buffer.concat([Buffer.from(label), key])).slice(0, digits);
+}
+
+const CHECK_DIGITS = 8;
+
+/** Distinguishes a person's key from the one they had before the keys were restored from an older copy. */
+export function checkOf(key: Uint8Array): string {
+  return digitsOf("check", key, CHECK_DIGITS);
 }

@@ -1,7 +1,7 @@
 import { SERVICE_METADATA, STREAMS, type EventLog } from "../log/event-log.ts";
 import { isSkewed, type LogClock } from "../log/log-clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
-import type { Timer } from "../platform/timer.ts";
+import type { Timer } from "../platform/clock.ts";
 import { dayOf, expiredDays, firstKept, newestDay, removeDays } from "./day-keys.ts";
 import { expireDays, EXPIRING, latestExpiry } from "./apply-erasures.ts";
 import type { Keyring } from "./keyring.ts";

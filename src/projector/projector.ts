@@ -1,15 +1,16 @@
 import { StoreOverloaded, StoreUnavailable, type EventStore } from "eventstore-lite";
 import type { Event, Recorded } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, type ProjectionName, type StateOf } from "../../projections/all.ts";
-import type { Erase } from "./apply-erasures.ts";
+import { refold, type Erase } from "./apply-erasures.ts";
 import { sleep } from "../platform/clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { createTimeSlices, type TimeSlices } from "../platform/time-slices.ts";
-import { refold } from "./apply-erasures.ts";
 import { restore, type Restored } from "./restore.ts";
-import { takeOver } from "./take-over.ts";
-import { createWaiters } from "./waiters.ts";
+import { createStates, type FoldedStates } from "../../projections/states.ts";
+import { differences, membersOf } from "./differences.ts";
+import { foldRange } from "./fold.ts";
+import { loadRebuilt } from "./snapshots.ts";
 
 /** Feeds the log, in order, to every projection. */
 export interface Projector extends AsyncDisposable {
@@ -189,4 +190,87 @@ async function foldBatch(folding: Folding, batch: readonly Recorded[]): Promise<
     const again = await Array.fromAsync(store.read({ from: position, to }));
     return foldBatch(folding, again.slice(1));
   }
+}
+
+/**
+ * Replaces a live state by the rebuilt one that `event` reports; the states stand right before that event.
+ * Whatever is wrong with the rebuilt one is logged and leaves the live one: the service serves on.
+ */
+async function takeOver(
+  store: EventStore<Event>,
+  states: FoldedStates,
+  event: Recorded<"ProjectionRebuilt">,
+  logger: Logger | undefined,
+): Promise<void> {
+  const fields = { projection: event.data.projection, position: event.position };
+  try {
+    const found = await replace(store, states, event);
+    if (found === undefined) {
+      logger?.info("a rebuilt projection was not taken over: it is of another version, or a later one follows", fields);
+    } else if (found.length === 0) {
+      logger?.info("a rebuilt projection was taken over, without a difference", fields);
+    } else {
+      const members = membersOf(found).join(", ");
+      logger?.warn("a projection differed from the log and was replaced by the rebuilt one", { ...fields, members });
+    }
+  } catch (fault) {
+    logger?.error("a rebuilt projection could not be taken over", { ...fields, ...errorFields(fault) });
+  }
+}
+
+/** Where the two differed; undefined when nothing was replaced. */
+async function replace(
+  store: EventStore<Event>,
+  states: FoldedStates,
+  event: Recorded<"ProjectionRebuilt">,
+): Promise<readonly string[] | undefined> {
+  const name = PROJECTION_NAMES.find((known) => known === event.data.projection);
+  const rebuilt = name === undefined ? undefined : await loadRebuilt(store, name, event);
+  if (name === undefined || rebuilt === undefined) return undefined;
+  const shadow = createStates([name], new Map([[name, rebuilt.state]]));
+  await foldRange(store, shadow, { from: rebuilt.position + 1, to: event.position - 1 });
+  const found = await differences(states.get(name), shadow.get(name));
+  states.replace(name, shadow.get(name));
+  return found;
+}
+
+/** Those who wait for a position of the log. */
+interface Waiters {
+  /** Resolves when `position` is reached; rejects when it never will be. */
+  wait(position: number): Promise<void>;
+  /** Called for every event: one comparison when no caller waits for it. */
+  reached(position: number): void;
+  fail(reason: unknown): void;
+}
+
+interface Waiter {
+  readonly position: number;
+  readonly resolve: () => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+function createWaiters(): Waiters {
+  /** The lowest position first. Most come in the order of the log, so they are added at the end. */
+  const waiting: Waiter[] = [];
+  let next = Infinity;
+
+  return {
+    wait(position) {
+      return new Promise((resolve, reject) => {
+        const before = waiting.findLastIndex((waiter) => waiter.position <= position);
+        waiting.splice(before + 1, 0, { position, resolve, reject });
+        next = waiting[0]?.position ?? Infinity;
+      });
+    },
+    reached(position) {
+      if (position < next) return;
+      const later = waiting.findIndex((waiter) => waiter.position > position);
+      for (const waiter of waiting.splice(0, later === -1 ? waiting.length : later)) waiter.resolve();
+      next = waiting[0]?.position ?? Infinity;
+    },
+    fail(reason) {
+      for (const waiter of waiting.splice(0)) waiter.reject(reason);
+      next = Infinity;
+    },
+  };
 }

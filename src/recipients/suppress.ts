@@ -3,7 +3,8 @@ import { STREAMS, type EventLog, type EventMetadata, type NewEvent } from "../lo
 import { record } from "../log/handle.ts";
 import type { Projector } from "../projector/projector.ts";
 import { recipientAmong } from "./recipient-name.ts";
-import type { HashesOf } from "./suppression-hashes.ts";
+import { createHmac } from "node:crypto";
+import type { Recipient } from "../../events/outreach.ts";
 
 export interface SuppressDeps {
   readonly eventLog: EventLog;
@@ -48,4 +49,22 @@ export async function suppress(deps: SuppressDeps, subject: string, metadata: Ev
   const { events } = decideSuppression(contacts, subject, hashesOf);
   if (events.length > 0) await record(deps, STREAMS.outreach, events, { metadata });
   return { isKnown, repeated: events.length === 0 };
+}
+
+/** The keyed hashes of all names that are given of a person. */
+export type HashesOf = (who: Recipient) => readonly string[];
+
+/**
+ * Keyed hashes (HMAC-SHA-256, base64url) of a person's id and handle, as far as known. A suppression keeps them, so that
+ * it still holds when everything else about the person was erased; without the key, the stable one of that purpose, they
+ * say nothing.
+ */
+export function createSuppressionHashes(key: Uint8Array): HashesOf {
+  // An id and a handle of the same characters are two people.
+  const hash = (kind: "id" | "handle", value: string): string =>
+    createHmac("sha256", key).update(`${kind}\n${value}`, "utf8").digest("base64url");
+  return ({ id, username }) => [
+    ...(id === undefined ? [] : [hash("id", id)]),
+    ...(username === undefined ? [] : [hash("handle", username.toLowerCase())]),
+  ];
 }

@@ -3,7 +3,7 @@ import { xPrices } from "../networks/x/x.ts";
 import type { OutreachContext } from "../outreach/context.ts";
 import { openSources } from "../outreach/sources/sources.ts";
 import { createStopWords } from "../outreach/stop-words.ts";
-import type { HashesOf } from "../recipients/suppression-hashes.ts";
+import type { HashesOf } from "../recipients/suppress.ts";
 import { makeId, sleep } from "../platform/clock.ts";
 import type { Keyring } from "../privacy/keyring.ts";
 import { parseTemplate } from "../template/template.ts";

@@ -1,8 +1,7 @@
 import { createAnnounce } from "../delivery/announce.ts";
-import { createDelivery } from "../delivery/delivery.ts";
+import { createDelivery, updateSubscription } from "../delivery/delivery.ts";
 import { startDispatchers } from "../delivery/dispatcher.ts";
 import { createOutboxReader } from "../delivery/outbox-reader.ts";
-import { updateSubscription } from "../delivery/subscription.ts";
 import { createCredentialHash } from "../delivery/suspension.ts";
 import type { Config } from "../config/config.ts";
 import { createApp } from "../http/app.ts";
@@ -19,11 +18,10 @@ import { openSignedHeads } from "../log/signed-heads.ts";
 import { createMetrics, type Metrics } from "../metrics/metrics.ts";
 import { startClient } from "../networks/safe-fetch.ts";
 import { createRunner } from "../outreach/runner.ts";
-import { createSuppressionHashes } from "../recipients/suppression-hashes.ts";
-import { makeId, sleep } from "../platform/clock.ts";
-import { errorFields, type Logger } from "../platform/logger.ts";
+import { createSuppressionHashes } from "../recipients/suppress.ts";
+import { makeId, sleep, systemTimer } from "../platform/clock.ts";
+import { errorFields, requestFields, type Logger } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
-import { systemTimer } from "../platform/timer.ts";
 import { erasing } from "../privacy/apply-erasures.ts";
 import { startRetention } from "../privacy/retention.ts";
 import { startProjector, type Projector } from "../projector/projector.ts";
@@ -32,12 +30,12 @@ import { missingPlaceholders } from "../template/template.ts";
 import { deriveKey } from "../vault/key.ts";
 import { openAccount } from "./account.ts";
 import { appDeps } from "./app-deps.ts";
-import { logChanges } from "./log-changes.ts";
 import { connectNetworks } from "./networks.ts";
 import { logPlaceOf } from "./log-place.ts";
 import { openLog, openStoredLog, type OpenedLog, type StoredLog } from "./open.ts";
 import { outreachContext } from "./outreach.ts";
 import { ownInstance } from "./shown-config.ts";
+import type { Recorded } from "../../events/catalog.ts";
 
 /** A running service. Disposing it stops everything in the reverse order of its start. */
 export interface Service extends AsyncDisposable {
@@ -231,5 +229,62 @@ function checkTemplate(config: Config, projector: Projector): void {
       "configuration",
       `MESSAGE_TEMPLATE: no imported recipient has ${missing.join(", ")}; import it or give a fallback {{field|text}}`,
     );
+  }
+}
+
+/**
+ * Logs a line for the operator when a channel is suspended or resumed and when a run begins or ends: by this service, by
+ * a command, or by another instance.
+ */
+export function logChanges(projector: Pick<Projector, "listen">, logger: Logger): Disposable {
+  return { [Symbol.dispose]: projector.listen((event) => logChange(event, logger)) };
+}
+
+function logChange({ type, position, data, meta }: Recorded, logger: Logger): void {
+  switch (type) {
+    case "ChannelSuspended": {
+      const { channel, network, detail } = data;
+      return logger.warn("a channel is suspended", { position, channel, network, detail, ...requestFields(meta) });
+    }
+    case "ChannelResumed":
+      return logger.info("a channel is resumed", {
+        position,
+        channel: data.channel,
+        why: data.why,
+        ...requestFields(meta),
+      });
+    case "RunStarted":
+      return logger.info("a run has started", {
+        position,
+        run_id: data.run_id,
+        dry_run: data.dry_run,
+        ...requestFields(meta),
+      });
+    case "RunFinished": {
+      const { run_id, reason, sent, skipped, failed, in_doubt } = data;
+      return logger.info("a run has ended", {
+        position,
+        run_id,
+        reason,
+        sent,
+        skipped,
+        failed,
+        in_doubt,
+        ...requestFields(meta),
+      });
+    }
+    case "DryRunFinished":
+      return logger.info("a dry run has ended", {
+        position,
+        run_id: data.run_id,
+        reason: data.reason,
+        ...requestFields(meta),
+      });
+    case "RunAbandoned": {
+      const { run_id, sent, skipped, failed, in_doubt } = data;
+      const counts = { sent, skipped, failed, in_doubt };
+      return logger.warn("a run has ended with its process", { position, run_id, ...counts, ...requestFields(meta) });
+    }
+    default:
   }
 }

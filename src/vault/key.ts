@@ -1,5 +1,5 @@
 import { hkdfSync } from "node:crypto";
-import { decodeKey } from "../platform/decode-key.ts";
+import { decodeKey } from "../platform/secret.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
 /** AES-256 and everything derived from it. */

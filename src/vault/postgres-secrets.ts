@@ -1,6 +1,5 @@
 import { migrate, openDatabase, type Database } from "eventstore-lite/postgres";
-import { reachServer } from "../log/reach-server.ts";
-import type { PostgresPlace } from "../log/store-place.ts";
+import { reachServer, type PostgresPlace } from "../log/store-place.ts";
 import type { Secret } from "../platform/secret.ts";
 import { createSerialQueue } from "../platform/serial-queue.ts";
 import { askOver, faultOf, type Ask } from "./postgres-ask.ts";

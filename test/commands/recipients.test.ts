@@ -7,7 +7,7 @@ import type { Recipient } from "../../events/outreach.ts";
 import { deriveKey } from "../../src/vault/key.ts";
 import { recipients } from "../../src/commands/recipients.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { createSuppressionHashes } from "../../src/recipients/suppression-hashes.ts";
+import { createSuppressionHashes } from "../../src/recipients/suppress.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 

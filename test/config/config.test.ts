@@ -8,10 +8,9 @@ import { resolve } from "node:path";
 import { inspect } from "node:util";
 import { loadConfig } from "../../src/config/config.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
-import { decodeKey } from "../../src/platform/decode-key.ts";
 import { ROUTE_PATHS } from "../../src/http/endpoints.ts";
 import { settings as known, variables } from "../../src/config/schema.ts";
-import { secret } from "../../src/platform/secret.ts";
+import { secret, decodeKey } from "../../src/platform/secret.ts";
 
 type Env = Record<string, string | undefined>;
 

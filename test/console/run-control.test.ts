@@ -1,7 +1,7 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { ROWS_SHOWN } from "../../src/console/pages/dry-run.tsx";
-import type { DryRun } from "../../src/outreach/dry-run.ts";
+import type { DryRun } from "../../src/outreach/execute-run.ts";
 import { ask, openApp, post, REPORT, type AppHarness, type Given } from "../harness/memory/app.ts";
 import { openConsole, pageAt, rowsOf } from "./pages.ts";
 

@@ -1,6 +1,6 @@
 // On no harness.
 import { expect, test } from "bun:test";
-import { findSent, reachesBack } from "../../src/outreach/find-sent.ts";
+import { findSent, reachesBack } from "../../src/outreach/reconcile.ts";
 
 const TWO_DAYS_MS = 48 * 3_600_000;
 const SENT_AT = "2026-03-01T08:00:00.000Z";

@@ -1,7 +1,6 @@
 import type { Encoded, NewEvent } from "eventstore-lite";
 import { ciphertextOf } from "../../events/encrypted-data.ts";
-import { writeOrder } from "../../events/encryption-order.ts";
-import type { Owner } from "../../events/encryption.ts";
+import { type Owner, writeOrder } from "../../events/encryption.ts";
 import type { Keyring } from "../../src/privacy/keyring.ts";
 import finish from "../../src/privacy/encrypt-on-writer.ts";
 

@@ -10,7 +10,7 @@ import { replay } from "../../src/commands/replay.ts";
 import { foldRange } from "../../src/projector/fold.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { isSuppressed } from "../../src/outreach/judge.ts";
-import { createSuppressionHashes } from "../../src/recipients/suppression-hashes.ts";
+import { createSuppressionHashes } from "../../src/recipients/suppress.ts";
 import { erasing } from "../../src/privacy/apply-erasures.ts";
 import { findEncrypted } from "../../src/privacy/find-encrypted.ts";
 import { startProjector } from "../../src/projector/projector.ts";

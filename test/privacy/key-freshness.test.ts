@@ -1,6 +1,6 @@
 // On no harness.
 import { afterAll, beforeEach, expect, spyOn, test } from "bun:test";
-import { FRESH_MS, trackFreshness } from "../../src/privacy/key-freshness.ts";
+import { FRESH_MS, trackFreshness } from "../../src/privacy/keyring.ts";
 
 /** Milliseconds. */
 let now = 0;

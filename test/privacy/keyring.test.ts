@@ -13,7 +13,7 @@ import { removeDays } from "../../src/privacy/day-keys.ts";
 import { createPersonKeys } from "../../src/privacy/person-keys.ts";
 import type { FoundKey, KeyStore } from "../../src/privacy/key-store.ts";
 import type { Keyring } from "../../src/privacy/keyring.ts";
-import { encryptSnapshots } from "../../src/privacy/encrypted-snapshots.ts";
+import { encryptSnapshots } from "../../src/privacy/encrypted-log.ts";
 import { openKeys } from "../harness/memory/keyring.ts";
 import { turnsDuring } from "eventstore-lite/testing/turns";
 import { encrypted, openedBy } from "./encrypted.ts";

@@ -2,9 +2,8 @@
 import { afterAll, expect, spyOn, test } from "bun:test";
 import * as fc from "fast-check";
 import type { Owner } from "../../events/encryption.ts";
-import { FRESH_MS } from "../../src/privacy/key-freshness.ts";
 import type { KeyStore } from "../../src/privacy/key-store.ts";
-import { openKeyring, type Keyring } from "../../src/privacy/keyring.ts";
+import { openKeyring, type Keyring, FRESH_MS } from "../../src/privacy/keyring.ts";
 import { ENGINES } from "../vault/engines.ts";
 import { openKeys } from "../harness/memory/keyring.ts";
 import { encrypted, openedBy } from "./encrypted.ts";

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { createEventLog, type NewEvent } from "../../src/log/event-log.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { createLogger } from "../../src/platform/logger.ts";
-import { logChanges } from "../../src/service/log-changes.ts";
+import { logChanges } from "../../src/service/service.ts";
 import { openApp } from "../harness/memory/app.ts";
 
 const counts = { sent: 2, skipped: 1, failed: 0, in_doubt: 0 };

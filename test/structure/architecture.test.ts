@@ -53,7 +53,7 @@ const MACHINE_TIME = [
   "src/log/lease.ts",
   // Lines for operators, and when this process began.
   "src/platform/uncaught-errors.ts",
-  "src/metrics/process.ts",
+  "src/metrics/metrics.ts",
   "src/service/shown-config.ts",
   "src/commands/account.ts",
   "src/commands/development/demo.ts",

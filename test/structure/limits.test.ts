@@ -7,13 +7,13 @@ const measured = measure(join(import.meta.dirname, "../.."));
 
 /** What was reached: a change may lower a figure, and then its limit here. */
 const LIMITS = {
-  lines: 38_762,
-  files: 424,
-  filesInAFolder: 44,
+  lines: 38_730,
+  files: 377,
+  filesInAFolder: 25,
   linesInAFile: 400,
-  smallFilesWithOneImporter: 31,
+  smallFilesWithOneImporter: 9,
   functionsNamedOf: 277,
-  namesExportedTwice: 32,
+  namesExportedTwice: 31,
   pronouns: 1,
   pronounsInDocuments: 2,
   filesSayingAnew: 0,

@@ -5,7 +5,7 @@ import { importsOf, sourceFiles } from "./imports.ts";
 
 /**
  * Where the tests of a file are that has none at its own path: file or folder of `src` -> file or folder of `test`. The
- * longest entry that fits a file is its own. It has none where tests of its room import it themselves.
+ * longest entry that fits a file is its own; a folder's is for those files alone that no test of their room imports.
  */
 export const TESTED_AT: Readonly<Record<string, string>> = {
   "account/oauth-refusal.ts": "account/oauth",
@@ -14,7 +14,6 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "commands/shared/ask-service.ts": "process/ask-service",
   "commands/audit/prove.ts": "commands/prove",
   "commands/audit/verify.ts": "process/proof",
-  "commands/backup/": "commands/backup",
   "commands/backup/put-back.ts": "commands/restore",
   "commands/backup/rehearse.ts": "commands/restore",
   "commands/shared/configured-parts.ts": "commands/doctor",
@@ -23,8 +22,6 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "commands/development/demo-instances.ts": "process/demo-instances",
   "commands/development/dependencies.ts": "process/npm-package",
   "commands/shared/findings.ts": "commands/doctor",
-  "commands/shared/format-option.ts": "commands/audit-export",
-  "commands/shared/link.ts": "commands/clicks",
   "commands/mcp.ts": "process/mcp",
   "commands/mcp/": "process/mcp",
   "commands/shared/new-file.ts": "commands/audit-export",
@@ -51,20 +48,15 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "console/parts/event-list.tsx": "console/pages/audit",
   "console/parts/event-sentence.tsx": "console/sentences",
   "console/pages/import.tsx": "console/pages/people",
-  "console/keep-moment.ts": "console/past",
-  "console/parts/linked.tsx": "console/sentences",
   "console/pages/overview.tsx": "browser/console",
   "console/parts/person-actions.tsx": "console/pages/people",
   "console/parts/run-card.tsx": "console/run-control",
   "console/parts/sent-to.tsx": "console/pages/links",
   "console/parts/setup-steps.tsx": "console/pages/setup",
   "console/pages/sign-in.tsx": "console/sign-out",
-  "console/parts/their-links.tsx": "console/pages/person",
   "console/parts/time.tsx": "console/as-of",
   "console/pages/variants.tsx": "browser/console",
-  "console/parts/what-became.tsx": "console/pages/deliveries",
   "delivery/": "delivery/dispatcher",
-  "delivery/causes.ts": "delivery/recorder",
   "delivery/dispatch.ts": "delivery/dispatcher-retry",
   "delivery/in-flight.ts": "delivery/dispatcher-together",
   "delivery/lag.ts": "commands/lag",
@@ -84,20 +76,14 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "http/server/": "http/anything",
   "http/server/form.ts": "console/forms",
   "http/server/node-server.ts": "http/access/admission",
-  "http/server/openapi-example.ts": "http/server/openapi",
   "http/server/openapi-problems.ts": "http/server/openapi",
   "http/server/upload.ts": "console/pages/people",
   "log/export-formats/": "audit/formats",
   "log/export-text.ts": "audit/round-trip",
-  "log/last-verification.ts": "console/pages/verification",
-  "log/reach-server.ts": "log/record-restore",
-  "log/sign-head-now.ts": "log/witness",
-  "log/verify-log.ts": "log/verifier",
   "main.ts": "process/command-line",
   "metrics/": "metrics/observability",
   "networks/graph.ts": "networks/meta-answers",
   "networks/json-answer.ts": "networks/x/answers",
-  "networks/look-alikes.ts": "networks/chat/google-chat",
   "networks/meta/event.ts": "networks/meta/meta",
   "networks/unpooled-fetch.ts": "networks/safe-fetch",
   "networks/chat/webhook.ts": "networks/channel-contract",
@@ -112,19 +98,15 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "outreach/reconcile.ts": "outreach/in-doubt",
   "outreach/run-lease.ts": "outreach/one-run-at-a-time",
   "outreach/screening.ts": "outreach/read-again",
-  "outreach/send-loop.ts": "outreach/run-ends",
   "outreach/send.ts": "outreach/last-look",
-  "outreach/sources/": "outreach/sources",
   "platform/address.ts": "http/access/rate-limit",
   "platform/escape-controls.ts": "platform/logger",
-  "platform/in-chunks.ts": "privacy/retention",
   "platform/runtime.ts": "networks/user-agent",
   "platform/serial-queue.ts": "vault/rotation",
   "platform/version.ts": "networks/user-agent",
   "platform/web-stream.ts": "networks/safe-fetch",
   "privacy/": "privacy/keyring",
   "privacy/encrypt-on-writer.ts": "privacy/encrypted-events",
-  "privacy/missing-keys.ts": "commands/backup",
   "projector/": "projector/projector",
   "projector/apply-erasures.ts": "projector/take-over",
   "service/": "service/open",
@@ -145,7 +127,7 @@ export interface Tested {
   readonly entry?: string;
 }
 
-/** Each file of `src` with its tests: at its own path, those of its room that import it, at a declared place, or any that import it. */
+/** Each file of `src` with its tests: at its own path, at its declared place, those of its room that import it, or any that do. */
 export function testsOf(root: string): readonly Tested[] {
   const sources = sourceFiles(root).filter((file) => file.startsWith("src/"));
   const tests = testFiles(root);
@@ -154,6 +136,9 @@ export function testsOf(root: string): readonly Tested[] {
   return sources.map((file) => {
     const own = `test/${file.slice("src/".length).replace(/\.tsx?$/, "")}.test.ts`;
     if (existsSync(join(root, own))) return { file, tests: [own] };
+    const ownEntry = file.slice("src/".length);
+    if (TESTED_AT[ownEntry] !== undefined)
+      return { file, tests: [`test/${TESTED_AT[ownEntry]}.test.ts`], entry: ownEntry };
     const imported = (importers.get(file) ?? []).map(({ from }) => from);
     const room = file.split("/")[1];
     const ofRoom = imported.filter((test) => test.split("/")[1] === room);

@@ -1,12 +1,19 @@
 import type { EventStore } from "eventstore-lite";
-import { Command, configOf, EXIT, usageError, type MakeCommand, type Terminal } from "../shared/command.ts";
+import {
+  Command,
+  configOf,
+  EXIT,
+  usageError,
+  type MakeCommand,
+  type Terminal,
+  formatOption,
+} from "../shared/command.ts";
 import { selectionOf, type LogFilter } from "../../history/log-filter.ts";
 import { storedEvents, type Selection } from "../../history/selection.ts";
 import { FORMATS, type Format } from "../../log/export-formats.ts";
 import type { StoredEvent } from "../../log/export-formats/format.ts";
 import { exportText, shownBy, type Show } from "../../log/export-text.ts";
 import { foldTo } from "../../projector/fold-to.ts";
-import { formatOption } from "../shared/format-option.ts";
 import { openExistingLog, openExistingStoredLog } from "../shared/log-session.ts";
 import { makeNewFile } from "../shared/new-file.ts";
 import { startProgress } from "../shared/progress.ts";

@@ -1,13 +1,20 @@
 import { createReadStream, statSync } from "node:fs";
 import { ImportRefused } from "eventstore-lite";
-import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "../shared/command.ts";
+import {
+  Command,
+  configOf,
+  EXIT,
+  JSON_OPTION,
+  type MakeCommand,
+  type Terminal,
+  formatOption,
+} from "../shared/command.ts";
 import { FORMATS, type Format } from "../../log/export-formats.ts";
 import { LineFault, type StoredEvent } from "../../log/export-formats/format.ts";
 import type { StorePlace } from "../../log/store-place.ts";
 import { refuseForeignSecrets } from "../../privacy/lost-keys.ts";
 import { logPlaceOf } from "../../service/log-place.ts";
 import { bindNext } from "../backup/put-back.ts";
-import { formatOption } from "../shared/format-option.ts";
 import { startProgress } from "../shared/progress.ts";
 import { named, naming } from "../shared/system-fault.ts";
 import { fileFault, readLines } from "./lines.ts";

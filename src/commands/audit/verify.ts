@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { parsePublicKey, SigningKeyRefused } from "eventstore-lite";
 import { readKnownHeads, type Compared } from "../../log/known-heads.ts";
-import { verifyLog, type VerifiedLog } from "../../log/verify-log.ts";
+import { verifyLog, type VerifiedLog } from "../../log/verifier.ts";
 import { absolutePath, Command, configOf, EXIT, JSON_OPTION, usageError, type MakeCommand } from "../shared/command.ts";
 import { openExistingStoredLog } from "../shared/log-session.ts";
 import { startProgress } from "../shared/progress.ts";

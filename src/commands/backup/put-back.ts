@@ -7,7 +7,7 @@ import { signHead } from "../../log/checkpoint.ts";
 import { refuseServed } from "../../log/instances.ts";
 import { logFiles } from "../../log/log-files.ts";
 import { restoreToServer, sqliteStore } from "../../log/store-place.ts";
-import { verifyLog } from "../../log/verify-log.ts";
+import { verifyLog } from "../../log/verifier.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { keysIn } from "../../privacy/key-store.ts";

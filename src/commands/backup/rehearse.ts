@@ -4,19 +4,26 @@ import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../../events/catalog.ts";
 import { logFiles, type LogFiles } from "../../log/log-files.ts";
 import { readKnownHeads } from "../../log/known-heads.ts";
-import { verifyLog } from "../../log/verify-log.ts";
+import { verifyLog } from "../../log/verifier.ts";
 import { secret } from "../../platform/secret.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import type { Keyring } from "../../privacy/keyring.ts";
-import { missingKeys } from "../../privacy/missing-keys.ts";
+import { missingKeys } from "../../privacy/lost-keys.ts";
 import { filePlace } from "../../service/log-place.ts";
 import { openLogAt } from "../../service/open.ts";
 import { KeyMismatch } from "../../vault/error.ts";
 import { keyId } from "../../vault/key.ts";
 import { makeNewFile } from "../shared/new-file.ts";
 import { copyUnchanged } from "./copy-file.ts";
-import { MANIFEST, NAMES, readManifest, signManifest, type BackupFile, type Manifest } from "./manifest.ts";
-import { openSigningKey } from "./signing-key.ts";
+import {
+  MANIFEST,
+  NAMES,
+  readManifest,
+  signManifest,
+  type BackupFile,
+  type Manifest,
+  openSigningKey,
+} from "./manifest.ts";
 
 /** In the scratch folder. */
 export const SCRATCH_LOG = "reachlog.sqlite";

@@ -19,8 +19,7 @@ import { COMMAND_METADATA } from "../shared/log-session.ts";
 import { makeNewFile, syncFolder } from "../shared/new-file.ts";
 import { naming } from "../shared/system-fault.ts";
 import { copySecrets, measure } from "./copy-file.ts";
-import { MANIFEST, NAMES, signManifest, type BackupFile, type Manifest } from "./manifest.ts";
-import { encryptSigningKey } from "./signing-key.ts";
+import { MANIFEST, NAMES, signManifest, type BackupFile, type Manifest, encryptSigningKey } from "./manifest.ts";
 
 export interface WriteOptions {
   readonly clock: Clock;

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync, mkdtempSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { freePort } from "../../platform/free-port.ts";
@@ -13,7 +13,7 @@ import { PROGRAM } from "../program.ts";
 import { importFile } from "../recipients/import.ts";
 import { chatOption, messagingOption, portOf, type Choice } from "./sandbox.ts";
 import { untilStopped } from "../serve.ts";
-import { temporaryFolder } from "../../platform/temporary-folder.ts";
+import { tmpdir } from "node:os";
 
 const TEMPLATE = `Hi {{name|there}}, thanks for asking about {{product|our product}}: https://go.example/welcome
 ---
@@ -165,4 +165,19 @@ function writeSettingsFile(file: string, settings: Readonly<Record<string, strin
 function fit(name: string, value: string): string {
   if (/['\n\r]/.test(value)) throw new Error(`${name} holds a quote or a line break: it is to be a file of its own`);
   return value;
+}
+
+/** A new folder that only this user may read. Disposing it, or the process's exit, removes it. */
+export function temporaryFolder(prefix: string): Disposable & { readonly path: string } {
+  const path = mkdtempSync(join(tmpdir(), prefix));
+  // A process that has to end at once disposes nothing.
+  const remove = (): void => rmSync(path, { recursive: true, force: true });
+  process.on("exit", remove);
+  return {
+    path,
+    [Symbol.dispose]() {
+      process.off("exit", remove);
+      remove();
+    },
+  };
 }

@@ -14,7 +14,7 @@ import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal }
 import { openSession, type Session } from "../shared/log-session.ts";
 import { printable, table } from "../shared/table.ts";
 import { nameOf } from "../../history/words/phrases.ts";
-import { startStatusLine } from "./status-line.ts";
+import { startStatusLine } from "./watch-lines.ts";
 
 export const reconcile: MakeCommand = (terminal, exit) =>
   new Command("reconcile")

@@ -4,6 +4,7 @@ import type { RunState } from "../../../projections/run.ts";
 import { wordsOf } from "../../history/words.ts";
 import { plain } from "../../history/words/phrases.ts";
 import { printable } from "../shared/table.ts";
+import type { Terminal } from "../shared/command.ts";
 
 const WAITS: Readonly<Record<PauseReason, string>> = {
   pace: "to spread the messages",
@@ -71,4 +72,39 @@ function duration(seconds: number): string {
   const minutes = Math.floor(seconds / 60);
   const rest = two(seconds % 60);
   return minutes < 60 ? `${minutes}:${rest}` : `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${rest}`;
+}
+
+/** A line at the bottom of the terminal that is kept up to date, below everything that is printed meanwhile. */
+interface StatusLine extends Disposable {
+  /** Prints something above it, by `write`, and redraws it. */
+  above(write: () => void): void;
+}
+
+/** A countdown in seconds needs no more. */
+const REDRAW_MS = 1_000;
+
+/** Goes to the line's beginning and clears it. */
+const CLEAR = "\r\u001b[K";
+
+/** What does not fit is cut off instead of wrapped: a wrapped line could not be cleared again. */
+const WRAP_OFF = "\u001b[?7l";
+const WRAP_ON = "\u001b[?7h";
+
+/** Draws on stderr, and only on a terminal. `line`: what it says now, safe to print. */
+export function startStatusLine({ interactive, err, draw = err }: Terminal, line: () => string): StatusLine {
+  if (!interactive) return { above: (write) => write(), [Symbol.dispose]() {} };
+  const redraw = (): void => draw(`${CLEAR}${WRAP_OFF}${line()}${WRAP_ON}`);
+  redraw();
+  const timer = setInterval(redraw, REDRAW_MS);
+  return {
+    above(write) {
+      draw(CLEAR);
+      write();
+      redraw();
+    },
+    [Symbol.dispose]() {
+      clearInterval(timer);
+      draw(CLEAR);
+    },
+  };
 }

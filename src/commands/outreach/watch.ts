@@ -5,8 +5,7 @@ import type { OpenedLog } from "../../service/open.ts";
 import { asJson } from "../audit/show/lines.ts";
 import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "../shared/command.ts";
 import { openExistingLog } from "../shared/log-session.ts";
-import { startStatusLine } from "./status-line.ts";
-import { endOf, eventLine, headerLine, statusOf } from "./watch-lines.ts";
+import { endOf, eventLine, headerLine, statusOf, startStatusLine } from "./watch-lines.ts";
 
 export const watch: MakeCommand = (terminal, exit) =>
   new Command("watch")

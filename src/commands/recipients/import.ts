@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { importRecipients } from "../../recipients/import.ts";
 import { parseRecipients } from "../../recipients/recipients-file.ts";
-import { formatOfName, type RecipientsFormat } from "../../recipients/file/format.ts";
-import { FILE_BYTES_MAX } from "../../recipients/file/limits.ts";
+import { formatOfName, type RecipientsFormat, FILE_BYTES_MAX } from "../../recipients/file/format.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { openLog } from "../../service/open.ts";
 import { configOf, EXIT, usageError, type Terminal } from "../shared/command.ts";

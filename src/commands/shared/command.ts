@@ -1,10 +1,11 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import * as commander from "commander";
-import type * as typed from "@commander-js/extra-typings";
+import * as typed from "@commander-js/extra-typings";
 import { loadConfig, type Config } from "../../config/config.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { printable } from "./table.ts";
+import { FORMAT_NAMES } from "../../log/export-formats.ts";
 
 /**
  * The parser, with types that know what each option gives. These come from a package of types alone: it is no part of
@@ -151,4 +152,14 @@ export async function servedConfigOf({ env }: Terminal): Promise<Config> {
 
 function readText(path: string): string {
   return readFileSync(path, "utf8");
+}
+
+export const formatOption = () =>
+  new Option("--format <name>", "the form of the file").choices(FORMAT_NAMES).default("jsonl" as const);
+
+/** A link as an operator names it: `domain/short_code`, with or without a scheme. */
+export function linkOf(text: string): string {
+  const link = text.replace(/^https?:\/\//i, "");
+  if (!/^[^/]+\/./.test(link)) throw usageError("a link is written domain/short_code");
+  return link;
 }

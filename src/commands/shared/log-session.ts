@@ -3,7 +3,7 @@ import type { Config } from "../../config/config.ts";
 import { shownLog } from "../../config/log.ts";
 import { createEventLog, type EventMetadata, type EventLog } from "../../log/event-log.ts";
 import type { LogClock } from "../../log/log-clock.ts";
-import { createSuppressionHashes, type HashesOf } from "../../recipients/suppression-hashes.ts";
+import { createSuppressionHashes, type HashesOf } from "../../recipients/suppress.ts";
 import { logPlaceOf } from "../../service/log-place.ts";
 import { openLog, openStoredLog, type OpenedLog, type StoredLog } from "../../service/open.ts";
 import { erasing } from "../../privacy/apply-erasures.ts";

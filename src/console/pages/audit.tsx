@@ -2,7 +2,7 @@
 import type { VNode } from "preact";
 import { EVENT_TYPES } from "../../../events/catalog.ts";
 import { filterIn, selectionOf, type LogFilter } from "../../history/log-filter.ts";
-import { outcomesOf } from "../../history/outcomes.ts";
+import { outcomesOf, type ChannelOutcome } from "../../history/outcomes.ts";
 import { pageOf, type Selection } from "../../history/selection.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { eventHref } from "../addresses.ts";
@@ -11,7 +11,6 @@ import { EventList, spaced } from "../parts/event-list.tsx";
 import { EventSentence } from "../parts/event-sentence.tsx";
 import { FindForm } from "./find.tsx";
 import { Time } from "../parts/time.tsx";
-import { WhatBecame } from "../parts/what-became.tsx";
 import { proofOf } from "./verification.tsx";
 import { newestEvents, numberOf, type View } from "../view.ts";
 
@@ -183,5 +182,33 @@ export async function eventPage(view: View): Promise<VNode | undefined> {
         <a href={`/audit?${new URLSearchParams({ stream })}`}>Events of this stream</a>
       </p>
     </ConsoleDocument>
+  );
+}
+
+interface WhatBecameProps {
+  /** Id of what requested it. */
+  readonly id: string;
+  readonly outcomes: readonly ChannelOutcome[];
+}
+
+/** What became of what an event requested, channel by channel; nothing for one that requested nothing. */
+function WhatBecame({ id, outcomes }: WhatBecameProps): VNode | null {
+  if (outcomes.length === 0) return null;
+  return (
+    <section aria-labelledby="what-became">
+      <h2 id="what-became">What became of it</h2>
+      {outcomes.map(({ channel, events, isWhole }) => (
+        <>
+          <h3>{channel}</h3>
+          {events.length > 0 ? <EventList events={events} /> : null}
+          {isWhole && events.length === 0 ? <p class="empty">No attempt is recorded yet.</p> : null}
+          {isWhole ? null : (
+            <p>
+              This channel was far behind: <code>reachlog deliveries show {id}</code> looks further.
+            </p>
+          )}
+        </>
+      ))}
+    </section>
   );
 }

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { SENT_BYTES_MAX } from "../../recipients/file/limits.ts";
+import { SENT_BYTES_MAX } from "../../recipients/file/format.ts";
 import { ActionForm } from "../parts/action-form.tsx";
 import { ConsoleDocument, grouped } from "../document.tsx";
 import { Table } from "../parts/table.tsx";

@@ -6,7 +6,7 @@ import { inTimeSlices } from "../../platform/time-slices.ts";
 import { personHref } from "../addresses.ts";
 import { ConsoleDocument, grouped } from "../document.tsx";
 import { ImportForm } from "./import.tsx";
-import { Linked } from "../parts/linked.tsx";
+import { Linked } from "../parts/event-sentence.tsx";
 import {
   BASES,
   basisOf,

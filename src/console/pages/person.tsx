@@ -4,15 +4,16 @@ import type { Recorded } from "../../../events/catalog.ts";
 import type { Basis } from "../../../events/outreach.ts";
 import { findContact, type Contact } from "../../../projections/contacts.ts";
 import { eventsAt } from "../../log/events-at.ts";
-import { eventHref, personHref, runHref } from "../addresses.ts";
+import { eventHref, personHref, runHref, linkHrefOf } from "../addresses.ts";
 import { ConsoleDocument, grouped } from "../document.tsx";
 import { EventList } from "../parts/event-list.tsx";
 import { basisOf, isOf, ORIGINS, statusOf } from "../people-filter.ts";
 import { BASIS_WORDS, nameOf, ORIGIN_WORDS, STATUS_WORDS } from "./people.tsx";
 import { PersonActions } from "../parts/person-actions.tsx";
-import { TheirLinks } from "../parts/their-links.tsx";
 import { Time } from "../parts/time.tsx";
 import { numberOf, type Made, type View } from "../view.ts";
+import { linksIn } from "../../../projections/sent-links.ts";
+import { numbers, Table } from "../parts/table.tsx";
 
 /** Events of one page: of most people these are all. */
 const EVENTS_SHOWN = 200;
@@ -207,4 +208,47 @@ function outcomeOf({ data: { attempt_id } }: Attempt, events: readonly Recorded[
     default:
       return "its outcome is not known yet";
   }
+}
+
+interface TheirLinksProps {
+  readonly view: View;
+  /** The messages that one person was sent. */
+  readonly sent: readonly Recorded<"DirectMessageAttempted">[];
+}
+
+/** The links of the messages to a person, with their clicks: those of a link in one message alone come from that person. */
+function TheirLinks({ view, sent }: TheirLinksProps): VNode | null {
+  const links = [...new Set(sent.flatMap(({ data: { links: known, text } }) => known ?? linksIn(text)))];
+  if (links.length === 0) return null;
+  return (
+    <section aria-labelledby="their-links">
+      <h2 id="their-links">Links sent to them</h2>
+      <Table
+        label="Clicks of the links sent to them"
+        columns={["link", "sent to", ...numbers("people", "suspected", "bots")]}
+      >
+        {links.map((link) => (
+          <Row view={view} link={link} />
+        ))}
+      </Table>
+    </section>
+  );
+}
+
+function Row({ view, link }: { readonly view: View; readonly link: string }): VNode {
+  const messages = view.state("referrers").links.get(link)?.messages ?? 0;
+  const { clicks = 0, bots = 0, suspected = 0 } = view.state("suspected").links.get(link) ?? {};
+  return (
+    <tr>
+      <th scope="row" class="breakable">
+        <a href={linkHrefOf(link)}>
+          <bdi>{link}</bdi>
+        </a>
+      </th>
+      <td>{messages === 0 ? "not known" : messages === 1 ? "them alone" : `${grouped(messages)} people`}</td>
+      {[clicks - suspected, suspected, bots].map((count) => (
+        <td class="number">{grouped(count)}</td>
+      ))}
+    </tr>
+  );
 }

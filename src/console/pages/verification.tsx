@@ -1,8 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
-import { lastVerification } from "../../log/last-verification.ts";
-import type { VerificationProgress } from "../../log/verifier.ts";
+import { type VerificationProgress, lastVerification } from "../../log/verifier.ts";
 import { ActionForm } from "../parts/action-form.tsx";
 import { eventHref } from "../addresses.ts";
 import { grouped } from "../document.tsx";

@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import type { VNode } from "preact";
+import type { VNode, ComponentChildren } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
 import { ERASED } from "../../../events/encryption.ts";
 import { EVENT_ID } from "../../history/find-event.ts";
@@ -7,7 +7,6 @@ import { sentenceOf } from "../../history/words.ts";
 import type { Mention, Sentence } from "../../history/words/phrases.ts";
 import { eventHref, isErased, linkHref, personHref, runHref } from "../addresses.ts";
 import { grouped } from "../document.tsx";
-import { Linked } from "./linked.tsx";
 import { Time } from "./time.tsx";
 
 /** Characters of a sentence that a list shows: texts of others may be thousands long, and a hundred are on a page. */
@@ -88,4 +87,15 @@ function cut(sentence: Sentence, most: number): { readonly shown: Sentence; read
     left -= text.length;
   }
   return { shown, isCut: false };
+}
+
+interface LinkedProps {
+  /** Undefined: there is no page to lead to. */
+  readonly href: string | undefined;
+  readonly children: ComponentChildren;
+}
+
+/** A link where there is a page to lead to, else what would stand in it. */
+export function Linked({ href, children }: LinkedProps): VNode {
+  return href === undefined ? <>{children}</> : <a href={href}>{children}</a>;
 }

@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import type { VNode } from "preact";
+import type { VNode, ComponentChildren } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
 import type { RunEnd } from "../../../events/outreach.ts";
 import { usedAt } from "../../../projections/quota.ts";
@@ -8,7 +8,6 @@ import { PAUSES } from "../../history/words/outreach.ts";
 import { momentIn } from "../../outreach/quota-day.ts";
 import { ActionForm, ConfirmedAction } from "./action-form.tsx";
 import { runHref } from "../addresses.ts";
-import { Card } from "./card.tsx";
 import { grouped } from "../document.tsx";
 import { Time } from "./time.tsx";
 import { newestEvents, type View } from "../view.ts";
@@ -155,3 +154,13 @@ export const ENDS: Readonly<Record<RunEnd, string>> = {
   app_not_enrolled: "the X app has no access",
   fault: "something broke, and the service logged what",
 };
+
+/** One subject of the overview. */
+export function Card({ title, children }: { readonly title: string; readonly children: ComponentChildren }): VNode {
+  return (
+    <section class="card">
+      <h2>{title}</h2>
+      {children}
+    </section>
+  );
+}

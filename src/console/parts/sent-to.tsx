@@ -7,7 +7,7 @@ import type { Referrers } from "../../../projections/referrers.ts";
 import { eventsAt } from "../../log/events-at.ts";
 import { isErased, personHref } from "../addresses.ts";
 import { grouped } from "../document.tsx";
-import { Linked } from "./linked.tsx";
+import { Linked } from "./event-sentence.tsx";
 import { Time } from "./time.tsx";
 import type { View } from "../view.ts";
 import { Table } from "./table.tsx";

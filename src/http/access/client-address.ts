@@ -1,6 +1,6 @@
 import { BlockList, isIP, isIPv6 } from "node:net";
 import { canonicalAddress } from "../../platform/address.ts";
-import type { Server } from "../server/server.ts";
+import type { Server } from "../server/node-server.ts";
 
 /** Whose request it is, by address. */
 export type ClientAddress = (request: Request, server: Pick<Server, "requestIP"> | null) => string;

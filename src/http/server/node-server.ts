@@ -1,6 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { webStream } from "../../platform/web-stream.ts";
-import type { Server } from "./server.ts";
 
 /** Ms until all headers of a request have come. */
 const HEADERS_MS_MAX = 10_000;
@@ -135,4 +134,16 @@ async function write(body: ReadableStream<Uint8Array>, outgoing: ServerResponse)
     if (outgoing.writableNeedDrain) await new Promise<void>((resolve) => (goOn = resolve));
     outgoing.write(value);
   }
+}
+
+/** What the service asks of the server that it is reached through, which Bun's is as well. */
+export interface Server {
+  /** Requests that are being answered. */
+  readonly pendingRequests: number;
+  /** The other end of the connection; null once it is closed. */
+  requestIP(request: Request): { readonly address: string } | null;
+  /** Lets the connection be idle for so long while this request is answered; 0: without end. */
+  timeout(request: Request, seconds: number): void;
+  /** Takes no more connections; resolves once all that is under way is answered or, with `true`, broken off. */
+  stop(breakOff?: boolean): Promise<void>;
 }

@@ -1,8 +1,7 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event, EventType, Recorded } from "../../../events/catalog.ts";
-import { systemTimer, type Timer } from "../../platform/timer.ts";
 import { createIntakePriority } from "../../delivery/intake-priority.ts";
-import type { Clock } from "../../platform/clock.ts";
+import { type Clock, systemTimer, type Timer } from "../../platform/clock.ts";
 import { networkOf } from "../../platform/address.ts";
 import { bearerToken, type Authentication } from "../access/authentication.ts";
 import type { RequestContext } from "../server/endpoint.ts";

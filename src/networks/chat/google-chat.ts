@@ -1,9 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import type { AnswerRules } from "../dispatch-result.ts";
 import { readJson } from "../json-answer.ts";
-import { withLookAlikes } from "../look-alikes.ts";
 import type { Channel } from "../network.ts";
-import { excerpt, truncate } from "../plain-text.ts";
+import { excerpt, truncate, withLookAlikes } from "../plain-text.ts";
 import type { NetworkAnswer } from "../safe-fetch.ts";
 import { createWebhookChannel, type WebhookOptions } from "./webhook.ts";
 

@@ -12,9 +12,8 @@ import {
   usagePauseMs,
 } from "../graph.ts";
 import { readJson } from "../json-answer.ts";
-import { withLookAlikes } from "../look-alikes.ts";
 import type { Channel } from "../network.ts";
-import { truncate } from "../plain-text.ts";
+import { truncate, withLookAlikes } from "../plain-text.ts";
 import { retryAfterOf } from "../retry-after.ts";
 import type { NetworkAnswer, SafeFetch } from "../safe-fetch.ts";
 import { wordDispatch } from "../wording.ts";

@@ -1,7 +1,6 @@
 import type { PagedSource } from "../../../events/outreach.ts";
 import { cursorOf } from "../../../projections/sources.ts";
 import { SocialError, type Page, type UserPage } from "../../networks/network.ts";
-import { guardCursors, type CursorGuard } from "../repeated-cursors.ts";
 import type { Batch, Reader, RunContext, Source } from "../context.ts";
 
 /** What is asked of the network: a page, and only what is newer than `since` where it can. */
@@ -111,4 +110,28 @@ function batchOf(source: PagedSource, scope: string, pass: Pass, page: PageRead,
 function newestOf({ users, newest }: PageRead, { next }: Pass): string | undefined {
   if (newest === undefined) return users[0]?.id;
   return next === undefined ? newest : undefined;
+}
+
+/** Pages without an entry that are followed one after the other: X may filter a page after it has cut it. */
+export const EMPTY_PAGES_MAX = 5;
+
+/** Watches one read of a long list: a network may give the same cursors again and again, each page for money. */
+interface CursorGuard {
+  /** The cursor to go on with behind a page; undefined: here the read ends. */
+  following(page: { readonly entries: number; readonly next: string | undefined }): string | undefined;
+}
+
+/** `from`: the cursor with which the read begins; undefined: at the top. */
+export function guardCursors(from: string | undefined): CursorGuard {
+  const seen = new Set([from]);
+  let emptyInARow = 0;
+  return {
+    following({ entries, next }) {
+      if (next === undefined) return undefined;
+      emptyInARow = entries === 0 ? emptyInARow + 1 : 0;
+      const isRepeated = seen.has(next);
+      seen.add(next);
+      return isRepeated || emptyInARow >= EMPTY_PAGES_MAX ? undefined : next;
+    },
+  };
 }

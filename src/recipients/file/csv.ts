@@ -1,6 +1,6 @@
 import { CsvError, parse } from "csv-parse/sync";
 import { readHeader, type Header } from "./header.ts";
-import { COLUMNS_MAX } from "./limits.ts";
+import { COLUMNS_MAX } from "./format.ts";
 import type { Cells, FileRow } from "./row.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 

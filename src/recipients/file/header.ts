@@ -1,6 +1,5 @@
 import { fieldName, fieldNameFault } from "../../template/field.ts";
-import { COLUMNS_MAX } from "./limits.ts";
-import { shortened } from "./shortened.ts";
+import { COLUMNS_MAX } from "./format.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 
 /** Most template fields a recipient may have. */
@@ -72,4 +71,13 @@ function firstRepeated(names: readonly string[]): string | undefined {
 function listed(names: readonly string[]): string {
   const shown = names.slice(0, NAMES_SHOWN_MAX).map(shownName).join(", ");
   return names.length > NAMES_SHOWN_MAX ? `${shown} and ${names.length - NAMES_SHOWN_MAX} more` : shown;
+}
+
+/** The first characters, whole ones only, and a mark where there were more. */
+export function shortened(value: string, charsMax: number): string {
+  if (value.length <= charsMax) return value;
+  return `${value
+    .slice(0, charsMax)
+    .toWellFormed()
+    .replace(/\uFFFD$/, "")}…`;
 }

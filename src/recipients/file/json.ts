@@ -1,6 +1,6 @@
 import { ServiceError } from "../../platform/service-error.ts";
 import { columnName, shownName } from "./header.ts";
-import { ROWS_MAX } from "./limits.ts";
+import { ROWS_MAX } from "./format.ts";
 import type { Cells, FileRow } from "./row.ts";
 
 /** An array of objects, or `{"recipients": [...]}`. */

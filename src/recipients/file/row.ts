@@ -1,7 +1,6 @@
 import { fieldNameFault } from "../../template/field.ts";
 import { readHandle, readId } from "./identity.ts";
-import { shortened } from "./shortened.ts";
-import { FIELDS_MAX, isField } from "./header.ts";
+import { FIELDS_MAX, isField, shortened } from "./header.ts";
 
 /** Longest value of a field, in characters: a tenth of the longest message. */
 const VALUE_CHARS_MAX = 1000;

@@ -10,7 +10,7 @@ import type { SafeFetch } from "../../../src/networks/safe-fetch.ts";
 import { openAccount } from "../../../src/service/account.ts";
 import { connectNetworks, outbound } from "../../../src/service/networks.ts";
 import { outreachContext } from "../../../src/service/outreach.ts";
-import { createSuppressionHashes } from "../../../src/recipients/suppression-hashes.ts";
+import { createSuppressionHashes } from "../../../src/recipients/suppress.ts";
 import { sqliteSecrets } from "../../../src/vault/sqlite-secrets.ts";
 import { openVault } from "../../../src/vault/vault.ts";
 import { createRunner } from "../../../src/outreach/runner.ts";

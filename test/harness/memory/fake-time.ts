@@ -1,4 +1,4 @@
-import type { Timer } from "../../../src/platform/timer.ts";
+import type { Timer } from "../../../src/platform/clock.ts";
 
 /** A clock that moves only when told, and the timers that hang on it. */
 export interface FakeTime {

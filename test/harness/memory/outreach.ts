@@ -5,7 +5,7 @@ import type { SocialNetwork } from "../../../src/networks/network.ts";
 import { X_PRICES } from "../../../src/networks/x/x.ts";
 import type { OutreachContext } from "../../../src/outreach/context.ts";
 import type { OutreachRules } from "../../../src/outreach/judge.ts";
-import { createSuppressionHashes } from "../../../src/recipients/suppression-hashes.ts";
+import { createSuppressionHashes } from "../../../src/recipients/suppress.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
 import type { RunReport } from "../../../src/outreach/execute-run.ts";
 import { createRunner, type Runner } from "../../../src/outreach/runner.ts";

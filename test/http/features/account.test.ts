@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { OAuthError, type TokenPair } from "../../../src/account/oauth.ts";
 import type { Tokens } from "../../../src/account/tokens.ts";
-import { createUsedStates } from "../../../src/account/used-states.ts";
+import { createUsedStates } from "../../../src/account/link.ts";
 import { createAuthorizationCookie } from "../../../src/http/access/encrypted-cookie.ts";
 import { listen } from "../../../src/http/server/listen.ts";
 import { createLoadShedding } from "../../../src/http/access/load-shedding.ts";

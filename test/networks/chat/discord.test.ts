@@ -2,8 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { classifyAnswer } from "../../../src/networks/dispatch-result.ts";
-import { discordText } from "../../../src/networks/chat/discord-text.ts";
-import { createDiscordChannel, DISCORD_ANSWERS } from "../../../src/networks/chat/discord.ts";
+import { createDiscordChannel, DISCORD_ANSWERS, discordText } from "../../../src/networks/chat/discord.ts";
 import type { DispatchResult } from "../../../src/networks/network.ts";
 import { renderDiscord } from "../../../sandbox/markup.ts";
 import { secret } from "../../../src/platform/secret.ts";
