@@ -1,12 +1,12 @@
-import { isoTime, type Clock } from "../platform/clock.ts";
-import { STREAMS, type EventMetadata, type EventLog } from "../log/event-log.ts";
+import { createHash } from "node:crypto";
+import { type EventLog, type EventMetadata, STREAMS } from "../log/event-log.ts";
 import { record } from "../log/handle.ts";
 import { SocialError, type SocialNetwork } from "../networks/network.ts";
+import { type Clock, isoTime } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";
-import { OAuthError, type Authorization, type OAuth, type TokenPair } from "./oauth.ts";
-import type { Tokens } from "./tokens.ts";
-import { createHash } from "node:crypto";
 import type { Vault } from "../vault/vault.ts";
+import { type Authorization, type OAuth, OAuthError, type TokenPair } from "./oauth.ts";
+import type { Tokens } from "./tokens.ts";
 
 export interface LinkDeps {
   readonly oauth: OAuth;

@@ -1,10 +1,10 @@
+import { cloneElement, type ComponentChildren, type FunctionComponent, h, isValidElement, type VNode } from "preact";
 import { PROJECTION_NAMES, type ProjectionName, type StateOf, type States } from "../../projections/all.ts";
 import { msOf } from "../../projections/time.ts";
 import { ServiceError } from "../platform/service-error.ts";
-import { parseMoment, placeOf, type Moment, type Place } from "../projector/moment.ts";
+import { type Moment, parseMoment, type Place, placeOf } from "../projector/moment.ts";
 import type { PastStates } from "../projector/past-states.ts";
 import type { Made, Page, View } from "./view.ts";
-import { cloneElement, h, isValidElement, type ComponentChildren, type FunctionComponent, type VNode } from "preact";
 
 /** What a page as of an earlier moment is made of, beside the states. */
 export interface PastVisit extends Omit<View, "state" | "position" | "time" | "now" | "asOf" | "live" | "formToken"> {

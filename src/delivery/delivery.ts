@@ -1,15 +1,15 @@
-import type { Recorded, DataOf } from "../../events/catalog.ts";
-import { CHANNELS, CLICK_CHANNELS, lanesOf, type ChannelName, type ClickChannel } from "../../events/channel.ts";
+import type { DataOf, Recorded } from "../../events/catalog.ts";
+import { type ChannelName, CHANNELS, CLICK_CHANNELS, type ClickChannel, lanesOf } from "../../events/channel.ts";
+import type { Subscription } from "../../events/dispatches.ts";
 import { positionsOf, type Sources } from "../../events/sources.ts";
 import { isSettled } from "../../projections/deliveries.ts";
-import { STREAMS, SERVICE_METADATA, type EventLog, type NewEvent } from "../log/event-log.ts";
-import type { Projector } from "../projector/projector.ts";
+import { type EventLog, type NewEvent, SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
+import { handle, type HandleDeps } from "../log/handle.ts";
 import type { Channel } from "../networks/network.ts";
 import type { Clock } from "../platform/clock.ts";
-import { breakerIn, circuitOf, type Circuit } from "./rate-limiter.ts";
-import type { Subscription } from "../../events/dispatches.ts";
-import { handle, type HandleDeps } from "../log/handle.ts";
 import type { Secret } from "../platform/secret.ts";
+import type { Projector } from "../projector/projector.ts";
+import { breakerIn, type Circuit, circuitOf } from "./rate-limiter.ts";
 
 /** How a dispatch ended. */
 export type Settlement =

@@ -1,17 +1,17 @@
-import type { Clock, MakeId } from "../platform/clock.ts";
-import type { NewEvent, EventLog } from "../log/event-log.ts";
-import type { HeldLease } from "../log/lease.ts";
-import { errorFields, requestFields, type Logger, type LogFields } from "../platform/logger.ts";
-import type { Channel, Click, Dispatch, DispatchResult } from "../networks/network.ts";
-import type { Projector } from "../projector/projector.ts";
 import type { ChannelName } from "../../events/channel.ts";
 import type { DispatchMode } from "../../events/delivery.ts";
 import type { OutcomeType } from "../../events/dispatches.ts";
+import type { EventLog, NewEvent } from "../log/event-log.ts";
+import type { HeldLease } from "../log/lease.ts";
+import type { Channel, Click, Dispatch, DispatchResult } from "../networks/network.ts";
+import type { Clock, MakeId } from "../platform/clock.ts";
+import { errorFields, type LogFields, type Logger, requestFields } from "../platform/logger.ts";
+import type { Projector } from "../projector/projector.ts";
+import type { Tracing } from "../tracing/tracing.ts";
 import { decideOutcome } from "./attempt.ts";
 import { uncertainSince } from "./deduplication-window.ts";
 import { digestOf, dispatchOf } from "./dispatch-content.ts";
-import { isTest, type PendingDispatch, type OutboxWindow } from "./outbox-window.ts";
-import type { Tracing } from "../tracing/tracing.ts";
+import { isTest, type OutboxWindow, type PendingDispatch } from "./outbox-window.ts";
 
 /** One attempt's total deadline; Meta recommends 1.5 s, chat services answer within a few seconds. */
 const ATTEMPT_TIMEOUT_MS = 5_000;

@@ -1,15 +1,15 @@
-import { SERVICE_METADATA, STREAMS, type NewEvent } from "../log/event-log.ts";
-import { errorFields } from "../platform/logger.ts";
-import { createDeduplicationWindow, type PlannedRequest } from "./deduplication-window.ts";
-import { ask, type DispatchDeps, causesOf } from "./dispatch.ts";
-import { createLearning } from "./learning.ts";
-import type { OutboxWindow, PendingDispatch } from "./outbox-window.ts";
-import { createRecorder, UNRECORDED_MAX, type RecorderDeps } from "./recorder.ts";
-import type { Suspension } from "./suspension.ts";
-import type { RateLimiter } from "./rate-limiter.ts";
 import { backlogLaneOf, type Lane } from "../../events/channel.ts";
 import { sourcesOf } from "../../events/sources.ts";
+import { type NewEvent, SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import { nextRound } from "../platform/coalescing-scheduler.ts";
+import { errorFields } from "../platform/logger.ts";
+import { createDeduplicationWindow, type PlannedRequest } from "./deduplication-window.ts";
+import { ask, causesOf, type DispatchDeps } from "./dispatch.ts";
+import { createLearning } from "./learning.ts";
+import type { OutboxWindow, PendingDispatch } from "./outbox-window.ts";
+import type { RateLimiter } from "./rate-limiter.ts";
+import { createRecorder, type RecorderDeps, UNRECORDED_MAX } from "./recorder.ts";
+import type { Suspension } from "./suspension.ts";
 
 /** After a fault of ours, or of the log, an item is left alone for that long. */
 const AFTER_FAULT_MS = 30_000;

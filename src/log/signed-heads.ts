@@ -1,21 +1,21 @@
 import {
   ChainBroken,
+  type Checkpoint,
   CheckpointRefused,
   createLogTree,
-  openCheckpoint,
-  type Checkpoint,
   type EventStore,
+  openCheckpoint,
   type SigningKey,
 } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import type { Clock } from "../platform/clock.ts";
-import { SERVICE_METADATA, STREAMS, type EventLog } from "./event-log.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
-import { forgetSnapshots } from "../projector/snapshots.ts";
-import { contradict, deniesRoot, findLoss, signChain, signHead, type Loss } from "./checkpoint.ts";
-import type { CheckpointStore } from "./checkpoint-store.ts";
-import { HARMLESS, ROLES, type Roles } from "./role.ts";
 import { ServiceError } from "../platform/service-error.ts";
+import { forgetSnapshots } from "../projector/snapshots.ts";
+import type { CheckpointStore } from "./checkpoint-store.ts";
+import { contradict, deniesRoot, findLoss, type Loss, signChain, signHead } from "./checkpoint.ts";
+import { type EventLog, SERVICE_METADATA, STREAMS } from "./event-log.ts";
+import { HARMLESS, ROLES, type Roles } from "./role.ts";
 import { startCosigning, type WitnessConfig } from "./witness.ts";
 
 export interface CheckpointsDeps {

@@ -3,27 +3,27 @@ import { dirname } from "node:path";
 import {
   beginPostgresEpoch,
   beginSqliteEpoch,
+  type Codec,
+  type Commit,
+  type EventStore,
+  type Head,
+  type ImportOptions,
   importPostgresLog,
   importSqliteLog,
   isPostgresLogElsewhere,
   knownPostgresPlace,
   openPostgresStore,
   openSqliteStore,
+  type PlaceKnown,
   restorePostgresLog,
   StoreUnavailable,
-  type Codec,
-  type Commit,
-  type EventStore,
-  type Head,
-  type ImportOptions,
-  type PlaceKnown,
 } from "eventstore-lite";
-import { openDatabase, isLost, sqlState } from "eventstore-lite/postgres";
+import { isLost, openDatabase, sqlState } from "eventstore-lite/postgres";
 import type { Event } from "../../events/catalog.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Secret } from "../platform/secret.ts";
-import { refuseServed } from "./instances.ts";
 import { ServiceError } from "../platform/service-error.ts";
+import { refuseServed } from "./instances.ts";
 
 /** Where a log is kept, or comes to be. */
 export interface StorePlace {

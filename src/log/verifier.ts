@@ -1,11 +1,11 @@
-import type { DataOf, Event, Recorded } from "../../events/catalog.ts";
-import { isoTime, type Clock } from "../platform/clock.ts";
-import { errorFields, type Logger } from "../platform/logger.ts";
-import { kindOf } from "./error-kind.ts";
-import type { CheckpointStore } from "./checkpoint-store.ts";
-import { STREAMS, type EventLog, type EventMetadata } from "./event-log.ts";
-import { readKnownHeads, compare, type KnownHead, type Compared } from "./known-heads.ts";
 import type { EventStore, Verification } from "eventstore-lite";
+import type { DataOf, Event, Recorded } from "../../events/catalog.ts";
+import { type Clock, isoTime } from "../platform/clock.ts";
+import { errorFields, type Logger } from "../platform/logger.ts";
+import type { CheckpointStore } from "./checkpoint-store.ts";
+import { kindOf } from "./error-kind.ts";
+import { type EventLog, type EventMetadata, STREAMS } from "./event-log.ts";
+import { compare, type Compared, type KnownHead, readKnownHeads } from "./known-heads.ts";
 
 /** A verification beside the service takes one core at the most: the others are for the requests. */
 const THREADS = 1;

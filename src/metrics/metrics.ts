@@ -1,15 +1,15 @@
-import { Registry, Counter } from "prom-client";
-import type { Delivery } from "../delivery/delivery.ts";
-import type { DispatchMetrics } from "../delivery/dispatch.ts";
-import type { Projector } from "../projector/projector.ts";
-import { createAppendMetrics, type AppendMetrics } from "./appends.ts";
-import { createDispatchMetrics, observeChannels, type ChannelSources } from "./delivery.ts";
-import { observeInstances, observeLog, type InstanceSources, type LogSources } from "./log.ts";
-import { runEnd } from "../../events/outreach.ts";
-import { lookUp, lookUpEach } from "./figures.ts";
 import { readdir, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { Counter, Registry } from "prom-client";
+import { runEnd } from "../../events/outreach.ts";
+import type { Delivery } from "../delivery/delivery.ts";
+import type { DispatchMetrics } from "../delivery/dispatch.ts";
+import type { Projector } from "../projector/projector.ts";
+import { type AppendMetrics, createAppendMetrics } from "./appends.ts";
+import { type ChannelSources, createDispatchMetrics, observeChannels } from "./delivery.ts";
+import { lookUp, lookUpEach } from "./figures.ts";
+import { type InstanceSources, type LogSources, observeInstances, observeLog } from "./log.ts";
 
 /**
  * What is counted as it happens. All else is looked up at each scrape, so that a click pays only for figures that could

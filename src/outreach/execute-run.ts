@@ -1,19 +1,19 @@
 import { LeaseLost } from "eventstore-lite";
-import type { RunEnd, Usage, KnownRecipient, Recipient, SkipReason } from "../../events/outreach.ts";
+import type { KnownRecipient, Recipient, RunEnd, SkipReason, Usage } from "../../events/outreach.ts";
+import { type NewEvent, STREAMS } from "../log/event-log.ts";
+import { handle, record } from "../log/handle.ts";
 import { isoTime } from "../platform/clock.ts";
-import { STREAMS, type NewEvent } from "../log/event-log.ts";
-import { record, handle } from "../log/handle.ts";
 import { errorFields } from "../platform/logger.ts";
 import { outreachState, quotaNow, type RunContext } from "./context.ts";
+import { decideTurn, newSkips, type Refused, remaining, skipsOf } from "./decide.ts";
+import { previewVariants } from "./judge.ts";
 import type { Meter } from "./meter.ts";
 import { pause, spacingMs } from "./pacing.ts";
 import { settleOpen, type Waiting } from "./reconcile.ts";
+import { retryBriefly, retryPersistently } from "./retry-after-rate-limit.ts";
 import { callsForAction, stopReason } from "./run-end.ts";
-import { newSkips, remaining, decideTurn, skipsOf, type Refused } from "./decide.ts";
-import { retryPersistently, retryBriefly } from "./retry-after-rate-limit.ts";
 import { screenRecipients } from "./screening.ts";
 import { takeTurn } from "./send.ts";
-import { previewVariants } from "./judge.ts";
 
 /** A finished run, as it is answered. */
 export interface RunReport {

@@ -1,10 +1,10 @@
-import type { PauseReason } from "../../events/outreach.ts";
 import { markOfErased } from "../../events/encryption.ts";
+import type { PauseReason } from "../../events/outreach.ts";
 import type { OpenAttempt } from "../../projections/run.ts";
 import { SERVICE_METADATA } from "../log/event-log.ts";
-import { SocialError, type SentDm } from "../networks/network.ts";
+import { type SentDm, SocialError } from "../networks/network.ts";
 import type { OutreachContext } from "./context.ts";
-import { retrying, QUICK_ATTEMPTS_MAX, type Again } from "./retry-after-rate-limit.ts";
+import { type Again, QUICK_ATTEMPTS_MAX, retrying } from "./retry-after-rate-limit.ts";
 import { recordOutcome } from "./send.ts";
 
 /** Messages read of a conversation: ours is among the newest, and each one read costs money. More only where needed. */

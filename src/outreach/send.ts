@@ -1,30 +1,30 @@
 import type { KnownRecipient, RunEnd } from "../../events/outreach.ts";
-import { STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
-import { handle, type Decision } from "../log/handle.ts";
+import type { Run } from "../../projections/run.ts";
+import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
+import { type Decision, handle } from "../log/handle.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
 import {
   catchUp,
   isClockSkewed,
+  type OutreachContext,
   outreachState,
   quotaNow,
-  today,
   type RunContext,
-  type OutreachContext,
+  today,
 } from "./context.ts";
 import {
   decideOutcome,
   decideTurn,
-  refusedForAccount,
   type GiveUp,
+  type OutcomeEvent,
+  refusedForAccount,
   type SendDecided,
   type TurnRefused,
-  type OutcomeEvent,
 } from "./decide.ts";
 import { isSuppressed } from "./judge.ts";
+import { pause } from "./pacing.ts";
 import { RETRY_WAIT_MS_MIN } from "./retry-after-rate-limit.ts";
 import { SEND_MS_MAX } from "./run-lease.ts";
-import { pause } from "./pacing.ts";
-import type { Run } from "../../projections/run.ts";
 
 /** What one person's turn came to. `called`: the network was asked to send, so the pace applies. */
 export interface Turn {

@@ -1,14 +1,14 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { EventStore, Snapshots } from "eventstore-lite";
-import { makeEvent, encryptingCodec, type Event, type EncryptingCodec } from "../../events/catalog.ts";
-import type { MakeId } from "../platform/clock.ts";
+import { encryptingCodec, type EncryptingCodec, type Event, makeEvent } from "../../events/catalog.ts";
+import { PERSONAL_PROJECTIONS } from "../../projections/all.ts";
 import { SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import type { OpenStoreOptions, StorePlace } from "../log/store-place.ts";
+import type { MakeId } from "../platform/clock.ts";
+import { lastForgotten, pastOf } from "../projector/past.ts";
 import { applyErasures } from "./apply-erasures.ts";
 import type { Keyring } from "./keyring.ts";
 import { keysLost, newestKeys } from "./lost-keys.ts";
-import { setImmediate as nextTurn } from "node:timers/promises";
-import { PERSONAL_PROJECTIONS } from "../../projections/all.ts";
-import { lastForgotten, pastOf } from "../projector/past.ts";
 
 /** A log whose personal data is encrypted. */
 export interface EncryptedLog extends EventStore<Event> {

@@ -1,4 +1,4 @@
-import { randomBytes, hash } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import { KEY_BYTES } from "../vault/key.ts";
 import type { SecretStore, StoredSecrets } from "../vault/secret-store.ts";
 

@@ -1,13 +1,13 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { andThen, type Awaitable } from "eventstore-lite";
-import type { Recipient } from "../../events/outreach.ts";
 import type { Encryptor } from "../../events/encryption.ts";
+import type { Recipient } from "../../events/outreach.ts";
 import type { Clock } from "../platform/clock.ts";
 import { createKeyChoice } from "./choose-keys.ts";
-import { openText, encryptText } from "./ciphertext.ts";
+import { encryptText, openText } from "./ciphertext.ts";
 import { puncture } from "./click-keys.ts";
 import { createKeyCache, leftOf } from "./key-cache.ts";
-import { kindOf, newKey, type KeyChanges, type KeyStore, type StoredKeys, checkOf, digitsOf } from "./key-store.ts";
+import { checkOf, digitsOf, type KeyChanges, type KeyStore, kindOf, newKey, type StoredKeys } from "./key-store.ts";
 import { createPersonKeys, withHandles } from "./person-keys.ts";
 
 /** Everything that is done with the keys of personal data. */

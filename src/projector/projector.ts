@@ -1,15 +1,15 @@
-import { StoreOverloaded, StoreUnavailable, type EventStore } from "eventstore-lite";
+import { type EventStore, StoreOverloaded, StoreUnavailable } from "eventstore-lite";
 import type { Event, Recorded } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, type ProjectionName, type StateOf } from "../../projections/all.ts";
-import { refold, type Erase } from "./apply-erasures.ts";
+import { createStates, type FoldedStates } from "../../projections/states.ts";
 import { sleep } from "../platform/clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { createTimeSlices, type TimeSlices } from "../platform/time-slices.ts";
-import { restore, type Restored } from "./restore.ts";
-import { createStates, type FoldedStates } from "../../projections/states.ts";
+import { type Erase, refold } from "./apply-erasures.ts";
 import { differences, membersOf } from "./differences.ts";
 import { foldRange } from "./fold.ts";
+import { restore, type Restored } from "./restore.ts";
 import { loadRebuilt } from "./snapshots.ts";
 
 /** Feeds the log, in order, to every projection. */

@@ -1,9 +1,9 @@
-import { readCsv } from "./file/csv.ts";
-import { type RecipientsFormat, ROWS_MAX, FILE_BYTES_MAX } from "./file/format.ts";
-import { readJson, readJsonl } from "./file/json.ts";
-import { readRow, type FileRow, type ImportedRecipient, type Refusal } from "./file/row.ts";
-import { shortened } from "./file/header.ts";
 import { ServiceError } from "../platform/service-error.ts";
+import { readCsv } from "./file/csv.ts";
+import { FILE_BYTES_MAX, type RecipientsFormat, ROWS_MAX } from "./file/format.ts";
+import { shortened } from "./file/header.ts";
+import { readJson, readJsonl } from "./file/json.ts";
+import { type FileRow, type ImportedRecipient, readRow, type Refusal } from "./file/row.ts";
 
 export interface ImportedRow {
   readonly line: number;

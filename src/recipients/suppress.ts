@@ -1,10 +1,10 @@
-import { findContact, type Contacts } from "../../projections/contacts.ts";
-import { STREAMS, type EventLog, type EventMetadata, type NewEvent } from "../log/event-log.ts";
+import { createHmac } from "node:crypto";
+import type { Recipient } from "../../events/outreach.ts";
+import { type Contacts, findContact } from "../../projections/contacts.ts";
+import { type EventLog, type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
 import { record } from "../log/handle.ts";
 import type { Projector } from "../projector/projector.ts";
 import { recipientAmong } from "./recipient-name.ts";
-import { createHmac } from "node:crypto";
-import type { Recipient } from "../../events/outreach.ts";
 
 export interface SuppressDeps {
   readonly eventLog: EventLog;

@@ -1,14 +1,14 @@
 import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Type, type Static } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { ServiceError } from "../../platform/service-error.ts";
-import { deriveKey } from "../../vault/key.ts";
-import { naming } from "../shared/system-fault.ts";
 import type { SigningKey } from "eventstore-lite";
+import { ServiceError } from "../../platform/service-error.ts";
 import { encrypt, open } from "../../vault/encrypt.ts";
 import { damaged } from "../../vault/error.ts";
+import { deriveKey } from "../../vault/key.ts";
+import { naming } from "../shared/system-fault.ts";
 
 /** What is in a backup's folder, beside its manifest. */
 export const NAMES = {

@@ -1,19 +1,19 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, rmSync, writeFileSync, mkdtempSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { freePort } from "../../platform/free-port.ts";
 import { createLogger } from "../../platform/logger.ts";
 import { isBun } from "../../platform/runtime.ts";
 import { untilAborted } from "../../platform/signals.ts";
-import { Command, EXIT, servedConfigOf, usageError, type MakeCommand, type Terminal } from "../shared/command.ts";
-import { createDemoInstances } from "./demo-instances.ts";
-import { loadSandbox, startDatabaseServer } from "./dependencies.ts";
 import { PROGRAM } from "../program.ts";
 import { importFile } from "../recipients/import.ts";
-import { chatOption, messagingOption, portOf, type Choice } from "./sandbox.ts";
 import { untilStopped } from "../serve.ts";
-import { tmpdir } from "node:os";
+import { Command, EXIT, type MakeCommand, servedConfigOf, type Terminal, usageError } from "../shared/command.ts";
+import { createDemoInstances } from "./demo-instances.ts";
+import { loadSandbox, startDatabaseServer } from "./dependencies.ts";
+import { chatOption, type Choice, messagingOption, portOf } from "./sandbox.ts";
 
 const TEMPLATE = `Hi {{name|there}}, thanks for asking about {{product|our product}}: https://go.example/welcome
 ---

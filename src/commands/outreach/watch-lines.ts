@@ -3,8 +3,8 @@ import type { PauseReason, Usage } from "../../../events/outreach.ts";
 import type { RunState } from "../../../projections/run.ts";
 import { wordsOf } from "../../history/words.ts";
 import { plain } from "../../history/words/phrases.ts";
-import { printable } from "../shared/table.ts";
 import type { Terminal } from "../shared/command.ts";
+import { printable } from "../shared/table.ts";
 
 const WAITS: Readonly<Record<PauseReason, string>> = {
   pace: "to spread the messages",

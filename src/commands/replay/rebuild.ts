@@ -1,15 +1,15 @@
-import { SnapshotAhead, type EventStore, type Snapshot } from "eventstore-lite";
+import { type EventStore, type Snapshot, SnapshotAhead } from "eventstore-lite";
 import type { Event } from "../../../events/catalog.ts";
-import { projectionOf, type ProjectionName } from "../../../projections/all.ts";
+import { type ProjectionName, projectionOf } from "../../../projections/all.ts";
 import { createStates, type FoldedStates } from "../../../projections/states.ts";
+import { createEventLog, type NewEvent, STREAMS } from "../../log/event-log.ts";
 import { makeId } from "../../platform/clock.ts";
-import { createEventLog, STREAMS, type NewEvent } from "../../log/event-log.ts";
 import { catchUp, type Positions } from "../../projector/catch-up.ts";
+import { differences } from "../../projector/differences.ts";
 import { lastForgotten } from "../../projector/past.ts";
-import { rebuiltName, loadFitting } from "../../projector/snapshots.ts";
+import { loadFitting, rebuiltName } from "../../projector/snapshots.ts";
 import { packState, unpackState } from "../../projector/stored-states.ts";
 import { COMMAND_METADATA } from "../shared/log-session.ts";
-import { differences } from "../../projector/differences.ts";
 
 /** Positions between two savings of the work: about a second's, of which saving is a few hundredths. */
 const SAVE_EVERY_POSITIONS = 1_000_000;

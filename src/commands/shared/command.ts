@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import * as commander from "commander";
 import * as typed from "@commander-js/extra-typings";
-import { loadConfig, type Config } from "../../config/config.ts";
+import * as commander from "commander";
+import { type Config, loadConfig } from "../../config/config.ts";
+import { FORMAT_NAMES } from "../../log/export-formats.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { printable } from "./table.ts";
-import { FORMAT_NAMES } from "../../log/export-formats.ts";
 
 /**
  * The parser, with types that know what each option gives. These come from a package of types alone: it is no part of

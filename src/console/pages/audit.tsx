@@ -1,18 +1,18 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { EVENT_TYPES } from "../../../events/catalog.ts";
-import { filterIn, selectionOf, type LogFilter } from "../../history/log-filter.ts";
-import { outcomesOf, type ChannelOutcome } from "../../history/outcomes.ts";
+import { filterIn, type LogFilter, selectionOf } from "../../history/log-filter.ts";
+import { type ChannelOutcome, outcomesOf } from "../../history/outcomes.ts";
 import { pageOf, type Selection } from "../../history/selection.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { eventHref } from "../addresses.ts";
 import { ConsoleDocument, grouped } from "../document.tsx";
 import { EventList, spaced } from "../parts/event-list.tsx";
 import { EventSentence } from "../parts/event-sentence.tsx";
-import { FindForm } from "./find.tsx";
 import { Time } from "../parts/time.tsx";
-import { proofOf } from "./verification.tsx";
 import { newestEvents, numberOf, type View } from "../view.ts";
+import { FindForm } from "./find.tsx";
+import { proofOf } from "./verification.tsx";
 
 const EVENTS_SHOWN = 100;
 

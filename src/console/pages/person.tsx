@@ -2,18 +2,18 @@
 import type { ComponentChildren, VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
 import type { Basis } from "../../../events/outreach.ts";
-import { findContact, type Contact } from "../../../projections/contacts.ts";
+import { type Contact, findContact } from "../../../projections/contacts.ts";
+import { linksIn } from "../../../projections/sent-links.ts";
 import { eventsAt } from "../../log/events-at.ts";
-import { eventHref, personHref, runHref, linkHrefOf } from "../addresses.ts";
+import { eventHref, linkHrefOf, personHref, runHref } from "../addresses.ts";
 import { ConsoleDocument, grouped } from "../document.tsx";
 import { EventList } from "../parts/event-list.tsx";
-import { basisOf, isOf, ORIGINS, statusOf } from "../people-filter.ts";
-import { BASIS_WORDS, nameOf, ORIGIN_WORDS, STATUS_WORDS } from "./people.tsx";
 import { PersonActions } from "../parts/person-actions.tsx";
-import { Time } from "../parts/time.tsx";
-import { numberOf, type Made, type View } from "../view.ts";
-import { linksIn } from "../../../projections/sent-links.ts";
 import { numbers, Table } from "../parts/table.tsx";
+import { Time } from "../parts/time.tsx";
+import { basisOf, isOf, ORIGINS, statusOf } from "../people-filter.ts";
+import { type Made, numberOf, type View } from "../view.ts";
+import { BASIS_WORDS, nameOf, ORIGIN_WORDS, STATUS_WORDS } from "./people.tsx";
 
 /** Events of one page: of most people these are all. */
 const EVENTS_SHOWN = 200;

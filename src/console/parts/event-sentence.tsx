@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import type { VNode, ComponentChildren } from "preact";
+import type { ComponentChildren, VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
 import { ERASED } from "../../../events/encryption.ts";
 import { EVENT_ID } from "../../history/find-event.ts";

@@ -1,16 +1,16 @@
 /** @jsxImportSource preact */
-import type { VNode, ComponentChildren } from "preact";
+import type { ComponentChildren, VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
 import type { RunEnd } from "../../../events/outreach.ts";
 import { usedAt } from "../../../projections/quota.ts";
 import type { RunState } from "../../../projections/run.ts";
 import { PAUSES } from "../../history/words/outreach.ts";
 import { momentIn } from "../../outreach/quota-day.ts";
-import { ActionForm, ConfirmedAction } from "./action-form.tsx";
 import { runHref } from "../addresses.ts";
 import { grouped } from "../document.tsx";
-import { Time } from "./time.tsx";
 import { newestEvents, type View } from "../view.ts";
+import { ActionForm, ConfirmedAction } from "./action-form.tsx";
+import { Time } from "./time.tsx";
 
 /** The run in progress and how to stop it; without one, how the last one ended, and the way to the next. */
 export async function runCard(view: View): Promise<VNode> {

@@ -1,9 +1,9 @@
 import type { TSchema } from "@sinclair/typebox";
 import type { Authentication } from "../access/authentication.ts";
 import type { RequestBody } from "./body.ts";
-import type { Answers, Endpoint, Operation, Success, RequestHeader } from "./endpoint.ts";
-import type { ProblemName } from "./problem.ts";
+import type { Answers, Endpoint, Operation, RequestHeader, Success } from "./endpoint.ts";
 import { documented, LIMIT_HEADERS, problemSchema } from "./openapi-problems.ts";
+import type { ProblemName } from "./problem.ts";
 
 /** What the operations are about. */
 const TAGS: Readonly<Record<Operation["tag"], string>> = {

@@ -1,6 +1,6 @@
 import type { PagedSource } from "../../../events/outreach.ts";
 import { cursorOf } from "../../../projections/sources.ts";
-import { SocialError, type Page, type UserPage } from "../../networks/network.ts";
+import { type Page, SocialError, type UserPage } from "../../networks/network.ts";
 import type { Batch, Reader, RunContext, Source } from "../context.ts";
 
 /** What is asked of the network: a page, and only what is newer than `since` where it can. */

@@ -1,6 +1,6 @@
+import { ServiceError } from "../../platform/service-error.ts";
 import { fieldName, fieldNameFault } from "../../template/field.ts";
 import { COLUMNS_MAX } from "./format.ts";
-import { ServiceError } from "../../platform/service-error.ts";
 
 /** Most template fields a recipient may have. */
 export const FIELDS_MAX = 50;
