@@ -143,7 +143,8 @@ test.skipIf(libfaketime === undefined)(
     const ids = log.map(({ id }) => id);
     const skipped = followers.filter(({ seen, position }) => !Bun.deepEquals(seen, ids.slice(0, position)));
     const deliveries = ROWS.map((row, index) => {
-      const all = recordsOf(log, row, { arrived: arrived[index]!, kills: [] });
+      // A run that a wrong clock ended is announced in the chat too; only clicks have names to be counted by.
+      const all = recordsOf(log, row, { arrived: arrived[index]!, kills: [] }).filter(({ isClick }) => isClick);
       return { network: row.network, ...count(all), broken: all.flatMap((record) => faultsOfDispatch(record, row)) };
     });
     const attempts = await attemptsOf(world);
