@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { parseEnv } from "node:util";
 import type { Config } from "../config/config.ts";
-import { shownLog } from "../config/log.ts";
+import { redactedUrl } from "../config/log.ts";
 import { refuseServed } from "../log/instances.ts";
 import { systemClock } from "../platform/clock.ts";
 import { ServiceError } from "../platform/service-error.ts";
@@ -73,7 +73,7 @@ async function move(terminal: Terminal, file: string, json: boolean): Promise<nu
   await refuseTaken(target, log.id, true);
   const { log: moved } = await copyTo(terminal, log, { source, target });
   const { position, hash } = moved;
-  const place = shownLog(target.log);
+  const place = redactedUrl(target.log);
   terminal.out(
     json
       ? `${JSON.stringify({ to: place, position, hash })}\n`
@@ -81,7 +81,7 @@ async function move(terminal: Terminal, file: string, json: boolean): Promise<nu
   );
   terminal.err(
     `start the service with the settings of ${file} and the same master key (${nameOfKey(secrets)}), ` +
-      `and never again on ${shownLog(source.log)}\n`,
+      `and never again on ${redactedUrl(source.log)}\n`,
   );
   return EXIT.ok;
 }

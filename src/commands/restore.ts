@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { relative } from "node:path";
 import type { Config } from "../config/config.ts";
-import { shownLog } from "../config/log.ts";
+import { redactedUrl } from "../config/log.ts";
 import { filesOf, logPlaceOf } from "../service/log-place.ts";
 import { keyError } from "../vault/error.ts";
 import { loadKeyFile } from "../vault/key-file.ts";
@@ -79,7 +79,7 @@ On PostgreSQL a start notices most copies by itself: docs/postgresql.md says whi
         const config = configOf(terminal);
         await refuseNoLog(config);
         await logPlaceOf(config).store.beginEpoch("operator", `reachlog restored, pid ${process.pid}`);
-        const shown = shownLog(config.log);
+        const shown = redactedUrl(config.log);
         terminal.out(
           json === true
             ? `${JSON.stringify({ restored: shown })}\n`
@@ -115,7 +115,7 @@ async function restoreBackup(
   const manifest = await putBack(terminal, folder, config, { master, isRehearsal: only, acceptLostKeys });
   if (only) await recordBackup(terminal, "BackupRehearsed", manifest, logPlaceOf(config).store);
   const { position, hash } = manifest.log;
-  const done = only ? "is whole and can be restored" : `is restored to ${shownLog(config.log)}`;
+  const done = only ? "is whole and can be restored" : `is restored to ${redactedUrl(config.log)}`;
   terminal.out(
     json
       ? `${JSON.stringify({ folder, restored: !only, made_at: manifest.made_at, position, hash })}\n`

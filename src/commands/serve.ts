@@ -4,7 +4,7 @@ import type { Service } from "../service/service.ts";
 import { configuredParts } from "./shared/configured-parts.ts";
 import { Command, servedConfigOf, EXIT, type MakeCommand, type Terminal } from "./shared/command.ts";
 import type { Config } from "../config/config.ts";
-import { shownLog } from "../config/log.ts";
+import { redactedUrl } from "../config/log.ts";
 import { PROGRAM } from "./program.ts";
 
 export const serve: MakeCommand = (terminal, exit) =>
@@ -57,7 +57,7 @@ function welcome({ err }: Terminal, { url }: Service, config: Config): void {
   const list = (names: readonly string[]): string => (names.length === 0 ? "nothing" : names.join(", "));
   const next = missing.length === 0 ? `The console: ${url}` : `What is left to set up, and how: ${url}/setup`;
   err(`\nreachlog ${VERSION} serves ${url}\n`, "bold");
-  err(`  log             ${shownLog(config.log)}
+  err(`  log             ${redactedUrl(config.log)}
   configured      ${list(configured)}
   not configured  ${list(missing)}
 

@@ -31,7 +31,7 @@ export interface PostgresDatabase {
 }
 
 /** How messages call a log: without user and password. */
-export function shownLog(log: LogConfig): string {
+export function redactedUrl(log: LogConfig): string {
   return log.kind === "sqlite" ? log.file : log.shown;
 }
 

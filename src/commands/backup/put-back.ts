@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Config } from "../../config/config.ts";
-import { shownLog, type PostgresLog } from "../../config/log.ts";
+import { redactedUrl, type PostgresLog } from "../../config/log.ts";
 import { signHead } from "../../log/checkpoint.ts";
 import { refuseServed } from "../../log/instances.ts";
 import { logFiles } from "../../log/log-files.ts";
@@ -155,7 +155,7 @@ async function proveOnServer(config: Config, manifest: Manifest, onProgress: (ch
   const { head, fault } = verification;
   const { position, hash } = manifest.log;
   if (fault !== undefined || head.position !== position || head.hash !== hash) {
-    throw new ServiceError("damaged", `${shownLog(config.log)} did not keep what was put there: do not use it`);
+    throw new ServiceError("damaged", `${redactedUrl(config.log)} did not keep what was put there: do not use it`);
   }
   await log.goOn();
   await log.checkpoints.write(await signHead(log, head, await log.checkpoints.loadKey(), systemClock));

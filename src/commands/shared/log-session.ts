@@ -1,6 +1,6 @@
 import { makeId } from "../../platform/clock.ts";
 import type { Config } from "../../config/config.ts";
-import { shownLog } from "../../config/log.ts";
+import { redactedUrl } from "../../config/log.ts";
 import { createEventLog, type EventMetadata, type EventLog } from "../../log/event-log.ts";
 import type { LogClock } from "../../log/log-clock.ts";
 import { createSuppressionHashes, type HashesOf } from "../../recipients/suppress.ts";
@@ -32,7 +32,7 @@ export async function refuseNoLog(config: Config): Promise<void> {
   if (await logPlaceOf(config).store.isThere()) return;
   throw new ServiceError(
     "not_found",
-    `there is no log at ${shownLog(config.log)}: DATABASE_URL names another one, or the service was never started`,
+    `there is no log at ${redactedUrl(config.log)}: DATABASE_URL names another one, or the service was never started`,
   );
 }
 
