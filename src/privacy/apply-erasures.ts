@@ -38,7 +38,7 @@ export function latestExpiry(now: number): string {
 }
 
 /** For who comes to such an event while following the log. States encrypted before it are given up with the keys. */
-export function erasing(keyring: Keyring): Erase {
+export function createEraseHandler(keyring: Keyring): Erase {
   return async ({ data }) => {
     await keyring.destroy(data.keys, data.spared);
     await keyring.replaceStateKey();

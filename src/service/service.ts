@@ -22,7 +22,7 @@ import { createRunner } from "../outreach/runner.ts";
 import { makeId, sleep, systemTimer } from "../platform/clock.ts";
 import { errorFields, type Logger, requestFields } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
-import { erasing } from "../privacy/apply-erasures.ts";
+import { createEraseHandler } from "../privacy/apply-erasures.ts";
 import { startRetention } from "../privacy/retention.ts";
 import { type Projector, startProjector } from "../projector/projector.ts";
 import { createSuppressionHashes } from "../recipients/suppress.ts";
@@ -190,7 +190,7 @@ async function openState(
   await store.goOn();
   await recordRestore(eventLog, logger);
   const projector = stack.use(
-    await startProjector(store, { logger, erase: erasing(keyring), saves: instances.isOldest }),
+    await startProjector(store, { logger, erase: createEraseHandler(keyring), saves: instances.isOldest }),
   );
   stack.use(logChanges(projector, logger));
   const days = config.retentionDays;

@@ -11,7 +11,7 @@ import { foldRange } from "../../src/projector/fold.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { isSuppressed } from "../../src/outreach/judge.ts";
 import { createSuppressionHashes } from "../../src/recipients/suppress.ts";
-import { erasing } from "../../src/privacy/apply-erasures.ts";
+import { createEraseHandler } from "../../src/privacy/apply-erasures.ts";
 import { findEncrypted } from "../../src/privacy/find-encrypted.ts";
 import { startProjector } from "../../src/projector/projector.ts";
 import { capture } from "../harness/capture.ts";
@@ -114,7 +114,7 @@ describe("forget RECIPIENT", () => {
   });
 
   test("who follows the log and writes of them, too, sees nothing of it", async () => {
-    await using projector = await startProjector(world.store, { erase: erasing(world.store.keyring) });
+    await using projector = await startProjector(world.store, { erase: createEraseHandler(world.store.keyring) });
     await world.run(forget, "1777000000000001001", "--yes");
     await projector.until((await world.store.head()).position);
     await world.append(STREAMS.outreach, [imported("ann_builds", "Ann Bell")]);
@@ -132,7 +132,7 @@ describe("forget RECIPIENT", () => {
   });
 
   test("who follows the log has the states of a rebuild, and no trace of them", async () => {
-    await using projector = await startProjector(world.store, { erase: erasing(world.store.keyring) });
+    await using projector = await startProjector(world.store, { erase: createEraseHandler(world.store.keyring) });
     expect(projector.state("contacts").people.size).toBe(2);
     await world.run(forget, "ann_builds", "--yes");
     // In one batch with what follows.
@@ -185,7 +185,7 @@ describe("forget of somebody whose handle is another's now", () => {
 
 /** Whether a run would take them for suppressed. */
 async function isSuppressedNow(who: Recipient): Promise<boolean> {
-  await using projector = await startProjector(world.store, { erase: erasing(world.store.keyring) });
+  await using projector = await startProjector(world.store, { erase: createEraseHandler(world.store.keyring) });
   const hashes = createSuppressionHashes(await world.store.vault.stableKey("suppression"));
   const rules = { ...RULES, hashes, isForgotten: world.store.keyring.isForgotten };
   const state = {
@@ -282,7 +282,7 @@ async function keysOfAnn(): Promise<string[]> {
 
 test("what is written of them while a service comes to know does not stay in its states", async () => {
   const eventLog = createEventLog(world.store, () => crypto.randomUUID());
-  const erase = erasing(world.store.keyring);
+  const erase = createEraseHandler(world.store.keyring);
   await using projector = await startProjector(world.store, {
     erase(event) {
       // Encrypted with the keys as they are, and read after they are gone.
@@ -315,7 +315,7 @@ test.each(["contacts", "variants", undefined])(
       return snapshot;
     };
     const starting = { ...store, snapshots: { ...store.snapshots, load } };
-    await using projector = await startProjector(starting, { erase: erasing(store.keyring) });
+    await using projector = await startProjector(starting, { erase: createEraseHandler(store.keyring) });
     expect(Bun.inspect(projector.state("contacts"), { depth: 9 })).not.toMatch(/ann_builds|1777000000000001001/);
     expect(projector.state("variants").sent.has(ANN.id)).toBe(false);
     expect(projector.state("contacts").people.size).toBe(1);

@@ -8,7 +8,7 @@ import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { logPlaceOf } from "../../src/service/log-place.ts";
 import { openLogAt } from "../../src/service/open.ts";
 import { secret } from "../../src/platform/secret.ts";
-import { erasing } from "../../src/privacy/apply-erasures.ts";
+import { createEraseHandler } from "../../src/privacy/apply-erasures.ts";
 import { forgetAddress, forgetPerson } from "../../src/privacy/forget.ts";
 import { startProjector } from "../../src/projector/projector.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
@@ -29,7 +29,7 @@ const onServer = async (): Promise<LogConfig> => {
 async function openInstance(stack: AsyncDisposableStack, log: LogConfig) {
   const place = logPlaceOf({ log, key: secret("01".repeat(32)) } as Parameters<typeof logPlaceOf>[0]);
   const store = stack.use(await openLogAt(place));
-  const projector = stack.use(await startProjector(store, { erase: erasing(store.keyring) }));
+  const projector = stack.use(await startProjector(store, { erase: createEraseHandler(store.keyring) }));
   const eventLog = createEventLog(store, () => Bun.randomUUIDv7());
   return { store, projector, eventLog, encryptedLog: store, hashesOf: () => ["hash"] };
 }

@@ -7,7 +7,7 @@ import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../proje
 import { encodeState } from "../../projections/snapshot.ts";
 import { forget } from "../../src/commands/forget.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { erasing } from "../../src/privacy/apply-erasures.ts";
+import { createEraseHandler } from "../../src/privacy/apply-erasures.ts";
 import { foldLog } from "../harness/fold-log.ts";
 import { foldTo, type FoldToOptions } from "../../src/projector/fold-to.ts";
 import { listPast, PAST_MAX } from "../../src/projector/past.ts";
@@ -31,7 +31,7 @@ function livesOn(world: CommandHarness) {
   const parts: readonly Part[] = [outreachPart(), clicksPart(), restPart()];
   let seed = 1;
   const random = (): number => (seed = (seed * 16_807) % 2_147_483_647) / 2_147_483_647;
-  const options = { erase: erasing(store.keyring), pastEvery: PAST_EVERY };
+  const options = { erase: createEraseHandler(store.keyring), pastEvery: PAST_EVERY };
 
   return {
     /** Some of what happens while a service runs, which keeps snapshots when it stops. */

@@ -6,7 +6,7 @@ import type { Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, type States } from "../../projections/all.ts";
 import { forget } from "../../src/commands/forget.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { erasing } from "../../src/privacy/apply-erasures.ts";
+import { createEraseHandler } from "../../src/privacy/apply-erasures.ts";
 import { createPastStates, type PastStates } from "../../src/projector/past-states.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { foldLog } from "../harness/fold-log.ts";
@@ -30,7 +30,7 @@ function person(username: string): NewEvent {
 beforeEach(async () => {
   world = await openCommands();
   await world.append(STREAMS.outreach, ["ann_builds", "bea", "cid", "dee", "eve", "fay"].map(person));
-  projector = await startProjector(world.store, { erase: erasing(world.store.keyring) });
+  projector = await startProjector(world.store, { erase: createEraseHandler(world.store.keyring) });
   stop = new AbortController();
   folds = 0;
   beforeFold = async () => {};

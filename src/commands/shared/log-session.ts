@@ -6,7 +6,7 @@ import type { LogClock } from "../../log/log-clock.ts";
 import { createSuppressionHashes, type HashesOf } from "../../recipients/suppress.ts";
 import { logPlaceOf } from "../../service/log-place.ts";
 import { openLog, openStoredLog, type OpenedLog, type StoredLog } from "../../service/open.ts";
-import { erasing } from "../../privacy/apply-erasures.ts";
+import { createEraseHandler } from "../../privacy/apply-erasures.ts";
 import type { Keyring } from "../../privacy/keyring.ts";
 import type { Vault } from "../../vault/vault.ts";
 import { startProjector, type Projector } from "../../projector/projector.ts";
@@ -57,7 +57,9 @@ export async function sessionWith(encryptedLog: OpenedLog): Promise<Session> {
   await using opening = new AsyncDisposableStack();
   const { keyring, vault } = opening.use(encryptedLog);
   const hashesOf = createSuppressionHashes(await vault.stableKey("suppression"));
-  const projector = opening.use(await startProjector(encryptedLog, { erase: erasing(keyring), saves: () => false }));
+  const projector = opening.use(
+    await startProjector(encryptedLog, { erase: createEraseHandler(keyring), saves: () => false }),
+  );
   const eventLog = createEventLog(encryptedLog, makeId);
   const opened = opening.move();
   return {

@@ -34,7 +34,7 @@ import type { RunReport } from "../../../src/outreach/execute-run.ts";
 import type { Runner, Triggered, TriggerRequest } from "../../../src/outreach/runner.ts";
 import { createPastStates, type PastStates } from "../../../src/projector/past-states.ts";
 import { createSuppressionHashes } from "../../../src/recipients/suppress.ts";
-import { erasing } from "../../../src/privacy/apply-erasures.ts";
+import { createEraseHandler } from "../../../src/privacy/apply-erasures.ts";
 import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
 import { consoleSettings } from "../../../src/service/shown-config.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
@@ -100,7 +100,7 @@ export async function openApp(given: Given = {}): Promise<AppHarness> {
   const log = await openEncryptedMemoryLog(MASTER_KEY);
   const store = { ...log.store, ...given.store?.(log.store) };
   const eventLog = createEventLog(store, randomId);
-  const projector = log.use(await startProjector(log.store, { erase: erasing(log.store.keyring) }));
+  const projector = log.use(await startProjector(log.store, { erase: createEraseHandler(log.store.keyring) }));
   const logged: string[] = [];
   const triggers: TriggerRequest[] = [];
   const runner: Runner = {

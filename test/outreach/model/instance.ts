@@ -20,7 +20,7 @@ import {
   listSource,
 } from "../../../src/outreach/sources/sources.ts";
 import { createStopWords } from "../../../src/outreach/stop-words.ts";
-import { erasing } from "../../../src/privacy/apply-erasures.ts";
+import { createEraseHandler } from "../../../src/privacy/apply-erasures.ts";
 import type { Keyring } from "../../../src/privacy/keyring.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
 import { RULES } from "../../harness/memory/outreach.ts";
@@ -71,7 +71,7 @@ export async function startInstance(house: House, deps: InstanceDeps): Promise<I
   // A start reads the log in one go; what it may die of there is another test's matter.
   // The clockwork does not wait for snapshots, so that there are none.
   const followed = { ...store, subscribeBatches: process.store.subscribeBatches, snapshots: NO_SNAPSHOTS };
-  const projector = await startProjector(followed, { logger: SILENT, erase: erasing(keyring) });
+  const projector = await startProjector(followed, { logger: SILENT, erase: createEraseHandler(keyring) });
   let aheadMs = 0;
   const wallClock = (): number => house.machineClock() + aheadMs;
   const logClock = setting.isOwned ? fileClock(house.clock) : serverClock({ wallClock, elapsedMs: clockwork.now });
