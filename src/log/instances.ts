@@ -28,7 +28,7 @@ export interface Instances extends AsyncDisposable {
 }
 
 /** Of a log in a file, which has one service. */
-export function aloneAs(own: Instance): Instances {
+export function singleInstance(own: Instance): Instances {
   return { live: [own], isOldest: () => true, async [Symbol.asyncDispose]() {} };
 }
 

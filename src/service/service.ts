@@ -11,7 +11,7 @@ import { createLoadShedding } from "../http/access/load-shedding.ts";
 import { createApp } from "../http/app.ts";
 import { listen, withPort } from "../http/server/listen.ts";
 import { createEventLog } from "../log/event-log.ts";
-import { aloneAs, joinInstances } from "../log/instances.ts";
+import { singleInstance, joinInstances } from "../log/instances.ts";
 import { noticeCopy, recordRestore } from "../log/record-restore.ts";
 import { createRoles, HARMLESS, ROLES } from "../log/role.ts";
 import { openSignedHeads } from "../log/signed-heads.ts";
@@ -171,7 +171,7 @@ async function openState(
   }
   for (const warning of await logPlaceOf(config).store.warnings()) logger.warn(warning);
   const joining = { store, elapsedMs: () => performance.now(), sleep, logger };
-  const instances = stack.use(isAlone ? aloneAs(own) : await joinInstances(joining, own));
+  const instances = stack.use(isAlone ? singleInstance(own) : await joinInstances(joining, own));
   const measured = metrics.appends.measured(createEventLog(store, makeId));
   const eventLog = tracing === undefined ? measured : tracing.traced(measured);
   const leasing = { holder: own.id, isAlone, leaseScale };
