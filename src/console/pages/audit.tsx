@@ -162,7 +162,7 @@ export async function eventPage(view: View): Promise<VNode | undefined> {
           </div>
         ))}
       </dl>
-      <WhatBecame id={id} outcomes={outcomes} />
+      <DispatchOutcomes id={id} outcomes={outcomes} />
       <p>
         <a href={`/api/audit/proof/${position}`} download>
           Prove it
@@ -186,17 +186,17 @@ export async function eventPage(view: View): Promise<VNode | undefined> {
 }
 
 interface WhatBecameProps {
-  /** Id of what requested it. */
+  /** Id of the event that requested the dispatches. */
   readonly id: string;
   readonly outcomes: readonly ChannelOutcome[];
 }
 
-/** What became of what an event requested, channel by channel; nothing for one that requested nothing. */
-function WhatBecame({ id, outcomes }: WhatBecameProps): VNode | null {
+/** The outcomes of an event's dispatches, channel by channel; renders nothing for an event that requested none. */
+function DispatchOutcomes({ id, outcomes }: WhatBecameProps): VNode | null {
   if (outcomes.length === 0) return null;
   return (
-    <section aria-labelledby="what-became">
-      <h2 id="what-became">What became of it</h2>
+    <section aria-labelledby="outcomes">
+      <h2 id="outcomes">Outcomes</h2>
       {outcomes.map(({ channel, events, isWhole }) => (
         <>
           <h3>{channel}</h3>
