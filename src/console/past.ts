@@ -62,7 +62,7 @@ async function makeOf(
   try {
     const made = await page({ ...view, state });
     if (made === undefined) return undefined;
-    return "missing" in made ? { missing: keepMoment(made.missing, view.asOf) } : keepMoment(made, view.asOf);
+    return "missing" in made ? { missing: keepAsOf(made.missing, view.asOf) } : keepAsOf(made, view.asOf);
   } catch (fault) {
     if (fault === lacking) return LACKING;
     throw fault;
@@ -87,10 +87,10 @@ async function find({
 type Attributes = Readonly<Record<string, unknown>> & { readonly children?: ComponentChildren };
 
 /**
- * The same page, whose links to other pages and whose forms that ask for them keep the moment that is shown: no page has
- * to think of it. What has `data-moment` chooses a moment itself. Components are functions without hooks.
+ * Adds the shown moment to all links and forms of a page that lead to other pages, so that no page has to. An element
+ * with `data-moment` chooses a moment itself. Components are functions without hooks.
  */
-function keepMoment(page: VNode, asOf: string): VNode {
+function keepAsOf(page: VNode, asOf: string): VNode {
   return keep(page, asOf) as VNode;
 }
 
@@ -107,7 +107,7 @@ function keep(node: ComponentChildren, asOf: string): ComponentChildren {
   return cloneElement(node, {}, [children, h("input", { type: "hidden", name: "as_of", value: asOf })]);
 }
 
-/** A path of ours that is no operation of the API; a part of this page, and what is elsewhere, stay as they are. */
+/** A path of a console page; operations of the API, anchors and other sites stay unchanged. */
 const PAGE = /^\/(?!\/|api\/|social\/)/;
 
 function hrefOf(href: string, asOf: string): string {
