@@ -7,7 +7,7 @@ import { momentIn } from "../../outreach/quota-day.ts";
 import { ConfirmedAction } from "../parts/action-form.tsx";
 import { personHref } from "../addresses.ts";
 import { ConsoleDocument, grouped } from "../document.tsx";
-import { Linked } from "../parts/event-sentence.tsx";
+import { OptionalLink } from "../parts/event-sentence.tsx";
 import { ENDS } from "../parts/run-card.tsx";
 import type { Page, View } from "../view.ts";
 import { Table } from "../parts/table.tsx";
@@ -135,9 +135,9 @@ function Skips({ found: { would_skip: skips } }: FoundProps): VNode | null {
 
 function Person({ recipient }: { readonly recipient: Recipient }): VNode {
   return (
-    <Linked href={personHref(recipient)}>
+    <OptionalLink href={personHref(recipient)}>
       <bdi>{handleOf(recipient)}</bdi>
-    </Linked>
+    </OptionalLink>
   );
 }
 

@@ -6,7 +6,7 @@ import { inTimeSlices } from "../../platform/time-slices.ts";
 import { personHref } from "../addresses.ts";
 import { ConsoleDocument, grouped } from "../document.tsx";
 import { ImportForm } from "./import.tsx";
-import { Linked } from "../parts/event-sentence.tsx";
+import { OptionalLink } from "../parts/event-sentence.tsx";
 import {
   BASES,
   basisOf,
@@ -190,9 +190,9 @@ function PeopleTable({ people }: { readonly people: readonly Contact[] }): VNode
       {people.map((contact) => (
         <tr>
           <th scope="row" class="breakable">
-            <Linked href={personHref(contact)}>
+            <OptionalLink href={personHref(contact)}>
               <bdi>{nameOf(contact)}</bdi>
-            </Linked>
+            </OptionalLink>
           </th>
           <td>{STATUS_WORDS[statusOf(contact)]}</td>
           <td class="roomy">{BASIS_WORDS[basisOf(contact)]}</td>

@@ -43,9 +43,9 @@ function Named({ mention }: { readonly mention: Mention }): VNode {
   if (mention.kind === "person" && isErased(mention.recipient)) return <span class="quiet">{ERASED}</span>;
   const short = shortOf(mention);
   return (
-    <Linked href={hrefOf(mention)}>
+    <OptionalLink href={hrefOf(mention)}>
       {short === undefined ? <bdi>{mention.text}</bdi> : <bdi title={mention.text}>{short}</bdi>}
-    </Linked>
+    </OptionalLink>
   );
 }
 
@@ -89,13 +89,13 @@ function cut(sentence: Sentence, most: number): { readonly shown: Sentence; read
   return { shown, isCut: false };
 }
 
-interface LinkedProps {
-  /** Undefined: there is no page to lead to. */
+interface OptionalLinkProps {
+  /** Undefined: there is no page to link to. */
   readonly href: string | undefined;
   readonly children: ComponentChildren;
 }
 
-/** A link where there is a page to lead to, else what would stand in it. */
-export function Linked({ href, children }: LinkedProps): VNode {
+/** A link, or only its content where there is no page to link to. */
+export function OptionalLink({ href, children }: OptionalLinkProps): VNode {
   return href === undefined ? <>{children}</> : <a href={href}>{children}</a>;
 }

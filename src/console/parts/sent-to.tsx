@@ -7,7 +7,7 @@ import type { Referrers } from "../../../projections/referrers.ts";
 import { eventsAt } from "../../log/events-at.ts";
 import { isErased, personHref } from "../addresses.ts";
 import { grouped } from "../document.tsx";
-import { Linked } from "./event-sentence.tsx";
+import { OptionalLink } from "./event-sentence.tsx";
 import { Time } from "./time.tsx";
 import type { View } from "../view.ts";
 import { Table } from "./table.tsx";
@@ -75,9 +75,9 @@ function SentTable({ sent: { referrers, attempts } }: { readonly sent: Sent }): 
         {attempts.map(({ time, data: { recipient, variant } }) => (
           <tr>
             <th scope="row" class="breakable">
-              <Linked href={personHref(recipient)}>
+              <OptionalLink href={personHref(recipient)}>
                 <bdi>{isErased(recipient) ? ERASED : `@${recipient.username}`}</bdi>
-              </Linked>
+              </OptionalLink>
             </th>
             <td class="breakable">
               <bdi>{variant}</bdi>
