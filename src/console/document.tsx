@@ -100,10 +100,10 @@ function AwayBar({ since }: { readonly since: number }): VNode {
 }
 
 /** Outside of `main`, so that it stays when the page changes in place. */
-function NoticeBar({ text, isFault, wayOn }: Notice): VNode {
+function NoticeBar({ text, isFault, nextStep }: Notice): VNode {
   return (
     <p class={isFault ? "notice fault" : "notice"} role={isFault ? "alert" : "status"}>
-      {text} {wayOn === undefined ? null : <a href={wayOn.href}>{wayOn.label}</a>}
+      {text} {nextStep === undefined ? null : <a href={nextStep.href}>{nextStep.label}</a>}
     </p>
   );
 }

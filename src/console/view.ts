@@ -77,11 +77,11 @@ export interface Notice {
   readonly text: string;
   readonly isFault: boolean;
   /** The next step after a refusal. */
-  readonly wayOn?: WayOn;
+  readonly nextStep?: NextStep;
 }
 
 /** A link to the next step. */
-export interface WayOn {
+export interface NextStep {
   readonly href: `/${string}`;
   readonly label: string;
 }

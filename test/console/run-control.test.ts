@@ -92,13 +92,13 @@ describe("without a run", () => {
     ["the day is used up", { kind: "limit_reached" }, {}, "Today&#39;s 100 messages are used up", "/"],
     ["not authorized", { kind: "not_authorized" }, {}, "No X account is authorized.", "/social/auth"],
     ["no template", undefined, { hasTemplate: false }, "MESSAGE_TEMPLATE is not set.", "/setup"],
-  ] as const)("what is refused is said, with a way on: %s", async (_what, triggered, given, words, wayOn) => {
+  ] as const)("what is refused is said, with a way on: %s", async (_what, triggered, given, words, nextStep) => {
     const harness = await openAuthorized(given);
     if (triggered !== undefined) harness.triggered = triggered;
     const page = await backAt(harness, await send(harness, "start"));
     const notice = /<p class="notice fault" role="alert">(.*?)<\/p>/.exec(page)?.[1];
     expect(notice?.replaceAll("'", "&#39;")).toContain(words);
-    expect(notice).toContain(`<a href="${wayOn}">`);
+    expect(notice).toContain(`<a href="${nextStep}">`);
   });
 });
 

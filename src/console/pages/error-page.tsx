@@ -1,28 +1,28 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { ConsoleDocument } from "../document.tsx";
-import type { WayOn } from "../view.ts";
+import type { NextStep } from "../view.ts";
 
 export interface ErrorView {
   readonly title: string;
   /** What happened, and what helps, in sentences. */
   readonly words: string;
   /** Undefined: only the console. */
-  readonly wayOn: WayOn | undefined;
+  readonly nextStep: NextStep | undefined;
   /** By which the request is found in what the service logged. */
   readonly requestId: string;
 }
 
 /** A refusal as people see it. */
-export function errorPage({ title, words, wayOn, requestId }: ErrorView): VNode {
+export function errorPage({ title, words, nextStep, requestId }: ErrorView): VNode {
   return (
     <ConsoleDocument title={title}>
       <h1>{title}</h1>
       <p>{words}</p>
       <ul>
-        {wayOn === undefined ? null : (
+        {nextStep === undefined ? null : (
           <li>
-            <a href={wayOn.href}>{wayOn.label}</a>
+            <a href={nextStep.href}>{nextStep.label}</a>
           </li>
         )}
         <li>

@@ -170,5 +170,5 @@ function callbackFault(fault: unknown, headers: Record<string, string>): unknown
     const words = `${fault.message === DECLINED ? "You cancelled at X." : "X refused the authorization."} Nothing was stored.`;
     return problems.authorizationFailed(`The network answered: ${fault.message}.`).with(headers, { words });
   }
-  return problemOf(fault)?.with(headers, { wayOn: AUTHORIZE_AGAIN }) ?? fault;
+  return problemOf(fault)?.with(headers, { nextStep: AUTHORIZE_AGAIN }) ?? fault;
 }

@@ -240,7 +240,7 @@ const MIB = 1024 * 1024;
 function explain(fault: unknown): never {
   if (!(fault instanceof Problem) || fault.status !== 413) throw fault;
   const words = `The file is larger than ${SENT_BYTES_MAX / MIB} MiB. Nothing was taken: send it in parts, or import it by the command line.`;
-  throw fault.with({}, { words, wayOn: { href: "/people", label: "Back to the people" } });
+  throw fault.with({}, { words, nextStep: { href: "/people", label: "Back to the people" } });
 }
 
 /** Throws the problem 422 for what is none by its name. */

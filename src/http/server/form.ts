@@ -146,6 +146,6 @@ function toNotice(said: string | Notice): Notice {
 function faultNotice(fault: unknown): Notice {
   const problem = problemOf(fault);
   if (problem === undefined) throw fault;
-  const { words = problem.message, wayOn } = problem.people;
-  return { text: words, isFault: true, ...(wayOn === undefined ? {} : { wayOn }) };
+  const { words = problem.message, nextStep } = problem.people;
+  return { text: words, isFault: true, ...(nextStep === undefined ? {} : { nextStep }) };
 }

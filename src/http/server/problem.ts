@@ -1,6 +1,6 @@
 import { kindOf } from "../../log/error-kind.ts";
 import { SKEW_REMEDY, skewInWords } from "../../log/log-clock.ts";
-import type { WayOn } from "../../console/view.ts";
+import type { NextStep } from "../../console/view.ts";
 import type { ErrorKind } from "../../platform/service-error.ts";
 import { type Answer, html } from "./answer.ts";
 import { renderPage } from "../../console/document.tsx";
@@ -10,7 +10,7 @@ import { errorPage } from "../../console/pages/error-page.tsx";
 interface ForPeople {
   /** What happened, and what helps; absent: the problem's detail. Repeats nothing of the request. */
   readonly words?: string;
-  readonly wayOn?: WayOn;
+  readonly nextStep?: NextStep;
 }
 
 interface Extra {
@@ -46,10 +46,10 @@ export class Problem extends Error {
   }
 }
 
-const AUTHORIZE: WayOn = { href: "/social/auth", label: "Authorize an X account" };
-export const AUTHORIZE_AGAIN: WayOn = { href: "/social/auth", label: "Authorize again" };
-const SET_UP: WayOn = { href: "/setup", label: "What to set up" };
-const SIGN_IN: WayOn = { href: "/", label: "Sign in" };
+const AUTHORIZE: NextStep = { href: "/social/auth", label: "Authorize an X account" };
+export const AUTHORIZE_AGAIN: NextStep = { href: "/social/auth", label: "Authorize again" };
+const SET_UP: NextStep = { href: "/setup", label: "What to set up" };
+const SIGN_IN: NextStep = { href: "/", label: "Sign in" };
 
 /** A busy or full log is worth another try after so many seconds. */
 export const RETRY_LATER = { "retry-after": "5" };
@@ -59,7 +59,7 @@ export const problems = {
   unauthorized: () =>
     new Problem(401, "unauthorized", "Unauthorized", "This endpoint needs a valid bearer token.", {
       headers: { "www-authenticate": 'Bearer realm="reachlog"' },
-      people: { words: "Sign in to see this page, or send an API token.", wayOn: SIGN_IN },
+      people: { words: "Sign in to see this page, or send an API token.", nextStep: SIGN_IN },
     }),
   notAuthorized: () =>
     new Problem(
@@ -69,19 +69,19 @@ export const problems = {
       "No X account is authorized: open /social/auth in a browser.",
       {
         headers: { "www-authenticate": 'OAuth realm="reachlog", authorization_uri="/social/auth"' },
-        people: { words: "No X account is authorized.", wayOn: AUTHORIZE },
+        people: { words: "No X account is authorized.", nextStep: AUTHORIZE },
       },
     ),
   authorizationFailed: (detail: string) =>
     new Problem(400, "authorization-failed", "Authorization failed", `${detail} Nothing was stored.`, {
-      people: { wayOn: AUTHORIZE_AGAIN },
+      people: { nextStep: AUTHORIZE_AGAIN },
     }),
   wrongAccount: () =>
     new Problem(403, "wrong-account", "Wrong account", "Another X account is linked or required; nothing was stored.", {
       people: {
         words:
           "You authorized another X account than the one that is linked here, or that X_ACCOUNT names. Nothing was stored. Change the account at X, and authorize again. To link another account for good, change X_ACCOUNT where it is set, and run reachlog account unlink first.",
-        wayOn: AUTHORIZE_AGAIN,
+        nextStep: AUTHORIZE_AGAIN,
       },
     }),
   foreignSite: () => new Problem(403, "foreign-site", "Foreign site", "A page of another site may not do this."),
@@ -91,7 +91,9 @@ export const problems = {
   running: (runId: string | undefined) =>
     new Problem(409, "run-in-progress", "Run in progress", "One run at a time: another one is in progress.", {
       more: { run_id: runId ?? null },
-      people: { wayOn: { href: runId === undefined ? "/" : `/runs/${encodeURIComponent(runId)}`, label: "That run" } },
+      people: {
+        nextStep: { href: runId === undefined ? "/" : `/runs/${encodeURIComponent(runId)}`, label: "That run" },
+      },
     }),
   noRun: () =>
     new Problem(
@@ -165,7 +167,7 @@ export const problems = {
       headers: { "retry-after": String(seconds) },
       people: {
         words: `Today's ${limit} messages are used up; the overview says when the day starts again.`,
-        wayOn: { href: "/", label: "To the overview" },
+        nextStep: { href: "/", label: "To the overview" },
       },
     }),
   internal: () => new Problem(500, "internal-error", "Internal error", "An internal error; the service logged it."),
@@ -182,7 +184,7 @@ export const problems = {
     }),
   noTemplate: () =>
     new Problem(503, "no-message-template", "No message template", "MESSAGE_TEMPLATE is not set.", {
-      people: { words: "There is no message yet: MESSAGE_TEMPLATE is not set.", wayOn: SET_UP },
+      people: { words: "There is no message yet: MESSAGE_TEMPLATE is not set.", nextStep: SET_UP },
     }),
   clockSkewed: (skewMs: number) =>
     new Problem(503, "clock-skewed", "Clock skewed", `No run starts: ${skewInWords(skewMs)}; ${SKEW_REMEDY}.`, {
@@ -299,6 +301,6 @@ export function wantsPage({ headers }: Request): boolean {
 
 /** The same refusal as programs get, with the same status and headers, as a page with a way on. */
 export function problemPage({ status, title, message, headers, people }: Problem, requestId: string): Answer {
-  const page = errorPage({ title, words: people.words ?? message, wayOn: people.wayOn, requestId });
+  const page = errorPage({ title, words: people.words ?? message, nextStep: people.nextStep, requestId });
   return html(status, renderPage(page), headers);
 }
