@@ -4,7 +4,7 @@ import type { OpenAttempt } from "../../projections/run.ts";
 import { SERVICE_METADATA } from "../log/event-log.ts";
 import { type SentDm, SocialError } from "../networks/network.ts";
 import type { OutreachContext } from "./context.ts";
-import { type Again, QUICK_ATTEMPTS_MAX, retrying } from "./retry-after-rate-limit.ts";
+import { type RetryOptions, QUICK_ATTEMPTS_MAX, retrying } from "./retry-after-rate-limit.ts";
 import { recordOutcome } from "./send.ts";
 
 /** Messages read of a conversation: ours is among the newest, and each one read costs money. More only where needed. */
@@ -125,7 +125,7 @@ async function look(
   if (markOfErased(attempt.recipient.id) !== undefined) return doubtful("the person was erased");
   if ((attempt.account_id ?? own.id) !== own.id) return doubtful("another account sent it");
   if (context.clock() - Date.parse(attempt.attempted_at) > SHOWN_MS) return doubtful("it is older than X shows");
-  const again: Again = {
+  const options: RetryOptions = {
     // What cannot be read now is looked for at the next trigger.
     attempts: QUICK_ATTEMPTS_MAX,
     async wait(reason, until) {
@@ -138,7 +138,7 @@ async function look(
     retrying(
       context,
       () => credentials.use((token) => network.conversation(token, attempt.recipient.id, limit)),
-      again,
+      options,
     );
   try {
     for (const limit of LOOKUP_MESSAGES) {

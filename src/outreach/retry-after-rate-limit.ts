@@ -12,8 +12,8 @@ export const READ_ATTEMPTS_MAX = 7;
 /** Attempts where a caller waits for the answer, or where the read is repeated later anyway: ten seconds at the most. */
 export const QUICK_ATTEMPTS_MAX = 3;
 
-/** How a question is asked again. */
-export interface Again {
+/** How often a read is retried, and how long. */
+export interface RetryOptions {
   readonly attempts: number;
   /** Until a time in ms since the epoch. Answers whether to ask again then. */
   wait(reason: PauseReason, until: number): Promise<boolean>;
@@ -44,7 +44,7 @@ async function wait(run: RunContext, reason: PauseReason, until: number): Promis
 export async function retrying<T>(
   { clock, random }: Pick<OutreachContext, "clock" | "random">,
   ask: () => Promise<T>,
-  again: Again,
+  options: RetryOptions,
 ): Promise<T> {
   for (let unanswered = 0; ;) {
     try {
@@ -53,11 +53,11 @@ export async function retrying<T>(
       if (!(fault instanceof SocialError)) throw fault;
       if (fault.retryAt !== undefined) {
         const until = Math.max(fault.retryAt, clock() + RETRY_WAIT_MS_MIN);
-        if (!(await again.wait("rate_limited", until))) throw fault;
+        if (!(await options.wait("rate_limited", until))) throw fault;
       } else {
-        if (fault.kind !== "unavailable" || ++unanswered >= again.attempts) throw fault;
+        if (fault.kind !== "unavailable" || ++unanswered >= options.attempts) throw fault;
         const until = clock() + backoffMs(unanswered, random());
-        if (!(await again.wait("network_unavailable", until))) throw fault;
+        if (!(await options.wait("network_unavailable", until))) throw fault;
       }
     }
   }
