@@ -19,7 +19,7 @@ import { findOurs, wasRestoredToday } from "./after-restore.ts";
 import { endOf, stopReason } from "./run-end.ts";
 
 /** What becomes of those who are met: a run writes and records, a dry run notes what a run would do. */
-export interface Treatment {
+export interface RunActions {
   readonly retry: RetryPolicy;
   /** Of the day's quota. */
   placesLeft(): number;
@@ -30,7 +30,7 @@ export interface Treatment {
   finishPage(read: Omit<DataOf<"SourceRead">, "run_id">): Promise<void>;
 }
 
-interface Screening extends Treatment {
+interface Screening extends RunActions {
   readonly run: RunContext;
   readonly reader: Reader;
   /** Network ids of those it asked about: sources overlap, and a list may name a person by handle and again by id. */
@@ -43,7 +43,7 @@ interface Screening extends Treatment {
  * Goes through the people of all sources, one after the other, until something ends the run. Who is skipped, why, and in
  * what order is decided here and nowhere else, so that a dry run says what a run does.
  */
-export async function screenRecipients(run: RunContext, treatment: Treatment): Promise<RunEnd> {
+export async function screenRecipients(run: RunContext, treatment: RunActions): Promise<RunEnd> {
   if (wasRestoredToday(run)) return "log_restored";
   const { retry, placesLeft } = treatment;
   const wanted = (): number => Math.min(LOOKUP_BATCH, Math.max(1, placesLeft()));
