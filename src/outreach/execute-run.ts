@@ -80,7 +80,7 @@ async function performDry(run: RunContext, meter: Meter): Promise<RunReport> {
   };
   const finished_at = await appendEnd(run, { type: "DryRunFinished", data });
   const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
-  const estimate = meter.withSends(preview.would_send.length);
+  const estimate = meter.estimate(preview.would_send.length);
   return {
     run_id: run.runId,
     reason,

@@ -11,7 +11,7 @@ export interface Meter {
   /** What was asked for until now. */
   usage(): Usage;
   /** The same with so many more messages sent: what a run comes to that does what this one found. */
-  withSends(sends: number): Usage;
+  estimate(sends: number): Usage;
 }
 
 type Counts = Omit<Usage, "usd">;
@@ -30,7 +30,7 @@ export function createMeter(network: SocialNetwork, prices: Prices): Meter {
   return {
     network: countedCalls(network, count),
     usage: () => priced(counts, prices),
-    withSends: (sends) => priced({ ...counts, sends: counts.sends + sends }, prices),
+    estimate: (sends) => priced({ ...counts, sends: counts.sends + sends }, prices),
   };
 }
 

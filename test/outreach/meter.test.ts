@@ -137,7 +137,7 @@ describe("sends", () => {
   test("that are still to come are estimated, and not counted", async () => {
     const meter = meterOf({ usersById: async () => [user("1")] });
     await meter.network.usersById("t", ["1"]);
-    expect(meter.withSends(99)).toEqual({ ...NOTHING, sends: 99, users: 1, usd: 1.495 });
+    expect(meter.estimate(99)).toEqual({ ...NOTHING, sends: 99, users: 1, usd: 1.495 });
     expect(meter.usage()).toEqual({ ...NOTHING, users: 1, usd: 0.01 });
   });
 });
