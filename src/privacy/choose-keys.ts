@@ -43,14 +43,14 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps): Key
   };
 
   /** Undefined: it has to be fetched or made. */
-  const keyAtHand = (owner: Owner): NamedKey | undefined => {
+  const cachedKey = (owner: Owner): NamedKey | undefined => {
     if (owner.kind === "person") return undefined;
     return owner.kind === "click" ? clicks.of(owner.ip, clock()) : days.of(owner.kind, clock());
   };
-  const keysAtHand = (owners: readonly Owner[]): readonly EncryptionKey[] | undefined => {
+  const cachedKeys = (owners: readonly Owner[]): readonly EncryptionKey[] | undefined => {
     const chosen: EncryptionKey[] = [];
     for (const owner of owners) {
-      const found = keyAtHand(owner);
+      const found = cachedKey(owner);
       if (found === undefined) return undefined;
       chosen.push(asEncryptionKey(found));
     }
@@ -58,7 +58,7 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps): Key
   };
   const keyOfNobody = async (owner: Exclude<Owner, Person>): Promise<EncryptionKey> => {
     for (;;) {
-      const found = keyAtHand(owner);
+      const found = cachedKey(owner);
       if (found !== undefined) return asEncryptionKey(found);
       await (owner.kind === "click" ? clicks.prepare(clock()) : days.prepare(owner.kind, clock()));
     }
@@ -81,7 +81,7 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps): Key
   };
 
   return {
-    keysFor: (owners) => keysAtHand(owners) ?? fetchKeys(owners),
+    keysFor: (owners) => cachedKeys(owners) ?? fetchKeys(owners),
     refresh() {
       clicks.refresh();
       days.refresh();
