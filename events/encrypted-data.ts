@@ -1,6 +1,6 @@
 import type { Encoded, NewEvent } from "eventstore-lite";
 import { InvalidEvent } from "./event.ts";
-import { type EncryptionKey, type Owner, type Personal, ENCRYPTED, writeOrder } from "./encryption.ts";
+import { type EncryptionKey, type Owner, type Personal, ENCRYPTED, encodeRequest } from "./encryption.ts";
 
 export type Data = Readonly<Record<string, unknown>>;
 
@@ -49,7 +49,7 @@ export function encryptDivided(
 ): Encoded {
   if (key === undefined) return { id, type, data: { ...shown, [ENCRYPTED]: prefix }, meta };
   const text = JSON.stringify(personal.inFolds ? { ...hidden, [OF_EVENT]: id } : hidden);
-  const unfinished = writeOrder({ prefix, key, context: contextOf(personal, type, id), text });
+  const unfinished = encodeRequest({ prefix, key, context: contextOf(personal, type, id), text });
   return { id, type, data: shown, meta, unfinished };
 }
 

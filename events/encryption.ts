@@ -83,9 +83,9 @@ export function markOfErased(id: string): string | undefined {
 /** Holds everything of an event that is personal; no event has a member of this name. */
 export const ENCRYPTED = "ciphertext";
 
-/** What the writer thread is asked to encrypt: the request thread only chooses the key. */
-interface EncryptionOrder {
-  /** How the ciphertext begins. */
+/** A request to the writer thread to encrypt a text; the request thread only chooses the key. */
+interface EncryptionRequest {
+  /** The start of the ciphertext. */
   readonly prefix: string;
   /** As of {@link EncryptionKey}. */
   readonly key: string;
@@ -97,13 +97,13 @@ interface EncryptionOrder {
 /** Keys, names and JSON hold none. */
 const SEPARATOR = "\t";
 
-export function writeOrder({ prefix, key, context, text }: EncryptionOrder): string {
+export function encodeRequest({ prefix, key, context, text }: EncryptionRequest): string {
   return prefix + SEPARATOR + key + SEPARATOR + context + SEPARATOR + text;
 }
 
-export function readOrder(order: string): EncryptionOrder {
-  const parts = order.split(SEPARATOR);
-  if (parts.length !== 4) throw new Error("an order to encrypt has four parts");
+export function decodeRequest(request: string): EncryptionRequest {
+  const parts = request.split(SEPARATOR);
+  if (parts.length !== 4) throw new Error("a request to encrypt has four parts");
   const [prefix, key, context, text] = parts as [string, string, string, string];
   return { prefix, key, context, text };
 }

@@ -1,6 +1,6 @@
 import type { Encoded, NewEvent } from "eventstore-lite";
 import { ciphertextOf } from "../../events/encrypted-data.ts";
-import { type Owner, writeOrder } from "../../events/encryption.ts";
+import { type Owner, encodeRequest } from "../../events/encryption.ts";
 import type { Keyring } from "../../src/privacy/keyring.ts";
 import finish from "../../src/privacy/encrypt-on-writer.ts";
 
@@ -14,7 +14,7 @@ export function finished({ unfinished, ...event }: Encoded): NewEvent {
 export async function encrypted(keyring: Keyring, owner: Owner, text: string, context = "here"): Promise<string> {
   const [{ prefix, key } = { prefix: "", key: undefined }] = await keyring.keysFor([owner]);
   if (key === undefined) return prefix;
-  return ciphertextOf(JSON.parse(finish("{}", writeOrder({ prefix, key, context, text })))) ?? "";
+  return ciphertextOf(JSON.parse(finish("{}", encodeRequest({ prefix, key, context, text })))) ?? "";
 }
 
 /** What each ciphertext was made of; undefined where its key is gone. */
