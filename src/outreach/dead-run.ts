@@ -14,19 +14,19 @@ const RETRY_MS = 5_000;
 /** Closes runs whose process has died. */
 export interface Recovery {
   /** Settles and closes under a lease that was free although a run is open in the log. */
-  under(lease: HeldLease): Promise<void>;
+  recoverWithLease(lease: HeldLease): Promise<void>;
   /**
    * Retries to close a dead run until the log accepts it: nothing else closes it unasked. `steal`: takes its lease without
    * waiting, at the first try only. A holder at a later try took the lease since, and lives.
    */
-  untilClosed(steal: boolean): Promise<void>;
+  retryUntilClosed(steal: boolean): Promise<void>;
   /** Does it once, unless a run is in progress. */
-  once(): Promise<"settled" | "running">;
+  tryOnce(): Promise<"settled" | "running">;
 }
 
 export function createRecovery(context: OutreachContext, backgroundTasks: BackgroundTasks): Recovery {
   const { sleep, clock } = context;
-  const under: Recovery["under"] = async (lease) => {
+  const recoverWithLease: Recovery["recoverWithLease"] = async (lease) => {
     await backgroundTasks.start("the recovery of a run", { lease, logger: context.logger }, async () => {
       const signal = AbortSignal.any([lease.lost, backgroundTasks.stopping]);
       await settleOpen(context, { signal, wait: (_reason, until) => sleep(until - clock(), signal) });
@@ -40,17 +40,17 @@ export function createRecovery(context: OutreachContext, backgroundTasks: Backgr
     // A holder of its own: that of the run would renew the lease of a run that goes on.
     const lease = await takeRunLease(context, context.makeId(), steal);
     if (lease === undefined) return "running";
-    await under(lease);
+    await recoverWithLease(lease);
     return "settled";
   };
 
   return {
-    under,
-    async once() {
+    recoverWithLease,
+    async tryOnce() {
       await catchUp(context);
       return once(false);
     },
-    async untilClosed(steal) {
+    async retryUntilClosed(steal) {
       const dead = context.projector.state("run").current?.run_id;
       const isOpen = (): boolean => dead !== undefined && context.projector.state("run").current?.run_id === dead;
       for (let isFirst = true; isFirst || isOpen(); isFirst = false) {

@@ -79,7 +79,7 @@ export function createRunner(context: OutreachContext): Runner {
       return await perform(run, meter, dryRun);
     });
     const closed = done.then((report) =>
-      report === undefined && !tasks.stopping.aborted ? recovery.untilClosed(false) : undefined,
+      report === undefined && !tasks.stopping.aborted ? recovery.retryUntilClosed(false) : undefined,
     );
     void tasks.track(closed);
     return { kind: "started", run_id: runId, done };
@@ -101,7 +101,7 @@ export function createRunner(context: OutreachContext): Runner {
     if (context.projector.state("run").current !== null) {
       // The lease was free, so that run's process is dead.
       held.move();
-      void recovery.under(lease);
+      void recovery.recoverWithLease(lease);
       return await runningNow(context);
     }
     const first = await appendStart(context, lease, runId, request);
@@ -111,14 +111,14 @@ export function createRunner(context: OutreachContext): Runner {
   };
 
   const reconcile: Runner["reconcile"] = async () =>
-    (await recovery.once()) === "running" ? runningNow(context) : { kind: "settled" };
+    (await recovery.tryOnce()) === "running" ? runningNow(context) : { kind: "settled" };
 
   return {
     async trigger(request) {
       if (tasks.stopping.aborted) throw new StoreClosed();
       return tasks.track(trigger(request));
     },
-    recover: ({ steal }) => tasks.track(recovery.untilClosed(steal)),
+    recover: ({ steal }) => tasks.track(recovery.retryUntilClosed(steal)),
     reconcile: () => tasks.track(reconcile()),
     [Symbol.asyncDispose]: tasks.stop,
   };
