@@ -11,7 +11,7 @@ import { openSession } from "../shared/log-session.ts";
 import { startProgress } from "../shared/progress.ts";
 import { printable } from "../shared/table.ts";
 import { channelOption, channelsOf, isConfigured } from "./channel-name.ts";
-import { fateInWords, fateOf, type Hindrance } from "./fate.ts";
+import { describeDispatch, toDispatchStatus, type BlockReason } from "./dispatch-status.ts";
 
 /** Of an event about many: a few screens. audit show has them all. */
 const SHOWN_DISPATCHES_MAX = 20;
@@ -114,7 +114,7 @@ function ofChannel(events: readonly Recorded[], channel: ChannelName): readonly 
 
 function dispatchForPrograms({ source, channels, requested }: Dispatch): object {
   const shown = [...channels].map(([channel, events]) => {
-    return { channel, fate: fateOf(events), events: events.map((event) => forPrograms(event, requested)) };
+    return { channel, fate: toDispatchStatus(events), events: events.map((event) => forPrograms(event, requested)) };
   });
   return { source: forPrograms(source, requested), channels: shown };
 }
@@ -122,7 +122,7 @@ function dispatchForPrograms({ source, channels, requested }: Dispatch): object 
 function print(
   { out, err }: Terminal,
   { source, channels, requested }: Dispatch,
-  hindranceOf: (channel: ChannelName) => Hindrance,
+  blockReason: (channel: ChannelName) => BlockReason,
 ): number {
   out(lineOf(source, requested));
   if (channels.size === 0) {
@@ -130,7 +130,7 @@ function print(
     return EXIT.fault;
   }
   for (const [channel, events] of channels) {
-    out(`\n${channel}: ${printable(fateInWords(fateOf(events), hindranceOf(channel), source.id))}\n`);
+    out(`\n${channel}: ${printable(describeDispatch(toDispatchStatus(events), blockReason(channel), source.id))}\n`);
     for (const event of events) out(`  ${lineOf(event, requested)}`);
   }
   return EXIT.ok;

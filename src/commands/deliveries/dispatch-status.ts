@@ -4,24 +4,24 @@ import { ATTEMPTS_MAX } from "../../delivery/attempt.ts";
 import { quoted } from "../../history/words/phrases.ts";
 
 /** The state of a dispatch to one channel. */
-export type Fate =
+export type DispatchStatus =
   | { readonly status: "waiting"; readonly attempts: number; readonly retry_at: string | undefined }
   | { readonly status: "delivered" | "skipped" | "in_doubt" | "dead" | "discarded" };
 
-const UNTRIED: Fate = { status: "waiting", attempts: 0, retry_at: undefined };
+const UNTRIED: DispatchStatus = { status: "waiting", attempts: 0, retry_at: undefined };
 
 /**
  * The status of one dispatch to one channel (pure). `events`: its outcomes, narrowed to it, and the decisions on it,
  * in the order of the log. Of final outcomes recorded twice the first counts, as everywhere.
  */
-export function fateOf(events: readonly Recorded[]): Fate {
+export function toDispatchStatus(events: readonly Recorded[]): DispatchStatus {
   return events.reduce(next, UNTRIED);
 }
 
-function next(fate: Fate, { type, data }: Recorded): Fate {
+function next(current: DispatchStatus, { type, data }: Recorded): DispatchStatus {
   if (type === "DispatchRetryRequested") return UNTRIED;
   if (type === "DispatchDiscarded") return { status: "discarded" };
-  if (fate.status !== "waiting") return fate;
+  if (current.status !== "waiting") return current;
   switch (type) {
     case "DispatchFailed":
       return { status: "waiting", attempts: data.requests[0]?.attempt ?? 0, retry_at: data.requests[0]?.retry_at };
@@ -34,18 +34,18 @@ function next(fate: Fate, { type, data }: Recorded): Fate {
     case "DispatchAbandoned":
       return { status: "dead" };
     default:
-      return fate;
+      return current;
   }
 }
 
 /** Why the channel sends nothing now; null: it sends. */
-export type Hindrance = Suspended | "not configured" | null;
+export type BlockReason = Suspended | "not configured" | null;
 
 /** `id`: of the event whose dispatch it is. */
-export function fateInWords(fate: Fate, hindrance: Hindrance, id: string): string {
-  switch (fate.status) {
+export function describeDispatch(current: DispatchStatus, blocked: BlockReason, id: string): string {
+  switch (current.status) {
     case "waiting":
-      return waitingInWords(fate, hindrance);
+      return waitingInWords(current, blocked);
     case "delivered":
       return "delivered";
     case "skipped":
@@ -59,10 +59,12 @@ export function fateInWords(fate: Fate, hindrance: Hindrance, id: string): strin
   }
 }
 
-function waitingInWords({ attempts, retry_at }: Extract<Fate, { status: "waiting" }>, hindrance: Hindrance): string {
-  if (hindrance === "not configured") return "waits: the channel is not configured here";
-  if (hindrance !== null)
-    return `waits: the channel is suspended since ${hindrance.since}, ${quoted(hindrance.detail)}`;
+function waitingInWords(
+  { attempts, retry_at }: Extract<DispatchStatus, { status: "waiting" }>,
+  blocked: BlockReason,
+): string {
+  if (blocked === "not configured") return "waits: the channel is not configured here";
+  if (blocked !== null) return `waits: the channel is suspended since ${blocked.since}, ${quoted(blocked.detail)}`;
   if (retry_at === undefined) return "waits for its first attempt";
   return `waits: attempt ${attempts + 1} of ${ATTEMPTS_MAX} is due at ${retry_at}`;
 }
