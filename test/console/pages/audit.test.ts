@@ -99,5 +99,5 @@ describe("the page of a click", () => {
 test("the page of what requests nothing has no such part", async () => {
   const harness = await openConsole();
   await harness.append("outreach", person("ada"));
-  expect(await pageAt(harness, "/audit/1")).not.toContain("What became of it");
+  expect(await pageAt(harness, "/audit/1")).not.toContain(">Outcomes<");
 });
