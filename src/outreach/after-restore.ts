@@ -3,11 +3,11 @@ import { isAfterChange, QUOTA_WINDOW_MS } from "../../projections/quota.ts";
 import { outreachState, quotaNow, type OutreachContext, type RetryPolicy, type RunContext } from "./context.ts";
 import { dayIn } from "./quota-day.ts";
 
-/** Messages read of a conversation, more only where it has more: each costs money. */
-const LOOKED_AT = [5, 25, 100];
+/** Messages read of a conversation, one limit after the other: each message costs money, and ours is among the newest. */
+export const CONVERSATION_READ_LIMITS = [5, 25, 100];
 
 /** The network shows messages of the last 30 days: what was sent before the restore is not to be seen after that. */
-const SHOWN_MS = 30 * 24 * 3_600_000;
+const VISIBLE_FOR_MS = 30 * 24 * 3_600_000;
 
 /**
  * When the log was restored or imported, or a loss of it was accepted (ms since the epoch); undefined if none ever was.
@@ -43,11 +43,11 @@ export async function findOurs(
   user: SocialUser,
 ): Promise<SentDm | "none" | "unknown"> {
   const restored = restoredAt(run);
-  if (restored === undefined || run.clock() - restored > SHOWN_MS) return "none";
+  if (restored === undefined || run.clock() - restored > VISIBLE_FOR_MS) return "none";
   const own = outreachState(run).account.user?.id;
   const { network, credentials, logger } = run;
   try {
-    for (const limit of LOOKED_AT) {
+    for (const limit of CONVERSATION_READ_LIMITS) {
       const read = (): Promise<readonly SentDm[]> =>
         credentials.use((token) => network.conversation(token, user.id, limit));
       const messages = await retry(read);

@@ -3,15 +3,13 @@ import type { PauseReason } from "../../events/outreach.ts";
 import type { OpenAttempt } from "../../projections/run.ts";
 import { SERVICE_METADATA } from "../log/event-log.ts";
 import { type SentDm, SocialError } from "../networks/network.ts";
+import { CONVERSATION_READ_LIMITS } from "./after-restore.ts";
 import type { OutreachContext } from "./context.ts";
 import { type RetryOptions, QUICK_ATTEMPTS_MAX, retrying } from "./retry-after-rate-limit.ts";
 import { recordOutcome } from "./send.ts";
 
-/** Messages read of a conversation: ours is among the newest, and each one read costs money. More only where needed. */
-const LOOKUP_MESSAGES = [5, 25, 100];
-
 /** X shows the messages of 30 days; by so much less that no clock makes it more. */
-const SHOWN_MS = 28 * 24 * 3_600_000;
+const VISIBLE_FOR_MS = 28 * 24 * 3_600_000;
 
 /** Times a message must be absent, `settleMs` apart, before it counts as not delivered. */
 const ABSENT_READS = 2;
@@ -124,7 +122,7 @@ async function look(
   // Neither the recipient to look up nor the text to look for is known any more.
   if (markOfErased(attempt.recipient.id) !== undefined) return doubtful("the person was erased");
   if ((attempt.account_id ?? own.id) !== own.id) return doubtful("another account sent it");
-  if (context.clock() - Date.parse(attempt.attempted_at) > SHOWN_MS) return doubtful("it is older than X shows");
+  if (context.clock() - Date.parse(attempt.attempted_at) > VISIBLE_FOR_MS) return doubtful("it is older than X shows");
   const options: RetryOptions = {
     // What cannot be read now is looked for at the next trigger.
     attempts: QUICK_ATTEMPTS_MAX,
@@ -141,7 +139,7 @@ async function look(
       options,
     );
   try {
-    for (const limit of LOOKUP_MESSAGES) {
+    for (const limit of CONVERSATION_READ_LIMITS) {
       const conversation = await read(limit);
       const found = findSent(conversation, attempt, own.id);
       if (found !== undefined) return found;

@@ -259,7 +259,7 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "nobody is looked for after a restore",
     RESTORED,
-    'if (restored === undefined || run.clock() - restored > SHOWN_MS) return "none";',
+    'if (restored === undefined || run.clock() - restored > VISIBLE_FOR_MS) return "none";',
     'if (restored === undefined || run.clock() > 0) return "none";',
   ),
   one(
