@@ -39,7 +39,7 @@ import type { Tracing } from "../tracing/tracing.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { Account } from "./account.ts";
 import type { OpenedLog } from "./open.ts";
-import { consoleSettings } from "./shown-config.ts";
+import { consoleSettings } from "./console-settings.ts";
 
 /** What the HTTP server serves. */
 interface Served {

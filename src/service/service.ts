@@ -35,7 +35,7 @@ import { logPlaceOf } from "./log-place.ts";
 import { connectNetworks } from "./networks.ts";
 import { type OpenedLog, openLog, openStoredLog, type StoredLog } from "./open.ts";
 import { outreachContext } from "./outreach.ts";
-import { ownInstance } from "./shown-config.ts";
+import { ownInstance } from "./console-settings.ts";
 
 /** A running service. Disposing it stops everything in the reverse order of its start. */
 export interface Service extends AsyncDisposable {

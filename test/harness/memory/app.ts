@@ -36,7 +36,7 @@ import { createPastStates, type PastStates } from "../../../src/projector/past-s
 import { createSuppressionHashes } from "../../../src/recipients/suppress.ts";
 import { createEraseHandler } from "../../../src/privacy/apply-erasures.ts";
 import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
-import { consoleSettings } from "../../../src/service/shown-config.ts";
+import { consoleSettings } from "../../../src/service/console-settings.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
 import { openEncryptedMemoryLog, randomId, type MemoryLog } from "./log.ts";
 
