@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { EventLog } from "../../src/log/event-log.ts";
 import { importRecipients } from "../../src/recipients/import.ts";
 import { parseRecipients } from "../../src/recipients/recipients-file.ts";
-import { readApart } from "../../src/recipients/file/read-apart.ts";
+import { readInWorker } from "../../src/recipients/file/read-in-worker.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { METADATA, openMemoryLog, type MemoryLog } from "../harness/memory/log.ts";
 
@@ -81,7 +81,7 @@ test("a file is read apart as it is read on the spot", async () => {
   const rows = Array.from({ length: 2_500 }, (_, at) => `p_${at},opt_in,"a ""b"", ${at}"`).join("\n");
   const text = `username,basis,note\n${rows}\nno handle,,\nP_7,opt_in,again\n`;
   const { rows: read, refused, duplicates } = parseRecipients(text, "csv");
-  expect(await readApart(new TextEncoder().encode(text), "csv", NEVER)).toEqual({
+  expect(await readInWorker(new TextEncoder().encode(text), "csv", NEVER)).toEqual({
     rows: read.map(({ line, recipient }) => ({ line, recipient: { ...recipient, fields: { ...recipient.fields } } })),
     refused: { count: 1, first: refused },
     duplicates: { count: 1, first: duplicates },
@@ -90,11 +90,11 @@ test("a file is read apart as it is read on the spot", async () => {
 
 test("what cannot be read apart says why, as on the spot", async () => {
   const file = new TextEncoder().encode("name\nAnn");
-  expect(readApart(file, "csv", NEVER)).rejects.toMatchObject({
+  expect(readInWorker(file, "csv", NEVER)).rejects.toMatchObject({
     kind: "invalid",
     message: expect.stringContaining("no column is named username"),
   });
-  expect(readApart(file, "json", NEVER)).rejects.toMatchObject({ message: "the file is not valid JSON" });
+  expect(readInWorker(file, "json", NEVER)).rejects.toMatchObject({ message: "the file is not valid JSON" });
 });
 
 describe("a file that takes long to read", () => {
@@ -105,17 +105,17 @@ describe("a file that takes long to read", () => {
 
   test("is read no further when nobody waits for it", async () => {
     const gone = new AbortController();
-    const reading = readApart(LONG, "csv", gone.signal);
+    const reading = readInWorker(LONG, "csv", gone.signal);
     gone.abort(hungUp);
     expect(await faultOf(reading)).toBe(hungUp);
   });
 
   test("is not begun for somebody who is gone already", async () => {
-    expect(await faultOf(readApart(LONG, "csv", AbortSignal.abort(hungUp)))).toBe(hungUp);
+    expect(await faultOf(readInWorker(LONG, "csv", AbortSignal.abort(hungUp)))).toBe(hungUp);
   });
 
   test("is refused when its time is up", async () => {
-    expect(await faultOf(readApart(LONG, "csv", NEVER, 1))).toMatchObject({
+    expect(await faultOf(readInWorker(LONG, "csv", NEVER, 1))).toMatchObject({
       kind: "invalid",
       message: "to read the file takes longer than 0.001 seconds: send it in parts",
     });

@@ -4,7 +4,7 @@ import type { EventMetadata } from "../../log/event-log.ts";
 import { allowRetry, type RetryRefusal } from "../../recipients/allow-retry.ts";
 import { importRecipients } from "../../recipients/import.ts";
 import { formatOfName, type RecipientsFormat, SENT_BYTES_MAX } from "../../recipients/file/format.ts";
-import { readApart, type ReadFile } from "../../recipients/file/read-apart.ts";
+import { readInWorker, type ReadFile } from "../../recipients/file/read-in-worker.ts";
 import { suppress } from "../../recipients/suppress.ts";
 import { sleep } from "../../platform/clock.ts";
 import { ServiceError } from "../../platform/service-error.ts";
@@ -224,10 +224,10 @@ async function takeList(
   };
 }
 
-/** As `readApart`, with the problems 422 and 503. */
+/** As `readInWorker`, with the problems 422 and 503. */
 async function readList(file: Uint8Array, format: RecipientsFormat, signal: AbortSignal): Promise<ReadFile> {
   try {
-    return await readApart(file, format, signal);
+    return await readInWorker(file, format, signal);
   } catch (fault) {
     if (signal.aborted) throw problems.logUnavailable(true);
     throw fault instanceof ServiceError && fault.kind === "invalid" ? problems.unreadableFile(fault.message) : fault;

@@ -1,4 +1,4 @@
-// Reads a file of recipients, and hands it over piece by piece; started by read-apart.ts.
+// Reads a file of recipients, and hands it over piece by piece; started by read-in-worker.ts.
 import { parentPort, workerData } from "node:worker_threads";
 import { ServiceError } from "../../platform/service-error.ts";
 import { parseRecipients, type Duplicate, type ImportedRow, type RefusedRow } from "../recipients-file.ts";

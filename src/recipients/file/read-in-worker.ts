@@ -18,7 +18,7 @@ const READ_MS_MAX = 60_000;
  * over some at a time, for the same reason. Throws a ServiceError (invalid) as the reading does and when it takes too
  * long, and the signal's reason when that aborts. The thread has ended by then.
  */
-export async function readApart(
+export async function readInWorker(
   file: Uint8Array,
   format: RecipientsFormat,
   signal: AbortSignal,
