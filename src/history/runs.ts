@@ -22,23 +22,23 @@ const RUN_TYPES: readonly EventType[] = [
   "DryRunFinished",
 ];
 
-type Told = Pick<Folded, "type" | "data">;
+type EventLike = Pick<Folded, "type" | "data">;
 
 /** Whether it is about one person in a run, rather than of the run. */
-export function isOfOnePerson({ data }: Told): boolean {
+export function isOfOnePerson({ data }: EventLike): boolean {
   return "run_id" in data && "recipient" in data;
 }
 
 /** The events of the runs that `roots` are about: their starts and ends, and all messages or only those among the roots. */
 export async function positionsOfRuns(
   { store, to, onProgress }: Reading,
-  roots: readonly Told[],
+  roots: readonly EventLike[],
 ): Promise<readonly number[]> {
   const runs = new Set(roots.flatMap(runOf));
   if (runs.size === 0) return [];
   const whole = new Set(roots.filter((root) => !isOfOnePerson(root)).flatMap(runOf));
   const attempts = new Set(roots.flatMap(attemptOf));
-  const belongs = (event: Told): boolean =>
+  const belongs = (event: EventLike): boolean =>
     (!isOfOnePerson(event) && !COURSE_TYPES.includes(event.type)) ||
     runOf(event).some((run) => whole.has(run)) ||
     attemptOf(event).some((attempt) => attempts.has(attempt));
@@ -113,16 +113,16 @@ export async function endOf({ store, to }: Reading, run_id: string, start: numbe
 }
 
 /** Whether an event is about that run. */
-export function isOfRun(run_id: string): (event: Told) => boolean {
+export function isOfRun(run_id: string): (event: EventLike) => boolean {
   return (event) => runOf(event).includes(run_id);
 }
 
 const ENDS: readonly EventType[] = ["RunFinished", "RunAbandoned", "DryRunFinished"];
 
-function runOf({ data }: Told): string[] {
+function runOf({ data }: EventLike): string[] {
   return "run_id" in data && data.run_id !== undefined ? [data.run_id] : [];
 }
 
-function attemptOf({ data }: Told): string[] {
+function attemptOf({ data }: EventLike): string[] {
   return "attempt_id" in data ? [data.attempt_id] : [];
 }

@@ -6,13 +6,13 @@ import type { Show } from "../log/export-text.ts";
 import { inChunks } from "../platform/time-slices.ts";
 
 /** What can be asked of an event by all ways of reading it. */
-type Told = Pick<Folded, "type" | "data">;
+type EventLike = Pick<Folded, "type" | "data">;
 
 interface Wanted {
   readonly types: readonly EventType[] | undefined;
   readonly stream: string | undefined;
   /** Absent: all of these types and of this stream. */
-  readonly isWanted?: ((event: Told) => boolean) | undefined;
+  readonly isWanted?: ((event: EventLike) => boolean) | undefined;
 }
 
 /** Events of the log: those within a range that are wanted, or those at some positions, in their order. */
@@ -96,7 +96,7 @@ async function lookFor(
   for await (const batch of store.readFolded({ ...query, from: range.first, to, backwards: true, limit: most })) {
     for (const event of batch) {
       read++;
-      if (isToldOf({ types, isWanted }, event)) positions.push(event.position);
+      if (isSelected({ types, isWanted }, event)) positions.push(event.position);
       if (positions.length > limit) return { positions, end: undefined };
       if (read === READ_MAX) return { positions, end: event.position };
     }
@@ -149,9 +149,9 @@ function* queriesOf(selection: Selection) {
 }
 
 function isOf(selection: Selection, event: Pick<Recorded, "type" | "data" | "stream">): boolean {
-  return (selection.stream === undefined || selection.stream === event.stream) && isToldOf(selection, event);
+  return (selection.stream === undefined || selection.stream === event.stream) && isSelected(selection, event);
 }
 
-function isToldOf({ types, isWanted }: Pick<Wanted, "types" | "isWanted">, event: Told): boolean {
+function isSelected({ types, isWanted }: Pick<Wanted, "types" | "isWanted">, event: EventLike): boolean {
   return (types === undefined || types.includes(event.type)) && (isWanted === undefined || isWanted(event));
 }
