@@ -8,7 +8,7 @@ import { counted, grouped, pathOf, SandboxDocument, TITLES } from "./document.ts
 import { AllOff, FaultSwitches, kindsOn } from "./faults.tsx";
 import { MetaEvents } from "./meta-events.tsx";
 import { Nothing } from "./overview.tsx";
-import { chatMessages, stretchOf, type ChatNetwork, type Stretch } from "./shown-messages.ts";
+import { chatMessages, toMessagePage, type ChatNetwork, type MessagePage } from "./shown-messages.ts";
 
 /** Messages or events of one page; texts have up to 10,000 characters. */
 const SHOWN = 25;
@@ -89,7 +89,7 @@ function ChatArrived({ world, network, before }: ArrivedProps & { readonly netwo
 
 /** What Teams answered as accepted, without anybody ever seeing it. */
 function NotPosted({ world }: Pick<ArrivedProps, "world">): VNode | null {
-  const { messages, total } = stretchOf(world.teams.failures, { limit: SHOWN }, (failure, number) => ({
+  const { messages, total } = toMessagePage(world.teams.failures, { limit: SHOWN }, (failure, number) => ({
     ...failure,
     number,
   }));
@@ -112,7 +112,7 @@ function NotPosted({ world }: Pick<ArrivedProps, "world">): VNode | null {
 }
 
 function MetaArrived({ world, before }: ArrivedProps): VNode {
-  const stretch = stretchOf(world.meta.events, { limit: SHOWN, before }, (event, number) => ({ event, number }));
+  const stretch = toMessagePage(world.meta.events, { limit: SHOWN, before }, (event, number) => ({ event, number }));
   if (stretch.total === 0) return <Nothing noun="event" />;
   return (
     <>
@@ -175,7 +175,7 @@ function OneConversation({
 }
 
 interface PartProps {
-  readonly stretch: Stretch<{ readonly number: number }>;
+  readonly stretch: MessagePage<{ readonly number: number }>;
   readonly before: number | undefined;
   readonly noun: string;
   /** Of the newest. */

@@ -8,7 +8,7 @@ import { Conversations, conversationsOf } from "./conversations.tsx";
 import { counted, pathOf, SandboxDocument, TITLES } from "./document.tsx";
 import { ActiveFaults, AllOff, kindsOn } from "./faults.tsx";
 import { MetaEvents } from "./meta-events.tsx";
-import { arrivedAt, chatMessages, stretchOf } from "./shown-messages.ts";
+import { arrivedAt, chatMessages, toMessagePage } from "./shown-messages.ts";
 
 /** Messages, conversations or events of each network. */
 const SHOWN = 3;
@@ -66,7 +66,7 @@ function NetworkCard({ world, network }: NetworkProps): VNode {
 
 function Newest({ world, network }: NetworkProps): VNode {
   if (network === "meta") {
-    const { messages } = stretchOf(world.meta.events, { limit: SHOWN }, (event, number) => ({ event, number }));
+    const { messages } = toMessagePage(world.meta.events, { limit: SHOWN }, (event, number) => ({ event, number }));
     return messages.length === 0 ? <Nothing noun="event" /> : <MetaEvents events={messages} />;
   }
   if (network === "x") {

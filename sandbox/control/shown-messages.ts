@@ -14,7 +14,7 @@ export interface ShownMessage {
 }
 
 /** Some of the messages of one kind, oldest first. */
-export interface Stretch<Message> {
+export interface MessagePage<Message> {
   readonly messages: readonly Message[];
   /** Of all that ever came. */
   readonly total: number;
@@ -23,11 +23,11 @@ export interface Stretch<Message> {
 }
 
 /** The newest messages, or the newest of those before `before`. */
-export function stretchOf<Item, Message>(
+export function toMessagePage<Item, Message>(
   { total, kept }: Recorded<Item>,
   { limit, before = total + 1 }: { readonly limit: number; readonly before?: number | undefined },
   show: (item: Item, number: number) => Message,
-): Stretch<Message> {
+): MessagePage<Message> {
   const dropped = total - kept.length;
   const end = Math.min(kept.length, Math.max(0, before - 1 - dropped));
   const start = Math.max(0, end - limit);
@@ -49,25 +49,25 @@ export function chatMessages(
   world: World,
   network: ChatNetwork,
   part: { readonly limit: number; readonly before?: number | undefined },
-): Stretch<ShownMessage> {
+): MessagePage<ShownMessage> {
   switch (network) {
     case "slack":
-      return stretchOf(world.slack.messages, part, formatted);
+      return toMessagePage(world.slack.messages, part, formatted);
     case "discord":
-      return stretchOf(world.discord.messages, part, ({ text, at, marks, pings, embeds }, number) => {
+      return toMessagePage(world.discord.messages, part, ({ text, at, marks, pings, embeds }, number) => {
         const effects = [...(pings ? ["notifies people"] : []), ...(embeds ? ["shows a preview of the link"] : [])];
         return { number, text, at, notes: [...formatNotes(marks), ...effects] };
       });
     case "google_chat":
-      return stretchOf(world.googleChat.messages, part, rendered);
+      return toMessagePage(world.googleChat.messages, part, rendered);
     case "teams":
-      return stretchOf(world.teams.messages, part, rendered);
+      return toMessagePage(world.teams.messages, part, rendered);
     case "telegram":
-      return stretchOf(world.telegram.messages, part, formatted);
+      return toMessagePage(world.telegram.messages, part, formatted);
     case "line":
-      return stretchOf(world.line.messages, part, ({ text, at }, number) => ({ number, text, at, notes: [] }));
+      return toMessagePage(world.line.messages, part, ({ text, at }, number) => ({ number, text, at, notes: [] }));
     case "whatsapp":
-      return stretchOf(world.whatsapp.messages, part, formatted);
+      return toMessagePage(world.whatsapp.messages, part, formatted);
   }
 }
 
