@@ -123,7 +123,7 @@ export function appDeps(served: Served): AppDeps {
       }),
       clock,
     }),
-    streamPace: createStreamPace(() => load.came, clock, sleep),
+    streamPace: createStreamPace(() => load.arrivals, clock, sleep),
     account: served.account && {
       ...served.account,
       eventLog,

@@ -96,7 +96,7 @@ export async function startService(given: Config, logger: Logger, options: Servi
       isShared: !leasing.isAlone,
       hashCredential,
       digestAfterMs: config.digestAfterSeconds * 1000,
-      requests: () => load.came,
+      requests: () => load.arrivals,
       metrics: metrics.dispatches,
       tracing,
     }),

@@ -33,15 +33,15 @@ export interface LoadShedding {
   openStream(reader: string): () => void;
   /** Streams that are open: they are under way for as long as their readers like. */
   readonly streams: number;
-  /** Requests that came so far. */
-  readonly came: number;
+  /** Requests that have arrived so far. */
+  readonly arrivals: number;
 }
 
 export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX): LoadShedding {
   let coming = 0;
-  let came = 0;
+  let arrivals = 0;
   let streams = 0;
-  const cameOrFailed = (): void => {
+  const bodyEnded = (): void => {
     coming -= 1;
   };
   const streamsOf = new Map<string, number>();
@@ -54,13 +54,13 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX): LoadShe
   let isTaking = false;
   return {
     admit(pending) {
-      came += 1;
+      arrivals += 1;
       // A slow upload takes no place: a few thousand of them would keep all other requests out.
       if (pending - coming - streams > inFlightMax) throw problems.overloaded();
     },
     whileComing(read) {
       coming += 1;
-      read.then(cameOrFailed, cameOrFailed);
+      read.then(bodyEnded, bodyEnded);
       return read;
     },
     async whileTaking(take) {
@@ -91,8 +91,8 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX): LoadShe
     get coming() {
       return coming;
     },
-    get came() {
-      return came;
+    get arrivals() {
+      return arrivals;
     },
   };
 }
