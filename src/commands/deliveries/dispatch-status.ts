@@ -3,10 +3,10 @@ import type { Suspended } from "../../../projections/deliveries.ts";
 import { ATTEMPTS_MAX } from "../../delivery/attempt.ts";
 import { quoted } from "../../history/words/phrases.ts";
 
+type Waiting = { readonly status: "waiting"; readonly attempts: number; readonly retry_at: string | undefined };
+
 /** The state of a dispatch to one channel. */
-export type DispatchStatus =
-  | { readonly status: "waiting"; readonly attempts: number; readonly retry_at: string | undefined }
-  | { readonly status: "delivered" | "skipped" | "in_doubt" | "dead" | "discarded" };
+export type DispatchStatus = Waiting | { readonly status: "delivered" | "skipped" | "in_doubt" | "dead" | "discarded" };
 
 const UNTRIED: DispatchStatus = { status: "waiting", attempts: 0, retry_at: undefined };
 
@@ -45,7 +45,7 @@ export type BlockReason = Suspended | "not configured" | null;
 export function describeDispatch(current: DispatchStatus, blocked: BlockReason, id: string): string {
   switch (current.status) {
     case "waiting":
-      return waitingInWords(current, blocked);
+      return describeWait(current, blocked);
     case "delivered":
       return "delivered";
     case "skipped":
@@ -59,10 +59,7 @@ export function describeDispatch(current: DispatchStatus, blocked: BlockReason, 
   }
 }
 
-function waitingInWords(
-  { attempts, retry_at }: Extract<DispatchStatus, { status: "waiting" }>,
-  blocked: BlockReason,
-): string {
+function describeWait({ attempts, retry_at }: Waiting, blocked: BlockReason): string {
   if (blocked === "not configured") return "waits: the channel is not configured here";
   if (blocked !== null) return `waits: the channel is suspended since ${blocked.since}, ${quoted(blocked.detail)}`;
   if (retry_at === undefined) return "waits for its first attempt";

@@ -57,9 +57,8 @@ export async function sessionWith(encryptedLog: OpenedLog): Promise<Session> {
   await using opening = new AsyncDisposableStack();
   const { keyring, vault } = opening.use(encryptedLog);
   const hashesOf = createSuppressionHashes(await vault.stableKey("suppression"));
-  const projector = opening.use(
-    await startProjector(encryptedLog, { erase: createEraseHandler(keyring), saves: () => false }),
-  );
+  const erase = createEraseHandler(keyring);
+  const projector = opening.use(await startProjector(encryptedLog, { erase, saves: () => false }));
   const eventLog = createEventLog(encryptedLog, makeId);
   const opened = opening.move();
   return {

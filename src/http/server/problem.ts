@@ -92,7 +92,7 @@ export const problems = {
     new Problem(409, "run-in-progress", "Run in progress", "One run at a time: another one is in progress.", {
       more: { run_id: runId ?? null },
       people: {
-        nextStep: { href: runId === undefined ? "/" : `/runs/${encodeURIComponent(runId)}`, label: "That run" },
+        nextStep: { href: runId === undefined ? "/" : `/runs/${encodeURIComponent(runId)}`, label: "The run" },
       },
     }),
   noRun: () =>

@@ -25,7 +25,7 @@ const RECORD_RESTORE = "src/log/record-restore.ts";
 const RUNNER = "src/outreach/runner.ts";
 const INSTANCES = "src/log/instances.ts";
 const LOG_CLOCK = "src/log/log-clock.ts";
-const CIRCLES = "src/outreach/repeated-cursors.ts";
+const CIRCLES = "src/outreach/sources/paged.ts";
 
 const one = (name: string, file: string, from: string, to: string): Mutation => ({ name, edits: [{ file, from, to }] });
 
@@ -106,7 +106,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ),
   one(
     "an outcome is recorded although the attempt is settled",
-    "src/outreach/outcome.ts",
+    SEND,
     'if (attempt === undefined || (newEvent.type === "DirectMessageInDoubt" && attempt.in_doubt)) return { events: [] };',
     "",
   ),
