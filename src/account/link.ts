@@ -96,7 +96,7 @@ async function discard(oauth: OAuth, pair: TokenPair): Promise<boolean> {
 /** A used state stays used for as long as its cookie could come back. */
 const STATE_TTL_MS = 10 * 60_000;
 
-/** What became of authorizations that were begun, over restarts and instances; what is over is forgotten. */
+/** The outcomes of authorizations, kept across restarts and instances; expired ones are dropped. */
 export interface UsedStates {
   /** Marks a state as used; false when it was. */
   claim(state: string): Promise<boolean>;

@@ -34,7 +34,7 @@ export interface View {
   readonly settings: ConsoleSettings;
   /** What a form has to carry for the service to act on it; undefined: this browser may look only. */
   readonly formToken: string | undefined;
-  /** What became of the form that led here. */
+  /** The result of the form that led here. */
   readonly notice: Notice | undefined;
 }
 

@@ -154,7 +154,7 @@ function createLaneOfRequest({ channel: { name }, projector }: DispatcherDeps): 
   };
 }
 
-/** What the lanes hold was read before this erasure, or by a record of what is settled that was corrected since. */
+/** True if the lanes must be read again: they hold data from before an erasure, or a rebuild corrected their state. */
 function outdatesLanes(event: Recorded): boolean {
   if (event.type === "ProjectionRebuilt") return event.data.projection === "deliveries";
   return event.type === "PersonForgotten" || event.type === "PersonalDataExpired";

@@ -14,7 +14,7 @@ import { eventAt, eventsAt, inOrder } from "../log/events-at.ts";
 import { STREAMS } from "../log/event-log.ts";
 import type { Dispatches, Reading } from "./history.ts";
 
-/** What became of dispatches, as far as it is about those that are wanted. */
+/** The outcomes of dispatches, narrowed to the selected ones. */
 export type Outcome = Folded<OutcomeType>;
 
 /** What an operator decided of a dead letter. */

@@ -47,7 +47,7 @@ async function sameRequest(reading: Reading, { time, meta }: Recorded): Promise<
   return found;
 }
 
-/** The dispatches that the roots request or are about: what requests them, and all that became of them. */
+/** The dispatches that the roots request or are about: the requesting events, and all outcomes. */
 async function dispatchesOf(
   reading: Reading,
   roots: readonly Recorded[],

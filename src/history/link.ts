@@ -5,7 +5,7 @@ import { findDispatches, readChannelsOf } from "./dispatches.ts";
 import type { History, Reading } from "./history.ts";
 import { createTally, type Tally } from "./tally.ts";
 
-/** The clicks of one link, what became of them, and how many there are of each. */
+/** The clicks of one link, the outcomes of their dispatches, and the number of each. */
 export interface LinkHistory extends History {
   readonly tally: Tally;
 }
@@ -17,8 +17,8 @@ export function streamOfLink(link: string): string {
 }
 
 /**
- * The clicks of one link and what became of their dispatches. Reads the link's own stream, and of each channel that a
- * click is dispatched to all outcomes from the first such click on. Undefined: there is no click.
+ * Reads the clicks of one link and the outcomes of their dispatches: the link's own stream, and for each channel that a
+ * click is dispatched to, all outcomes from the first such click on. Undefined: there is no click.
  */
 export async function historyOfLink(reading: Reading, link: string): Promise<LinkHistory | undefined> {
   const { store, to } = reading;

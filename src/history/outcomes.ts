@@ -5,7 +5,7 @@ import { STREAMS } from "../log/event-log.ts";
 import { isDecision, readChannelsOf } from "./dispatches.ts";
 import type { Reading } from "./history.ts";
 
-/** What became of what an event requested of one channel. */
+/** The outcomes of an event's dispatches to one channel. */
 export interface ChannelOutcome {
   readonly channel: ChannelName;
   /** Attempts, narrowed to this dispatch, and what was decided by hand; in the order of the log. */
@@ -22,7 +22,7 @@ const DECISIONS_READ_MAX = 1_000;
 
 const DECISIONS: readonly EventType[] = ["DispatchRetryRequested", "DispatchDiscarded"];
 
-/** What became of what this event requests, on each channel; of one that requests nothing, nothing. */
+/** The outcomes of this event's dispatches, by channel; empty for an event that requests none. */
 export async function outcomesOf(reading: Reading, event: Recorded): Promise<readonly ChannelOutcome[]> {
   const channels = (await readChannelsOf(reading))(event);
   if (channels.length === 0) return [];

@@ -4,7 +4,7 @@ import { isOutcome } from "../../events/dispatches.ts";
 import { positionsOf } from "../../events/sources.ts";
 import type { ChannelsOf, Outcome } from "./dispatches.ts";
 
-/** The clicks of a link, and what became of their dispatches on each channel to which any goes. */
+/** The clicks of a link, and the outcomes of their dispatches on each channel. */
 export interface Tally {
   readonly people: number;
   readonly bots: number;
@@ -25,7 +25,7 @@ export interface ChannelTally {
   readonly recordedAgain: number;
 }
 
-/** Counts the clicks of a link, and what became of their dispatches on each channel. */
+/** Counts the clicks of a link, and the outcomes of their dispatches on each channel. */
 export function createTally(channelsOf: ChannelsOf) {
   const counts = new Map<string, number>();
   const settled = new Map(CHANNELS.map((channel) => [channel, new Set<number>()]));

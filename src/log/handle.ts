@@ -7,7 +7,7 @@ import { ServiceError } from "../platform/service-error.ts";
 /** What a decision comes to: events to append (none: nothing is left to do), or why there are none. */
 export type Decision<Refusal> = { readonly events: readonly NewEvent[] } | { readonly refusal: Refusal };
 
-/** What became of it: the events that were decided; nothing was appended where there were none. */
+/** The result: the events that were decided; nothing was appended if there were none. */
 export type Handled<Refusal> =
   | { readonly events: readonly NewEvent[]; readonly appended: (Appended & { ids: readonly string[] }) | undefined }
   | { readonly refusal: Refusal };

@@ -42,7 +42,7 @@ export interface Source {
   candidates(reader: Reader): AsyncIterable<Batch>;
 }
 
-/** Asks the network a question; how long to bear with it is the asker's matter. */
+/** Runs a read with the caller's retry policy. */
 export type RetryPolicy = <T>(ask: () => Promise<T>) => Promise<T>;
 
 /** Who reads a source, and how much of it. */

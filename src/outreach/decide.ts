@@ -23,8 +23,7 @@ export function decideStart(
 }
 
 /**
- * That a run ends before it has come to its end: the run `runId`, or whichever is in progress. Nothing where it was asked
- * for before.
+ * Requests a stop of run `runId` (default: the current run). Decides nothing where a stop was requested before.
  */
 export function decideStop(
   { run: { current } }: Pick<OutreachState, "run">,
@@ -47,8 +46,8 @@ export function remaining(state: OutreachState, rules: OutreachRules, now: Quota
 export const REFUSED_IN_A_ROW_MAX = 5;
 
 /**
- * Whose refusal one more is. Undefined: the person's. Else the account's, and these people were refused before for the
- * same reason.
+ * Whether another refusal counts against the account: returns the recipients refused before it. Undefined: it counts only
+ * against this recipient.
  */
 export function refusedForAccount({ contacts }: OutreachState, who: KnownRecipient): readonly Recipient[] | undefined {
   const contact = findPerson(contacts, who);
@@ -150,7 +149,7 @@ const GIVEN_UP: Readonly<Record<GiveUp, string>> = {
   suppressed: "the person was suppressed before the message went out",
 };
 
-/** What became of an attempt. */
+/** The outcome of an attempt. */
 export type OutcomeEvent = Extract<
   NewEvent,
   { type: "DirectMessageSent" | "DirectMessageFailed" | "DirectMessageInDoubt" }

@@ -8,9 +8,8 @@ export type StopRequested =
   { readonly kind: "stopping"; readonly run_id: string } | { readonly kind: "not_in_progress" };
 
 /**
- * Asks the run `runId`, or whichever is in progress, to stop, on whatever instance it is made: it sends nothing more,
- * records what became of the message in flight, and ends as `stopped`. A message whose last look at the log came before
- * this may still go out; no other one does.
+ * Requests a stop of run `runId` (default: the current run), on any instance: it sends nothing more, records the outcome
+ * of the message in flight, and ends as `stopped`. Only a message that has passed its last check may still go out.
  */
 export async function requestStop(
   deps: HandleDeps,

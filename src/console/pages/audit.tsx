@@ -126,8 +126,8 @@ function addressOf(path: string, query: URLSearchParams, other: Readonly<Record<
 }
 
 /**
- * One event with all that the log holds of it, what became of what it requested, and the hash of the event before it:
- * of position 1, 64 zeros.
+ * One event with all of its data, the outcomes of its dispatches, and the hash of the previous event (for position 1: 64
+ * zeros).
  */
 export async function eventPage(view: View): Promise<VNode | undefined> {
   const asked = Number(/^\d{1,15}$/.exec(view.parameters["position"] ?? "")?.[0] ?? 0);

@@ -195,7 +195,7 @@ function Message({ attempt, outcome }: { readonly attempt: Attempt; readonly out
   );
 }
 
-/** What became of it, as far as the log knows; `events`: the newest first. */
+/** The outcome of a message, as far as the log knows; `events`: the newest first. */
 function outcomeOf({ data: { attempt_id } }: Attempt, events: readonly Recorded[]): string {
   const last = events.find(({ data }) => "attempt_id" in data && data.attempt_id === attempt_id);
   switch (last?.type) {

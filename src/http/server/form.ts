@@ -11,7 +11,7 @@ import { formBody, type RequestBody } from "./body.ts";
 import { operation, textReply, type Form, type Operation, type RequestContext, type SentForm } from "./endpoint.ts";
 import { problemOf, problems } from "./problem.ts";
 
-/** What became of a form, kept by the browser until the page that it leads to has shown it. */
+/** The result of a form, kept by the browser until the next page has shown it. */
 export type Notices = EncryptedCookie<Notice>;
 
 /** Browsers drop a cookie of more than 4,096 bytes, and a character may be three, encrypted and in base64. */

@@ -103,7 +103,7 @@ export function createIdempotency(deps: IdempotencyDeps): Idempotency {
       }
       const answer = answerOnce(deps, scoped, perform, options);
       inFlight.set(scope, { digest, answer });
-      // Only the map's own copy is watched here; the caller below gets the failure.
+      // Swallow here; the caller awaits the same promise.
       answer.catch(() => {}).finally(() => inFlight.delete(scope));
       return await answer;
     },

@@ -41,7 +41,7 @@ export interface BatchOptions {
 }
 
 /**
- * Delivers serialized events, and says what became of each, in their order. One bad event makes Meta refuse the whole
+ * Delivers serialized events, and returns the outcome of each, in order. One bad event makes Meta refuse the whole
  * request, so what is refused is halved until the bad ones are alone: `b` of them in one request of `n` events take at
  * most `1 + 2 b ⌈log2 n⌉` requests. What is wrong with the channel, or may pass, ends the batch, and so do
  * {@link REQUESTS_MAX} requests and, once it has settled something, the deadline: the rest was not asked.

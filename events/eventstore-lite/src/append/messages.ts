@@ -46,7 +46,7 @@ export type Operation =
 
 export type Reply = BatchReply | FaultReply | { readonly kind: "done"; readonly lease?: Lease };
 
-/** Told unasked, between two replies: another process appended, and the log goes as far as `position`. */
+/** Sent unsolicited between two replies when another process has appended up to `position`. */
 export interface Notice {
   readonly kind: "notice";
   readonly position: number;
