@@ -124,7 +124,7 @@ async function endKeyRotation(terminal: Terminal, json: boolean): Promise<number
 
 function nextKey({ key, nextKey: given }: Config): Uint8Array {
   if (key === undefined && given !== undefined) {
-    throw usageError("unset REACHLOG_KEY_NEXT: the key is in its file, and a new one is made there");
+    throw usageError("REACHLOG_KEY_NEXT has no effect, since the key is in its file: unset it");
   }
   if (key === undefined) return new Uint8Array(randomBytes(KEY_BYTES));
   if (given === undefined) throw usageError("REACHLOG_KEY_NEXT is not set: give the new key in it");
