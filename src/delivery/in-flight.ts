@@ -1,7 +1,7 @@
 import { backlogLaneOf, type Lane } from "../../events/channel.ts";
 import { sourcesOf } from "../../events/sources.ts";
 import { type NewEvent, SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
-import { nextRound } from "../platform/coalescing-scheduler.ts";
+import { nextTurn } from "../platform/time-slices.ts";
 import { errorFields } from "../platform/logger.ts";
 import { createDeduplicationWindow, type PlannedRequest } from "./deduplication-window.ts";
 import { ask, causesOf, type DispatchDeps } from "./dispatch.ts";
@@ -136,7 +136,7 @@ function createClaims({ channel, lease, eventLog, isShared }: ClaimsDeps): Claim
 
   const gather = () => {
     const positions = new Map<Lane, number[]>();
-    const done = last.then(nextRound).then(() => {
+    const done = last.then(nextTurn).then(() => {
       gathering = undefined;
       return append(positions);
     });

@@ -5,7 +5,7 @@ import { type NewEvent, SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import type { Outcome } from "./attempt.ts";
 import type { DispatchDeps } from "./dispatch.ts";
 import type { OutboxWindow, PendingDispatch } from "./outbox-window.ts";
-import { nextRound } from "../platform/coalescing-scheduler.ts";
+import { nextTurn } from "../platform/time-slices.ts";
 
 /**
  * Dispatches that the network answered and that are not recorded yet, at the most: after a kill they are made again, as
@@ -200,7 +200,7 @@ export function createOutcomeBatching(enough: number): OutcomeBatching {
     const count = (): number => recordings.reduce((sum, { waiting }) => sum + waiting(), 0);
     for (let iteration = 0, counted = 0; iteration < GATHERING_ITERATIONS_MAX && count() > counted; iteration++) {
       counted = count();
-      await nextRound();
+      await nextTurn();
       if (recordings.some(({ waiting }) => waiting() >= enough)) break;
     }
     next = undefined;

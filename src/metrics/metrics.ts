@@ -1,10 +1,10 @@
 import { readdir, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { Counter, Registry } from "prom-client";
 import { runEnd } from "../../events/outreach.ts";
 import type { Delivery } from "../delivery/delivery.ts";
 import type { DispatchMetrics } from "../delivery/dispatch.ts";
+import { nextTurn } from "../platform/time-slices.ts";
 import type { Projector } from "../projector/projector.ts";
 import { type AppendMetrics, createAppendMetrics } from "./appends.ts";
 import { type ChannelSources, createDispatchMetrics, observeChannels } from "./delivery.ts";

@@ -1,3 +1,5 @@
+import { nextTurn } from "./time-slices.ts";
+
 /**
  * Work that is done soon after it was asked for: one turn at a time, for all who asked by then. A turn for each
  * completed request took 12 to 16 % of the request thread while a backlog drained.
@@ -17,7 +19,7 @@ export function createCoalescingScheduler(turn: () => Promise<void>): Coalescing
 
   const run = async (): Promise<void> => {
     while (asked) {
-      await nextRound();
+      await nextTurn();
       if (stopped) break;
       asked = false;
       await turn();
@@ -40,11 +42,4 @@ export function createCoalescingScheduler(turn: () => Promise<void>): Coalescing
       await running;
     },
   };
-}
-
-/** Resolves once the answers that have come by now are read: what they lead to is done together. */
-export function nextRound(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
 }

@@ -1,5 +1,3 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
-
 /** How long work goes on at a time by default. */
 const SLICE_MS = 2;
 
@@ -21,6 +19,13 @@ export function createTimeSlices(sliceMs = SLICE_MS): TimeSlices {
       endsAt = performance.now() + sliceMs;
     },
   };
+}
+
+/** Resolves in the next turn of the event loop: the requests and answers that have come by then are read. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
 }
 
 /** Does work step by step, in time slices. */

@@ -1,10 +1,10 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { EventStore, Snapshots } from "eventstore-lite";
 import { encryptingCodec, type EncryptingCodec, type Event, makeEvent } from "../../events/catalog.ts";
 import { PERSONAL_PROJECTIONS } from "../../projections/all.ts";
 import { SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import type { OpenStoreOptions, StorePlace } from "../log/store-place.ts";
 import type { MakeId } from "../platform/clock.ts";
+import { nextTurn } from "../platform/time-slices.ts";
 import { lastForgotten, pastOf } from "../projector/past.ts";
 import { applyErasures } from "./apply-erasures.ts";
 import type { Keyring } from "./keyring.ts";

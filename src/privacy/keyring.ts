@@ -1,8 +1,8 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { andThen, type Awaitable } from "eventstore-lite";
 import type { Encryptor } from "../../events/encryption.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import type { Clock } from "../platform/clock.ts";
+import { nextTurn } from "../platform/time-slices.ts";
 import { createKeyChoice } from "./choose-keys.ts";
 import { encryptText, openText } from "./ciphertext.ts";
 import { puncture } from "./click-keys.ts";

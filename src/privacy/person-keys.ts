@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from "node:crypto";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Recipient } from "../../events/outreach.ts";
+import { nextTurn } from "../platform/time-slices.ts";
 import { newKey, type FoundKey, type KeyStore, type StoredKeys } from "./key-store.ts";
 
 /**

@@ -1,6 +1,6 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { findContact, type Contacts } from "../../projections/contacts.ts";
 import { STREAMS, type EventLog, type EventMetadata, type NewEvent } from "../log/event-log.ts";
+import { nextTurn } from "../platform/time-slices.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { ImportedRow } from "./recipients-file.ts";
 

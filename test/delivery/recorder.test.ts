@@ -1,6 +1,6 @@
 // On no harness.
 import { expect, test } from "bun:test";
-import { nextRound } from "../../src/platform/coalescing-scheduler.ts";
+import { nextTurn } from "../../src/platform/time-slices.ts";
 import { createOutcomeBatching } from "../../src/delivery/recorder.ts";
 
 const ENOUGH = 3;
@@ -27,7 +27,7 @@ test("channels that record at the same time are written at once, and wait for ea
   await one.begun;
   expect(other.writes()).toBe(1);
   one.end();
-  await nextRound();
+  await nextTurn();
   expect(done).toBe(false);
   other.end();
   await Promise.all([recorded, alsoRecorded]);
@@ -40,7 +40,7 @@ test("a round begins when the one before it has ended", async () => {
   const recorded = batchOutcomes(one);
   await one.begun;
   const lateRecorded = batchOutcomes(late);
-  for (let round = 0; round < 2 * ENOUGH; round++) await nextRound();
+  for (let round = 0; round < 2 * ENOUGH; round++) await nextTurn();
   expect(late.writes()).toBe(0);
   one.end();
   await recorded;
@@ -63,7 +63,7 @@ test("a round gathers as long as more is answered, until a channel has enough", 
   const batchOutcomes = createOutcomeBatching(ENOUGH);
   let answered = 1;
   const answering = (async () => {
-    for (let round = 0; round < 2 * ENOUGH; round++, answered++) await nextRound();
+    for (let round = 0; round < 2 * ENOUGH; round++, answered++) await nextTurn();
   })();
   const busy = heldRecording(() => answered);
   const quiet = heldRecording();
