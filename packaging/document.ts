@@ -2,9 +2,9 @@
 import { writeFileSync } from "node:fs";
 import { createAuthentication } from "../src/http/access/authentication.ts";
 import { createDocument } from "../src/http/server/openapi.ts";
-import { ENDPOINTS } from "../src/http/endpoints.ts";
+import { describeEndpoints } from "../src/http/endpoints.ts";
 import { VERSION } from "../src/platform/version.ts";
 
 const [file = "openapi.json"] = process.argv.slice(2);
 const guards = createAuthentication({ tokens: [], authPolicy: "strict", openRoutes: [] });
-writeFileSync(file, JSON.stringify(createDocument(ENDPOINTS, VERSION, guards, "__Host-reachlog_session")));
+writeFileSync(file, JSON.stringify(createDocument(describeEndpoints(), VERSION, guards, "__Host-reachlog_session")));

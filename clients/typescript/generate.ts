@@ -8,7 +8,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createAuthentication } from "../../src/http/access/authentication.ts";
-import { ENDPOINTS } from "../../src/http/endpoints.ts";
+import { describeEndpoints } from "../../src/http/endpoints.ts";
 import { createDocument } from "../../src/http/server/openapi.ts";
 
 const TOOL = ["--package=openapi-typescript@7.13.0", "--package=typescript@5.9.3", "openapi-typescript"];
@@ -18,7 +18,7 @@ export const TYPES_FILE = join(import.meta.dirname, "src/api.ts");
 
 /** All that programs ask for, as the types show it: the console's pages and forms are people's. */
 function describedApi(): string {
-  const endpoints = ENDPOINTS.filter(({ operation }) => operation.tag !== "console");
+  const endpoints = describeEndpoints().filter(({ operation }) => operation.tag !== "console");
   const guards = createAuthentication({ tokens: [], authPolicy: "strict", openRoutes: [] });
   const document = createDocument(endpoints, "", guards, "reachlog_session");
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path)) as Described[];

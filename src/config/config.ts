@@ -46,10 +46,10 @@ export interface Config {
 
 /**
  * Turns the environment into a {@link Config}, or throws one {@link ConfigError} that names every fault.
- * An empty variable counts as unset. `readFile` is asked for `MESSAGE_TEMPLATE_FILE` and `API_TOKENS_FILE`; `paths` are those
+ * An empty variable counts as unset. `readFile` is asked for `MESSAGE_TEMPLATE_FILE` and `API_TOKENS_FILE`; `paths`: those
  * that `OPEN_ROUTES` is checked against.
  */
-export function loadConfig(given: RawEnvironment, readFile: ReadFile, paths?: RoutePaths): Config {
+export function loadConfig(given: RawEnvironment, readFile: ReadFile, paths?: () => RoutePaths): Config {
   const { env, report } = readSecretFiles(given, createReport());
   const values = readEnvironment(env, report);
   const parts = {

@@ -41,7 +41,7 @@ export function readHttp(
   values: Environment,
   env: RawEnvironment,
   readFile: ReadFile,
-  paths: RoutePaths | undefined,
+  paths: (() => RoutePaths) | undefined,
   report: Report,
 ): HttpConfig {
   const fixed = readTokens(values.API_TOKENS, report);
@@ -177,11 +177,11 @@ function defaultPublicUrl(values: Environment, report: Report): string {
 function readOpenRoutes(
   raw: string | undefined,
   policy: "spec" | "strict",
-  paths: RoutePaths | undefined,
+  paths: (() => RoutePaths) | undefined,
   report: Report,
 ): string[] {
   const routes = commaList(raw);
-  if (paths !== undefined) checkOpenRoutes(routes, paths, report);
+  if (paths !== undefined && routes.length > 0) checkOpenRoutes(routes, paths(), report);
   if (routes.length > 0 && policy === "spec") report.warn("OPEN_ROUTES has no effect with AUTH_POLICY=spec.");
   return routes;
 }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { createClient, type Client } from "@reachlog/client";
 import { headerOf, TYPES_FILE } from "../../clients/typescript/generate.ts";
-import { ENDPOINTS } from "../../src/http/endpoints.ts";
+import { describeEndpoints } from "../../src/http/endpoints.ts";
 import { authorize, openInstallation, TOKEN, type Installation, type Running } from "../harness/process.ts";
 
 const CLICK = { event: "click", domain: "go.example", short_code: "spring", original_url: "https://shop.example/" };
@@ -135,7 +135,7 @@ describe("each operation for programs, asked of a running service", () => {
   });
 
   test("that was each of them", () => {
-    const programs = ENDPOINTS.filter(({ operation }) => operation.tag !== "console");
+    const programs = describeEndpoints().filter(({ operation }) => operation.tag !== "console");
     expect([...asked].sort()).toEqual(
       programs.map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`).sort(),
     );

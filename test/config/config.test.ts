@@ -8,7 +8,7 @@ import { resolve } from "node:path";
 import { inspect } from "node:util";
 import { loadConfig } from "../../src/config/config.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
-import { ROUTE_PATHS } from "../../src/http/endpoints.ts";
+import { describePaths } from "../../src/http/endpoints.ts";
 import { settings as known, variables } from "../../src/config/schema.ts";
 import { secret, decodeKey } from "../../src/platform/secret.ts";
 
@@ -18,11 +18,11 @@ const noFile = (path: string): string => {
   throw Object.assign(new Error(`no such file: ${path}`), { code: "ENOENT" });
 };
 
-const load = (env: Env, readFile = noFile) => loadConfig(env, readFile, ROUTE_PATHS);
+const load = (env: Env, readFile = noFile) => loadConfig(env, readFile, describePaths);
 
 function faultsOf(env: Env, readFile = noFile): string[] {
   try {
-    loadConfig(env, readFile, ROUTE_PATHS);
+    loadConfig(env, readFile, describePaths);
   } catch (error) {
     if (error instanceof ServiceError && error.kind === "configuration") return error.message.split("\n");
     throw error;

@@ -1,8 +1,10 @@
 // On no harness.
 import { expect, test } from "bun:test";
-import { ENDPOINTS } from "../../src/http/endpoints.ts";
+import { describeEndpoints } from "../../src/http/endpoints.ts";
 import { reachlog } from "../../src/commands/shared/command-line.ts";
 import type { Terminal } from "../../src/commands/shared/command.ts";
+
+const ENDPOINTS = describeEndpoints();
 
 /** The command that does what an operation of the API does. */
 const COMMANDS: Readonly<Record<string, string>> = {

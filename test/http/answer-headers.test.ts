@@ -1,7 +1,9 @@
 // On the memory harness.
 import { afterAll, describe, expect, test } from "bun:test";
-import { ENDPOINTS } from "../../src/http/endpoints.ts";
+import { describeEndpoints } from "../../src/http/endpoints.ts";
 import { ask, openApp, TOKEN } from "../harness/memory/app.ts";
+
+const ENDPOINTS = describeEndpoints();
 
 const EVIL = "https://evil.example";
 

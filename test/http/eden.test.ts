@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { treaty } from "@elysiajs/eden";
 import type { App } from "../../src/http/app.ts";
-import { ENDPOINTS } from "../../src/http/endpoints.ts";
+import { describeEndpoints } from "../../src/http/endpoints.ts";
 import { openInstallation, TOKEN, type Installation, type Running } from "../harness/process.ts";
 
 const CLICK = { event: "click", domain: "go.example", short_code: "spring", original_url: "https://shop.example/" };
@@ -76,7 +76,7 @@ const OPERATIONS: Readonly<Record<Typed, true>> = {
 };
 
 test("every operation is typed: its answers, and its body where it takes one", () => {
-  const registered = ENDPOINTS.filter(({ operation }) => operation.apiOperationId === undefined);
+  const registered = describeEndpoints().filter(({ operation }) => operation.apiOperationId === undefined);
   const names = registered.map(({ method, path }) => `${path === "/" ? "" : path} ${method.toLowerCase()}`);
   expect(Object.keys(OPERATIONS).toSorted()).toEqual(names.toSorted());
   const isAllTyped: [Exclude<Operations<Routes, boolean>, Typed>] extends [never] ? true : false = true;

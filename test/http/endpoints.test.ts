@@ -4,11 +4,13 @@ import { Type } from "@sinclair/typebox";
 import { feature } from "../../src/http/deps.ts";
 import { jsonBody } from "../../src/http/server/body.ts";
 import { endpointsOf, operation, reply, type Protection } from "../../src/http/server/endpoint.ts";
-import { ENDPOINTS } from "../../src/http/endpoints.ts";
+import { describeEndpoints } from "../../src/http/endpoints.ts";
 import { problems, type Problem } from "../../src/http/server/problem.ts";
 import { documentedPath, operationsOf } from "../fuzz/document.ts";
 import { ACTIONS, READINGS } from "./actions.ts";
 import { ask, GOOD, openApp, TOKEN } from "../harness/memory/app.ts";
+
+const ENDPOINTS = describeEndpoints();
 
 /** The endpoints of the specification, written down a second time: they never change. */
 const SPECIFIED = [

@@ -7,12 +7,12 @@ const measured = measure(join(import.meta.dirname, "../.."));
 
 /** What was reached: a change may lower a figure, and then its limit here. */
 const LIMITS = {
-  lines: 38_715,
+  lines: 38_709,
   files: 377,
   filesInAFolder: 25,
   linesInAFile: 400,
   smallFilesWithOneImporter: 9,
-  functionsNamedOf: 276,
+  functionsNamedOf: 275,
   namesExportedTwice: 30,
   pronouns: 1,
   pronounsInDocuments: 2,

@@ -69,7 +69,6 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "history/words/": "history/words",
   "http/access/authenticator.ts": "process/tokens",
   "http/features/": "http/endpoints",
-
   "http/features/export.ts": "console/audit-filter",
   "http/features/forget.ts": "console/pages/people",
   "http/features/verification.ts": "console/pages/verification",

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { ENDPOINTS } from "../../src/http/endpoints.ts";
+import { describeEndpoints } from "../../src/http/endpoints.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const read = (file: string): string => readFileSync(join(ROOT, file), "utf8");
@@ -181,7 +181,7 @@ test("a cluster asks its instances at the addresses of the probes, and keeps som
   const { startupProbe, livenessProbe, readinessProbe } = deployment.spec.template.spec.containers[0]!;
   const paths = [startupProbe, livenessProbe, readinessProbe].map((probe) => probe?.httpGet.path ?? "none");
   expect(paths).toEqual(["/livez", "/livez", "/readyz"]);
-  expect(ENDPOINTS.map(({ path }) => path)).toEqual(expect.arrayContaining(paths));
+  expect(describeEndpoints().map(({ path }) => path)).toEqual(expect.arrayContaining(paths));
   expect(budget.spec.minAvailable).toBeLessThan(deployment.spec.replicas);
 });
 

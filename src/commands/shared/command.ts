@@ -146,8 +146,8 @@ export function configOf({ env }: Pick<Terminal, "env">): Config {
  * the HTTP framework along, with which all other commands would take twice as long to start.
  */
 export async function servedConfigOf({ env }: Terminal): Promise<Config> {
-  const { ROUTE_PATHS } = await import("../../http/endpoints.ts");
-  return loadConfig(env, readText, ROUTE_PATHS);
+  const { describePaths } = await import("../../http/endpoints.ts");
+  return loadConfig(env, readText, describePaths);
 }
 
 function readText(path: string): string {

@@ -16,13 +16,7 @@ const FORM_TYPE = /^application\/x-www-form-urlencoded *(; *charset="?utf-8"? *)
  * A route's `body`: what an endpoint takes, as callers see it and as the service reads it. Elysia reads and checks nothing
  * (`parse: "none"`), and takes the type alone, as of a Standard Schema.
  */
-export interface RequestBody<T> {
-  readonly "~standard": {
-    readonly version: 1;
-    readonly vendor: "reachlog";
-    readonly validate: (value: unknown) => { readonly value: T };
-    readonly types?: { readonly input: T; readonly output: T };
-  };
+export interface RequestBody<T> extends Typed<T> {
   readonly schema: TSchema;
   readonly type: string;
   /** Media types that are taken beside it, each with what it holds. */
@@ -31,6 +25,16 @@ export interface RequestBody<T> {
   readonly read: (request: Request) => Promise<T>;
   /** The value as what it has to be. Throws the problem 422. */
   readonly fit: (value: unknown) => T;
+}
+
+/** A Standard Schema whose type alone counts. */
+export interface Typed<T> {
+  readonly "~standard": {
+    readonly version: 1;
+    readonly vendor: "reachlog";
+    readonly validate: (value: unknown) => { readonly value: T };
+    readonly types?: { readonly input: T; readonly output: T };
+  };
 }
 
 /** What Elysia takes for a check of a body that was read, or of an answer of a handler that compiles: both fit already. */

@@ -4,7 +4,7 @@ import type { Notice, Page } from "../../console/view.ts";
 import type { EventMetadata } from "../../log/event-log.ts";
 import type { RequestSpan } from "../../tracing/tracing.ts";
 import type { Allowance } from "../access/rate-limit.ts";
-import { UNCHECKED, type RequestBody } from "./body.ts";
+import { UNCHECKED, type RequestBody, type Typed } from "./body.ts";
 import type { ProblemName } from "./problem.ts";
 
 /**
@@ -115,14 +115,7 @@ export interface Success {
  * A route's `response`: its type for the handler and for clients, and what the document says. Elysia checks nothing by it:
  * a handler that compiles gives what it promises.
  */
-export interface Reply<Body> extends Success {
-  readonly "~standard": {
-    readonly version: 1;
-    readonly vendor: "reachlog";
-    readonly validate: (value: unknown) => { readonly value: Body };
-    readonly types?: { readonly input: Body; readonly output: Body };
-  };
-}
+export interface Reply<Body> extends Success, Typed<Body> {}
 
 type Immutable<T> = T extends readonly (infer Member)[]
   ? readonly Immutable<Member>[]

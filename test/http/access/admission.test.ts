@@ -1,13 +1,13 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { hostsOf } from "../../../src/http/server/listen.ts";
-import { ENDPOINTS } from "../../../src/http/endpoints.ts";
+import { describeEndpoints } from "../../../src/http/endpoints.ts";
 import { allowOf } from "../attacks/routes.ts";
 import { ask, GOOD, openApp, post, problemIn, TOKEN } from "../../harness/memory/app.ts";
 
 test("every route answers its own method, and any other with 405 and the right ones", async () => {
   await using world = await openApp();
-  for (const { path, method } of ENDPOINTS) {
+  for (const { path, method } of describeEndpoints()) {
     const allow = allowOf(path);
     for (const other of ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"].filter((name) => !allow.includes(name))) {
       const response = await ask(world.app, path, { method: other, token: TOKEN });

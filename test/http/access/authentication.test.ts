@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { createHash, timingSafeEqual } from "node:crypto";
 import { createAuthentication } from "../../../src/http/access/authentication.ts";
-import { ENDPOINTS } from "../../../src/http/endpoints.ts";
+import { describeEndpoints } from "../../../src/http/endpoints.ts";
 import { ACTIONS, READ_PATHS } from "../actions.ts";
 import { ask, GOOD, openApp, post, problemIn, TOKEN, type Given } from "../../harness/memory/app.ts";
 
@@ -13,7 +13,7 @@ async function guarded(given: Given): Promise<string[]> {
   await using world = await openApp(given);
   await world.authorize();
   const paths: string[] = [];
-  for (const { path, method } of ENDPOINTS) {
+  for (const { path, method } of describeEndpoints()) {
     if (!path.startsWith("/social") && !path.startsWith("/api")) continue;
     const response = await ask(world.app, path, { method });
     if (response.status !== 401 || (await problemIn(response.clone())) === "401 not-authorized") continue;

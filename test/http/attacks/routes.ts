@@ -1,8 +1,8 @@
-import { ENDPOINTS } from "../../../src/http/endpoints.ts";
+import { describeEndpoints } from "../../../src/http/endpoints.ts";
 import { GOOD } from "../../harness/memory/app.ts";
 
 /** Every path with its method, as the service knows them. */
-export const PATHS = ENDPOINTS.map(({ path, method, protection }) => ({ path, method, protection }));
+export const PATHS = describeEndpoints().map(({ path, method, protection }) => ({ path, method, protection }));
 
 /** What a path answers, as `Allow` has it. */
 export function allowOf(path: string): string {

@@ -3,12 +3,14 @@ import { expect, test } from "bun:test";
 import { Ajv } from "ajv";
 import { default as addFormats } from "ajv-formats";
 import { createApp } from "../../../src/http/app.ts";
-import { ENDPOINTS } from "../../../src/http/endpoints.ts";
+import { describeEndpoints } from "../../../src/http/endpoints.ts";
 import { problems, type Problem } from "../../../src/http/server/problem.ts";
 import { createSessions } from "../../../src/http/access/session.ts";
 import { documentedPath, operationsOf, type Schema } from "../../fuzz/document.ts";
 import { ACTIONS } from "../actions.ts";
 import { ask, MASTER_KEY, openApp, TOKEN, type Given } from "../../harness/memory/app.ts";
+
+const ENDPOINTS = describeEndpoints();
 
 async function documentOf(given: Given = {}): Promise<string> {
   await using world = await openApp(given);

@@ -1,6 +1,6 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { ENDPOINTS } from "../../../src/http/endpoints.ts";
+import { describeEndpoints } from "../../../src/http/endpoints.ts";
 import { documentedPath } from "../../fuzz/document.ts";
 import { ask, openApp } from "../../harness/memory/app.ts";
 
@@ -13,7 +13,7 @@ test("the page shows each operation for programs, with its example, and runs not
   ]);
   const page = await response.text();
   const shown = [...page.matchAll(/<details id="(\w+)"><summary><code>([A-Z]+) ([^<]+)<\/code>/g)];
-  const programs = ENDPOINTS.filter(({ operation }) => operation.tag !== "console");
+  const programs = describeEndpoints().filter(({ operation }) => operation.tag !== "console");
   expect(shown.map(([, id, method, path]) => `${id} ${method} ${path}`).sort()).toEqual(
     programs.map(({ method, path, operation }) => `${operation.id} ${method} ${documentedPath(path)}`).sort(),
   );
