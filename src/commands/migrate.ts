@@ -33,16 +33,16 @@ export const migrate: MakeCommand = (terminal, exit) =>
     .summary("move log, vault and keys to another place, such as PostgreSQL")
     .description(
       `Moves the log of this configuration, its vault and the keys of personal data to
-where other settings have them: from a file to PostgreSQL, or back. All positions,
-times and hashes stay the same, and so do cursors, idempotency keys, tokens,
-erasures and suppressions. It makes a backup, proves it, and restores it to the new
-place, which must be empty. A copy on a server is verified there once more, and its
-head is signed again. The former place does not change.
+where other settings have them: from a file to PostgreSQL, or back. All
+positions, times and hashes stay the same, and so do cursors, idempotency keys,
+tokens, erasures and suppressions. It makes a backup, proves it, and restores it
+to the new place, which must be empty. A copy on a server is verified there once
+more, and its head is signed again. The former place does not change.
 
 The settings are a file in the form of .env, so that no password is on a command
-line: the DATABASE_URL of the new place, and KEYS_DATABASE_URL or KEYS_FILE if its
-keys are elsewhere. The master key stays the same: the content of a key file is the
-REACHLOG_KEY of the new place.`,
+line: the DATABASE_URL of the new place, and KEYS_DATABASE_URL or KEYS_FILE if
+its keys are elsewhere. The master key stays the same: the content of a key file
+is the REACHLOG_KEY of the new place.`,
     )
     .argument("<settings>", "a file with the settings of the new place", absolutePath)
     .option(...JSON_OPTION)
@@ -53,11 +53,11 @@ Example:
   reachlog migrate postgres.env
 
 Stop the service first: a running service's log is not moved. The command needs
-room for two copies of the log, beside the one that is a file, or in TMPDIR. You may
-delete a reachlog-*-* there, and a schema "eventstore import ..." on a server: a
-killed migration leaves them. The first start in the new place records that the log
-was restored: no run starts on that day.
-Never serve both places: they would be two histories of one log.`,
+room for two copies of the log, beside the one that is a file, or in TMPDIR. You
+may delete a reachlog-*-* there, and a schema "eventstore import ..." on a
+server: a killed migration leaves them. The first start in the new place records
+that the log was restored: no run starts on that day. Never serve both places:
+they would be two histories of one log.`,
     )
     .action(exit((file, { json }) => move(terminal, file, json === true)));
 

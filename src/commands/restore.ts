@@ -25,14 +25,14 @@ export const restore: MakeCommand = (terminal, exit) =>
     .summary("restore a backup where the log is gone, or only prove it")
     .description(
       `Proves a backup in a temporary place, and then restores it to where this
-configuration has its log. No log may be there yet. A newer vault and newer keys of
-the same log stay, so erased people stay erased. The proof covers: its files are as
-a holder of the master key made them; this key opens all that is encrypted; the
-log's own key signed the head; the log holds that head and its chain is whole; and
-the log's personal data has its keys.
+configuration has its log. No log may be there yet. A newer vault and newer keys
+of the same log stay, so erased people stay erased. The proof covers: its files
+are as a holder of the master key made them; this key opens all that is
+encrypted; the log's own key signed the head; the log holds that head and its
+chain is whole; and the log's personal data has its keys.
 
-A backup does not hold the master key: give it as the service has it, as the end of
-this help says. Run the command as the service's user.`,
+A backup does not hold the master key: give it as the service has it, as the end
+of this help says. Run the command as the service's user.`,
     )
     .argument("<folder>", "what reachlog backup wrote", absolutePath)
     .option("--rehearse", "only prove it: nothing is restored; its own log, if it is here, records that")
@@ -47,11 +47,11 @@ Examples:
   reachlog restore /mnt/backup/monday
 
 The proof needs as much room as the backup: beside the log, or in TMPDIR with
---rehearse and for a log on PostgreSQL, which is verified there once more. You may
-delete a reachlog-rehearsal-*: a killed restore leaves it. The first start records
-that the log was restored: no run starts on that day, and what may have been sent
-or delivered since the backup is not repeated. From then on, consumers whose cursor
-is beyond the backup are refused.
+--rehearse and for a log on PostgreSQL, which is verified there once more. You
+may delete a reachlog-rehearsal-*: a killed restore leaves it. The first start
+records that the log was restored: no run starts on that day, and what may have
+been sent or delivered since the backup is not repeated. From then on, consumers
+whose cursor is beyond the backup are refused.
 
 The master key is read from REACHLOG_KEY${keyFileIn(terminal)}.`,
     )
@@ -61,13 +61,14 @@ export const restored: MakeCommand = (terminal, exit) =>
   new Command("restored")
     .summary("declare that this log was restored by other means")
     .description(
-      `Declares that other programs restored the log of this configuration from a copy: a
-snapshot of the disk, copied files, or a dump. Such a log lacks the events since the
-copy was made. The next start treats it as restored by reachlog restore: it records
-LogRestored, starts no run on that day, and does not repeat what may have been sent
-or delivered.
+      `Declares that other programs restored the log of this configuration from a copy:
+a snapshot of the disk, copied files, or a dump. Such a log lacks the events
+since the copy was made. The next start treats it as restored by reachlog
+restore: it records LogRestored, starts no run on that day, and does not repeat
+what may have been sent or delivered.
 
-On PostgreSQL a start notices most copies by itself: docs/postgresql.md says which.`,
+On PostgreSQL a start notices most copies by itself: docs/postgresql.md says
+which.`,
     )
     .option(...JSON_OPTION)
     .addHelpText(

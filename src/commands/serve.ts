@@ -20,9 +20,10 @@ SHUTDOWN_SECONDS. A second signal, a second later or more, ends it at once.
 
 The service keeps a signed checkpoint of the log's head beside the log. It does
 not start (78) if the log contradicts the checkpoint: its end was lost, or its
-history altered. Nor does it start (78) without the key file of the log's personal
-data, or without the vault after a rotation of the master key; nor if keys and
-vault are there but their log is gone, or if they belong to another log.`,
+history altered. Nor does it start (78) without the key file of the log's
+personal data, or without the vault after a rotation of the master key; nor if
+keys and vault are there but their log is gone, or if they belong to another
+log.`,
     )
     .option("--accept-loss", "use the rest of such a log, or begin a new one, and record that")
     .option("--accept-lost-keys", "use new keys: what the lost ones encrypted reads as erased")
@@ -32,8 +33,8 @@ vault are there but their log is gone, or if they belong to another log.`,
       `
 Exit codes: 0 stopped, 1 a file or a port is not available, 70 the log failed
 (restart), 75 another service owns the log, there is no room, or its server does
-not answer (try later), 78 the configuration is wrong or differs from that of the
-other instances, or the log contradicts its checkpoint.`,
+not answer (try later), 78 the configuration is wrong or differs from that of
+the other instances, or the log contradicts its checkpoint.`,
     )
     .action(
       exit(async ({ acceptLoss, acceptLostKeys, takeOverKeys }) => {
