@@ -67,8 +67,7 @@ since the copy was made. The next start treats it as restored by reachlog
 restore: it records LogRestored, starts no run on that day, and does not repeat
 what may have been sent or delivered.
 
-On PostgreSQL a start notices most copies by itself: docs/postgresql.md says
-which.`,
+On PostgreSQL a start notices most copies by itself: see docs/postgresql.md.`,
     )
     .option(...JSON_OPTION)
     .addHelpText(

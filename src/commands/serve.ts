@@ -22,8 +22,7 @@ The service keeps a signed checkpoint of the log's head beside the log. It does
 not start (78) if the log contradicts the checkpoint: its end was lost, or its
 history altered. Nor does it start (78) without the key file of the log's
 personal data, or without the vault after a rotation of the master key; nor if
-keys and vault are there but their log is gone, or if they belong to another
-log.`,
+keys and vault are there without their log, or belong to another log.`,
     )
     .option("--accept-loss", "use the rest of such a log, or begin a new one, and record that")
     .option("--accept-lost-keys", "use new keys: what the lost ones encrypted reads as erased")
