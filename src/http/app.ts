@@ -5,7 +5,7 @@ import { errorFields, requestFields } from "../platform/logger.ts";
 import { createAdmission } from "./access/admission.ts";
 import { ANONYMOUS } from "./access/authentication.ts";
 import { setRateLimitHeaders } from "./access/rate-limit.ts";
-import type { AppDeps } from "./deps.ts";
+import { NO_CALL, type AppDeps } from "./deps.ts";
 import { features } from "./endpoints.ts";
 import { documentEndpoints } from "./features/documents.ts";
 import { JSON_HEADERS, toAnswer, type Answer } from "./server/answer.ts";
@@ -26,9 +26,9 @@ export function createApp(deps: AppDeps) {
   const admission = createAdmission(deps);
   const refuse = createRefusal(deps);
   const byRoute = new Map<string, Partial<Record<string, Endpoint>>>();
-  const app = new Elysia({ strictPath: true, normalize: false, handler: { standardHostname: false } }).decorate({
-    call: undefined as unknown as RequestContext,
-  });
+  const app = new Elysia({ strictPath: true, normalize: false, handler: { standardHostname: false } }).decorate(
+    NO_CALL,
+  );
 
   /** The host comes before all else, and the caller before the body. */
   app.onTransform(async (context) => {

@@ -76,7 +76,7 @@ export interface AccountParts extends LinkDeps {
 }
 
 /** Of a path that is not there: what an endpoint is asked is put in its place before its handler is called. */
-const NO_CALL = { call: undefined as unknown as RequestContext };
+export const NO_CALL = { call: undefined as unknown as RequestContext };
 
 /** A plugin for the endpoints of one feature. Elysia parses none of their bodies: app.ts does, after admission. */
 export function feature<const Prefix extends string>(name: string, prefix: Prefix) {

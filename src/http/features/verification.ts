@@ -81,12 +81,7 @@ export function verificationEndpoints({ eventLog, projector, sessions, verifier,
         wantReader(sessions, request, call.metadata);
         const signed = await signHead();
         if ("loss" in signed) throw problems.contradicted();
-        const headers = {
-          "content-type": "text/plain; charset=utf-8",
-          "cache-control": "no-store",
-          "content-disposition": 'attachment; filename="reachlog-head.txt"',
-        };
-        return whole({ status: 200, headers, body: signed.note });
+        return download("reachlog-head.txt", signed.note);
       },
       {
         response: { 200: textReply("The signed head.", { mediaType: "text/plain", headers: ["content-disposition"] }) },
@@ -112,12 +107,7 @@ export function verificationEndpoints({ eventLog, projector, sessions, verifier,
         if (event === undefined) throw problems.notFound();
         const proved = await proveEvent(event.position);
         if ("loss" in proved) throw problems.contradicted();
-        const headers = {
-          "content-type": "text/plain; charset=utf-8",
-          "cache-control": "no-store",
-          "content-disposition": `attachment; filename="event-${event.position}.tlog-proof"`,
-        };
-        return whole({ status: 200, headers, body: proved.proof });
+        return download(`event-${event.position}.tlog-proof`, proved.proof);
       },
       {
         response: { 200: textReply("The proof.", { mediaType: "text/plain", headers: ["content-disposition"] }) },
@@ -132,4 +122,13 @@ export function verificationEndpoints({ eventLog, projector, sessions, verifier,
         }),
       },
     );
+}
+
+function download(file: string, body: string) {
+  const headers = {
+    "content-type": "text/plain; charset=utf-8",
+    "cache-control": "no-store",
+    "content-disposition": `attachment; filename="${file}"`,
+  };
+  return whole({ status: 200, headers, body });
 }
