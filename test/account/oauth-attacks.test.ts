@@ -256,7 +256,7 @@ describe("the redirect", () => {
 });
 
 describe("what comes from somebody else than the network we asked", () => {
-  test("names itself in iss: its code is sent to nobody", async () => {
+  test("names itself in iss: its code is sent nowhere", async () => {
     const back = await owner.agree(await owner.begin());
     const mixedUp = changed(back, (query) => query.set("iss", "https://evil.example"));
     expect(await told(await owner.follow(mixedUp))).toBe(REFUSED);

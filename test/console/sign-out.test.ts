@@ -18,7 +18,7 @@ async function openSignedIn() {
   return { harness, cookie, form, form_token: /name="form_token" value="([^"]+)"/.exec(form)?.[1] ?? "" };
 }
 
-test("whoever signed in signs out by a button on each page, and nothing is recorded of it", async () => {
+test("a browser that signed in signs out by a button on each page, and nothing is recorded of it", async () => {
   const { harness, cookie, form, form_token } = await openSignedIn();
   expect(form).toContain("Sign out");
   const head = await harness.store.head();

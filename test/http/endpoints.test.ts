@@ -110,7 +110,7 @@ test("a route that leaves something out, or takes what it cannot, does not compi
     operation("nothing", "service", declared),
     // @ts-expect-error: a protection that there is not
     operation("nothing", "service", "public", declared),
-    // @ts-expect-error: a problem that nobody knows
+    // @ts-expect-error: a problem that there is not
     operation("nothing", "service", "open", { ...declared, problems: ["puzzled"] }),
     // @ts-expect-error: an answer that is none of those that are declared
     feature("refused", "").get("/a", () => ({ name: "1" }), { response: answered, detail }),
@@ -125,7 +125,7 @@ test("a route that leaves something out, or takes what it cannot, does not compi
 test.each([
   ["no operation", feature("bare", "").get("/a", nothing, { response: answered })],
   ["no answers", feature("bare", "").get("/a", nothing, { detail })],
-  ["a POST whose body nobody checks", feature("bare", "").post("/a", nothing, { response: answered, detail })],
+  ["a POST without a check of its body", feature("bare", "").post("/a", nothing, { response: answered, detail })],
   ["a GET with a body", feature("bare", "").get("/a", nothing, { body, response: answered, detail })],
 ])("a route that declares %s stops the start", (_what, routes) => {
   expect(() => endpointsOf(routes)).toThrow("/a declares no");

@@ -84,7 +84,7 @@ test("each minute of an attack is an event of its own", async () => {
   ]);
 });
 
-test("whoever has many addresses cannot fill the log: a minute is nine events at most, and nothing is lost in the sum", async () => {
+test("a caller with many addresses cannot fill the log: a minute is nine events at most, and nothing is lost in the sum", async () => {
   await using opened = await openRecord();
   for (let address = 0; address < 20_000; address++) await opened.record.fail(`10.0.${address >> 8}.${address & 255}`);
   await opened.pass();
