@@ -4,13 +4,10 @@
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { harnessesOf } from "./structure/harness.ts";
+import { harnessesOf, STARTING_PROCESSES } from "./structure/harness.ts";
 import { testsOf } from "./structure/tests-of.ts";
 
 const ROOT = join(import.meta.dirname, "..");
-
-/** The others start processes, and take longer than the rest of this gate together. */
-const SLOW: ReadonlySet<string> = new Set(["the process harness", "the browser harness"]);
 
 const gates = [
   ["bun", "fmt", "--check"],
@@ -35,7 +32,7 @@ async function run(command: readonly string[]): Promise<number> {
   return code;
 }
 
-/** Of each changed file its own tests, without the slow ones, which are named. */
+/** Of each changed file its own tests. Those that start processes take longer than the rest of this gate: they are named. */
 function testsOfChanges(): readonly string[] {
   const changed = new Set(
     linesOf("diff", "--name-only", "HEAD").concat(linesOf("ls-files", "--others", "--exclude-standard")),
@@ -44,8 +41,8 @@ function testsOfChanges(): readonly string[] {
   const ofSources = testsOf(ROOT).flatMap(({ file, tests: all }) => (changed.has(file) ? all : []));
   const harnesses = harnessesOf(ROOT);
   const wanted = [...new Set([...own, ...ofSources])];
-  const slow = wanted.filter((file) => SLOW.has(harnesses.get(file) ?? ""));
-  if (slow.length > 0) console.log(`left out, for they start processes: bun test ${slow.join(" ")}`);
+  const slow = wanted.filter((file) => STARTING_PROCESSES.has(harnesses.get(file) ?? ""));
+  if (slow.length > 0) console.log(`not run, they start processes: bun test ${slow.join(" ")}`);
   return wanted.filter((file) => !slow.includes(file)).map((file) => `./${file}`);
 }
 

@@ -11,15 +11,13 @@ import { buildBinary } from "./harness/runtime.ts";
 import { useTemporaryFolder } from "./harness/temporary.ts";
 import { LONGEST } from "./longest.ts";
 import { runReported, summaryOf } from "./reported.ts";
-import { harnessesOf } from "./structure/harness.ts";
+import { harnessesOf, STARTING_PROCESSES } from "./structure/harness.ts";
 
 /** Three for each core: a file that waits for a timer or a process leaves the core to another one. */
 const PROCESSES = 3 * availableParallelism();
 
 /** Only what hangs is cut. The processes beside the first have no other way to know. */
 const TEST_TIMEOUT_MS = 1_200_000;
-
-const OF_A_PROCESS: ReadonlySet<string> = new Set(["the process harness", "the browser harness"]);
 
 useTemporaryFolder();
 process.env["RUNTIME"] ??= buildBinary(tmpdir());
@@ -57,5 +55,5 @@ function rankOf(file: string): number {
 
 function filesOfAProcess(): readonly string[] {
   const harnesses = harnessesOf(join(import.meta.dirname, ".."));
-  return [...harnesses].flatMap(([file, harness]) => (OF_A_PROCESS.has(harness) ? [`./${file}`] : []));
+  return [...harnesses].flatMap(([file, harness]) => (STARTING_PROCESSES.has(harness) ? [`./${file}`] : []));
 }

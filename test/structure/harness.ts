@@ -7,6 +7,9 @@ const HARNESSES = [
   ["the memory harness", /^test\/harness\/memory\//],
 ] as const;
 
+/** Tests on these start processes, of which they import nothing. */
+export const STARTING_PROCESSES: ReadonlySet<string> = new Set(["the process harness", "the browser harness"]);
+
 export function testFiles(root: string): readonly string[] {
   return [...new Bun.Glob("test/**/*.test.ts").scanSync(root)].sort();
 }

@@ -7,7 +7,7 @@ const measured = measure(join(import.meta.dirname, "../.."));
 
 /** What was reached: a change may lower a figure, and then its limit here. */
 const LIMITS = {
-  lines: 38_709,
+  lines: 38_708,
   files: 377,
   filesInAFolder: 25,
   linesInAFile: 400,
@@ -15,7 +15,7 @@ const LIMITS = {
   functionsNamedOf: 275,
   namesExportedTwice: 30,
   pronouns: 1,
-  pronounsInDocuments: 2,
+  pronounsInDocuments: 0,
   filesSayingAnew: 0,
 };
 

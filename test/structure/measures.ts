@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { readDocuments } from "./documents.ts";
 import { roomOf } from "./floors.ts";
 import { importsOf, sourceFiles } from "./imports.ts";
 
@@ -17,11 +18,11 @@ export interface Measures {
   readonly functionsNamedOf: readonly string[];
   /** Names that several files of `src` export. */
   readonly namesExportedTwice: readonly string[];
-  /** Pronouns that name no actor, in `src`. */
+  /** Pronouns in `src`, where the actor has to be named: the caller, the operator, the recipient, the instance, the network. */
   readonly pronouns: number;
-  /** The same in README, ARCHITECTURE and `docs`. */
+  /** The same in the documents of operators and developers. */
   readonly pronounsInDocuments: number;
-  /** Files of product, documents and tests that say "anew". */
+  /** Files of product, documents and tests with the word that most often stood for "again". */
   readonly filesSayingAnew: readonly string[];
 }
 
@@ -32,11 +33,13 @@ const FUNCTION_NAMED_OF =
 const EXPORTED = /^export\s+(?:async\s+)?(?:function\*?|const|interface|type|class)\s+(\w+)/gm;
 const PRONOUNS = /\b(?:somebody|someone|nobody|anybody|anyone|everybody|everyone|whoever|whom|whomever)\b/gi;
 
-/** All that people write, and what is generated from it. */
+/** All that people write beside documents, and what is generated from it. */
 const WRITTEN = [
-  "{clients,deploy,docs,events,packaging,projections,sandbox,src,test}/**/*.{ts,tsx,js,css,sql,md,yml,yaml}",
-  "*.{md,json}",
+  "{clients,deploy,events,packaging,projections,sandbox,src,test}/**/*.{ts,tsx,js,css,sql,yml,yaml}",
+  "*.json",
 ];
+
+const ACTORS_ARE_NAMED = /^(?:docs\/|(?:README|ARCHITECTURE|SECURITY|CHANGELOG)\.md$)/;
 
 export function measure(root: string): Measures {
   const all = sourceFiles(root);
@@ -45,6 +48,7 @@ export function measure(root: string): Measures {
   const lines = new Map([...texts].map(([file, text]) => [file, text.split("\n").length - 1]));
   const importers = Map.groupBy(importsOf(root, all), ({ to }) => to);
   const folders = Map.groupBy(files, (file) => dirname(file));
+  const documents = readDocuments(root);
   const exporters = Map.groupBy(
     [...texts].flatMap(([file, text]) => [...text.matchAll(EXPORTED)].map(([, name = ""]) => ({ file, name }))),
     ({ name }) => name,
@@ -66,8 +70,11 @@ export function measure(root: string): Measures {
       .filter(([, where]) => new Set(where.map(({ file }) => file)).size > 1)
       .map(([name, where]) => `${name} (${where.map(({ file }) => file).join(", ")})`),
     pronouns: countIn(texts.values(), PRONOUNS),
-    pronounsInDocuments: countIn(textsOf(root, ["README.md", "ARCHITECTURE.md", "docs/**/*.md"]).values(), PRONOUNS),
-    filesSayingAnew: [...textsOf(root, WRITTEN)]
+    pronounsInDocuments: countIn(
+      documents.flatMap(({ path, text }) => (ACTORS_ARE_NAMED.test(path) ? [text] : [])),
+      PRONOUNS,
+    ),
+    filesSayingAnew: [...textsOf(root, WRITTEN), ...documents.map(({ path, text }) => [path, text] as const)]
       .filter(([file, text]) => !file.startsWith("test/structure/") && /\banew\b/i.test(text))
       .map(([file]) => file),
   };

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { harnessesOf, testFiles } from "./harness.ts";
+import { harnessesOf, STARTING_PROCESSES, testFiles } from "./harness.ts";
 import { importsOf, sourceFiles } from "./imports.ts";
 
 /**
@@ -114,9 +114,6 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "vault/": "vault/postgres-secrets",
 };
 
-/** Of what a test starts as a process it imports nothing. */
-const STARTS_IT: ReadonlySet<string> = new Set(["the process harness", "the browser harness"]);
-
 export interface Tested {
   /** Of `src`. */
   readonly file: string;
@@ -133,18 +130,17 @@ export function testsOf(root: string): readonly Tested[] {
   const importers = Map.groupBy(importsOf(root, tests), ({ to }) => to);
   const entries = Object.keys(TESTED_AT).toSorted((a, b) => b.length - a.length);
   return sources.map((file) => {
-    const own = `test/${file.slice("src/".length).replace(/\.tsx?$/, "")}.test.ts`;
+    const path = file.slice("src/".length);
+    const own = `test/${path.replace(/\.tsx?$/, "")}.test.ts`;
     if (existsSync(join(root, own))) return { file, tests: [own] };
-    const ownEntry = file.slice("src/".length);
-    if (TESTED_AT[ownEntry] !== undefined)
-      return { file, tests: [`test/${TESTED_AT[ownEntry]}.test.ts`], entry: ownEntry };
+    const declared = (entry: string): Tested => ({ file, tests: [`test/${TESTED_AT[entry]}.test.ts`], entry });
+    if (TESTED_AT[path] !== undefined) return declared(path);
     const imported = (importers.get(file) ?? []).map(({ from }) => from);
     const room = file.split("/")[1];
     const ofRoom = imported.filter((test) => test.split("/")[1] === room);
     if (ofRoom.length > 0) return { file, tests: [...new Set(ofRoom)] };
-    const entry = entries.find((path) => file.startsWith(`src/${path}`));
-    if (entry === undefined) return { file, tests: [...new Set(imported)] };
-    return { file, tests: [`test/${TESTED_AT[entry]}.test.ts`], entry };
+    const entry = entries.find((folder) => path.startsWith(folder));
+    return entry === undefined ? { file, tests: [...new Set(imported)] } : declared(entry);
   });
 }
 
@@ -156,7 +152,7 @@ export function createReach(root: string): (test: string, file: string) => boole
   );
   const harnesses = harnessesOf(root);
   return (test, file) => {
-    if (STARTS_IT.has(harnesses.get(test) ?? "")) return true;
+    if (STARTING_PROCESSES.has(harnesses.get(test) ?? "")) return true;
     const seen = new Set([test]);
     for (const one of seen) for (const { to } of imported.get(one) ?? []) seen.add(to);
     return seen.has(file);
