@@ -28,6 +28,36 @@ function erasedRecipient(mark: string) {
 export const basis = Type.Union([Type.Literal("dm_first"), Type.Literal("opt_in"), Type.Literal("none")]);
 export type Basis = Static<typeof basis>;
 
+/** Whether a recipient agreed to have their own clicks recorded; apart from whether they may be written to. */
+export const tracking = Type.Union([Type.Literal("granted"), Type.Literal("denied"), Type.Literal("unknown")]);
+export type Tracking = Static<typeof tracking>;
+
+/**
+ * When (ISO 8601), where and to which wording the recipient agreed. `consent_source`: the address of a form, or `form`,
+ * `list`, `import`, `message`. `consent_text`: the wording, or its version.
+ */
+const consentEvidence = {
+  consent_at: Type.Optional(Type.String()),
+  consent_source: Type.Optional(Type.String()),
+  consent_text: Type.Optional(Type.String()),
+};
+
+/** The same for tracking. */
+const trackingEvidence = {
+  tracking_at: Type.Optional(Type.String()),
+  tracking_source: Type.Optional(Type.String()),
+  tracking_text: Type.Optional(Type.String()),
+};
+
+const EVIDENCE = [
+  "consent_at",
+  "consent_source",
+  "consent_text",
+  "tracking_at",
+  "tracking_source",
+  "tracking_text",
+] as const;
+
 export const skipReason = Type.Union([
   Type.Literal("already_contacted"),
   Type.Literal("suppressed"),
@@ -48,6 +78,9 @@ export const RecipientAdded = withPersonal(
         recipient,
         name: Type.Optional(Type.String()),
         basis,
+        ...consentEvidence,
+        tracking: Type.Optional(tracking),
+        ...trackingEvidence,
         fields: Type.Record(Type.String(), Type.String()),
         source: Type.Literal("list"),
       },
@@ -56,9 +89,31 @@ export const RecipientAdded = withPersonal(
   ),
   {
     ...ofRecipient,
-    members: ["recipient", "name", "fields"],
+    members: ["recipient", "name", "fields", ...EVIDENCE],
     erased: (mark) => ({ ...erasedRecipient(mark), fields: {} }),
   },
+);
+
+/**
+ * A recipient's consent changed: `basis` to be written to, `tracking` to have their clicks recorded; absent: as before.
+ * `message_id`: the reply in which they said so.
+ */
+export const ConsentRecorded = withPersonal(
+  defineEvent(
+    "ConsentRecorded",
+    Type.Object(
+      {
+        recipient,
+        basis: Type.Optional(basis),
+        ...consentEvidence,
+        tracking: Type.Optional(tracking),
+        ...trackingEvidence,
+        message_id: Type.Optional(Type.String()),
+      },
+      closed,
+    ),
+  ),
+  { ...ofRecipient, members: ["recipient", "message_id", ...EVIDENCE], erased: erasedRecipient },
 );
 
 /**
@@ -189,8 +244,14 @@ export type PauseReason = Static<typeof RunPaused.data>["reason"];
 /** An operator ends the run before it has come to its end; what is under way is settled first. */
 export const RunStopRequested = defineEvent("RunStopRequested", Type.Object({ run_id: Type.String() }, closed));
 
+export const recipientSource = Type.Union([Type.Literal("list"), Type.Literal("inbound"), ...pagedSource.anyOf]);
+
+/** A link of one recipient's own. `link`: the shared one of the same variant and target, as its clicks are counted. */
+const personalLink = Type.Object({ code: Type.String(), link: Type.String() }, closed);
+
 /**
- * The intent: appended before the network is called. `day` is the calendar day whose quota it takes a place of,
+ * The intent: appended before the network is called. `basis` and `source`: on what ground, and where the recipient was
+ * found. `day` is the calendar day whose quota it takes a place of,
  * `timezone` where it is that day (absent: as before), `template` the beginning of the SHA-256 of all variants, by
  * which a variant A differs from that of another template.
  */
@@ -207,6 +268,10 @@ export const DirectMessageAttempted = withPersonal(
         template: Type.Optional(Type.String()),
         /** The links of the text, which outlast it: clicks are compared with them. Absent in older events. */
         links: Type.Optional(Type.Array(Type.String())),
+        /** What stands in the text in place of some of `links`, for a recipient who granted tracking. */
+        personal_links: Type.Optional(Type.Array(personalLink)),
+        basis: Type.Optional(basis),
+        source: Type.Optional(recipientSource),
         /** Whose message it is: only that account can find it in a conversation. */
         account_id: Type.Optional(Type.String()),
         day: Type.String(),
@@ -215,7 +280,11 @@ export const DirectMessageAttempted = withPersonal(
       closed,
     ),
   ),
-  { ...ofRecipient, members: ["recipient", "text"], erased: (mark) => ({ ...erasedRecipient(mark), text: ERASED }) },
+  {
+    ...ofRecipient,
+    members: ["recipient", "text", "personal_links"],
+    erased: (mark) => ({ ...erasedRecipient(mark), text: ERASED }),
+  },
 );
 
 const outcome = { attempt_id: Type.String(), run_id: Type.String(), recipient: knownRecipient };

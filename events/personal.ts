@@ -6,7 +6,8 @@ const closed = { additionalProperties: false };
 /**
  * A person is erased: each instance that reads this event deletes `keys` from the key file, and with them all that they
  * encrypt. `hashes`: keyed hashes of the person's names, so that no run contacts them again. `spared`: keys of what was
- * recorded of others under a handle that was the person's in the end.
+ * recorded of others under a handle that was the person's in the end. `scope`: only the clicks on their links are erased,
+ * since they revoked tracking.
  */
 export const PersonForgotten = defineEvent(
   "PersonForgotten",
@@ -15,6 +16,7 @@ export const PersonForgotten = defineEvent(
       hashes: Type.Array(Type.String()),
       keys: Type.Array(Type.String()),
       spared: Type.Optional(Type.Array(Type.String())),
+      scope: Type.Optional(Type.Literal("tracking")),
     },
     closed,
   ),

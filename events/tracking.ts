@@ -3,7 +3,12 @@ import { clickChannel } from "./channel.ts";
 import { defineEvent } from "./event.ts";
 import { ERASED, withPersonal } from "./encryption.ts";
 
-/** `channels`: those configured when the click was accepted; it is dispatched to exactly these. */
+/**
+ * `channels`: those configured when the click was accepted; it is dispatched to exactly these. `probe`: a request that no
+ * person made, told by its method or headers; such a click is a bot's. `anonymous`: the visitor asked not to be tracked
+ * (Sec-GPC or DNT), so neither address nor user agent is recorded. `visitor`: where the visitor falls in the link's sketch
+ * of today, which tells visitors apart in number only.
+ */
 const linkClicked = defineEvent(
   "LinkClicked",
   Type.Object(
@@ -17,6 +22,9 @@ const linkClicked = defineEvent(
       ip: Type.Optional(Type.String()),
       user_agent: Type.Optional(Type.String()),
       bot: Type.Boolean(),
+      probe: Type.Optional(Type.Union([Type.Literal("head"), Type.Literal("prefetch")])),
+      anonymous: Type.Optional(Type.Literal(true)),
+      visitor: Type.Optional(Type.Integer()),
       channels: Type.Array(clickChannel),
     },
     { additionalProperties: false },
@@ -39,4 +47,41 @@ function withoutVisitor(url: string): string {
   const end = url.search(/[?#]/);
   const address = end === -1 ? url : url.slice(0, end);
   return address.includes("@") ? address.replace(/^( *[a-z]+:[\\/]*)[^\\/]*@/i, "$1") : address;
+}
+
+/**
+ * A short link: the redirect answers `code` with `target`. `template` and `variant`: of the messages that hold it; absent:
+ * an operator added it.
+ */
+export const LinkAdded = defineEvent(
+  "LinkAdded",
+  Type.Object(
+    {
+      domain: Type.String(),
+      code: Type.String(),
+      target: Type.String(),
+      template: Type.Optional(Type.String()),
+      variant: Type.Optional(Type.String()),
+    },
+    { additionalProperties: false },
+  ),
+);
+
+/**
+ * The click appended right before this one came by a recipient's own link. A key of its own encrypts it, so that the
+ * clicks of a recipient can be erased and the rest of their history kept.
+ */
+export const PersonalLinkClicked = withPersonal(
+  defineEvent("PersonalLinkClicked", Type.Object({ code: Type.String() }, { additionalProperties: false })),
+  {
+    owner: ({ code }: { code: string }) => personalLinkOwner(code),
+    members: ["code"],
+    inFolds: true,
+    erased: () => ({ code: ERASED }),
+  },
+);
+
+/** Whose key encrypts the clicks on a personal link. */
+export function personalLinkOwner(code: string) {
+  return { kind: "person", id: `link:${code}` } as const;
 }

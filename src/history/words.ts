@@ -55,8 +55,12 @@ const LOG_WORDS = {
   BackupMade: ({ position: to }: DataOf<"BackupMade">) => say`a backup was made up to position ${position(to)}`,
   BackupRehearsed: ({ position: to }: DataOf<"BackupRehearsed">) =>
     say`the backup up to position ${position(to)} was rehearsed: it can be restored`,
-  PersonForgotten: ({ keys }: DataOf<"PersonForgotten">) =>
-    say`a person was erased: ${keys.length} ${keys.length === 1 ? "key was" : "keys were"} deleted, and no run contacts them again`,
+  PersonForgotten: ({ keys, scope }: DataOf<"PersonForgotten">) => {
+    const deleted = `${keys.length} ${keys.length === 1 ? "key was" : "keys were"} deleted`;
+    return scope === "tracking"
+      ? say`the clicks of a recipient on their own links were erased, since they revoked tracking: ${deleted}`
+      : say`a person was erased: ${deleted}, and no run contacts them again`;
+  },
   PersonalDataExpired: ({ before, days }: DataOf<"PersonalDataExpired">) =>
     say`the personal data of ${days} ${days === 1 ? "day" : "days"} before ${other(before)} expired and was erased`,
   PersonalKeysLost: ({ lost, replaced_by }: DataOf<"PersonalKeysLost">) =>

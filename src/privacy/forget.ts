@@ -73,7 +73,7 @@ const KEYS_PER_EVENT = 4_000;
 /** Appends the events first: after a crash the next instance to open the log deletes the keys. */
 async function erase(
   deps: ForgetDeps,
-  { hashes, keys, spared }: Required<DataOf<"PersonForgotten">>,
+  { hashes, keys, spared }: Required<Omit<DataOf<"PersonForgotten">, "scope">>,
   metadata: EventMetadata,
 ): Promise<void> {
   const { projector, encryptedLog } = deps;

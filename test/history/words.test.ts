@@ -17,6 +17,12 @@ const outcome = <R extends object>(request: R) => {
   return { channel: "ads" as const, lane: "clicks" as const, low_watermark: 9, requests: [{ ...about, ...request }] };
 };
 const person = { basis: "none", fields: {}, source: "list" } as const;
+const optIn = {
+  basis: "opt_in",
+  consent_at: "2026-03-02",
+  consent_source: "https://shop.example/form",
+  consent_text: "Yes, version 3",
+} as const;
 const failure = { ...message, detail: "", reason: "recipient_closed", frees_quota: true, retry: false } as const;
 
 /** Each type of event, and what is said of it. */
@@ -38,7 +44,32 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       "@ada_builds (1001) was imported from the list; basis: they wrote first",
     ],
     [{ ...person, recipient: {} }, "an unnamed person was imported from the list; basis: none"],
+    [
+      { ...person, recipient: ada, ...optIn, tracking: "denied" },
+      '@ada_builds (1001) was imported from the list; basis: they opted in on 2026-03-02 at https://shop.example/form ("Yes, version 3"); tracking denied',
+    ],
   ],
+  ConsentRecorded: [
+    [
+      { recipient: ada, ...optIn },
+      'the consent of @ada_builds (1001) was recorded; basis: they opted in on 2026-03-02 at https://shop.example/form ("Yes, version 3")',
+    ],
+    [
+      { recipient: ada, tracking: "denied", tracking_at: "2026-04-01", tracking_source: "message", message_id: "78" },
+      "the consent of @ada_builds (1001) was recorded; tracking denied on 2026-04-01 by message, message 78",
+    ],
+  ],
+  LinkAdded: [
+    [
+      { domain: "go.example", code: "x", target: "https://shop.example/" },
+      'the link go.example/x to "https://shop.example/" was added by an operator',
+    ],
+    [
+      { domain: "go.example", code: "x", target: "https://shop.example/", template: "t1", variant: "A" },
+      'the link go.example/x to "https://shop.example/" was added for variant A of a template',
+    ],
+  ],
+  PersonalLinkClicked: [[{ code: "secret" }, "the recipient clicked by their own link"]],
   RecipientSuppressed: [
     [
       { recipient: ada, reason: "by_hand" },
@@ -183,6 +214,14 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     [
       { ...click, bot: true, channels: [] },
       'a bot clicked go.example/x ("click") to "https://shop.example/?a=b"; not dispatched',
+    ],
+    [
+      { ...click, bot: true, probe: "prefetch", channels: [] },
+      'a prefetch request clicked go.example/x ("click") to "https://shop.example/?a=b"; not dispatched',
+    ],
+    [
+      { ...click, bot: false, anonymous: true, channels: ["chat"] },
+      'a person who asked not to be tracked clicked go.example/x ("click") to "https://shop.example/?a=b"; queued for chat',
     ],
   ],
   NotificationRequested: [
@@ -389,6 +428,10 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
   PersonForgotten: [
     [{ hashes: ["m"], keys: ["p1"] }, "a person was erased: 1 key was deleted, and no run contacts them again"],
     [{ hashes: [], keys: ["c1", "c2"] }, "a person was erased: 2 keys were deleted, and no run contacts them again"],
+    [
+      { hashes: [], keys: ["p1"], scope: "tracking" },
+      "the clicks of a recipient on their own links were erased, since they revoked tracking: 1 key was deleted",
+    ],
   ],
   PersonalDataExpired: [
     [{ before: "2026-11-01", days: 1 }, "the personal data of 1 day before 2026-11-01 expired and was erased"],

@@ -6,10 +6,25 @@ import { because, join, link, other, plain, position, quote, say, time, type Sen
 
 /** Sentences for clicks, for requests, and for the outcomes of their dispatches. */
 export const DELIVERY_WORDS = {
-  LinkClicked: ({ event, domain, short_code, original_url, bot, channels }: DataOf<"LinkClicked">) => {
-    const who = bot ? "bot" : "person";
+  LinkClicked: ({
+    event,
+    domain,
+    short_code,
+    original_url,
+    bot,
+    probe,
+    anonymous,
+    channels,
+  }: DataOf<"LinkClicked">) => {
+    const visitor = anonymous === true ? "person who asked not to be tracked" : "person";
+    const who = probe === undefined ? (bot ? "bot" : visitor) : `${plain(probe)} request`;
     return say`a ${who} clicked ${link(domain, short_code)} (${quote(event)}) to ${quote(original_url)}; ${queuedFor(channels)}`;
   },
+  LinkAdded: ({ domain, code, target, template, variant }: DataOf<"LinkAdded">) => {
+    const holder = template === undefined ? "by an operator" : say`for variant ${other(variant ?? "")} of a template`;
+    return say`the link ${link(domain, code)} to ${quote(target)} was added ${holder}`;
+  },
+  PersonalLinkClicked: () => say`the recipient clicked by their own link`,
   NotificationRequested: ({ service, level, message }: DataOf<"NotificationRequested">) =>
     say`a notification of level ${level} was requested for ${quote(service)}: ${quote(message)}; ${queuedFor(["chat"])}`,
   MessageRequested: ({ text }: DataOf<"MessageRequested">) =>

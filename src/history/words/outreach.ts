@@ -1,6 +1,6 @@
 import type { DataOf } from "../../../events/catalog.ts";
-import type { Basis, PauseReason, SkipReason, Usage } from "../../../events/outreach.ts";
-import { because, join, other, person, plain, quote, run, say, time } from "./phrases.ts";
+import type { Basis, PauseReason, SkipReason, Tracking, Usage } from "../../../events/outreach.ts";
+import { because, join, other, person, plain, quote, run, say, time, type Sentence } from "./phrases.ts";
 
 const BASES: Readonly<Record<Basis, string>> = {
   dm_first: "they wrote first",
@@ -21,10 +21,17 @@ const SKIPS: Readonly<Record<SkipReason, string>> = {
 
 /** One person. */
 export const OUTREACH_WORDS = {
-  RecipientAdded: ({ recipient, name, basis, fields, source }: DataOf<"RecipientAdded">) => {
+  RecipientAdded: (data: DataOf<"RecipientAdded">) => {
+    const { recipient, name, basis, fields, source } = data;
     const called = name === undefined ? [] : say` with the name ${quote(name)}`;
     const more = Object.entries(fields).map(([field, value]) => say`, ${other(field)} ${quote(value)}`);
-    return say`${person(recipient)} was imported from the ${source}${called}${join(more, "")}; basis: ${BASES[basis]}`;
+    const consent = say`; basis: ${BASES[basis]}${sayConsentEvidence(data)}${sayTracking(data)}`;
+    return say`${person(recipient)} was imported from the ${source}${called}${join(more, "")}${consent}`;
+  },
+  ConsentRecorded: (data: DataOf<"ConsentRecorded">) => {
+    const basis = data.basis === undefined ? [] : say`; basis: ${BASES[data.basis]}${sayConsentEvidence(data)}`;
+    const reply = data.message_id === undefined ? [] : say`, message ${other(data.message_id)}`;
+    return say`the consent of ${person(data.recipient)} was recorded${basis}${sayTracking(data)}${reply}`;
   },
   RecipientSuppressed: ({ recipient, reason, message_id }: DataOf<"RecipientSuppressed">) => {
     const asked = message_id === undefined ? [] : say` in message ${other(message_id)}`;
@@ -61,6 +68,35 @@ export const OUTREACH_WORDS = {
   DirectMessageInDoubt: ({ recipient, detail }: DataOf<"DirectMessageInDoubt">) =>
     say`the message to ${person(recipient)} is in doubt${because(detail)}`,
 };
+
+/** When, where and to which wording. */
+interface Evidence {
+  readonly at: string | undefined;
+  readonly source: string | undefined;
+  readonly text: string | undefined;
+}
+
+function sayConsentEvidence({ consent_at: at, consent_source: source, consent_text: text }: ConsentEvidence): Sentence {
+  return sayEvidence({ at, source, text });
+}
+
+function sayTracking(data: ConsentEvidence & { readonly tracking?: Tracking }): Sentence {
+  const { tracking, tracking_at: at, tracking_source: source, tracking_text: text } = data;
+  return tracking === undefined ? [] : say`; tracking ${tracking}${sayEvidence({ at, source, text })}`;
+}
+
+type ConsentEvidence = Pick<
+  DataOf<"ConsentRecorded">,
+  "consent_at" | "consent_source" | "consent_text" | "tracking_at" | "tracking_source" | "tracking_text"
+>;
+
+/** Such as ` on 2026-03-02 at https://shop.example/form ("Yes, send me news")`. */
+function sayEvidence({ at, source, text }: Evidence): Sentence {
+  const when = at === undefined ? [] : say` on ${time(at)}`;
+  const where = source === undefined ? [] : say` ${/^https?:/.test(source) ? "at" : "by"} ${other(source)}`;
+  const wording = text === undefined ? [] : say` (${quote(text)})`;
+  return say`${when}${where}${wording}`;
+}
 
 /** A run as a whole. */
 export const RUN_WORDS = {
