@@ -6,10 +6,10 @@
  */
 import { dirname, join, resolve } from "node:path";
 import { urlsOf } from "eventstore-lite/postgres";
-import { configOf, EXIT } from "../src/commands/shared/command.ts";
+import { readConfig, EXIT } from "../src/commands/shared/command.ts";
 import type { Config } from "../src/config/config.ts";
 import type { LogConfig } from "../src/config/log.ts";
-import { settings } from "../src/config/schema.ts";
+import { settingNames } from "../src/config/schema.ts";
 import { loadEnvFile } from "../src/platform/runtime.ts";
 import { outboundUrls } from "../src/service/networks.ts";
 
@@ -27,7 +27,7 @@ loadEnvFile();
 console.log(flags().join(" "));
 
 function flags(): readonly string[] {
-  const named = [...settings].flatMap((name) => (name.endsWith("_FILE") ? (process.env[name] ?? []) : []));
+  const named = [...settingNames].flatMap((name) => (name.endsWith("_FILE") ? (process.env[name] ?? []) : []));
   const config = configured();
   const authorities = config === undefined ? [] : authoritiesOf(config.log);
   const read = [ROOT, ".env", ...named, ...authorities].map((path) => resolve(path));
@@ -65,7 +65,7 @@ function list(name: string, values: readonly string[]): string {
 
 function configured() {
   try {
-    return configOf({ env: process.env });
+    return readConfig({ env: process.env });
   } catch {
     return undefined;
   }

@@ -5,7 +5,7 @@ import { openAccount } from "../service/account.ts";
 import { connectNetworks } from "../service/networks.ts";
 import {
   Command,
-  configOf,
+  readConfig,
   EXIT,
   group,
   JSON_OPTION,
@@ -35,7 +35,7 @@ Exit code 1 when X did not confirm: revoke it in X's settings then.`,
 export const account = group("account", "show or unlink the authorized X account", [show, unlink]);
 
 async function showAccount(terminal: Terminal, json: boolean): Promise<number> {
-  await using session = await openSession(configOf(terminal));
+  await using session = await openSession(readConfig(terminal));
   const { user, scopes, authorized } = session.projector.state("account");
   if (json) terminal.out(`${JSON.stringify({ user, scopes, authorized })}\n`);
   else if (user === null) terminal.out("no account is linked\n");
@@ -47,7 +47,7 @@ async function showAccount(terminal: Terminal, json: boolean): Promise<number> {
 }
 
 async function unlinkX(terminal: Terminal, json: boolean): Promise<number> {
-  const config = configOf(terminal);
+  const config = readConfig(terminal);
   const logger = createLogger(config.logLevel, terminal.err, systemClock);
   await using session = await openSession(config);
   const { social } = connectNetworks(config, session.logClock.now);

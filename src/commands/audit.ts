@@ -1,9 +1,9 @@
 import { exportLog } from "./audit/export.ts";
 import { importLog } from "./audit/import.ts";
 import { checkProof, consistency, prove } from "./audit/prove.ts";
-import { show } from "./audit/show.ts";
+import { showHistoryCommand } from "./audit/show.ts";
 import { verify } from "./audit/verify.ts";
-import { Command, configOf, EXIT, group, type MakeCommand, usageError } from "./shared/command.ts";
+import { Command, readConfig, EXIT, group, type MakeCommand, usageError } from "./shared/command.ts";
 import { writeFileSync } from "node:fs";
 import { formatPublicKey } from "eventstore-lite";
 import { signHeadNow } from "../log/signed-heads.ts";
@@ -31,7 +31,7 @@ Exit code 1 when the log does not hold what its last checkpoint knew.`,
     .addHelpText("after", "\nExample:\n  reachlog audit head --out /mnt/elsewhere/head-of-monday")
     .action(
       exit(async ({ out, publicKey }) => {
-        await using store = await openExistingStoredLog(configOf(terminal));
+        await using store = await openExistingStoredLog(readConfig(terminal));
         const { checkpoints } = store;
         if (publicKey === true) {
           terminal.out(`${formatPublicKey((await checkpoints.loadKey()).publicKey)}\n`);
@@ -55,33 +55,33 @@ const TAIL_EVENTS = 20;
 const tail: MakeCommand = (terminal, exit) =>
   new Command("tail")
     .summary("print the newest events and follow the log until interrupted")
-    .option("--from <position>", "begin there; without it, with the newest events", positionOf)
+    .option("--from <position>", "begin there; without it, with the newest events", parsePosition)
     .option("--json", "write each event as a JSON object")
     .addHelpText("after", "\nExample:\n  reachlog audit tail --from 1")
     .action(
       exit(async ({ from, json }) => {
-        await using store = await openExistingLog(configOf(terminal));
+        await using store = await openExistingLog(readConfig(terminal));
         const { position } = await store.head();
         const start = from ?? Math.max(1, position - TAIL_EVENTS + 1);
         for await (const event of store.subscribe({ from: start, signal: terminal.signal })) {
-          terminal.out(json === true ? FORMATS.jsonl.line(event) : lineOf(event));
+          terminal.out(json === true ? FORMATS.jsonl.line(event) : formatEvent(event));
         }
         return EXIT.ok;
       }),
     );
 
-function positionOf(text: string): number {
+function parsePosition(text: string): number {
   if (!/^\d+$/.test(text)) throw usageError("--from needs a position");
   return Number(text);
 }
 
-function lineOf({ position, time, type, stream, data }: Recorded): string {
+function formatEvent({ position, time, type, stream, data }: Recorded): string {
   return `${position} ${time} ${type} ${printable(stream)} ${printable(JSON.stringify(data))}\n`;
 }
 
 export const audit = group(
   "audit",
   "verify, follow, export and question the event log",
-  [verify, head, prove, checkProof, consistency, tail, show, exportLog, importLog],
+  [verify, head, prove, checkProof, consistency, tail, showHistoryCommand, exportLog, importLog],
   "All but import work beside a running service.",
 );

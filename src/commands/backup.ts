@@ -1,9 +1,9 @@
 import { systemClock } from "../platform/clock.ts";
 import { keysMissing, missingKeys } from "../privacy/lost-keys.ts";
-import { logPlaceOf } from "../service/log-place.ts";
+import { locateLog } from "../service/log-place.ts";
 import { nameOfKey } from "../vault/master-key.ts";
 import { recordBackup, writeBackup } from "./backup/write-backup.ts";
-import { absolutePath, Command, configOf, EXIT, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
+import { absolutePath, Command, readConfig, EXIT, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
 import { openExistingLog } from "./shared/log-session.ts";
 import { startProgress } from "./shared/progress.ts";
 
@@ -38,8 +38,8 @@ erased later. You may delete a FOLDER.*.partial: a killed backup leaves it.`,
     )
     .action(
       exit(async (folder, { json }) => {
-        const config = configOf(terminal);
-        const { secrets, store } = logPlaceOf(config);
+        const config = readConfig(terminal);
+        const { secrets, store } = locateLog(config);
         await using log = await openExistingLog(config);
         const progress = startProgress(terminal, "verifying", (await log.head()).position);
         const made = await writeBackup(log, secrets, folder, { clock: systemClock, onProgress: progress.update });

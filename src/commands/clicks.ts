@@ -6,10 +6,18 @@ import { byLastClick } from "../../projections/recent-links.ts";
 import { createStates } from "../../projections/states.ts";
 import { suspected, type SuspectedCounts } from "../../projections/suspected.ts";
 import { streamOfLink } from "../history/link.ts";
-import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal, linkOf } from "./shared/command.ts";
+import {
+  Command,
+  readConfig,
+  EXIT,
+  JSON_OPTION,
+  type MakeCommand,
+  type Terminal,
+  parseLink,
+} from "./shared/command.ts";
 import { openExistingLog } from "./shared/log-session.ts";
 import { parseMoment, placeOf, type Place } from "../projector/moment.ts";
-import { AS_OF_OPTION, asOf, asOfJson, foldAsOf } from "./shared/moment.ts";
+import { AS_OF_OPTION, describeMoment, toAsOfJson, foldToMoment } from "./shared/moment.ts";
 import { printable, table } from "./shared/table.ts";
 
 export const clicks: MakeCommand = (terminal, exit) =>
@@ -31,12 +39,12 @@ for these.`,
     .addHelpText("after", "\nExample:\n  reachlog clicks go.example/welcome --as-of 2026-11-21")
     .action(
       exit(async (wanted, { asOf: at, json }) => {
-        const config = configOf(terminal);
+        const config = readConfig(terminal);
         const moment = parseMoment(at, config.outreach.timezone);
         await using store = await openExistingLog(config);
         if (wanted !== undefined)
-          return await showLink(terminal, linkOf(wanted), await placeOf(store, moment), store, json === true);
-        const folded = await foldAsOf(terminal, store, NAMES, moment);
+          return await showLink(terminal, parseLink(wanted), await placeOf(store, moment), store, json === true);
+        const folded = await foldToMoment(terminal, store, NAMES, moment);
         terminal.out(json === true ? allAsJson(folded.states, folded) : allAsText(folded.states, folded));
         return EXIT.ok;
       }),
@@ -51,13 +59,13 @@ async function showLink(
 ): Promise<number> {
   const counted = listed(await countLink(store, link, place)).find((one) => one.link === link);
   if (counted === undefined) {
-    terminal.err(`no click of ${printable(link)} is in the log (${asOf(place)})\n`);
+    terminal.err(`no click of ${printable(link)} is in the log (${describeMoment(place)})\n`);
     return EXIT.fault;
   }
   terminal.out(
     json
-      ? `${JSON.stringify({ ...counted, as_of: asOfJson(place) })}\n`
-      : `${table(HEAD, [row(counted)])}(${asOf(place)})\n`,
+      ? `${JSON.stringify({ ...counted, as_of: toAsOfJson(place) })}\n`
+      : `${table(HEAD, [row(counted)])}(${describeMoment(place)})\n`,
   );
   return EXIT.ok;
 }
@@ -111,14 +119,14 @@ function allAsJson(counted: Counted, place: Place): string {
   const { total, bots } = counted.clicks;
   const { all, others } = counted.suspected;
   const links = listed(counted);
-  return `${JSON.stringify({ clicks: total, bots, suspected: all.suspected, links, others, as_of: asOfJson(place) })}\n`;
+  return `${JSON.stringify({ clicks: total, bots, suspected: all.suspected, links, others, as_of: toAsOfJson(place) })}\n`;
 }
 
 function allAsText(counted: Counted, place: Place): string {
   const rows = listed(counted).map(row);
   const { all, others } = counted.suspected;
   if (others.clicks + others.bots > 0) rows.push(sums("(links no longer told apart)", others));
-  return `${table(HEAD, [...rows, sums("total", all)])}(${asOf(place)})\n`;
+  return `${table(HEAD, [...rows, sums("total", all)])}(${describeMoment(place)})\n`;
 }
 
 /** Most clicks of people first; of equals the one clicked last. */

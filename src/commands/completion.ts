@@ -1,6 +1,6 @@
 import { Argument, Command, EXIT, type MakeCommand } from "./shared/command.ts";
 import { bashScript } from "./completion/bash.ts";
-import { commandsOf } from "./completion/commands.ts";
+import { describeCommands } from "./completion/commands.ts";
 import { fishScript } from "./completion/fish.ts";
 import { zshScript } from "./completion/zsh.ts";
 
@@ -24,7 +24,7 @@ Examples:
     )
     .action(
       exit((shell, _options, { parent }) => {
-        if (parent !== null) terminal.out(SCRIPTS[shell](commandsOf(parent)));
+        if (parent !== null) terminal.out(SCRIPTS[shell](describeCommands(parent)));
         return EXIT.ok;
       }),
     );

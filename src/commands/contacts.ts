@@ -1,9 +1,9 @@
 import type { Contact } from "../../projections/contacts.ts";
-import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "./shared/command.ts";
+import { Command, readConfig, EXIT, type MakeCommand, type Terminal } from "./shared/command.ts";
 import { openExistingLog } from "./shared/log-session.ts";
 import type { EncryptedLog } from "../privacy/encrypted-log.ts";
 import { parseMoment, type Moment } from "../projector/moment.ts";
-import { AS_OF_OPTION, asOf, foldAsOf, stateNow } from "./shared/moment.ts";
+import { AS_OF_OPTION, describeMoment, foldToMoment, stateNow } from "./shared/moment.ts";
 import { findNamed } from "../recipients/recipient-name.ts";
 import { printable, table } from "./shared/table.ts";
 
@@ -28,29 +28,29 @@ export interface ShowContacts {
 }
 
 export async function showContacts(terminal: Terminal, { wanted, json, ...options }: ShowContacts): Promise<number> {
-  const config = configOf(terminal);
+  const config = readConfig(terminal);
   const moment = parseMoment(options.asOf, config.outreach.timezone);
   await using store = await openExistingLog(config);
   const { state, ...place } =
-    options.asOf === undefined ? await stateNow(store, "contacts") : await stateAsOf(terminal, store, moment);
+    options.asOf === undefined ? await stateNow(store, "contacts") : await foldContacts(terminal, store, moment);
   const one = wanted === undefined ? undefined : findNamed(state, wanted);
   if (wanted !== undefined && one === undefined) {
-    terminal.err(`no recipient is known as ${printable(wanted)} (${asOf(place)})\n`);
+    terminal.err(`no recipient is known as ${printable(wanted)} (${describeMoment(place)})\n`);
     return EXIT.fault;
   }
   const people = one === undefined ? [...state.people.values()] : [one];
   if (json) for (const contact of people) terminal.out(`${JSON.stringify(contact)}\n`);
-  else terminal.out(`${tableOf(people)}(${asOf(place)})\n`);
+  else terminal.out(`${formatContacts(people)}(${describeMoment(place)})\n`);
   return EXIT.ok;
 }
 
-async function stateAsOf(terminal: Terminal, store: EncryptedLog, moment: Moment) {
-  const { states, position, time } = await foldAsOf(terminal, store, ["contacts"], moment);
+async function foldContacts(terminal: Terminal, store: EncryptedLog, moment: Moment) {
+  const { states, position, time } = await foldToMoment(terminal, store, ["contacts"], moment);
   return { state: states.contacts, position, time };
 }
 
 /** People, a line each. */
-export function tableOf(people: readonly Contact[]): string {
+export function formatContacts(people: readonly Contact[]): string {
   return table(["username", "id", "basis", "status", "skipped for"], people.map(row));
 }
 

@@ -1,8 +1,8 @@
-import { Command, configOf, EXIT, group, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
+import { Command, readConfig, EXIT, group, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
 import { discard, retry } from "./deliveries/letters.ts";
 import { lag } from "./deliveries/lag.ts";
 import { list } from "./deliveries/list.ts";
-import { show } from "./deliveries/show.ts";
+import { showDispatchCommand } from "./deliveries/show.ts";
 import { resumeChannel } from "../delivery/suspension.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
 import { channelArgument } from "./deliveries/channel-name.ts";
@@ -23,7 +23,7 @@ suspends the channel again if the network still refuses it.`,
     .addHelpText("after", "\nExample:\n  reachlog deliveries resume chat")
     .action(
       exit(async (channel, { json }) => {
-        await using session = await openSession(configOf(terminal));
+        await using session = await openSession(readConfig(terminal));
         const ended = await resumeChannel(session, channel, COMMAND_METADATA);
         if (ended.kind === "not_suspended") {
           terminal.err(`${channel} is not suspended\n`);
@@ -76,6 +76,6 @@ ${TOKEN_HELP}`,
 export const deliveries = group(
   "deliveries",
   "show what is pending, suspended or dead, and decide about it",
-  [list, show, lag, retry, discard, resume, test],
+  [list, showDispatchCommand, lag, retry, discard, resume, test],
   "All of them work beside a running service.",
 );

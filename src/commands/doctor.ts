@@ -12,11 +12,11 @@ import { missingPlaceholders } from "../template/template.ts";
 import { openAccount } from "../service/account.ts";
 import { connectNetworks } from "../service/networks.ts";
 import { refuseLostLog, keysMissing, missingKeys } from "../privacy/lost-keys.ts";
-import { logPlaceOf } from "../service/log-place.ts";
+import { locateLog } from "../service/log-place.ts";
 import { openLog, openStoredLog } from "../service/open.ts";
 import { startProjector } from "../projector/projector.ts";
 import { configuredParts } from "./shared/configured-parts.ts";
-import { Command, servedConfigOf, type MakeCommand, type Terminal } from "./shared/command.ts";
+import { Command, readServedConfig, type MakeCommand, type Terminal } from "./shared/command.ts";
 import { finding, report, type Finding } from "./shared/findings.ts";
 import { openSession } from "./shared/log-session.ts";
 
@@ -39,7 +39,7 @@ yet, or not configured) or WRONG, with what to do. Exit code 1 when one is WRONG
     .addHelpText("after", "\nExample:\n  reachlog doctor --online")
     .action(
       exit(async ({ online, json }) => {
-        const config = await servedConfigOf(terminal);
+        const config = await readServedConfig(terminal);
         const findings: Finding[] = [
           await finding("configuration", () => completeness(config)),
           ...config.warnings.flatMap((detail) => warned("configuration", detail)),
@@ -62,7 +62,7 @@ function warned(what: string, detail: string | undefined): Finding[] {
 }
 
 async function checkFiles(config: Config): Promise<Finding[]> {
-  const place = logPlaceOf(config);
+  const place = locateLog(config);
   const { store, secrets } = place;
   const reached = await finding("log", async () => {
     if (await store.isThere()) return "";
@@ -129,7 +129,7 @@ const NO_ACCOUNT = { missing: "no account is authorized yet: open /social/auth o
 
 /** Asks X who the authorized account is; a token that has run out is refreshed for that, as the service does. */
 async function checkAccount(config: Config, terminal: Terminal): Promise<string | { readonly missing: string }> {
-  if (!(await logPlaceOf(config).store.isThere())) return NO_ACCOUNT;
+  if (!(await locateLog(config).store.isThere())) return NO_ACCOUNT;
   await using session = await openSession(config);
   if (session.projector.state("account").user === null) return NO_ACCOUNT;
   const logger = createLogger("warn", terminal.err, systemClock);
@@ -144,7 +144,7 @@ async function checkAccount(config: Config, terminal: Terminal): Promise<string 
 
 /** Has the log's head cosigned as it is now: a witness that knows another history of the log, or a longer one, refuses. */
 async function checkWitness(config: Config, witness: WitnessConfig): Promise<string> {
-  if (!(await logPlaceOf(config).store.isThere())) return "there is no log yet";
+  if (!(await locateLog(config).store.isThere())) return "there is no log yet";
   await using log = await openStoredLog(config);
   const { checkpoints } = log;
   const { publicKey } = await checkpoints.loadKey();

@@ -1,7 +1,15 @@
 import { isIP } from "node:net";
 import { findNamed, recipientOf } from "../recipients/recipient-name.ts";
 import { forgetAddress, forgetPerson, type ForgetDeps, type Forgotten } from "../privacy/forget.ts";
-import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal, usageError } from "./shared/command.ts";
+import {
+  Command,
+  readConfig,
+  EXIT,
+  JSON_OPTION,
+  type MakeCommand,
+  type Terminal,
+  usageError,
+} from "./shared/command.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
 import { startProgress } from "./shared/progress.ts";
 import { printable } from "./shared/table.ts";
@@ -51,7 +59,7 @@ async function forgetSubject(terminal: Terminal, subject: string, { isSure, json
     terminal.err("nothing was erased\n");
     return EXIT.fault;
   }
-  await using deps = await openSession(configOf(terminal));
+  await using deps = await openSession(readConfig(terminal));
   const forgotten = await (isAddress ? ofAddress(terminal, deps, subject) : ofPerson(deps, subject));
   if (forgotten === undefined) {
     terminal.err(`no recipient is known as ${printable(subject)}: they were erased already, or never recorded\n`);

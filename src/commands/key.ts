@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Config } from "../config/config.ts";
 import { createEventLog, STREAMS } from "../log/event-log.ts";
 import { makeId } from "../platform/clock.ts";
-import { logPlaceOf } from "../service/log-place.ts";
+import { locateLog } from "../service/log-place.ts";
 import { openLog } from "../service/open.ts";
 import { writeKeyFile } from "../vault/key-file.ts";
 import { KEY_BYTES, keyId, parseKey } from "../vault/key.ts";
@@ -11,7 +11,7 @@ import {
   absolutePath,
   Command,
   Option,
-  configOf,
+  readConfig,
   EXIT,
   group,
   JSON_OPTION,
@@ -69,9 +69,9 @@ Exit codes: 0 done, 75 the service is running, 78 the key is not the right one.`
 export const key = group("key", "show or exchange the master key", [show, rotate]);
 
 async function showKey(terminal: Terminal, json: boolean): Promise<number> {
-  const config = configOf(terminal);
+  const config = readConfig(terminal);
   await using log = await openExistingLog(config);
-  const source = nameOfKey(logPlaceOf(config).secrets);
+  const source = nameOfKey(locateLog(config).secrets);
   const [id, is_former_given] = [keyId(log.master), log.isFormerGiven];
   const note = is_former_given ? "; REACHLOG_KEY still holds the former one" : "";
   terminal.out(json ? `${JSON.stringify({ id, source, is_former_given })}\n` : `the key ${id}, of ${source}${note}\n`);
@@ -80,7 +80,7 @@ async function showKey(terminal: Terminal, json: boolean): Promise<number> {
 
 /** Takes the log as its one service does, so that none runs meanwhile. Throws StoreOwned. */
 async function rotateMasterKey(terminal: Terminal, keep: string | undefined, json: boolean): Promise<number> {
-  const config = configOf(terminal);
+  const config = readConfig(terminal);
   await refuseNoLog(config);
   await using store = await openLog(config, { owner: `reachlog key rotate, pid ${process.pid}` });
   const from = store.master;
@@ -88,7 +88,7 @@ async function rotateMasterKey(terminal: Terminal, keep: string | undefined, jso
   const ids = { from: keyId(from), to: keyId(to) };
   if (ids.from === ids.to) throw usageError(`the key ${ids.to} is in force already: put it into REACHLOG_KEY`);
   if (keep !== undefined) writeKeyFile(keep, from);
-  const { secrets } = logPlaceOf(config);
+  const { secrets } = locateLog(config);
   await rotateKey(secrets, store.vault, { from, to });
   const options = { key: `rotation/${ids.from}/${ids.to}` };
   const eventLog = createEventLog(store, makeId);
@@ -112,9 +112,9 @@ async function rotateMasterKey(terminal: Terminal, keep: string | undefined, jso
 
 /** Instances with the former key keep running until they stop. */
 async function endKeyRotation(terminal: Terminal, json: boolean): Promise<number> {
-  const config = configOf(terminal);
+  const config = readConfig(terminal);
   await refuseNoLog(config);
-  const { secrets } = logPlaceOf(config);
+  const { secrets } = locateLog(config);
   if (!secrets.isShared) throw usageError("--end is for a log on PostgreSQL: a start with the new key ends a rotation");
   const is_ended = await endRotation(secrets);
   const text = is_ended ? "the former key opens nothing any more" : "no rotation is under way";

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "./shared/command.ts";
+import { Command, readConfig, EXIT, type MakeCommand, type Terminal } from "./shared/command.ts";
 
 export const mcp: MakeCommand = (terminal, exit) =>
   new Command("mcp")
@@ -15,7 +15,7 @@ Ends when its input does.`,
 
 async function serveMcp(terminal: Terminal): Promise<number> {
   // A wrong configuration is said at once, and not in each answer.
-  configOf(terminal);
+  readConfig(terminal);
   const { serveStdio } = await import("@modelcontextprotocol/server/stdio");
   const { createMcpServer } = await import("./mcp/server.ts");
   const ended = once(process.stdin, "end", { signal: terminal.signal }).catch(() => {});

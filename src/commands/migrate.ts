@@ -7,7 +7,7 @@ import { redactedUrl } from "../config/log.ts";
 import { refuseServed } from "../log/instances.ts";
 import { systemClock } from "../platform/clock.ts";
 import { ServiceError } from "../platform/service-error.ts";
-import { logPlaceOf } from "../service/log-place.ts";
+import { locateLog } from "../service/log-place.ts";
 import { openLog, type OpenedLog } from "../service/open.ts";
 import { keyId } from "../vault/key.ts";
 import { nameOfKey } from "../vault/master-key.ts";
@@ -17,7 +17,7 @@ import { writeBackup } from "./backup/write-backup.ts";
 import {
   absolutePath,
   Command,
-  configOf,
+  readConfig,
   EXIT,
   JSON_OPTION,
   type MakeCommand,
@@ -25,7 +25,7 @@ import {
 } from "./shared/command.ts";
 import { refuseNoLog } from "./shared/log-session.ts";
 import { startProgress } from "./shared/progress.ts";
-import { masterOf } from "./restore.ts";
+import { loadMasterKey } from "./restore.ts";
 import { naming } from "./shared/system-fault.ts";
 
 export const migrate: MakeCommand = (terminal, exit) =>
@@ -62,12 +62,12 @@ they would be two histories of one log.`,
     .action(exit((file, { json }) => move(terminal, file, json === true)));
 
 async function move(terminal: Terminal, file: string, json: boolean): Promise<number> {
-  const source = configOf(terminal);
+  const source = readConfig(terminal);
   await refuseNoLog(source);
-  const { secrets } = logPlaceOf(source);
+  const { secrets } = locateLog(source);
   const owner = source.log.kind === "sqlite" ? { owner: `reachlog migrate, pid ${process.pid}` } : {};
   await using log = await openLog(source, owner);
-  const target = targetOf(terminal, file, log.master);
+  const target = loadTarget(terminal, file, log.master);
   await refuseServed(log);
   // Keys that stay where they are go on with the log.
   await refuseTaken(target, log.id, true);
@@ -101,7 +101,7 @@ async function copyTo(terminal: Terminal, log: OpenedLog, { source, target }: Pl
   try {
     const progress = startProgress(terminal, "copying", (await log.head()).position);
     const options = { clock: systemClock, onProgress: progress.update };
-    const { log: copied } = await writeBackup(log, logPlaceOf(source).secrets, folder, options);
+    const { log: copied } = await writeBackup(log, locateLog(source).secrets, folder, options);
     progress.end();
     const beforePlacing = async (): Promise<void> => {
       if (terminal.signal.aborted) throw new ServiceError("busy", "interrupted: nothing was moved");
@@ -119,7 +119,7 @@ async function copyTo(terminal: Terminal, log: OpenedLog, { source, target }: Pl
 const PLACE = ["DATABASE_URL", "KEYS_FILE", "KEYS_DATABASE_URL"].flatMap((name) => [name, `${name}_FILE`]);
 
 /** This configuration with other settings, and the master key in force. Throws a ServiceError (configuration, usage). */
-function targetOf(terminal: Terminal, file: string, master: Uint8Array): Config {
+function loadTarget(terminal: Terminal, file: string, master: Uint8Array): Config {
   const given = parseEnv(naming(file, () => readFileSync(file, "utf8")));
   if (!PLACE.some((name) => name.startsWith("DATABASE_URL") && given[name] !== undefined)) {
     throw new ServiceError("usage", `${file} sets no DATABASE_URL`);
@@ -129,8 +129,8 @@ function targetOf(terminal: Terminal, file: string, master: Uint8Array): Config 
   if (env["REACHLOG_KEY"] === undefined && env["REACHLOG_KEY_FILE"] === undefined) {
     env["REACHLOG_KEY"] = Buffer.from(master).toString("hex");
   }
-  const config = configOf({ ...terminal, env });
-  if (keyId(masterOf(config)) === keyId(master)) return config;
+  const config = readConfig({ ...terminal, env });
+  if (keyId(loadMasterKey(config)) === keyId(master)) return config;
   throw new ServiceError(
     "configuration",
     `REACHLOG_KEY of ${file} is another master key: reachlog key rotate exchanges it`,

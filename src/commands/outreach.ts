@@ -1,4 +1,4 @@
-import { Command, configOf, EXIT, group, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
+import { Command, readConfig, EXIT, group, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
 import { preview } from "./outreach/preview.ts";
 import { reconcile } from "./outreach/reconcile.ts";
 import { watch } from "./outreach/watch.ts";
@@ -65,7 +65,7 @@ Exit code 1 when no run is in progress.`,
     .addHelpText("after", "\nExample:\n  reachlog outreach stop")
     .action(
       exit(async ({ run, json }) => {
-        await using session = await openSession(configOf(terminal));
+        await using session = await openSession(readConfig(terminal));
         const asked = await requestStop({ ...session, sleep, random: Math.random }, run, COMMAND_METADATA);
         if (asked.kind === "not_in_progress") {
           terminal.err(run === undefined ? "no run is in progress\n" : `run ${printable(run)} is not in progress\n`);

@@ -6,7 +6,7 @@ import { sleep } from "../platform/clock.ts";
 import {
   Command,
   Option,
-  configOf,
+  readConfig,
   EXIT,
   group,
   JSON_OPTION,
@@ -72,7 +72,7 @@ export const recipients = group(
 
 async function suppressPerson(terminal: Terminal, subject: string, json: boolean): Promise<number> {
   recipientOf(subject);
-  await using session = await openSession(configOf(terminal));
+  await using session = await openSession(readConfig(terminal));
   const { isKnown } = await suppress(session, subject, COMMAND_METADATA);
   const stranger = isKnown ? "" : "; no recipient of that name is known yet";
   terminal.out(
@@ -91,7 +91,7 @@ const REFUSALS: Readonly<Record<RetryRefusal, string>> = {
 
 async function retryPerson(terminal: Terminal, subject: string, json: boolean): Promise<number> {
   recipientOf(subject);
-  await using session = await openSession(configOf(terminal));
+  await using session = await openSession(readConfig(terminal));
   const refusal = await allowRetry({ ...session, sleep, random: Math.random }, subject, COMMAND_METADATA);
   if (json) terminal.out(`${JSON.stringify({ subject, refusal: refusal ?? null })}\n`);
   else if (refusal === undefined) terminal.out(`${printable(subject)} is tried again in the next run\n`);

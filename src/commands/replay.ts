@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import { createLogTree, type EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, type ProjectionName } from "../../projections/all.ts";
-import { Command, Option, configOf, EXIT, type MakeCommand, type Terminal } from "./shared/command.ts";
+import { Command, Option, readConfig, EXIT, type MakeCommand, type Terminal } from "./shared/command.ts";
 import { openExistingLog } from "./shared/log-session.ts";
 import { startProgress, type Progress } from "./shared/progress.ts";
 import { foldInWorker } from "./replay/fold-in-worker.ts";
@@ -29,7 +29,7 @@ the last saved work.`,
     .action(
       exit(async ({ projection, restart, json }) => {
         const names = projection === undefined ? PROJECTION_NAMES : [projection];
-        await using store = await openExistingLog(configOf(terminal));
+        await using store = await openExistingLog(readConfig(terminal));
         const shown = show(terminal, names);
         const { signal } = terminal;
         const apart = availableParallelism() > 1 ? foldsBySettings(terminal) : {};
@@ -40,7 +40,8 @@ the last saved work.`,
           return EXIT.temporary;
         }
         if (projection === undefined) await rebuildTree(store, terminal);
-        for (const report of rebuilt) terminal.out(json === true ? `${JSON.stringify(report)}\n` : lineOf(report));
+        for (const report of rebuilt)
+          terminal.out(json === true ? `${JSON.stringify(report)}\n` : formatReport(report));
         return rebuilt.every(({ differences }) => (differences ?? []).length === 0) ? EXIT.ok : EXIT.fault;
       }),
     );
@@ -74,7 +75,7 @@ function show(terminal: Terminal, names: readonly ProjectionName[]) {
   };
 }
 
-function lineOf({ projection, events, position, differences: found }: Rebuilt): string {
+function formatReport({ projection, events, position, differences: found }: Rebuilt): string {
   const outcome =
     found === null
       ? "rebuilt, there was no snapshot to compare with"

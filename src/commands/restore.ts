@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { relative } from "node:path";
 import type { Config } from "../config/config.ts";
 import { redactedUrl } from "../config/log.ts";
-import { filesOf, logPlaceOf } from "../service/log-place.ts";
+import { locateFiles, locateLog } from "../service/log-place.ts";
 import { keyError } from "../vault/error.ts";
 import { loadKeyFile } from "../vault/key-file.ts";
 import { parseKey } from "../vault/key.ts";
@@ -13,14 +13,14 @@ import { refuseNoLog } from "./shared/log-session.ts";
 import {
   absolutePath,
   Command,
-  configOf,
+  readConfig,
   EXIT,
   JSON_OPTION,
   type MakeCommand,
   type Terminal,
 } from "./shared/command.ts";
 
-export const restore: MakeCommand = (terminal, exit) =>
+export const restoreCommand: MakeCommand = (terminal, exit) =>
   new Command("restore")
     .summary("restore a backup where the log is gone, or only prove it")
     .description(
@@ -76,9 +76,9 @@ On PostgreSQL a start notices most copies by itself: see docs/postgresql.md.`,
     )
     .action(
       exit(async ({ json }) => {
-        const config = configOf(terminal);
+        const config = readConfig(terminal);
         await refuseNoLog(config);
-        await logPlaceOf(config).store.beginEpoch("operator", `reachlog restored, pid ${process.pid}`);
+        await locateLog(config).store.beginEpoch("operator", `reachlog restored, pid ${process.pid}`);
         const shown = redactedUrl(config.log);
         terminal.out(
           json === true
@@ -92,9 +92,9 @@ On PostgreSQL a start notices most copies by itself: see docs/postgresql.md.`,
 /** Of settings that are faulty, or of a log on a server, there is no key file to name. */
 function keyFileIn(terminal: Terminal): string {
   try {
-    const { log } = configOf(terminal);
+    const { log } = readConfig(terminal);
     if (log.kind !== "sqlite") return "";
-    const file = filesOf(log).key;
+    const file = locateFiles(log).key;
     const below = relative(process.cwd(), file);
     return `, else from the file ${below.startsWith("..") ? file : below}`;
   } catch {
@@ -109,11 +109,11 @@ async function restoreBackup(
   folder: string,
   { rehearse: only = false, acceptLostKeys = false, takeOverKeys = false, json = false }: RestoreOptions,
 ): Promise<number> {
-  const config = configOf(terminal);
-  const master = masterOf(config);
+  const config = readConfig(terminal);
+  const master = loadMasterKey(config);
   if (!only) await refuseTaken(config, readManifest(folder).log.id, takeOverKeys);
   const manifest = await putBack(terminal, folder, config, { master, isRehearsal: only, acceptLostKeys });
-  if (only) await recordBackup(terminal, "BackupRehearsed", manifest, logPlaceOf(config).store);
+  if (only) await recordBackup(terminal, "BackupRehearsed", manifest, locateLog(config).store);
   const { position, hash } = manifest.log;
   const done = only ? "is whole and can be restored" : `is restored to ${redactedUrl(config.log)}`;
   terminal.out(
@@ -125,9 +125,9 @@ async function restoreBackup(
 }
 
 /** The master key that a configuration is given, which is in no backup. Throws a ServiceError (configuration). */
-export function masterOf({ key, log }: Config): Uint8Array {
+export function loadMasterKey({ key, log }: Config): Uint8Array {
   if (key !== undefined) return parseKey(key.reveal(), "REACHLOG_KEY");
-  const file = log.kind === "sqlite" ? filesOf(log).key : "";
+  const file = log.kind === "sqlite" ? locateFiles(log).key : "";
   if (existsSync(file)) return loadKeyFile(file);
   throw keyError(`the master key is not in a backup: set REACHLOG_KEY, or put its file at ${file}`);
 }

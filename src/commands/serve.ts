@@ -2,7 +2,7 @@ import { createLogger } from "../platform/logger.ts";
 import { VERSION } from "../platform/version.ts";
 import type { Service } from "../service/service.ts";
 import { configuredParts } from "./shared/configured-parts.ts";
-import { Command, servedConfigOf, EXIT, type MakeCommand, type Terminal } from "./shared/command.ts";
+import { Command, readServedConfig, EXIT, type MakeCommand, type Terminal } from "./shared/command.ts";
 import type { Config } from "../config/config.ts";
 import { redactedUrl } from "../config/log.ts";
 import { PROGRAM } from "./program.ts";
@@ -37,7 +37,7 @@ the other instances, or the log contradicts its checkpoint.`,
     )
     .action(
       exit(async ({ acceptLoss, acceptLostKeys, takeOverKeys }) => {
-        const config = await servedConfigOf(terminal);
+        const config = await readServedConfig(terminal);
         const logger = createLogger(config.logLevel, terminal.err, Date.now);
         for (const warning of config.warnings) logger.warn(warning);
         const { startService } = await import("../service/service.ts");

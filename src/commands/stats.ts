@@ -10,10 +10,10 @@ import {
 } from "../../projections/variants.ts";
 import { isoTime } from "../platform/clock.ts";
 import { wilsonInterval } from "../platform/wilson-interval.ts";
-import { Command, Option, configOf, EXIT, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
+import { Command, Option, readConfig, EXIT, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
 import { openExistingLog } from "./shared/log-session.ts";
 import { parseMoment, type Moment, type Place } from "../projector/moment.ts";
-import { AS_OF_OPTION, asOf, asOfJson, foldAsOf } from "./shared/moment.ts";
+import { AS_OF_OPTION, describeMoment, toAsOfJson, foldToMoment } from "./shared/moment.ts";
 import { table } from "./shared/table.ts";
 
 export const stats: MakeCommand = (terminal, exit) =>
@@ -36,12 +36,12 @@ bots, in each of the last 30 days or 48 hours of QUOTA_TIMEZONE.`,
     .addHelpText("after", "\nExample:\n  reachlog stats --by variant --as-of 2026-11-21")
     .action(
       exit(async ({ by, asOf: at, json }) => {
-        const config = configOf(terminal);
+        const config = readConfig(terminal);
         const { timezone } = config.outreach;
         const moment = parseMoment(at, timezone);
         await using store = await openExistingLog(config);
         if (by === "variant") {
-          const folded = await foldAsOf(terminal, store, ["variants", "referrers", "clicks", "suspected"], moment);
+          const folded = await foldToMoment(terminal, store, ["variants", "referrers", "clicks", "suspected"], moment);
           const { variants, referrers, clicks, suspected } = folded.states;
           const clicksOf = clicksByPeople(clicks, suspected);
           const groups = variants.groups.map((group) => ({
@@ -52,18 +52,23 @@ bots, in each of the last 30 days or 48 hours of QUOTA_TIMEZONE.`,
           return EXIT.ok;
         }
         if (by !== undefined) {
-          const folded = await foldAsOf(terminal, store, ["timeline", "suspected"], moment);
-          const query = { unit: by, count: SHOWN[by], until: endOf(moment, folded, store.logClock.now()), timezone };
-          const periods = periodsAsOf(folded.states, query);
+          const folded = await foldToMoment(terminal, store, ["timeline", "suspected"], moment);
+          const query = {
+            unit: by,
+            count: SHOWN[by],
+            until: resolveEnd(moment, folded, store.logClock.now()),
+            timezone,
+          };
+          const periods = countPeriods(folded.states, query);
           terminal.out(json === true ? periodsAsJson(periods, folded) : periodsAsText(periods, by, timezone, folded));
           return EXIT.ok;
         }
-        const folded = await foldAsOf(terminal, store, ["stats"], moment);
+        const folded = await foldToMoment(terminal, store, ["stats"], moment);
         const { sent, skipped, failed } = folded.states.stats;
         terminal.out(
           json === true
-            ? `${JSON.stringify({ sent, skipped, failed, as_of: asOfJson(folded) })}\n`
-            : `sent ${sent}, skipped ${skipped}, failed ${failed} (${asOf(folded)})\n`,
+            ? `${JSON.stringify({ sent, skipped, failed, as_of: toAsOfJson(folded) })}\n`
+            : `sent ${sent}, skipped ${skipped}, failed ${failed} (${describeMoment(folded)})\n`,
         );
         return EXIT.ok;
       }),
@@ -82,12 +87,12 @@ interface CountedPeriod extends PeriodCounts {
 }
 
 /** The moment in ms since 1970: the time asked for, that of the position asked for, or now. */
-function endOf({ to, until }: Moment, { time }: Place, now: number): number {
+function resolveEnd({ to, until }: Moment, { time }: Place, now: number): number {
   if (to !== undefined && time !== undefined) return Date.parse(time);
   return Math.min(now, until?.getTime() ?? now);
 }
 
-function periodsAsOf(
+function countPeriods(
   { timeline, suspected }: Pick<States, "timeline" | "suspected">,
   query: PeriodsQuery,
 ): readonly CountedPeriod[] {
@@ -108,12 +113,12 @@ function periodsAsText(
   const rows = periods.map(({ start, ...counts }) => {
     return [labelOf(start, { unit, timezone }), ...PERIOD_HEAD.map((kind) => counts[kind])];
   });
-  return `${table([unit, ...PERIOD_HEAD], rows)}(${timezone}, ${asOf(place)})\n`;
+  return `${table([unit, ...PERIOD_HEAD], rows)}(${timezone}, ${describeMoment(place)})\n`;
 }
 
 function periodsAsJson(periods: readonly CountedPeriod[], place: Place): string {
   const shown = periods.map(({ start, ...counts }) => ({ start: isoTime(start), ...counts }));
-  return `${JSON.stringify({ periods: shown, as_of: asOfJson(place) })}\n`;
+  return `${JSON.stringify({ periods: shown, as_of: toAsOfJson(place) })}\n`;
 }
 
 const HEAD = [
@@ -135,8 +140,8 @@ type ClickedVariant = VariantResults & { readonly clicked: VariantClicks | undef
 
 /** Results as a table, the variants in the order in which they were first used. */
 function variantsAsText(groups: readonly ClickedVariant[], place: Place): string {
-  if (groups.length === 0) return `no message was attempted yet (${asOf(place)})\n`;
-  return `${table(HEAD, groups.map(row))}(${asOf(place)})\n`;
+  if (groups.length === 0) return `no message was attempted yet (${describeMoment(place)})\n`;
+  return `${table(HEAD, groups.map(row))}(${describeMoment(place)})\n`;
 }
 
 /** Results as one JSON object; `template` is null for messages of before templates were recorded. */
@@ -146,15 +151,15 @@ function variantsAsJson(groups: readonly ClickedVariant[], place: Place): string
     clicks: clicked?.clicks ?? null,
     people_clicked: clicked?.people ?? null,
     template: results.template === "" ? null : results.template,
-    reply_rate: rateOf(results) ?? null,
+    reply_rate: computeReplyRate(results) ?? null,
     reply_rate_interval: wilsonInterval(results.replied, results.sent) ?? null,
   }));
-  return `${JSON.stringify({ variants, as_of: asOfJson(place) })}\n`;
+  return `${JSON.stringify({ variants, as_of: toAsOfJson(place) })}\n`;
 }
 
 function row(results: ClickedVariant): (string | number)[] {
   const { template, variant, attempted, sent, failed, in_doubt, replied, opted_out } = results;
-  const rate = rateOf(results);
+  const rate = computeReplyRate(results);
   const interval = wilsonInterval(replied, sent);
   return [
     template === "" ? "unknown" : template,
@@ -172,7 +177,7 @@ function row(results: ClickedVariant): (string | number)[] {
 }
 
 /** 0 to 1; undefined while nothing was sent. */
-function rateOf({ replied, sent }: VariantResults): number | undefined {
+function computeReplyRate({ replied, sent }: VariantResults): number | undefined {
   return sent === 0 ? undefined : replied / sent;
 }
 

@@ -78,7 +78,7 @@ const PREFIX = "reachlog_";
 function makeToken(terminal: Terminal, name: string, { add, json }: { add: boolean; json: boolean }): number {
   const unfit = unfitName(name);
   if (unfit !== undefined) throw usageError(unfit);
-  const file = tokensFileOf(terminal);
+  const file = resolveTokensFile(terminal);
   if (add && file === undefined) throw usageError("--add needs API_TOKENS_FILE: set it");
   const token = `${PREFIX}${randomBytes(TOKEN_BYTES).toString("base64url")}`;
   const sha256 = createHash("sha256").update(token).digest("hex");
@@ -101,7 +101,7 @@ const ONCE = `The token is shown this once. The caller sends it as "Authorizatio
 `;
 
 function listTokens(terminal: Terminal, json: boolean): number {
-  const { fixed, filed } = tokensOf(terminal);
+  const { fixed, filed } = readAllTokens(terminal);
   const rows = [
     ...fixed.map(({ name, sha256 }) => ({ name, id: tokenId(sha256), source: "API_TOKENS" })),
     ...filed.map(({ name, sha256 }) => ({ name, id: tokenId(sha256), source: "API_TOKENS_FILE" })),
@@ -123,8 +123,8 @@ function removeToken(terminal: Terminal, id: string, json: boolean): number {
   if (!new RegExp(`^[0-9a-f]{${ID_DIGITS_MIN},64}$`).test(id)) {
     throw usageError(`token remove needs an id as "token list" shows it, or at least ${ID_DIGITS_MIN} digits of it`);
   }
-  const file = tokensFileOf(terminal);
-  const { fixed, filed } = tokensOf(terminal);
+  const file = resolveTokensFile(terminal);
+  const { fixed, filed } = readAllTokens(terminal);
   const found = filed.filter(({ sha256 }) => sha256.startsWith(id));
   const [token] = found;
   if (file === undefined || token === undefined) {
@@ -159,7 +159,7 @@ function holds(line: string, sha256: string): boolean {
 const OWNER_ONLY = 0o600;
 const OWNER_ENTERS = 0o700;
 
-function tokensFileOf({ env }: Terminal): string | undefined {
+function resolveTokensFile({ env }: Terminal): string | undefined {
   const file = given(env, "API_TOKENS_FILE");
   return file === undefined ? undefined : resolve(file);
 }
@@ -184,10 +184,10 @@ function rewriteEntries(file: string, keeps: (line: string) => boolean): void {
 }
 
 /** The tokens of the environment and of the file. Throws a ServiceError (configuration). */
-function tokensOf(terminal: Terminal): { readonly fixed: ApiToken[]; readonly filed: ApiToken[] } {
+function readAllTokens(terminal: Terminal): { readonly fixed: ApiToken[]; readonly filed: ApiToken[] } {
   const report = createReport();
   const raw = given(terminal.env, "API_TOKENS");
-  const file = tokensFileOf(terminal);
+  const file = resolveTokensFile(terminal);
   const fixed = commaList(raw).length === 0 ? [] : readTokens(raw, report);
   const filed =
     file === undefined || !existsSync(file) ? [] : readTokenLines(readFileSync(file, "utf8"), fixed, report);

@@ -4,9 +4,9 @@ import { codec } from "../../events/catalog.ts";
 import { InvalidEvent } from "../../events/event.ts";
 import type { Config } from "../config/config.ts";
 import { VERSION } from "../platform/version.ts";
-import { logPlaceOf } from "../service/log-place.ts";
+import { locateLog } from "../service/log-place.ts";
 import type { SecretPlace } from "../vault/secret-database.ts";
-import { Command, servedConfigOf, type MakeCommand, type Terminal } from "./shared/command.ts";
+import { Command, readServedConfig, type MakeCommand, type Terminal } from "./shared/command.ts";
 import { finding, report, type Finding } from "./shared/findings.ts";
 
 export const upgradeCheck: MakeCommand = (terminal, exit) =>
@@ -20,12 +20,12 @@ before you stop the old one. Exit code 1 when it cannot.`,
     )
     .option("--json", "answer with one JSON object for each check")
     .addHelpText("after", "\nExample:\n  reachlog upgrade-check --json")
-    .action(exit(async ({ json }) => report(terminal, await findingsOf(terminal), json === true)));
+    .action(exit(async ({ json }) => report(terminal, await examineAll(terminal), json === true)));
 
-async function findingsOf(terminal: Terminal): Promise<readonly Finding[]> {
+async function examineAll(terminal: Terminal): Promise<readonly Finding[]> {
   let config: Config;
   try {
-    config = await servedConfigOf(terminal);
+    config = await readServedConfig(terminal);
   } catch (fault) {
     return [await finding("settings", () => Promise.reject(fault))];
   }
@@ -47,11 +47,11 @@ async function examineLog({ log: place }: Config): Promise<readonly Finding[]> {
   const { file } = place;
   if (!existsSync(file))
     return [{ what: "log", state: "missing", detail: `${file} is not there yet; the first start makes it` }];
-  const log = await finding("log", () => formatOf(examineSqliteLog(file)));
-  return log.state === "ok" ? [log, await finding("events", () => eventsOf(examineSqliteLog(file)))] : [log];
+  const log = await finding("log", () => checkFormat(examineSqliteLog(file)));
+  return log.state === "ok" ? [log, await finding("events", () => checkEvents(examineSqliteLog(file)))] : [log];
 }
 
-function formatOf({ format, currentFormat }: ExaminedLog): string {
+function checkFormat({ format, currentFormat }: ExaminedLog): string {
   if (format > currentFormat) {
     throw new Error(
       `it has format ${format}, and this version knows formats up to ${currentFormat}: a newer one wrote it`,
@@ -62,7 +62,7 @@ function formatOf({ format, currentFormat }: ExaminedLog): string {
 }
 
 /** The newest event of a type has its newest version, since versions only grow. */
-async function eventsOf({ newest }: ExaminedLog): Promise<string> {
+async function checkEvents({ newest }: ExaminedLog): Promise<string> {
   const faults: string[] = [];
   for (const event of newest) {
     try {
@@ -80,7 +80,7 @@ async function eventsOf({ newest }: ExaminedLog): Promise<string> {
 async function examineSecrets(config: Config): Promise<readonly Finding[]> {
   // To open them on a server makes their tables.
   if (config.log.kind === "postgres") return [];
-  const { vault, keys } = logPlaceOf(config).secrets;
+  const { vault, keys } = locateLog(config).secrets;
   const examine = (what: string, place: SecretPlace): Promise<Finding> =>
     finding(what, async () => {
       if (!(await place.isThere())) return { missing: `${place.name} is not there yet; the first start makes it` };

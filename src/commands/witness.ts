@@ -13,7 +13,7 @@ import { systemClock } from "../platform/clock.ts";
 import { untilAborted } from "../platform/signals.ts";
 import { readKeyOption } from "./audit/verify.ts";
 import { absolutePath, Command, EXIT, group, usageError, type MakeCommand, type Terminal } from "./shared/command.ts";
-import { portOf } from "./development/sandbox.ts";
+import { parsePort } from "./development/sandbox.ts";
 import { printable } from "./shared/table.ts";
 
 /** A checkpoint with its signatures, and 63 hashes, in twice the room they take. */
@@ -38,9 +38,9 @@ proxy with TLS before it where others reach it.`,
       "the logs' keys (reachlog audit head --public-key), as files or in base64, with commas between them",
       (text) => text.split(","),
     )
-    .option("--name <name>", "its name in cosignatures, such as witness.example", nameOf, "reachlog-witness")
+    .option("--name <name>", "its name in cosignatures, such as witness.example", parseName, "reachlog-witness")
     .option("--host <host>", "address to listen on", "127.0.0.1")
-    .option("--port <port>", "port to listen on (0: any free one)", portOf, 4020)
+    .option("--port <port>", "port to listen on (0: any free one)", parsePort, 4020)
     .addHelpText("after", "\nExample:\n  reachlog witness serve --data /var/lib/witness --log-key log.pub")
     .action(
       exit(async ({ data, logKey, name, host, port }) => {
@@ -73,7 +73,7 @@ function identity(
   return { cosigner: { name, publicKey }, privateKey };
 }
 
-function nameOf(text: string): string {
+function parseName(text: string): string {
   if (!/^[^\s+]{1,200}$/u.test(text)) throw usageError("--name needs a name without spaces and plus signs");
   return text;
 }

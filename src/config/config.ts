@@ -8,7 +8,7 @@ import { configurationError, createReport, type Report } from "./error.ts";
 import { type HttpConfig, readHttp, type RoutePaths } from "./http.ts";
 import { type LogConfig, readLog } from "./log.ts";
 import { type MessagingConfig, readMessaging } from "./messaging.ts";
-import { type OutreachConfig, type ReadFile, readOutreach } from "./outreach.ts";
+import { type OutreachConfig, type ReadTextFile, readOutreach } from "./outreach.ts";
 import type { Environment } from "./schema.ts";
 import { readSecretFiles } from "./secret-files.ts";
 import { readUrl } from "./urls.ts";
@@ -49,7 +49,7 @@ export interface Config {
  * An empty variable counts as unset. `readFile` is asked for `MESSAGE_TEMPLATE_FILE` and `API_TOKENS_FILE`; `paths`: those
  * that `OPEN_ROUTES` is checked against.
  */
-export function loadConfig(given: RawEnvironment, readFile: ReadFile, paths?: () => RoutePaths): Config {
+export function loadConfig(given: RawEnvironment, readFile: ReadTextFile, paths?: () => RoutePaths): Config {
   const { env, report } = readSecretFiles(given, createReport());
   const values = readEnvironment(env, report);
   const parts = {

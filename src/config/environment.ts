@@ -1,7 +1,7 @@
 import type { TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import type { Report } from "./error.ts";
-import { environmentSchema, variables, settings, type Environment, type Variable } from "./schema.ts";
+import { environmentSchema, variables, settingNames, type Environment, type Variable } from "./schema.ts";
 
 /** What a shell gives: text or nothing. */
 export type RawEnvironment = Readonly<Record<string, string | undefined>>;
@@ -39,7 +39,7 @@ export function readEnvironment(env: RawEnvironment, report: Report): Environmen
   }
   for (const name of faultyVariables(values)) {
     const schema = variables.get(name);
-    report.fault(name, problemOf(schema, given(env, name) ?? ""), schema?.description ?? "another value");
+    report.fault(name, describeProblem(schema, given(env, name) ?? ""), schema?.description ?? "another value");
     delete values[name];
   }
   const complete = withDefaults(values);
@@ -62,7 +62,7 @@ function withDefaults(values: Record<string, unknown>): unknown {
   return Value.Default(environmentSchema, { ...values });
 }
 
-function problemOf(schema: (TSchema & { readonly shown?: boolean }) | undefined, raw: string): string {
+function describeProblem(schema: (TSchema & { readonly shown?: boolean }) | undefined, raw: string): string {
   return schema?.shown === true ? `${shown(raw)} is not accepted` : "the value is not accepted";
 }
 
@@ -106,8 +106,8 @@ const OUR_PREFIX = /^(?:REACHLOG|LINE|WHATSAPP|TELEGRAM)_/;
 
 /** Warns only: a host's environment is full of names that belong to others. */
 export function warnOfMisspelt(env: RawEnvironment, report: Report): void {
-  for (const name of Object.keys(env).filter((key) => !settings.has(key))) {
-    const meant = closest(name, [...settings]);
+  for (const name of Object.keys(env).filter((key) => !settingNames.has(key))) {
+    const meant = closest(name, [...settingNames]);
     if (meant !== undefined) report.warn(`${name} is not read. Was ${meant} meant?`);
     else if (OUR_PREFIX.test(name)) report.warn(`${name} is not read: there is no such setting.`);
   }

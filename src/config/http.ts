@@ -2,7 +2,7 @@ import { isIP, isIPv6 } from "node:net";
 import { resolve } from "node:path";
 import { commaList, given, shown, type RawEnvironment } from "./environment.ts";
 import type { Report } from "./error.ts";
-import type { ReadFile } from "./outreach.ts";
+import type { ReadTextFile } from "./outreach.ts";
 import type { Environment } from "./schema.ts";
 import { readTokens, readTokenLines, type ApiToken } from "./tokens.ts";
 import { isLoopback, parseHttpUrl } from "./urls.ts";
@@ -40,7 +40,7 @@ const HOST_ENTRY = /^(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]+\])(
 export function readHttp(
   values: Environment,
   env: RawEnvironment,
-  readFile: ReadFile,
+  readFile: ReadTextFile,
   paths: (() => RoutePaths) | undefined,
   report: Report,
 ): HttpConfig {
@@ -66,7 +66,7 @@ export function readHttp(
   };
 }
 
-function readTokensFile(path: string, fixed: readonly ApiToken[], readFile: ReadFile, report: Report): ApiToken[] {
+function readTokensFile(path: string, fixed: readonly ApiToken[], readFile: ReadTextFile, report: Report): ApiToken[] {
   try {
     return readTokenLines(readFile(path), fixed, report);
   } catch (error) {

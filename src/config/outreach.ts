@@ -26,7 +26,7 @@ export interface OutreachConfig {
 }
 
 /** Reads a text file. May throw. */
-export type ReadFile = (path: string) => string;
+export type ReadTextFile = (path: string) => string;
 
 const SOURCES: readonly RecipientSource[] = ["list", "inbound", "followers", "search", "list_members"];
 
@@ -39,7 +39,7 @@ const WITHOUT_CONSENT: readonly RecipientSource[] = ["followers", "search", "lis
 /** Networks were seen to commit a message 300 ms late; below this many seconds a read may still miss one. */
 const SETTLE_SECONDS_SAFE = 10;
 
-export function readOutreach(values: Environment, readFile: ReadFile, report: Report): OutreachConfig {
+export function readOutreach(values: Environment, readFile: ReadTextFile, report: Report): OutreachConfig {
   if (values.IN_DOUBT_SETTLE_SECONDS < SETTLE_SECONDS_SAFE) {
     report.warn(
       `IN_DOUBT_SETTLE_SECONDS below ${SETTLE_SECONDS_SAFE}: a message that X commits late may be taken for undelivered.`,
@@ -89,7 +89,7 @@ function isSource(name: string): name is RecipientSource {
   return (SOURCES as readonly string[]).includes(name);
 }
 
-function readTemplate(values: Environment, readFile: ReadFile, report: Report): Template | undefined {
+function readTemplate(values: Environment, readFile: ReadTextFile, report: Report): Template | undefined {
   const { MESSAGE_TEMPLATE: text, MESSAGE_TEMPLATE_FILE: file } = values;
   if (text !== undefined && file !== undefined) {
     report.fault("MESSAGE_TEMPLATE_FILE", "given beside MESSAGE_TEMPLATE", "one of the two");
@@ -104,7 +104,7 @@ function readTemplate(values: Environment, readFile: ReadFile, report: Report): 
   return content === undefined ? undefined : parseOrReport("MESSAGE_TEMPLATE_FILE", content, report);
 }
 
-function readOrReport(file: string, readFile: ReadFile, report: Report): string | undefined {
+function readOrReport(file: string, readFile: ReadTextFile, report: Report): string | undefined {
   try {
     return readFile(file);
   } catch (error) {

@@ -13,7 +13,7 @@ export interface ConfigPart {
 export type ConfigParts = Readonly<Record<PartName, ConfigPart>>;
 
 /** Everything that may be left out of the configuration, in the order in which it is set up. */
-export function partsOf(
+export function listParts(
   config: Pick<Config, "x" | "outreach" | "meta" | "chat" | "messaging" | "webhook">,
 ): ConfigParts {
   const { x, outreach, meta, chat, messaging, webhook } = config;

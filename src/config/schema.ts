@@ -43,10 +43,10 @@ const optionalCount = (minimum: number, maximum: number, unit: string) =>
   Type.Optional(Type.Integer({ minimum, maximum, ...whole(minimum, maximum, unit) }));
 
 const choice = <const T extends string>(values: readonly T[], fallback: T): TUnsafe<T> =>
-  Type.Unsafe<T>(Type.String({ ...oneOf(values), default: fallback }));
+  Type.Unsafe<T>(Type.String({ ...describeChoice(values), default: fallback }));
 
 const optionalChoice = <const T extends string>(values: readonly T[]): TOptional<TUnsafe<T>> =>
-  Type.Optional(Type.Unsafe<T>(Type.String(oneOf(values))));
+  Type.Optional(Type.Unsafe<T>(Type.String(describeChoice(values))));
 
 function whole(minimum: number, maximum: number, unit: string): Wording {
   return {
@@ -58,7 +58,7 @@ function whole(minimum: number, maximum: number, unit: string): Wording {
 /** `spec or strict`; `slack, discord or teams`. */
 const EITHER = new Intl.ListFormat("en-GB", { type: "disjunction" });
 
-function oneOf(values: readonly string[]): Wording & { readonly pattern: string } {
+function describeChoice(values: readonly string[]): Wording & { readonly pattern: string } {
   return {
     description: EITHER.format(values),
     pattern: `^(?:${values.join("|")})$`,
@@ -214,4 +214,4 @@ export const secretFiles: ReadonlyMap<string, string> = new Map(
 );
 
 /** The names of all settings. */
-export const settings: ReadonlySet<string> = new Set([...variables.keys(), ...secretFiles.keys()]);
+export const settingNames: ReadonlySet<string> = new Set([...variables.keys(), ...secretFiles.keys()]);

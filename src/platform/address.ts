@@ -13,7 +13,7 @@ export function canonicalAddress(address: string): string {
  * What stands for one caller where addresses are counted: an IPv4 address, or the /64 network of an IPv6 address, since
  * a caller with one of these has 2^64 of them.
  */
-export function networkOf(address: string): string {
+export function toNetwork(address: string): string {
   const canonical = canonicalAddress(address);
   if (isIP(canonical) !== 6) return canonical;
   return `${ipaddr.IPv6.networkAddressFromCIDR(`${canonical}/${NETWORK_BITS}`).toString()}/${NETWORK_BITS}`;

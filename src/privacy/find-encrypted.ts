@@ -3,7 +3,7 @@ import type { EventType } from "../../events/catalog.ts";
 import { ciphertextOf } from "../../events/encrypted-data.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import { contacts } from "../../projections/contacts.ts";
-import { canonicalAddress, networkOf } from "../platform/address.ts";
+import { canonicalAddress, toNetwork } from "../platform/address.ts";
 import { inChunks } from "../platform/time-slices.ts";
 import type { EncryptedLog } from "./encrypted-log.ts";
 import { baseOf } from "./person-keys.ts";
@@ -122,7 +122,7 @@ interface FindClicksOptions {
  * click could be linked to its address by trying out addresses.
  */
 export async function findClicks(log: Log, address: string, { signal, onProgress }: FindClicksOptions): Promise<Found> {
-  const wanted = new Set([canonicalAddress(address), networkOf(address)]);
+  const wanted = new Set([canonicalAddress(address), toNetwork(address)]);
   const keys = new Set<string>();
   let events = 0;
   for await (const { stored, data } of openedEvents(log, { types: TYPES })) {

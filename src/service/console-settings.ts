@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Config } from "../config/config.ts";
-import { partsOf } from "../config/parts.ts";
+import { listParts } from "../config/parts.ts";
 import type { ConsoleSettings } from "../console/view.ts";
 import type { Instance } from "../log/instances.ts";
 import { isoTime, makeId, systemClock } from "../platform/clock.ts";
@@ -13,14 +13,14 @@ type Given = Pick<ConsoleSettings, "configured" | "hashesOf" | "wantsToken">;
 export function consoleSettings(config: Config, given: Given): ConsoleSettings {
   const { dailyLimit, timezone, template, requireConsent, sources } = config.outreach;
   const callback = `${config.http.publicUrl}/social/callback`;
-  return { ...given, dailyLimit, timezone, parts: partsOf(config), template, requireConsent, sources, callback };
+  return { ...given, dailyLimit, timezone, parts: listParts(config), template, requireConsent, sources, callback };
 }
 
 /** How this instance shows itself to all others of its log. No secret is in it, nor in its digest. */
 export function ownInstance(config: Config): Instance {
   const { outreach, bots, digestAfterSeconds, retentionDays, webhook, http } = config;
   const carried = webhook && { types: webhook.types, isInOrder: webhook.isInOrder };
-  const parts = Object.entries(partsOf(config)).filter(([, { isConfigured }]) => isConfigured);
+  const parts = Object.entries(listParts(config)).filter(([, { isConfigured }]) => isConfigured);
   const shared = { outreach, bots, digestAfterSeconds, retentionDays, parts: parts.map(([name]) => name), carried };
   return {
     id: makeId(),

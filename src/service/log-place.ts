@@ -20,9 +20,9 @@ export interface LogPlace {
   checkpoints(openVault: () => Promise<Vault>): Promise<CheckpointStore>;
 }
 
-export function logPlaceOf({ log, key }: Config): LogPlace {
+export function locateLog({ log, key }: Config): LogPlace {
   if (log.kind === "postgres") return serverPlace(log, key);
-  return filePlace(filesOf(log), key, log.keysFile !== undefined);
+  return filePlace(locateFiles(log), key, log.keysFile !== undefined);
 }
 
 function serverPlace(log: PostgresLog, key: Secret | undefined): LogPlace {
@@ -60,7 +60,7 @@ export function filePlace(files: LogFiles, key: Secret | undefined, keysAreApart
 }
 
 /** Everything lies beside the log, but for the keys of personal data where their own backups are short-lived. */
-export function filesOf({ file, keysFile }: SqliteLog): LogFiles {
+export function locateFiles({ file, keysFile }: SqliteLog): LogFiles {
   const files = logFiles(file);
   return { ...files, keys: keysFile ?? files.keys };
 }

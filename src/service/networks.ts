@@ -37,7 +37,9 @@ export function connectNetworks(
 ): Networks {
   const { x, meta, chat, messaging, webhook } = config;
   const ads = meta === undefined ? undefined : createMetaChannel({ ...meta, baseUrl: meta.apiUrl, safeFetch });
-  const others = [chat, messaging].map((one) => (one === undefined ? undefined : channelOf(one, safeFetch)));
+  const others = [chat, messaging].map((one) =>
+    one === undefined ? undefined : createProviderChannel(one, safeFetch),
+  );
   const receiver = webhook && createStandardWebhookChannel({ ...webhook, safeFetch });
   const redirectUri = `${config.http.publicUrl}/social/callback`;
   return {
@@ -50,7 +52,7 @@ export function connectNetworks(
 }
 
 /** The client of each provider. */
-function channelOf(config: ChatConfig | MessagingConfig, safeFetch: SafeFetch): Channel {
+function createProviderChannel(config: ChatConfig | MessagingConfig, safeFetch: SafeFetch): Channel {
   switch (config.provider) {
     case "slack":
       return createSlackChannel({ ...config, safeFetch });

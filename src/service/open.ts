@@ -11,7 +11,7 @@ import { openKeyring } from "../privacy/keyring.ts";
 import { bindSecrets, refuseLostKeys, refuseLostLog, type BindOptions } from "../privacy/lost-keys.ts";
 import { masterKeyOf, unlock, type Unlocked } from "../vault/master-key.ts";
 import { openSecretStore } from "../vault/secret-store.ts";
-import { logPlaceOf, type LogPlace } from "./log-place.ts";
+import { locateLog, type LogPlace } from "./log-place.ts";
 
 /** The configured log, and all that was opened with it. Disposing it closes everything in reverse. */
 export interface OpenedLog extends EncryptedLog, Unlocked, StoredLog {
@@ -36,12 +36,12 @@ export interface OpenLogOptions
 
 /** Opens the configured log as {@link openLogAt} does. */
 export async function openLog(config: Config, options?: OpenLogOptions): Promise<OpenedLog> {
-  return openLogAt(logPlaceOf(config), options);
+  return openLogAt(locateLog(config), options);
 }
 
 /** For those who only prove or copy what is stored: they see nothing personal. */
 export async function openStoredLog(config: Config): Promise<StoredLog> {
-  const place = logPlaceOf(config);
+  const place = locateLog(config);
   await using opening = new AsyncDisposableStack();
   const store = opening.use(await place.store.open());
   const checkpoints = await place.checkpoints(async () => opening.use((await unlock(place.secrets)).vault));

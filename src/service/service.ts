@@ -31,7 +31,7 @@ import type { Tracing } from "../tracing/tracing.ts";
 import { deriveKey } from "../vault/key.ts";
 import { openAccount } from "./account.ts";
 import { appDeps } from "./app-deps.ts";
-import { logPlaceOf } from "./log-place.ts";
+import { locateLog } from "./log-place.ts";
 import { connectNetworks } from "./networks.ts";
 import { type OpenedLog, openLog, openStoredLog, type StoredLog } from "./open.ts";
 import { outreachContext } from "./outreach.ts";
@@ -110,7 +110,7 @@ export async function startService(given: Config, logger: Logger, options: Servi
   const runner = account && createRunner(outreachContext({ ...base, account }));
 
   // HTTP.
-  const limit = failureLimitOf(config, store);
+  const limit = createLogFailureLimit(config, store);
   const access = openAuthenticator({ http: config.http, limit, eventLog, clock, logger }, stack);
   const isWritable = writableUntil(watch);
   const stopping = new AbortController();
@@ -162,14 +162,14 @@ async function openState(
   // The owner of the log knows that no other instance lives.
   const isAlone = config.log.kind === "sqlite" && !isShared;
   const owner = isAlone ? `reachlog serve, pid ${process.pid}, ${config.http.publicUrl}` : undefined;
-  await noticeCopy(logPlaceOf(config).store, own.id, logger);
+  await noticeCopy(locateLog(config).store, own.id, logger);
   const store = stack.use(await openLog(config, { owner, ...accepted, onCommit: metrics.appends.onCommit, logger }));
   const { keyring, isFormerGiven, logClock } = store;
   const clock = logClock.now;
   if (isFormerGiven) {
     logger.warn("REACHLOG_KEY holds the former key, which opens everything until the new one is put in its place");
   }
-  for (const warning of await logPlaceOf(config).store.warnings()) logger.warn(warning);
+  for (const warning of await locateLog(config).store.warnings()) logger.warn(warning);
   const joining = { store, elapsedMs: () => performance.now(), sleep, logger };
   const instances = stack.use(isAlone ? singleInstance(own) : await joinInstances(joining, own));
   const measured = metrics.appends.measured(createEventLog(store, makeId));
@@ -205,7 +205,7 @@ async function openState(
 }
 
 /** A log in a file has one service; of a database server's log, all count together. */
-function failureLimitOf({ log }: Config, { master, vault, logClock: { now: clock } }: OpenedLog): FailureLimit {
+function createLogFailureLimit({ log }: Config, { master, vault, logClock: { now: clock } }: OpenedLog): FailureLimit {
   if (log.kind === "sqlite") return createFailureLimit(clock);
   const key = deriveKey(master, "failed-authentications");
   return shareFailures({ claim: vault.claim, key, clock });

@@ -95,7 +95,7 @@ export function openTracing({ endpoint, ratio, random = Math.random }: TracingOp
       );
     };
 
-  const parentOf = (given: string | null, isKnown: boolean): Context => {
+  const chooseParent = (given: string | null, isKnown: boolean): Context => {
     const isFollowed = isKnown || random() < ratio;
     return below(isFollowed ? given : (given?.replace(FLAGS, "00") ?? null));
   };
@@ -106,9 +106,9 @@ export function openTracing({ endpoint, ratio, random = Math.random }: TracingOp
         "http.route": endpointName.replace(/^\S+ /, ""),
         "http.request.method": endpointName.split(" ", 1)[0] ?? "",
       };
-      const span = tracer.startSpan(endpointName, { kind: SpanKind.SERVER, attributes }, parentOf(given, isKnown));
+      const span = tracer.startSpan(endpointName, { kind: SpanKind.SERVER, attributes }, chooseParent(given, isKnown));
       return {
-        traceparent: traceparentOf(span.spanContext()),
+        traceparent: formatTraceparent(span.spanContext()),
         end(status) {
           span.setAttribute("http.response.status_code", status);
           (status >= 500 ? failed(span) : span).end();
@@ -149,17 +149,17 @@ function failed(span: Span): Span {
 }
 
 function isSampled(traceparent: string | undefined): traceparent is string {
-  return contextOf(traceparent)?.traceFlags === TraceFlags.SAMPLED;
+  return parseTraceparent(traceparent)?.traceFlags === TraceFlags.SAMPLED;
 }
 
 /** Where a span stands below what `traceparent` names; a root where that is nothing. */
 function below(traceparent: string | null | undefined): Context {
-  const parent = contextOf(traceparent);
+  const parent = parseTraceparent(traceparent);
   return parent === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, parent);
 }
 
 function linkTo(traceparent: string): Link[] {
-  const context = contextOf(traceparent);
+  const context = parseTraceparent(traceparent);
   return context === undefined ? [] : [{ context }];
 }
 
@@ -168,12 +168,12 @@ const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-
 /** The last part of a `traceparent`. */
 const FLAGS = /[^-]*$/;
 
-function contextOf(traceparent: string | null | undefined): SpanContext | undefined {
+function parseTraceparent(traceparent: string | null | undefined): SpanContext | undefined {
   const [, traceId, spanId, flags] = TRACEPARENT.exec(traceparent ?? "") ?? [];
   if (traceId === undefined || spanId === undefined || flags === undefined) return undefined;
   return { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & TraceFlags.SAMPLED, isRemote: true };
 }
 
-function traceparentOf({ traceId, spanId, traceFlags }: SpanContext): string {
+function formatTraceparent({ traceId, spanId, traceFlags }: SpanContext): string {
   return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, "0")}`;
 }

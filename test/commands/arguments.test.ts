@@ -15,7 +15,7 @@ import { outreach } from "../../src/commands/outreach.ts";
 import { quota } from "../../src/commands/quota.ts";
 import { recipients } from "../../src/commands/recipients.ts";
 import { replay } from "../../src/commands/replay.ts";
-import { restore } from "../../src/commands/restore.ts";
+import { restoreCommand } from "../../src/commands/restore.ts";
 import { sandbox } from "../../src/commands/development/sandbox.ts";
 import { serve } from "../../src/commands/serve.ts";
 import { stats } from "../../src/commands/stats.ts";
@@ -41,7 +41,7 @@ const FULL: readonly (readonly [MakeCommand, string])[] = [
   [token, "list"],
   [key, "show"],
   [backup, "copy"],
-  [restore, "copy"],
+  [restoreCommand, "copy"],
   [forget, "ada_builds"],
   [audit, "tail"],
   [audit, "verify"],

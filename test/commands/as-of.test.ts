@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { createStates } from "../../projections/states.ts";
-import { foldAsOf } from "../../src/commands/shared/moment.ts";
+import { foldToMoment } from "../../src/commands/shared/moment.ts";
 import { logInMemory } from "../history/log-in-memory.ts";
 import { histories } from "../projections/history.ts";
 
@@ -23,7 +23,7 @@ test(
         const last = events[to - 1];
         const moments = [{ to }, { until: new Date(last === undefined ? 0 : Date.parse(last.time) + 999) }];
         for (const moment of moments) {
-          const folded = await foldAsOf(terminal, { ...logInMemory(events), erasedTo: 0 }, names, moment);
+          const folded = await foldToMoment(terminal, { ...logInMemory(events), erasedTo: 0 }, names, moment);
           expect(folded.states).toEqual(expected.all());
           expect([folded.position, folded.time]).toEqual([to, last?.time]);
         }

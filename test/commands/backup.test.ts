@@ -12,11 +12,11 @@ import { audit } from "../../src/commands/audit.ts";
 import { forget } from "../../src/commands/forget.ts";
 import { key } from "../../src/commands/key.ts";
 import { recipients } from "../../src/commands/recipients.ts";
-import { restore, restored as sayRestored } from "../../src/commands/restore.ts";
+import { restoreCommand, restored as sayRestored } from "../../src/commands/restore.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { logPlaceOf } from "../../src/service/log-place.ts";
+import { locateLog } from "../../src/service/log-place.ts";
 import { openLog } from "../../src/service/open.ts";
 import { capture, type Captured } from "../harness/capture.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
@@ -48,7 +48,7 @@ afterEach(async () => {
 });
 
 const made = async (): Promise<Captured> => world.run(backup, folder);
-const restored = (...args: string[]): Promise<Captured> => capture(restore, [folder, ...args], { env });
+const restored = (...args: string[]): Promise<Captured> => capture(restoreCommand, [folder, ...args], { env });
 const refusal = (...args: string[]): Promise<unknown> => restored(...args).catch((fault: unknown) => fault);
 const peopleThere = async () =>
   (await capture(contacts, ["--json"], { env })).out
@@ -143,7 +143,7 @@ describe("the log that was copied says so,", () => {
       meta.caller,
     ]);
   const rehearsed = (environment: Readonly<Record<string, string>>): Promise<Captured> =>
-    capture(restore, [folder, "--rehearse"], { env: environment });
+    capture(restoreCommand, [folder, "--rehearse"], { env: environment });
 
   test("when a backup was made, and when it was rehearsed where the log is", async () => {
     const { position, hash } = await world.store.head();
@@ -188,12 +188,12 @@ test.each([
   [{ DATABASE_URL: "sqlite:" }, "."],
   [{ DATABASE_URL: "postgres://127.0.0.1/log", REACHLOG_KEY: "ab".repeat(32) }, "."],
 ])("the help of restore names the key file that is looked for: %j", async (settings, end) => {
-  const { out } = await capture(restore, ["--help"], { env: settings });
+  const { out } = await capture(restoreCommand, ["--help"], { env: settings });
   expect(out).toEndWith(`\nThe master key is read from REACHLOG_KEY${end}\n`);
 });
 
 test("whoever is forgotten between the copies of log and keys stays forgotten, although that log does not say so", async () => {
-  const { secrets } = logPlaceOf(loadConfig(world.env, () => ""));
+  const { secrets } = locateLog(loadConfig(world.env, () => ""));
   const backupAndForget: typeof world.store.backup = async (...args) => {
     const copied = await world.store.backup(...args);
     expect(await world.run(forget, "ann_builds", "--yes")).toMatchObject({ code: 0 });
@@ -211,7 +211,7 @@ test("whoever is forgotten between the copies of log and keys stays forgotten, a
 });
 
 describe("a backup that does not come to its end", () => {
-  const secrets = () => logPlaceOf(loadConfig(world.env, () => "")).secrets;
+  const secrets = () => locateLog(loadConfig(world.env, () => "")).secrets;
   const attempt = (log: typeof world.store) =>
     writeBackup(log, secrets(), folder, { clock: () => NOW }).catch((fault: unknown) => fault);
   afterEach(() => {
@@ -301,15 +301,15 @@ describe("nothing is restored, and nothing left behind,", () => {
   test("with another master key, or without one", async () => {
     await made();
     expect(
-      await capture(restore, [folder], { env: { ...env, REACHLOG_KEY: Buffer.alloc(32, 8).toString("base64") } }).catch(
-        (fault: unknown) => fault,
-      ),
+      await capture(restoreCommand, [folder], {
+        env: { ...env, REACHLOG_KEY: Buffer.alloc(32, 8).toString("base64") },
+      }).catch((fault: unknown) => fault),
     ).toMatchObject({
       kind: "configuration",
       message: expect.stringContaining("was encrypted with the key"),
     });
     const { REACHLOG_KEY: _, ...keyless } = env;
-    expect(await capture(restore, [folder], { env: keyless }).catch((fault: unknown) => fault)).toMatchObject({
+    expect(await capture(restoreCommand, [folder], { env: keyless }).catch((fault: unknown) => fault)).toMatchObject({
       kind: "configuration",
       message: expect.stringContaining(place.file("data/reachlog.key")),
     });

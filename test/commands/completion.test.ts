@@ -1,14 +1,14 @@
 // On no harness.
 import { describe, expect, test } from "bun:test";
 import { bashScript } from "../../src/commands/completion/bash.ts";
-import { commandsOf } from "../../src/commands/completion/commands.ts";
+import { describeCommands } from "../../src/commands/completion/commands.ts";
 import { fishScript } from "../../src/commands/completion/fish.ts";
 import { zshScript } from "../../src/commands/completion/zsh.ts";
 import { reachlog, runCommandLine } from "../../src/commands/shared/command-line.ts";
 import type { Terminal } from "../../src/commands/shared/command.ts";
 
 const NOBODY: Terminal = { env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() };
-const COMMANDS = commandsOf(reachlog(NOBODY, () => async () => {}));
+const COMMANDS = describeCommands(reachlog(NOBODY, () => async () => {}));
 
 /** What bash offers for each of these lines, where the cursor is behind the last word. */
 function offered(lines: readonly (readonly string[])[]): readonly (readonly string[])[] {

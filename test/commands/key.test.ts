@@ -9,7 +9,7 @@ import { key } from "../../src/commands/key.ts";
 import { recipients } from "../../src/commands/recipients.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { logFiles } from "../../src/log/log-files.ts";
-import { logPlaceOf } from "../../src/service/log-place.ts";
+import { locateLog } from "../../src/service/log-place.ts";
 import { openLog } from "../../src/service/open.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 
@@ -47,7 +47,7 @@ async function nameInLog(): Promise<string | undefined> {
   return findContact(folded, { username: "ada" })?.name;
 }
 
-const openVault = async () => (await unlock(logPlaceOf(config()).secrets)).vault;
+const openVault = async () => (await unlock(locateLog(config()).secrets)).vault;
 
 async function keepSecret(): Promise<void> {
   await using vault = await openVault();

@@ -10,7 +10,7 @@ import { contacts } from "../../src/commands/contacts.ts";
 import { forget } from "../../src/commands/forget.ts";
 import { migrate } from "../../src/commands/migrate.ts";
 import { recipients } from "../../src/commands/recipients.ts";
-import { restore } from "../../src/commands/restore.ts";
+import { restoreCommand } from "../../src/commands/restore.ts";
 import { stats } from "../../src/commands/stats.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
@@ -163,12 +163,12 @@ test("whoever was killed after the secrets were put there, and before the log, m
 test("a backup of a log on PostgreSQL is restored as files, and one of files to PostgreSQL", async () => {
   const before = await stateOf(world.env);
   await world.run(backup, place.file("one"));
-  expect(await capture(restore, [place.file("one")], { env: server })).toMatchObject({ code: 0 });
+  expect(await capture(restoreCommand, [place.file("one")], { env: server })).toMatchObject({ code: 0 });
   expect(await stateOf(server)).toEqual(before);
   expect(await capture(backup, [place.file("two")], { env: server })).toMatchObject({ code: 0 });
   const file = { ...server, DATABASE_URL: `sqlite:${place.file("again/log.sqlite")}` };
-  expect(await capture(restore, [place.file("two"), "--rehearse"], { env: file })).toMatchObject({ code: 0 });
+  expect(await capture(restoreCommand, [place.file("two"), "--rehearse"], { env: file })).toMatchObject({ code: 0 });
   expect(existsSync(place.file("again"))).toBe(false);
-  expect(await capture(restore, [place.file("two")], { env: file })).toMatchObject({ code: 0 });
+  expect(await capture(restoreCommand, [place.file("two")], { env: file })).toMatchObject({ code: 0 });
   expect(await stateOf(file)).toEqual(before);
 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { RunState } from "../../projections/run.ts";
 import { outreach } from "../../src/commands/outreach.ts";
 import { runCommand, type Terminal } from "../../src/commands/shared/command.ts";
-import { statusOf, startStatusLine } from "../../src/commands/outreach/watch-lines.ts";
+import { formatStatus, startStatusLine } from "../../src/commands/outreach/watch-lines.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
@@ -150,7 +150,7 @@ describe("where a run stands", () => {
   const now = Date.parse("2026-11-20T10:00:00.000Z");
   test("asked to stop, it waits for nothing any more", () => {
     const stopping = { ...run, stop_requested_at: "2026-11-20T10:00:00.000Z" };
-    expect(statusOf(stopping, now)).toBe("1 sent, 0 skipped, 0 failed, 0 in doubt; asked to stop");
+    expect(formatStatus(stopping, now)).toBe("1 sent, 0 skipped, 0 failed, 0 in doubt; asked to stop");
   });
 
   test.each([
@@ -161,14 +161,14 @@ describe("where a run stands", () => {
     ["2026-11-20T09:59:00.000Z", "09:59:00Z (0:00)"],
   ])("waiting until %s counts down", (until, shown) => {
     const waiting = { reason: "rate_limited", until } as const;
-    expect(statusOf({ ...run, waiting }, now)).toBe(
+    expect(formatStatus({ ...run, waiting }, now)).toBe(
       `1 sent, 0 skipped, 0 failed, 0 in doubt; waits until ${shown} because X asks to`,
     );
   });
 
   test("working, or not there at all", () => {
-    expect(statusOf(run, now)).toBe("1 sent, 0 skipped, 0 failed, 0 in doubt");
-    expect(statusOf(null, now)).toBe("no run is in progress");
+    expect(formatStatus(run, now)).toBe("1 sent, 0 skipped, 0 failed, 0 in doubt");
+    expect(formatStatus(null, now)).toBe("no run is in progress");
   });
 });
 

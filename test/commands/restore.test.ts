@@ -11,12 +11,12 @@ import { contacts } from "../../src/commands/contacts.ts";
 import { doctor } from "../../src/commands/doctor.ts";
 import { forget } from "../../src/commands/forget.ts";
 import { recipients } from "../../src/commands/recipients.ts";
-import { restore } from "../../src/commands/restore.ts";
+import { restoreCommand } from "../../src/commands/restore.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { logFiles } from "../../src/log/log-files.ts";
-import { logPlaceOf } from "../../src/service/log-place.ts";
+import { locateLog } from "../../src/service/log-place.ts";
 import { openLog, type OpenedLog, type OpenLogOptions } from "../../src/service/open.ts";
 import { capture, type Captured } from "../harness/capture.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
@@ -113,7 +113,7 @@ describe.each([
       expect(await run(env, forget, "ann_builds", "--yes")).toMatchObject({ code: 0 });
       await putToken(env, "of tuesday", 1);
       await engine.loseLog(env);
-      expect(await run(env, restore, monday)).toMatchObject({ code: 0 });
+      expect(await run(env, restoreCommand, monday)).toMatchObject({ code: 0 });
       expect(await peopleOf(env)).toEqual(["bob"]);
       expect(await tokenOf(env)).toBe("of tuesday");
       const list = folder.file("people.csv");
@@ -125,14 +125,14 @@ describe.each([
     test("where the keys are lost too, the backup knows nothing of a recipient forgotten since", async () => {
       expect(await run(env, forget, "ann_builds", "--yes")).toMatchObject({ code: 0 });
       const elsewhere = await engine.make(folder);
-      expect(await run(elsewhere, restore, monday)).toMatchObject({ code: 0 });
+      expect(await run(elsewhere, restoreCommand, monday)).toMatchObject({ code: 0 });
       expect(await peopleOf(elsewhere)).toEqual(["ann_builds", "bob"]);
     });
 
     test("a log with fewer events than the backup is restored too, any number of times", async () => {
       for (const _time of [1, 2]) {
         await engine.loseLog(env);
-        expect(await run(env, restore, monday)).toMatchObject({ code: 0 });
+        expect(await run(env, restoreCommand, monday)).toMatchObject({ code: 0 });
         expect(await peopleOf(env)).toEqual(["ann_builds", "bob"]);
         await append(env, STREAMS.outreach, imported("103", "cas"));
       }
@@ -146,7 +146,7 @@ describe.each([
       expect(await run(env, backup, tuesday)).toMatchObject({ code: 0 });
       await engine.loseLog(env);
       await putKeys(env, older);
-      expect(await run(env, restore, tuesday)).toMatchObject({ code: 0 });
+      expect(await run(env, restoreCommand, tuesday)).toMatchObject({ code: 0 });
       expect(await peopleOf(env)).toEqual(["ann_builds", "cas"]);
     });
 
@@ -172,7 +172,7 @@ describe.each([
     });
 
     test("are refused for a restored copy, which changes nothing", async () => {
-      expect(await refusal(run(drill, restore, monday))).toMatchObject({
+      expect(await refusal(run(drill, restoreCommand, monday))).toMatchObject({
         kind: "configuration",
         message: expect.stringMatching(/belongs to the log .*KEYS_(?:FILE|DATABASE_URL).*--take-over-keys/s),
       });
@@ -188,7 +188,7 @@ describe.each([
 
     test("are taken over when that is asked for: the former service stops, and does not start again", async () => {
       await using former = await openLog(configOf(env));
-      expect(await run(drill, restore, monday, "--take-over-keys")).toMatchObject({ code: 0 });
+      expect(await run(drill, restoreCommand, monday, "--take-over-keys")).toMatchObject({ code: 0 });
       expect(await peopleOf(drill)).toEqual(["ann_builds", "bob"]);
       const eventLog = createEventLog(former, () => Bun.randomUUIDv7());
       expect(await refusal(eventLog.append(STREAMS.outreach, [imported("103", "cas")], {}))).toBeInstanceOf(Error);
@@ -209,17 +209,17 @@ describe.each([
       const adding = eventLog.append(STREAMS.outreach, [imported("103", "cas")], {});
       expect(await run(env, backup, folder.file("tuesday"))).toMatchObject({ code: 0 });
       await adding;
-      expect(await run(env, restore, monday, "--rehearse")).toMatchObject({ code: 0, err: "" });
+      expect(await run(env, restoreCommand, monday, "--rehearse")).toMatchObject({ code: 0, err: "" });
       const { position, hash } = readManifest(monday).log;
       const recorded = await Array.fromAsync(service.read({ types: ["BackupMade", "BackupRehearsed"] }));
       expect(recorded.map(({ type }) => type)).toEqual(["BackupMade", "BackupMade", "BackupRehearsed"]);
       for (const one of [recorded[0], recorded[2]]) expect(one?.data).toMatchObject({ position, hash });
     }
     await engine.loseLog(env);
-    const rehearse = () => run(env, restore, folder.file("tuesday"), "--rehearse");
+    const rehearse = () => run(env, restoreCommand, folder.file("tuesday"), "--rehearse");
     expect(await rehearse()).toMatchObject({ code: 0, err: "" });
     expect(await engine.isLogThere(env)).toBe(false);
-    await run(env, restore, monday);
+    await run(env, restoreCommand, monday);
     const others = ["104", "105", "106"].map((id) => imported(id, `u${id}`));
     await append(env, STREAMS.outreach, ...others);
     const { position } = await within(env, (log) => log.head());
@@ -236,11 +236,11 @@ describe.each([
     const tuesday = folder.file("tuesday");
     expect(await run(env, backup, tuesday)).toMatchObject({ code: 1, err: expect.stringMatching(/1 key.* missing/) });
     await engine.loseLog(env);
-    expect(await refusal(run(env, restore, tuesday))).toMatchObject({
+    expect(await refusal(run(env, restoreCommand, tuesday))).toMatchObject({
       kind: "invalid",
       message: expect.stringContaining("--accept-lost-keys"),
     });
-    expect(await run(env, restore, tuesday, "--accept-lost-keys")).toMatchObject({ code: 0 });
+    expect(await run(env, restoreCommand, tuesday, "--accept-lost-keys")).toMatchObject({ code: 0 });
     expect(await peopleOf(env)).toEqual(["ann_builds", "bob"]);
   });
 });
@@ -275,7 +275,7 @@ describe("a role that was granted its rights on an empty log on PostgreSQL keeps
     const before = await ask(url, RIGHTS);
     const replacing =
       name === "restore"
-        ? run(env, restore, copy, "--take-over-keys")
+        ? run(env, restoreCommand, copy, "--take-over-keys")
         : run(env, audit, "import", list, "--take-over-keys");
     expect(await replacing).toMatchObject({ code: 0 });
     expect(before.map(({ given }) => given)).toContainEqual(expect.stringContaining(asRole.username));
@@ -288,13 +288,13 @@ describe("a role that was granted its rights on an empty log on PostgreSQL keeps
 
 /** The rows of the key store as they are now. */
 async function keysOf(env: Env) {
-  await using keys = await logPlaceOf(configOf(env)).secrets.keys.open();
+  await using keys = await locateLog(configOf(env)).secrets.keys.open();
   return await keys.contents();
 }
 
 /** Puts an older copy of the key store in its place, as an operator does with a dump. */
 async function putKeys(env: Env, contents: Awaited<ReturnType<typeof keysOf>>): Promise<void> {
-  await using keys = await logPlaceOf(configOf(env)).secrets.keys.open();
+  await using keys = await locateLog(configOf(env)).secrets.keys.open();
   const { binding } = await keys.label();
   await keys.transact((rows) => rows.clear());
   await keys.fill(contents);

@@ -1,6 +1,6 @@
 // On the memory harness.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { show } from "../../src/commands/audit/show.ts";
+import { showHistoryCommand } from "../../src/commands/audit/show.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { idAt, openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
 import { outcomeOf } from "../harness/memory/outcomes.ts";
@@ -97,7 +97,8 @@ describe("audit show", () => {
   });
   afterAll(() => world[Symbol.asyncDispose]());
 
-  const shown = (...args: string[]): Promise<{ code: number; out: string; err: string }> => world.run(show, ...args);
+  const shown = (...args: string[]): Promise<{ code: number; out: string; err: string }> =>
+    world.run(showHistoryCommand, ...args);
 
   test.each(["101", "robert", "@Robert", "https://x.com/robert"])(
     "%s: the whole history, also under the former handle; not what befell who has that now",
@@ -183,8 +184,8 @@ position ${position} is event ${idAt(position)} of the stream ${stream}, by ann,
       added({ username: "one" }, "One"),
       added({ id: "1", username: "two" }, "Two"),
     ]);
-    expect((await other.run(show, "1")).out).toContain("@two");
-    expect((await other.run(show, "1", "--as-of", "1")).out).toContain("position 1 is event");
+    expect((await other.run(showHistoryCommand, "1")).out).toContain("@two");
+    expect((await other.run(showHistoryCommand, "1", "--as-of", "1")).out).toContain("position 1 is event");
   });
 
   test("an outcome: the dispatch, and not the answer to the request; in either case of its letters", async () => {
@@ -229,13 +230,13 @@ test("of many events the first and the last are told, with --all all of them", a
   const numbers = (out: string): string[] => out.split("\n").map((line) => line.split(" ")[0] ?? "");
   const all = Array.from({ length: 41 }, (_, at) => String(at + 1));
   const rest = ["", "clicks", "(as", ""];
-  expect(numbers((await world.run(show, "go.example/x")).out)).toEqual([...all.slice(0, 40), ...rest]);
+  expect(numbers((await world.run(showHistoryCommand, "go.example/x")).out)).toEqual([...all.slice(0, 40), ...rest]);
   await world.append(LINK, clicks.slice(40));
-  const cut = (await world.run(show, "go.example/x")).out;
+  const cut = (await world.run(showHistoryCommand, "go.example/x")).out;
   expect(numbers(cut)).toEqual([...all.slice(0, 20), "…", ...all.slice(21), ...rest]);
   expect(cut).toContain("… 1 more, which --all shows …\n");
   expect(cut).toContain("clicks of people 41, of bots 0\n");
-  expect(numbers((await world.run(show, "go.example/x", "--all")).out)).toEqual([...all, ...rest]);
+  expect(numbers((await world.run(showHistoryCommand, "go.example/x", "--all")).out)).toEqual([...all, ...rest]);
 });
 
 test("an outcome that is recorded twice shows as such", async () => {
@@ -243,7 +244,7 @@ test("an outcome that is recorded twice shows as such", async () => {
   await world.append(LINK, [click("x", ["ads"])]);
   const delivered = outcomeOf("DispatchSucceeded", { ...dispatch, source: 1, channel: "ads", latency_ms: 1 });
   await world.append(STREAMS.delivery("ads"), [delivered, delivered]);
-  expect((await world.run(show, "go.example/x")).out).toMatch(
+  expect((await world.run(showHistoryCommand, "go.example/x")).out).toMatch(
     /\nads {6}0 {8}1 {10}0 {8}0 {9}0 {5}0 {8}0 {10}0 {16}1\n/,
   );
 });
@@ -259,11 +260,11 @@ test("a discarded letter: asked for by its link, by the click, and by the discar
   const discarded = { event_id: idAt(1), source: 1, channel: "chat", why: "over" } as const;
   await world.append(STREAMS.requests, [{ type: "DispatchDiscarded", data: discarded }]);
   const numbers = (out: string): string[] => out.split("\n\n")[0]?.match(/^\d+/gm) ?? [];
-  const ofLink = (await world.run(show, "go.example/x")).out;
+  const ofLink = (await world.run(showHistoryCommand, "go.example/x")).out;
   expect(numbers(ofLink)).toEqual(["1", "2", "3", "4", "5"]);
   expect(ofLink).toMatch(/\nchat {5}0 {8}0 {10}0 {8}0 {9}1 {5}0 {8}1 {10}0 {16}0\n/);
   for (const position of [1, 3, 5]) {
-    expect(numbers((await world.run(show, idAt(position))).out)).toEqual(["1", "3", "5"]);
+    expect(numbers((await world.run(showHistoryCommand, idAt(position))).out)).toEqual(["1", "3", "5"]);
   }
 });
 
@@ -275,5 +276,5 @@ test("an event whose id holds another time than the log's is found all the same"
   const [{ type, data, meta }] = event as [(typeof event)[number]];
   await world.store.append(LINK, [{ id, type, data, meta } as never]);
   await world.append(LINK, [click("x", [])]);
-  expect((await world.run(show, id)).out).toStartWith("2 ");
+  expect((await world.run(showHistoryCommand, id)).out).toStartWith("2 ");
 });

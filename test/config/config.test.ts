@@ -9,7 +9,7 @@ import { inspect } from "node:util";
 import { loadConfig } from "../../src/config/config.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
 import { describePaths } from "../../src/http/endpoints.ts";
-import { settings as known, variables } from "../../src/config/schema.ts";
+import { settingNames as known, variables } from "../../src/config/schema.ts";
 import { secret, decodeKey } from "../../src/platform/secret.ts";
 
 type Env = Record<string, string | undefined>;

@@ -5,7 +5,7 @@ import { parseKey } from "../../src/vault/key.ts";
 import { unlock } from "../../src/vault/master-key.ts";
 import { openVault } from "../../src/vault/vault.ts";
 import { loadConfig } from "../../src/config/config.ts";
-import { logPlaceOf } from "../../src/service/log-place.ts";
+import { locateLog } from "../../src/service/log-place.ts";
 import { openLog } from "../../src/service/open.ts";
 import { openInstallation, type Installation } from "../harness/process.ts";
 import { onRuntime } from "../harness/runtime.ts";
@@ -81,7 +81,7 @@ async function prepare(world: Installation): Promise<Readable> {
   const file = world.file("people.csv", "username,name,basis\nada,Ada Canary,opt_in\n");
   expect((await world.command("recipients", "import", file)).code).toBe(0);
   const config = configOf(world, {});
-  await using vault = (await unlock(logPlaceOf(config).secrets)).vault;
+  await using vault = (await unlock(locateLog(config).secrets)).vault;
   await vault.put("tokens", "canary", 0);
   return await readable(world, {});
 }
@@ -103,7 +103,7 @@ async function readable(world: Installation, more: Record<string, string>): Prom
 /** Whether the vault, opened with the key as it is given, knows of a rotation that has not ended. */
 async function isUnfinished(world: Installation, more: Record<string, string>): Promise<boolean> {
   const config = configOf(world, more);
-  const { key, vault: place } = logPlaceOf(config).secrets;
+  const { key, vault: place } = locateLog(config).secrets;
   const given = typeof key === "string" ? loadKeyFile(key) : parseKey(key.reveal(), "REACHLOG_KEY");
   await using vault = await openVault(place, given);
   return (await vault.rotation()) !== undefined;

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { commandsOf } from "../../src/commands/completion/commands.ts";
+import { describeCommands } from "../../src/commands/completion/commands.ts";
 import { reachlog } from "../../src/commands/shared/command-line.ts";
 import { openInstallation, until } from "../harness/process.ts";
 import { has, run } from "./tools.ts";
 
-const COMMANDS = commandsOf(
+const COMMANDS = describeCommands(
   reachlog({ env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() }, () => async () => {}),
 );
 

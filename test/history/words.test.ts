@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { DataOf, EventType } from "../../events/catalog.ts";
-import { lineOf } from "../../src/commands/audit/show/lines.ts";
+import { formatEventLine } from "../../src/commands/audit/show/lines.ts";
 import { sentenceOf, wordsOf } from "../../src/history/words.ts";
 import { anyEvent } from "../events/from-schema.ts";
 
@@ -481,7 +481,7 @@ test("whatever an event holds, it is one line that steers no terminal", () => {
     fc.property(anyEvent, (event) => {
       const recorded = { ...event, position: 1, stream: "s", version: 1, time: "2026-11-20T10:00:00.000Z", hash: "" };
       if (steering.test(wordsOf(event))) hostile++;
-      const line = lineOf(recorded);
+      const line = formatEventLine(recorded);
       expect(line).toEndWith("\n");
       expect(line.slice(0, -1)).not.toMatch(steering);
       expect(line).not.toMatch(/undefined|\[object/);

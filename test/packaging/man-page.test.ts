@@ -3,10 +3,10 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { manPage } from "../../packaging/man-page.ts";
-import { commandsOf } from "../../src/commands/completion/commands.ts";
+import { describeCommands } from "../../src/commands/completion/commands.ts";
 import { reachlog } from "../../src/commands/shared/command-line.ts";
 import { EXIT } from "../../src/commands/shared/command.ts";
-import { settings } from "../../src/config/schema.ts";
+import { settingNames } from "../../src/config/schema.ts";
 
 const PAGE = manPage();
 
@@ -20,7 +20,7 @@ function sections(title: string): readonly string[] {
 
 test("the manual page has each command with its options", () => {
   const silent = { env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() };
-  const commands = commandsOf(reachlog(silent, () => async () => {}));
+  const commands = describeCommands(reachlog(silent, () => async () => {}));
   for (const { path, commands: below, options } of commands.filter((one) => one.path !== " help")) {
     if (below.length > 0) continue;
     const [, rest] = TEXT.split(new RegExp(String.raw`^\.SS ${path.trim()}(?= <| \[|$)`, "m"));
@@ -35,7 +35,7 @@ test("it has each exit code and each setting, once", () => {
   const codes = sections("EXIT STATUS").map((text) => Number(text.split("\n")[0]));
   expect(codes).toEqual([...Object.values(EXIT), 130, 141]);
   const shown = sections("ENVIRONMENT").map((text) => text.split("=")[0] ?? "");
-  expect(shown.toSorted()).toEqual([...settings].toSorted());
+  expect(shown.toSorted()).toEqual([...settingNames].toSorted());
 });
 
 test("no text of ours is taken for a request", () => {

@@ -14,7 +14,7 @@ import { applyErasures } from "../../src/privacy/apply-erasures.ts";
 import { startRetention } from "../../src/privacy/retention.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { secret } from "../../src/platform/secret.ts";
-import { filePlace, logPlaceOf } from "../../src/service/log-place.ts";
+import { filePlace, locateLog } from "../../src/service/log-place.ts";
 import { openLogAt } from "../../src/service/open.ts";
 import { clickOf, PERSON } from "../harness/memory/new-events.ts";
 import { SILENT } from "../harness/memory/log.ts";
@@ -117,7 +117,7 @@ test("days are those of the server: an instance that is days ahead of it keeps t
   await using _closed = stack;
   const database = { url: secret(await newDatabase()), shown: "postgres://localhost/test" };
   const config = { log: { kind: "postgres", ...database, keys: database }, key: secret("01".repeat(32)) };
-  const log = stack.use(await openLogAt(logPlaceOf(config as Parameters<typeof logPlaceOf>[0])));
+  const log = stack.use(await openLogAt(locateLog(config as Parameters<typeof locateLog>[0])));
   const eventLog = createEventLog(log, makeId);
   const logClock = serverClock({ wallClock: () => Date.now() + 3 * DAY_MS });
   await logClock.look(log);

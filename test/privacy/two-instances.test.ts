@@ -5,7 +5,7 @@ import type { Event } from "../../events/catalog.ts";
 import { findPerson } from "../../projections/contacts.ts";
 import type { LogConfig } from "../../src/config/log.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
-import { logPlaceOf } from "../../src/service/log-place.ts";
+import { locateLog } from "../../src/service/log-place.ts";
 import { openLogAt } from "../../src/service/open.ts";
 import { secret } from "../../src/platform/secret.ts";
 import { createEraseHandler } from "../../src/privacy/apply-erasures.ts";
@@ -27,7 +27,7 @@ const onServer = async (): Promise<LogConfig> => {
 };
 
 async function openInstance(stack: AsyncDisposableStack, log: LogConfig) {
-  const place = logPlaceOf({ log, key: secret("01".repeat(32)) } as Parameters<typeof logPlaceOf>[0]);
+  const place = locateLog({ log, key: secret("01".repeat(32)) } as Parameters<typeof locateLog>[0]);
   const store = stack.use(await openLogAt(place));
   const projector = stack.use(await startProjector(store, { erase: createEraseHandler(store.keyring) }));
   const eventLog = createEventLog(store, () => Bun.randomUUIDv7());

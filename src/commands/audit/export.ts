@@ -1,7 +1,7 @@
 import type { EventStore } from "eventstore-lite";
 import {
   Command,
-  configOf,
+  readConfig,
   EXIT,
   usageError,
   type MakeCommand,
@@ -65,7 +65,7 @@ async function openSource(terminal: Terminal, isEncrypted: boolean, filter: LogF
   await using opening = new AsyncDisposableStack();
   const { store, show } = await openShown(opening, terminal, isEncrypted);
   const { position } = await store.head();
-  const { timezone } = configOf(terminal).outreach;
+  const { timezone } = readConfig(terminal).outreach;
   const contacts = async () => (await foldTo(store, ["contacts"], { to: position })).states.contacts;
   const selection = await selectionOf(filter, { store, contacts, timezone, position });
   const resources = opening.move();
@@ -74,7 +74,7 @@ async function openSource(terminal: Terminal, isEncrypted: boolean, filter: LogF
 
 /** Encrypted, events are shown as they are stored. */
 async function openShown(stack: AsyncDisposableStack, terminal: Terminal, isEncrypted: boolean) {
-  const config = configOf(terminal);
+  const config = readConfig(terminal);
   if (isEncrypted)
     return { store: stack.use(await openExistingStoredLog(config)), show: (events: readonly StoredEvent[]) => events };
   const store = stack.use(await openExistingLog(config));

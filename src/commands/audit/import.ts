@@ -2,7 +2,7 @@ import { createReadStream, statSync } from "node:fs";
 import { ImportRefused } from "eventstore-lite";
 import {
   Command,
-  configOf,
+  readConfig,
   EXIT,
   JSON_OPTION,
   type MakeCommand,
@@ -13,7 +13,7 @@ import { FORMATS, type Format } from "../../log/export-formats.ts";
 import { LineFault, type StoredEvent } from "../../log/export-formats/format.ts";
 import type { StorePlace } from "../../log/store-place.ts";
 import { refuseForeignSecrets } from "../../privacy/lost-keys.ts";
-import { logPlaceOf } from "../../service/log-place.ts";
+import { locateLog } from "../../service/log-place.ts";
 import { bindNext } from "../backup/put-back.ts";
 import { startProgress } from "../shared/progress.ts";
 import { named, naming } from "../shared/system-fault.ts";
@@ -41,7 +41,7 @@ restored one, so its first day has no run.`,
     .addHelpText("after", "\nExample:\n  reachlog audit import log.jsonl")
     .action(
       exit(async (path, { format, json, takeOverKeys }) => {
-        const place = logPlaceOf(configOf(terminal));
+        const place = locateLog(readConfig(terminal));
         if (takeOverKeys !== true) await refuseForeignSecrets(place, undefined);
         const { position, hash } = await importFile(place.store, path, format, terminal);
         await bindNext(place);

@@ -15,7 +15,15 @@ import { shownBy } from "../../log/export-text.ts";
 import { proveEvent } from "../../log/prove-event.ts";
 import { isoTime, systemClock } from "../../platform/clock.ts";
 import { ServiceError } from "../../platform/service-error.ts";
-import { absolutePath, Command, configOf, EXIT, JSON_OPTION, usageError, type MakeCommand } from "../shared/command.ts";
+import {
+  absolutePath,
+  Command,
+  readConfig,
+  EXIT,
+  JSON_OPTION,
+  usageError,
+  type MakeCommand,
+} from "../shared/command.ts";
 import { openExistingLog, openExistingStoredLog } from "../shared/log-session.ts";
 import { makeNewFile } from "../shared/new-file.ts";
 import { naming } from "../shared/system-fault.ts";
@@ -38,7 +46,7 @@ that these encrypted bytes stood at that position.`,
     .action(
       exit(async (event, { out, plain }) => {
         if (plain === true && out === undefined) throw usageError("--plain writes a second file: give --out");
-        const config = configOf(terminal);
+        const config = readConfig(terminal);
         await using log = plain === true ? await openExistingLog(config) : undefined;
         await using stored = log === undefined ? await openExistingStoredLog(config) : undefined;
         const store = log ?? stored!;
@@ -126,7 +134,7 @@ it does not hold.`,
     .addHelpText("after", "\nExample:\n  reachlog audit consistency head-of-monday head-of-friday")
     .action(
       exit(async (head1, head2, { publicKey, json }) => {
-        await using store = await openExistingStoredLog(configOf(terminal));
+        await using store = await openExistingStoredLog(readConfig(terminal));
         const key =
           publicKey === undefined
             ? (await store.checkpoints.loadKey()).publicKey

@@ -8,15 +8,15 @@ import type { ChannelTally } from "../../history/tally.ts";
 import { eventsAt } from "../../log/events-at.ts";
 import { findNamed, recipientOf } from "../../recipients/recipient-name.ts";
 import { parseMoment, placeOf } from "../../projector/moment.ts";
-import { Command, configOf, EXIT, type MakeCommand, type Terminal, linkOf } from "../shared/command.ts";
-import { tableOf } from "../contacts.ts";
+import { Command, readConfig, EXIT, type MakeCommand, type Terminal, parseLink } from "../shared/command.ts";
+import { formatContacts } from "../contacts.ts";
 import { openExistingLog } from "../shared/log-session.ts";
-import { AS_OF_OPTION, asOf } from "../shared/moment.ts";
+import { AS_OF_OPTION, describeMoment } from "../shared/moment.ts";
 import { startProgress } from "../shared/progress.ts";
 import { printable, table } from "../shared/table.ts";
-import { asJson, lineOf } from "./show/lines.ts";
+import { formatEventJson, formatEventLine } from "./show/lines.ts";
 
-export const show: MakeCommand = (terminal, exit) =>
+export const showHistoryCommand: MakeCommand = (terminal, exit) =>
   new Command("show")
     .summary("say what happened to a person, a link, an event or a run")
     .description(
@@ -49,9 +49,9 @@ interface Wanted {
 }
 
 async function showHistory(terminal: Terminal, wanted: string, { at, all, json }: Wanted): Promise<number> {
-  const config = configOf(terminal);
+  const config = readConfig(terminal);
   const moment = parseMoment(at, config.outreach.timezone);
-  const subject = subjectOf(wanted);
+  const subject = parseSubject(wanted);
   await using store = await openExistingLog(config);
   const place = await placeOf(store, moment);
   const progress = startProgress(terminal, "reading", place.position);
@@ -59,16 +59,17 @@ async function showHistory(terminal: Terminal, wanted: string, { at, all, json }
   const found = await subject.findIn(reading);
   progress.end();
   if (found === undefined) {
-    terminal.err(`the log knows no ${subject.kind} ${printable(wanted)} (${asOf(place)})\n`);
+    terminal.err(`the log knows no ${subject.kind} ${printable(wanted)} (${describeMoment(place)})\n`);
     return EXIT.fault;
   }
   const { history, summary } = found;
   if (json) {
-    for await (const event of eventsAt(store, history.positions)) terminal.out(asJson(event, history.dispatches));
+    for await (const event of eventsAt(store, history.positions))
+      terminal.out(formatEventJson(event, history.dispatches));
     return EXIT.ok;
   }
   await writeSentences(terminal, reading, history, all);
-  terminal.out(`\n${summary}(${asOf(place)})\n`);
+  terminal.out(`\n${summary}(${describeMoment(place)})\n`);
   return EXIT.ok;
 }
 
@@ -84,10 +85,10 @@ async function writeSentences(
   const between = positions.length - 2 * SHOWN_EVENTS;
   const isCut = between > 0 && !all;
   const first = isCut ? positions.slice(0, SHOWN_EVENTS) : positions;
-  for await (const event of eventsAt(store, first)) out(lineOf(event, dispatches));
+  for await (const event of eventsAt(store, first)) out(formatEventLine(event, dispatches));
   if (!isCut) return;
   out(`… ${between} more, which --all shows …\n`);
-  for await (const event of eventsAt(store, positions.slice(-SHOWN_EVENTS))) out(lineOf(event, dispatches));
+  for await (const event of eventsAt(store, positions.slice(-SHOWN_EVENTS))) out(formatEventLine(event, dispatches));
 }
 
 /** What a history is asked for. */
@@ -105,7 +106,7 @@ interface Summarized {
 const PROFILE = /^(?:https?:\/\/)?(?:(?:www|mobile|m)\.)?(?:x|twitter)\.com\//i;
 
 /** Tells an id, a link and a person apart by how they are written. Throws a ServiceError (usage) on what is none of them. */
-function subjectOf(text: string): Subject {
+function parseSubject(text: string): Subject {
   if (EVENT_ID.test(text)) {
     return {
       kind: "event or run",
@@ -113,7 +114,7 @@ function subjectOf(text: string): Subject {
     };
   }
   if (text.includes("/") && !PROFILE.test(text)) {
-    const link = linkOf(text);
+    const link = parseLink(text);
     return { kind: "click of", findIn: summarized((reading) => historyOfLink(reading, link), summaryOfLink) };
   }
   // Refuses what cannot be a handle before the log is read.
@@ -130,17 +131,17 @@ function subjectOf(text: string): Subject {
 
 function summarized<H extends History>(
   find: (reading: Reading) => Promise<H | undefined>,
-  summaryOf: (history: H) => string,
+  summarize: (history: H) => string,
 ): Subject["findIn"] {
   return async (reading) => {
     const history = await find(reading);
-    return history === undefined ? undefined : { history, summary: summaryOf(history) };
+    return history === undefined ? undefined : { history, summary: summarize(history) };
   };
 }
 
 /** What a history comes to, as lines that are safe for a terminal. */
 function summaryOfPerson({ person }: PersonHistory): string {
-  return tableOf([person]);
+  return formatContacts([person]);
 }
 
 function summaryOfEvent({ event: { position, id, stream, meta } }: EventHistory): string {

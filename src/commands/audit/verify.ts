@@ -2,7 +2,15 @@ import { existsSync, readFileSync } from "node:fs";
 import { parsePublicKey, SigningKeyRefused } from "eventstore-lite";
 import { readKnownHeads, type Compared } from "../../log/known-heads.ts";
 import { verifyLog, type VerifiedLog } from "../../log/verifier.ts";
-import { absolutePath, Command, configOf, EXIT, JSON_OPTION, usageError, type MakeCommand } from "../shared/command.ts";
+import {
+  absolutePath,
+  Command,
+  readConfig,
+  EXIT,
+  JSON_OPTION,
+  usageError,
+  type MakeCommand,
+} from "../shared/command.ts";
 import { openExistingStoredLog } from "../shared/log-session.ts";
 import { startProgress } from "../shared/progress.ts";
 
@@ -23,7 +31,7 @@ code is 1.`,
     .action(
       exit(async ({ head, publicKey, json }) => {
         const given = publicKey === undefined ? undefined : readKeyOption("--public-key", publicKey, parsePublicKey);
-        await using store = await openExistingStoredLog(configOf(terminal));
+        await using store = await openExistingStoredLog(readConfig(terminal));
         const known = await readKnownHeads(store.checkpoints, head, given);
         const { position } = await store.head();
         const progress = startProgress(terminal, "verifying", position);

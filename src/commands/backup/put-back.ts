@@ -13,7 +13,7 @@ import { ServiceError } from "../../platform/service-error.ts";
 import { keysIn } from "../../privacy/key-store.ts";
 import { openKeyring } from "../../privacy/keyring.ts";
 import { keysLost, newestKeys, refuseForeignSecrets } from "../../privacy/lost-keys.ts";
-import { filesOf, logPlaceOf, type LogPlace } from "../../service/log-place.ts";
+import { locateFiles, locateLog, type LogPlace } from "../../service/log-place.ts";
 import { openLogAt } from "../../service/open.ts";
 import type { Binding, SecretPlace } from "../../vault/secret-database.ts";
 import { openSecretStore } from "../../vault/secret-store.ts";
@@ -30,12 +30,12 @@ import { place, refuseMissing, rehearse, SCRATCH_LOG } from "./rehearse.ts";
  */
 export async function refuseTaken(config: Config, log: string | undefined, takeOverKeys: boolean): Promise<void> {
   await refuseLog(config);
-  if (!takeOverKeys) await refuseForeignSecrets(logPlaceOf(config), log);
+  if (!takeOverKeys) await refuseForeignSecrets(locateLog(config), log);
 }
 
 async function refuseLog(config: Config): Promise<void> {
   if (config.log.kind === "sqlite") return refuseExisting(config.log.file);
-  const { store } = logPlaceOf(config);
+  const { store } = locateLog(config);
   if (!(await store.isThere())) return;
   await using log = await store.open();
   const { position } = await log.head();
@@ -89,7 +89,7 @@ export async function putBack(
 ): Promise<Manifest> {
   const { log } = config;
   const isFile = log.kind === "sqlite" && !isRehearsal;
-  if (isFile) for (const file of [log.file, filesOf(log).keys]) mkdirSync(dirname(file), { recursive: true });
+  if (isFile) for (const file of [log.file, locateFiles(log).keys]) mkdirSync(dirname(file), { recursive: true });
   const scratch = mkdtempSync(join(isFile ? dirname(log.file) : tmpdir(), "reachlog-rehearsal-"));
   try {
     const manifest = await showing(terminal, "verifying", readManifest(folder), (onProgress) =>
@@ -99,7 +99,7 @@ export async function putBack(
     await beforePlacing?.();
     // A service may have started while the backup was proved.
     await refuseLog(config);
-    const target = logPlaceOf(config);
+    const target = locateLog(config);
     const { secrets } = target;
     for (const file of ["keys", "vault"] as const) {
       // As the backup has them: the rehearsal has used its own.
@@ -109,7 +109,7 @@ export async function putBack(
     }
     const scratchLog = logFiles(join(scratch, SCRATCH_LOG)).log;
     if (!acceptLostKeys) await refuseOtherKeys(secrets.keys, scratchLog, manifest, master);
-    if (log.kind === "sqlite") await place(folder, manifest, filesOf(log), master);
+    if (log.kind === "sqlite") await place(folder, manifest, locateFiles(log), master);
     else await placeOnServer(terminal, config, log, { file: scratchLog, manifest });
     return manifest;
   } finally {
@@ -150,7 +150,7 @@ async function placeOnServer(
 
 /** And signs its head: a server's log has a signing key of its own, of the vault. */
 async function proveOnServer(config: Config, manifest: Manifest, onProgress: (checked: number) => void): Promise<void> {
-  await using log = await openLogAt(logPlaceOf(config));
+  await using log = await openLogAt(locateLog(config));
   const { verification } = await verifyLog(log, [], { onProgress });
   const { head, fault } = verification;
   const { position, hash } = manifest.log;

@@ -1,7 +1,7 @@
 import type { CompletedCommand, Value } from "./commands.ts";
 
 /** Here and in zsh; fish has another way to quote the quote. */
-export const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
+export const quoteForShell = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 /** For bash, with or without the package bash-completion. */
 export function bashScript(commands: readonly CompletedCommand[]): string {
@@ -32,29 +32,29 @@ complete -F _reachlog reachlog
 }
 
 function patterns(texts: readonly string[]): string {
-  return texts.map(quoted).join("|");
+  return texts.map(quoteForShell).join("|");
 }
 
 /** What follows an option that takes a value, and nothing else does. */
 function valueCases({ path, options }: CompletedCommand): readonly string[] {
   return options.flatMap(({ names, value }) => {
     if (value === undefined) return [];
-    return [`    ${patterns(names.map((name) => `${path} ${name}`))}) ${replyOf(value)}return ;;\n`];
+    return [`    ${patterns(names.map((name) => `${path} ${name}`))}) ${formatReply(value)}return ;;\n`];
   });
 }
 
-function replyOf(value: Value): string {
+function formatReply(value: Value): string {
   if (value === "file") return "compopt -o default; ";
-  return value === "other" ? "" : `mapfile -t COMPREPLY < <(compgen -W ${quoted(value.join(" "))} -- "$cur"); `;
+  return value === "other" ? "" : `mapfile -t COMPREPLY < <(compgen -W ${quoteForShell(value.join(" "))} -- "$cur"); `;
 }
 
 function wordsCase({ path, commands, options, argument }: CompletedCommand): string {
-  const words = commands.length > 0 ? commands.map(({ name }) => name) : wordsOf(argument);
+  const words = commands.length > 0 ? commands.map(({ name }) => name) : listWords(argument);
   const names = options.flatMap((option) => option.names);
-  return `    ${quoted(path)}) words=${quoted(words.join(" "))} options=${quoted(names.join(" "))} ;;\n`;
+  return `    ${quoteForShell(path)}) words=${quoteForShell(words.join(" "))} options=${quoteForShell(names.join(" "))} ;;\n`;
 }
 
-function wordsOf(argument: Value | undefined): readonly string[] {
+function listWords(argument: Value | undefined): readonly string[] {
   if (argument === "file") return ["FILE"];
   return argument === undefined || argument === "other" ? [] : argument;
 }

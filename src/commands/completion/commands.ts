@@ -22,23 +22,23 @@ export interface CompletedCommand {
 }
 
 /** A program and all commands below it, as their help lists them. */
-export function commandsOf(program: CommandUnknownOpts, path = ""): readonly CompletedCommand[] {
+export function describeCommands(program: CommandUnknownOpts, path = ""): readonly CompletedCommand[] {
   const help = program.createHelp();
   const below = help.visibleCommands(program);
   const [argument] = program.registeredArguments;
   const own = {
     path,
     commands: below.map((command) => ({ name: command.name(), summary: help.subcommandDescription(command) })),
-    options: help.visibleOptions(program).map((option) => optionOf(option, help.optionDescription(option))),
-    argument: argument && valueOf(argument, argument.name()),
+    options: help.visibleOptions(program).map((option) => describeOption(option, help.optionDescription(option))),
+    argument: argument && toValue(argument, argument.name()),
   };
-  return [own, ...below.flatMap((command) => commandsOf(command, `${path} ${command.name()}`))];
+  return [own, ...below.flatMap((command) => describeCommands(command, `${path} ${command.name()}`))];
 }
 
-function optionOf(option: Option, description: string): CompletedOption {
+function describeOption(option: Option, description: string): CompletedOption {
   const names = [option.short, option.long].filter((name) => name !== undefined);
   const placeholder = /<(\w+)>/.exec(option.flags)?.[1];
-  const value = placeholder === undefined ? undefined : valueOf(option, placeholder);
+  const value = placeholder === undefined ? undefined : toValue(option, placeholder);
   // The first sentence or so: a shell shows it in one line, beside the name.
   return { names, summary: description.split(/[:;(]/)[0]?.trim() ?? "", value };
 }
@@ -46,6 +46,6 @@ function optionOf(option: Option, description: string): CompletedOption {
 /** Placeholders that stand for a path. */
 const PATHS: readonly string[] = ["file", "folder"];
 
-function valueOf({ argChoices }: Pick<Option | Argument, "argChoices">, placeholder: string): Value {
+function toValue({ argChoices }: Pick<Option | Argument, "argChoices">, placeholder: string): Value {
   return argChoices ?? (PATHS.includes(placeholder) ? "file" : "other");
 }

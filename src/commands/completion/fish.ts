@@ -15,26 +15,26 @@ function __reachlog_at
     test "$at" = "$argv[1]"
 end
 complete -c reachlog -f
-${commands.flatMap(linesOf).join("\n")}
+${commands.flatMap(formatCommand).join("\n")}
 `;
 }
 
 const quoted = (text: string): string => `'${text.replace(/[\\']/g, String.raw`\$&`)}'`;
 
-function linesOf({ path, commands, options, argument }: CompletedCommand): readonly string[] {
+function formatCommand({ path, commands, options, argument }: CompletedCommand): readonly string[] {
   const here = `complete -c reachlog -n ${quoted(`__reachlog_at ${quoted(path)}`)}`;
   return [
     ...commands.map(({ name, summary }) => `${here} -a ${name} -d ${quoted(summary)}`),
     ...options.map(({ names, summary, value }) => {
       const named = names.map((name) => (name.startsWith("--") ? `-l ${name.slice(2)}` : `-s ${name.slice(1)}`));
-      return [here, ...named, ...valueOf(value), "-d", quoted(summary)].join(" ");
+      return [here, ...named, ...formatValue(value), "-d", quoted(summary)].join(" ");
     }),
-    ...(argument === undefined || argument === "other" ? [] : [[here, ...valueOf(argument)].join(" ")]),
+    ...(argument === undefined || argument === "other" ? [] : [[here, ...formatValue(argument)].join(" ")]),
   ];
 }
 
 /** `-r`: a value follows; `-F`: a file may; `-x`: nothing but these. */
-function valueOf(value: Value | undefined): readonly string[] {
+function formatValue(value: Value | undefined): readonly string[] {
   if (value === undefined) return [];
   if (value === "file") return ["-r", "-F"];
   return value === "other" ? ["-x"] : ["-x", "-a", quoted(value.join(" "))];

@@ -1,4 +1,4 @@
-import { quoted } from "./bash.ts";
+import { quoteForShell } from "./bash.ts";
 import type { CompletedCommand, CompletedOption, Value } from "./commands.ts";
 
 /** For zsh: in a folder of its `fpath` as `_reachlog`, or read with `source`. */
@@ -11,7 +11,7 @@ _reachlog() {
     case "$at $word" in
       ${commands
         .filter(({ path }) => path !== "")
-        .map(({ path }) => quoted(path))
+        .map(({ path }) => quoteForShell(path))
         .join("|")}) at="$at $word"; (( depth += 1 )) ;;
     esac
   done
@@ -19,7 +19,7 @@ _reachlog() {
   words=("\${(@)words[depth+1,-1]}")
   (( CURRENT -= depth ))
   case "$at" in
-${commands.map(caseOf).join("")}  esac
+${commands.map(formatCase).join("")}  esac
 }
 if [[ $funcstack[1] == _reachlog ]]; then _reachlog "$@"; else compdef _reachlog reachlog; fi
 `;
@@ -28,26 +28,26 @@ if [[ $funcstack[1] == _reachlog ]]; then _reachlog "$@"; else compdef _reachlog
 /** Within brackets and lists these end something. */
 const escaped = (text: string): string => text.replace(/[[\]:\\]/g, String.raw`\$&`);
 
-function caseOf({ path, commands, options, argument }: CompletedCommand): string {
-  const specs = options.map(specOf);
-  if (argument !== undefined) specs.push(quoted(`*:argument:${actionOf(argument)}`));
-  if (commands.length === 0) return `    ${quoted(path)}) _arguments -s ${specs.join(" ")} ;;\n`;
-  const list = commands.map(({ name, summary }) => quoted(`${escaped(name)}:${escaped(summary)}`));
-  return `    ${quoted(path)})
+function formatCase({ path, commands, options, argument }: CompletedCommand): string {
+  const specs = options.map(formatOption);
+  if (argument !== undefined) specs.push(quoteForShell(`*:argument:${formatAction(argument)}`));
+  if (commands.length === 0) return `    ${quoteForShell(path)}) _arguments -s ${specs.join(" ")} ;;\n`;
+  const list = commands.map(({ name, summary }) => quoteForShell(`${escaped(name)}:${escaped(summary)}`));
+  return `    ${quoteForShell(path)})
       below=(${list.join(" ")})
       _arguments -s ${specs.join(" ")} '1:command:{_describe command below}' ;;
 `;
 }
 
-function specOf({ names, summary, value }: CompletedOption): string {
-  const what = `[${escaped(summary)}]${value === undefined ? "" : `:value:${actionOf(value)}`}`;
+function formatOption({ names, summary, value }: CompletedOption): string {
+  const what = `[${escaped(summary)}]${value === undefined ? "" : `:value:${formatAction(value)}`}`;
   // Both names of an option are one: the other is not offered behind the first.
   const [first = "", ...others] = names;
-  if (others.length === 0) return quoted(first + what);
-  return `${quoted(`(${names.join(" ")})`)}{${names.join(",")}}${quoted(what)}`;
+  if (others.length === 0) return quoteForShell(first + what);
+  return `${quoteForShell(`(${names.join(" ")})`)}{${names.join(",")}}${quoteForShell(what)}`;
 }
 
-function actionOf(value: Value): string {
+function formatAction(value: Value): string {
   if (value === "file") return "_files";
   return value === "other" ? " " : `(${value.join(" ")})`;
 }

@@ -6,7 +6,7 @@ export const channelOption = () => new Option("--channel <name>", "only this cha
 export const channelArgument = () => new Argument("<channel>", "the channel").choices(CHANNELS);
 
 /** The channels that `--channel` means; without it all of them. */
-export function channelsOf(name: ChannelName | undefined): readonly ChannelName[] {
+export function selectChannels(name: ChannelName | undefined): readonly ChannelName[] {
   return name === undefined ? CHANNELS : [name];
 }
 

@@ -2,9 +2,9 @@ import type { ChannelName } from "../../../events/channel.ts";
 import { sleep } from "../../platform/clock.ts";
 import { drainInWords, measureLags, type ChannelLag } from "../../delivery/lag.ts";
 import type { Projector } from "../../projector/projector.ts";
-import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "../shared/command.ts";
+import { Command, readConfig, EXIT, type MakeCommand, type Terminal } from "../shared/command.ts";
 import { openSession } from "../shared/log-session.ts";
-import { channelOption, channelsOf, isConfigured } from "./channel-name.ts";
+import { channelOption, selectChannels, isConfigured } from "./channel-name.ts";
 import { duration } from "../../platform/duration.ts";
 import { printable, table } from "../shared/table.ts";
 
@@ -24,14 +24,14 @@ more comes than goes.`,
     .option("--json", "answer with one JSON object")
     .option("--watch", `again every ${WATCH_MS / 1_000} seconds, until interrupted`)
     .addHelpText("after", "\nExample:\n  reachlog deliveries lag --watch")
-    .action(exit(({ channel, json, watch: again }) => showLag(terminal, channelsOf(channel), { json, again })));
+    .action(exit(({ channel, json, watch: again }) => showLag(terminal, selectChannels(channel), { json, again })));
 
 async function showLag(
   terminal: Terminal,
   wanted: readonly ChannelName[],
   { json, again }: { readonly json: true | undefined; readonly again: true | undefined },
 ): Promise<number> {
-  const config = configOf(terminal);
+  const config = readConfig(terminal);
   await using session = await openSession(config);
   const { eventLog, projector, logClock } = session;
   const sources = {
@@ -67,10 +67,10 @@ function lagsAsText(lags: readonly ChannelLag[], time: string): string {
 function row(lag: ChannelLag): (string | number)[] {
   const { channel, backlog, oldest_click_seconds: age } = lag;
   const rates = [lag.settled_per_minute, lag.requested_per_minute];
-  return [channel, backlog, age === null ? "" : duration(age), ...rates, drainInWords(lag), stateOf(lag)];
+  return [channel, backlog, age === null ? "" : duration(age), ...rates, drainInWords(lag), describeState(lag)];
 }
 
-function stateOf({ configured, backlog, suspended, failures_in_a_row: failures }: ChannelLag): string {
+function describeState({ configured, backlog, suspended, failures_in_a_row: failures }: ChannelLag): string {
   if (!configured && backlog > 0) return "not configured here";
   if (suspended !== null) return printable(`suspended since ${suspended.since}`);
   return failures === 0 ? "" : `the last ${failures === 1 ? "attempt" : `${failures} attempts`} failed`;

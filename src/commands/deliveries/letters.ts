@@ -10,7 +10,7 @@ import {
 import { findAt } from "../../history/find-event.ts";
 import {
   Command,
-  configOf,
+  readConfig,
   EXIT,
   JSON_OPTION,
   type MakeCommand,
@@ -20,7 +20,7 @@ import {
 import { COMMAND_METADATA, openSession, type Session } from "../shared/log-session.ts";
 import { printable } from "../shared/table.ts";
 import { connectNetworks } from "../../service/networks.ts";
-import { channelOption, channelsOf } from "./channel-name.ts";
+import { channelOption, selectChannels } from "./channel-name.ts";
 
 /** Which dead letters the arguments mean. */
 interface Given {
@@ -45,12 +45,12 @@ async function decideByCommand(
   { done, json }: { readonly done: string; readonly json: boolean },
   decide: (session: Session, selection: LetterSelection) => Promise<Decided>,
 ): Promise<number> {
-  await using session = await openSession(configOf(terminal));
+  await using session = await openSession(readConfig(terminal));
   const decided = await decide(session, await withIds(session, selection));
   if (json) terminal.out(`${JSON.stringify(decided)}\n`);
   else {
     terminal.out(`${decided.done} ${done}\n`);
-    for (const line of linesOf(decided)) terminal.err(`${line}\n`);
+    for (const line of explainLeft(decided)) terminal.err(`${line}\n`);
   }
   const faults = decided.left.filter(({ why }) => why !== "decided_meanwhile" || selection.ids !== undefined);
   return faults.length === 0 ? EXIT.ok : EXIT.fault;
@@ -69,7 +69,7 @@ async function withIds(
 }
 
 /** Why letters were left, once for all of which it is true; each that is none by itself. */
-function linesOf({ left }: Decided): readonly string[] {
+function explainLeft({ left }: Decided): readonly string[] {
   const hindrances = new Set(
     left.flatMap(({ channel, why }) => (channel === null ? [] : (hindered(channel, why) ?? []))),
   );
@@ -109,7 +109,7 @@ the network would not know again.`,
     .addHelpText("after", "\nExample:\n  reachlog deliveries retry --all --channel messaging")
     .action(
       exit(async (ids, { all, channel, acceptDoubles, json }) => {
-        const selection = toSelection("retry", { all: all === true, ids, channels: channelsOf(channel) });
+        const selection = toSelection("retry", { all: all === true, ids, channels: selectChannels(channel) });
         return await retryByCommand(terminal, selection, {
           acceptsDoubles: acceptDoubles === true,
           json: json === true,
@@ -122,7 +122,7 @@ function retryByCommand(
   selection: LetterSelection,
   { acceptsDoubles, json }: { readonly acceptsDoubles: boolean; readonly json: boolean },
 ): Promise<number> {
-  const { channels } = connectNetworks(configOf(terminal));
+  const { channels } = connectNetworks(readConfig(terminal));
   const recognisesMs = (name: ChannelName) => channels.find((channel) => channel.name === name)?.recognisesMs ?? 0;
   return decideByCommand(terminal, selection, { done: "retried", json }, (deps, letters) =>
     retryLetters({ ...deps, recognisesMs, clock: deps.logClock.now }, letters, acceptsDoubles, COMMAND_METADATA),
@@ -145,7 +145,7 @@ export const discard: MakeCommand = (terminal, exit) =>
         if (why.length === 0 || why.length > WHY_CHARACTERS_MAX) {
           throw usageError(`discard needs --why, in 1 to ${WHY_CHARACTERS_MAX} characters`);
         }
-        const choice = toSelection("discard", { all: all === true, ids, channels: channelsOf(name) });
+        const choice = toSelection("discard", { all: all === true, ids, channels: selectChannels(name) });
         return await decideByCommand(terminal, choice, { done: "discarded", json: json === true }, (deps, letters) =>
           discardLetters(deps, letters, why, COMMAND_METADATA),
         );

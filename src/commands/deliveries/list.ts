@@ -2,10 +2,10 @@ import { channelsOf as statesOf, pendingOf, type Suspended } from "../../../proj
 import type { ChannelName } from "../../../events/channel.ts";
 import { findDeadLetters, type DeadLetter } from "../../delivery/dead-letters.ts";
 import type { Projector } from "../../projector/projector.ts";
-import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand } from "../shared/command.ts";
+import { Command, readConfig, EXIT, JSON_OPTION, type MakeCommand } from "../shared/command.ts";
 import { openSession } from "../shared/log-session.ts";
 import { printable, table } from "../shared/table.ts";
-import { channelOption, channelsOf, isConfigured } from "./channel-name.ts";
+import { channelOption, selectChannels, isConfigured } from "./channel-name.ts";
 
 export const list: MakeCommand = (terminal, exit) =>
   new Command("list")
@@ -16,16 +16,18 @@ export const list: MakeCommand = (terminal, exit) =>
     .addHelpText("after", "\nExample:\n  reachlog deliveries list --channel chat")
     .action(
       exit(async ({ channel: name, json }) => {
-        const wanted = channelsOf(name);
-        const config = configOf(terminal);
+        const wanted = selectChannels(name);
+        const config = readConfig(terminal);
         await using session = await openSession(config);
         const { eventLog, projector } = session;
         const letters = (await findDeadLetters(eventLog.store)).filter(({ channel }) => wanted.includes(channel));
-        const channels = countsOf(projector, wanted).map((counts) => {
+        const channels = countDispatches(projector, wanted).map((counts) => {
           return { ...counts, configured: isConfigured(config, counts.channel) };
         });
         terminal.out(
-          json === true ? `${JSON.stringify({ channels, dead_letters: letters })}\n` : textOf(channels, letters),
+          json === true
+            ? `${JSON.stringify({ channels, dead_letters: letters })}\n`
+            : formatChannels(channels, letters),
         );
         return EXIT.ok;
       }),
@@ -41,7 +43,7 @@ interface Counts {
   readonly suspended: Omit<Suspended, "credential"> | null;
 }
 
-function countsOf(projector: Projector, wanted: readonly ChannelName[]): Counts[] {
+function countDispatches(projector: Projector, wanted: readonly ChannelName[]): Counts[] {
   return statesOf(projector.state("deliveries"))
     .filter(([channel]) => wanted.includes(channel))
     .map(([channel, state]) => {
@@ -51,7 +53,7 @@ function countsOf(projector: Projector, wanted: readonly ChannelName[]): Counts[
     });
 }
 
-function textOf(
+function formatChannels(
   channels: readonly (Counts & { readonly configured: boolean })[],
   letters: readonly DeadLetter[],
 ): string {

@@ -5,18 +5,18 @@ import { eventsAt, inOrder } from "../../log/events-at.ts";
 import { findDispatches, isDecision, readChannelsOf, sourcesOfEvent } from "../../history/dispatches.ts";
 import { findEvent, isEventName } from "../../history/find-event.ts";
 import type { Reading } from "../../history/history.ts";
-import { forPrograms, lineOf } from "../audit/show/lines.ts";
-import { Command, configOf, EXIT, usageError, type MakeCommand, type Terminal } from "../shared/command.ts";
+import { toEventJson, formatEventLine } from "../audit/show/lines.ts";
+import { Command, readConfig, EXIT, usageError, type MakeCommand, type Terminal } from "../shared/command.ts";
 import { openSession } from "../shared/log-session.ts";
 import { startProgress } from "../shared/progress.ts";
 import { printable } from "../shared/table.ts";
-import { channelOption, channelsOf, isConfigured } from "./channel-name.ts";
+import { channelOption, selectChannels, isConfigured } from "./channel-name.ts";
 import { describeDispatch, toDispatchStatus, type BlockReason } from "./dispatch-status.ts";
 
 /** Of an event about many: a few screens. audit show has them all. */
 const SHOWN_DISPATCHES_MAX = 20;
 
-export const show: MakeCommand = (terminal, exit) =>
+export const showDispatchCommand: MakeCommand = (terminal, exit) =>
   new Command("show")
     .summary("show one dispatch from its beginning")
     .description(
@@ -24,7 +24,7 @@ export const show: MakeCommand = (terminal, exit) =>
 channel, what was decided by hand, where it is now, and when the next attempt is.
 Of an event about many dispatches the first ${SHOWN_DISPATCHES_MAX} are shown.`,
     )
-    .argument("<event_id>", "or position, of what requested it or of any event of the dispatch", eventIdOf)
+    .argument("<event_id>", "or position, of what requested it or of any event of the dispatch", parseEventId)
     .addOption(channelOption())
     .option("--json", "answer with one JSON object for each dispatch")
     .addHelpText(
@@ -33,13 +33,13 @@ Of an event about many dispatches the first ${SHOWN_DISPATCHES_MAX} are shown.`,
     )
     .action(
       exit(async (id, { channel: name, json }) => {
-        const config = configOf(terminal);
+        const config = readConfig(terminal);
         await using session = await openSession(config);
         const { eventLog, projector } = session;
         const to = projector.position;
         const progress = startProgress(terminal, "reading", to);
         const reading = { store: eventLog.store, to, onProgress: progress.update };
-        const dispatches = await findByEvent(reading, id, channelsOf(name));
+        const dispatches = await findByEvent(reading, id, selectChannels(name));
         progress.end();
         if (dispatches === undefined) {
           terminal.err(`the log knows no event ${id}\n`);
@@ -60,7 +60,7 @@ Of an event about many dispatches the first ${SHOWN_DISPATCHES_MAX} are shown.`,
       }),
     );
 
-function eventIdOf(text: string): string {
+function parseEventId(text: string): string {
   if (!isEventName(text)) throw usageError("show needs the id or the position of an event");
   return text.toLowerCase();
 }
@@ -114,9 +114,9 @@ function ofChannel(events: readonly Recorded[], channel: ChannelName): readonly 
 
 function dispatchForPrograms({ source, channels, requested }: Dispatch): object {
   const shown = [...channels].map(([channel, events]) => {
-    return { channel, fate: toDispatchStatus(events), events: events.map((event) => forPrograms(event, requested)) };
+    return { channel, fate: toDispatchStatus(events), events: events.map((event) => toEventJson(event, requested)) };
   });
-  return { source: forPrograms(source, requested), channels: shown };
+  return { source: toEventJson(source, requested), channels: shown };
 }
 
 function print(
@@ -124,14 +124,14 @@ function print(
   { source, channels, requested }: Dispatch,
   blockReason: (channel: ChannelName) => BlockReason,
 ): number {
-  out(lineOf(source, requested));
+  out(formatEventLine(source, requested));
   if (channels.size === 0) {
     err("it requests no dispatch to any channel that was asked for\n");
     return EXIT.fault;
   }
   for (const [channel, events] of channels) {
     out(`\n${channel}: ${printable(describeDispatch(toDispatchStatus(events), blockReason(channel), source.id))}\n`);
-    for (const event of events) out(`  ${lineOf(event, requested)}`);
+    for (const event of events) out(`  ${formatEventLine(event, requested)}`);
   }
   return EXIT.ok;
 }

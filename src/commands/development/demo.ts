@@ -10,10 +10,10 @@ import { untilAborted } from "../../platform/signals.ts";
 import { PROGRAM } from "../program.ts";
 import { importFile } from "../recipients/import.ts";
 import { untilStopped } from "../serve.ts";
-import { Command, EXIT, type MakeCommand, servedConfigOf, type Terminal, usageError } from "../shared/command.ts";
+import { Command, EXIT, type MakeCommand, readServedConfig, type Terminal, usageError } from "../shared/command.ts";
 import { createDemoInstances } from "./demo-instances.ts";
 import { loadSandbox, startDatabaseServer } from "./dependencies.ts";
-import { chatOption, type Choice, messagingOption, portOf } from "./sandbox.ts";
+import { chatOption, type Choice, messagingOption, parsePort } from "./sandbox.ts";
 
 const TEMPLATE = `Hi {{name|there}}, thanks for asking about {{product|our product}}: https://go.example/welcome
 ---
@@ -31,10 +31,10 @@ export const demo: MakeCommand = (terminal, exit) =>
 log, and prints what to do next. Needs no account. Everything is deleted at the
 end, unless kept.`,
     )
-    .option("--port <port>", "port of the service (0: any free one)", portOf, 3000)
-    .option("--sandbox-port <port>", "port of the sandbox (0: any free one)", portOf, 4010)
+    .option("--port <port>", "port of the service (0: any free one)", parsePort, 3000)
+    .option("--sandbox-port <port>", "port of the sandbox (0: any free one)", parsePort, 4010)
     .option("--keep <folder>", "keep the log there, or use the one that is there")
-    .option("--instances <count>", "serve one log in PostgreSQL, as so many processes", countOf, 1)
+    .option("--instances <count>", "serve one log in PostgreSQL, as so many processes", parseCount, 1)
     .addOption(chatOption())
     .addOption(messagingOption())
     .addHelpText("after", "\nExample:\n  reachlog demo --keep ./demo --chat discord")
@@ -50,7 +50,7 @@ interface DemoOptions extends Choice {
 /** Each has a port of its own, and a machine so much memory. */
 const INSTANCES_MAX = 9;
 
-function countOf(text: string): number {
+function parseCount(text: string): number {
   const count = Number(text);
   if (Number.isInteger(count) && count >= 1 && count <= INSTANCES_MAX) return count;
   throw usageError(`--instances is a number from 1 to ${INSTANCES_MAX}`);
@@ -91,14 +91,14 @@ async function runDemo(terminal: Terminal, options: DemoOptions): Promise<number
   const settings = join(directory, "demo.env");
   if (instances !== undefined) {
     const ports = await portsFrom(port, options.instances);
-    for (const one of ports) await instances.add(urlOf(one), { ...env, PORT: String(one) });
+    for (const one of ports) await instances.add(toUrl(one), { ...env, PORT: String(one) });
     const [url = ""] = instances.list().map((instance) => instance.url);
     writeSettingsFile(settings, { ...env, PORT: new URL(url).port });
     terminal.out(nextSteps(instances.list(), sandbox.url, token, settings));
     await untilAborted(terminal.signal);
     return EXIT.ok;
   }
-  const config = await servedConfigOf(inDemo);
+  const config = await readServedConfig(inDemo);
   const { startService } = await import("../../service/service.ts");
   const service = await startService(config, createLogger(config.logLevel, terminal.err, Date.now));
   writeSettingsFile(settings, { ...env, PORT: new URL(service.url).port });
@@ -114,7 +114,7 @@ async function portsFrom(port: number, count: number): Promise<readonly number[]
 
 const LOOPBACK = "127.0.0.1";
 
-const urlOf = (port: number): string => `http://${LOOPBACK}:${port}`;
+const toUrl = (port: number): string => `http://${LOOPBACK}:${port}`;
 
 function nextSteps(
   services: readonly { readonly url: string }[],

@@ -11,7 +11,7 @@ OAuth, Meta's Conversions API, webhooks of Slack, Discord, Google Chat and
 Teams, a Telegram bot, LINE and WhatsApp. Prints the settings that point a
 service at them. Its pages show what arrived and switch faults on and off.`,
     )
-    .option("--port <port>", "port to listen on (0: any free one)", portOf, 4010)
+    .option("--port <port>", "port to listen on (0: any free one)", parsePort, 4010)
     .addOption(chatOption())
     .addOption(messagingOption())
     .addHelpText("after", "\nExample:\n  reachlog sandbox --chat discord --messaging line")
@@ -45,7 +45,7 @@ export interface Choice {
 }
 
 /** A port to listen on. Throws a ServiceError (usage). */
-export function portOf(text: string): number {
+export function parsePort(text: string): number {
   const port = Number(text);
   if (!/^\d+$/.test(text) || port > 65_535) throw usageError("a port is a number to 65535");
   return port;

@@ -1,8 +1,8 @@
 import { fromJsonSchema, McpServer, type CallToolResult } from "@modelcontextprotocol/server";
 import { VERSION } from "../../platform/version.ts";
 import { EXIT, runCommand, type Terminal } from "../shared/command.ts";
-import { exitCodeOf } from "../shared/exit-code.ts";
-import { lineOf } from "../shared/system-fault.ts";
+import { toExitCode } from "../shared/exit-code.ts";
+import { describeFault } from "../shared/system-fault.ts";
 import { ANSWERS_MAX, TOOLS, type Tool } from "./tools.ts";
 
 type Input = Readonly<Record<string, unknown>>;
@@ -36,10 +36,10 @@ async function answer(terminal: Pick<Terminal, "env" | "signal">, tool: Tool, in
   try {
     const code = await runCommand(tool.command, ["--json", ...tool.args(input)], captured);
     // Some say by the exit code that what they show is not well.
-    return code === EXIT.ok || out !== "" ? textOf(chosen(tool, input, out)) : refused(err);
+    return code === EXIT.ok || out !== "" ? toResult(chosen(tool, input, out)) : refused(err);
   } catch (fault) {
-    if (exitCodeOf(fault) === undefined) throw fault;
-    return refused(lineOf(fault as Error));
+    if (toExitCode(fault) === undefined) throw fault;
+    return refused(describeFault(fault as Error));
   }
 }
 
@@ -52,10 +52,10 @@ function chosen({ isAnswer }: Tool, input: Input, out: string): string {
   return [...answers.slice(0, ANSWERS_MAX), ...(more > 0 ? [`and ${more} more: ask for less`] : [])].join("\n");
 }
 
-function textOf(text: string): CallToolResult {
+function toResult(text: string): CallToolResult {
   return { content: [{ type: "text", text }] };
 }
 
 function refused(why: string): CallToolResult {
-  return { ...textOf(why.trim()), isError: true };
+  return { ...toResult(why.trim()), isError: true };
 }

@@ -1,12 +1,12 @@
 import { Type, type Static, type TObject } from "@sinclair/typebox";
 import { skipReason } from "../../../events/outreach.ts";
-import { show as auditShow } from "../audit/show.ts";
+import { showHistoryCommand as auditShow } from "../audit/show.ts";
 import { clicks } from "../clicks.ts";
 import type { MakeCommand } from "../shared/command.ts";
 import { contacts } from "../contacts.ts";
 import { lag } from "../deliveries/lag.ts";
 import { list } from "../deliveries/list.ts";
-import { show as deliveriesShow } from "../deliveries/show.ts";
+import { showDispatchCommand as deliveriesShow } from "../deliveries/show.ts";
 import { preview } from "../outreach/preview.ts";
 import { quota } from "../quota.ts";
 import { stats } from "../stats.ts";
@@ -47,7 +47,7 @@ const recipient = Type.String({ description: "A person: id, handle or @handle." 
 
 /** What follows a `--` is no option, whatever it looks like. */
 const operand = (value: string | undefined): string[] => (value === undefined ? [] : ["--", value]);
-const asOf = (moment: string | undefined): string[] => (moment === undefined ? [] : [`--as-of=${moment}`]);
+const asOfArgument = (moment: string | undefined): string[] => (moment === undefined ? [] : [`--as-of=${moment}`]);
 
 const status = Type.Union(
   ["open", "attempted", "in_doubt", "sent", "failed"].map((name) => Type.Literal(name)),
@@ -62,7 +62,7 @@ export const TOOLS: readonly Tool[] = [
     description: "All known recipients, or one: with their status, their basis, and the variant they got.",
     input: Type.Object({ recipient: Type.Optional(recipient), status: Type.Optional(status), as_of }, closed),
     command: contacts,
-    args: (input) => [...asOf(input.as_of), ...operand(input.recipient)],
+    args: (input) => [...asOfArgument(input.as_of), ...operand(input.recipient)],
     isAnswer: (person: { status: string }, input) => input.status === undefined || person.status === input.status,
   }),
   tool({
@@ -71,7 +71,7 @@ export const TOOLS: readonly Tool[] = [
     description: "People that a run skipped, with the reasons, or one person; also who is suppressed.",
     input: Type.Object({ recipient: Type.Optional(recipient), reason: Type.Optional(skipReason), as_of }, closed),
     command: contacts,
-    args: (input) => [...asOf(input.as_of), ...operand(input.recipient)],
+    args: (input) => [...asOfArgument(input.as_of), ...operand(input.recipient)],
     isAnswer(person: { skipped: readonly string[]; suppressed: boolean }, input) {
       if (input.reason !== undefined) return person.skipped.includes(input.reason);
       return input.recipient !== undefined || person.suppressed || person.skipped.length > 0;
@@ -91,7 +91,7 @@ export const TOOLS: readonly Tool[] = [
       closed,
     ),
     command: auditShow,
-    args: (input) => [...asOf(input.as_of), ...operand(input.subject)],
+    args: (input) => [...asOfArgument(input.as_of), ...operand(input.subject)],
   }),
   tool({
     name: "what_became_of_click",
@@ -111,7 +111,7 @@ export const TOOLS: readonly Tool[] = [
     description: "The clicks of all links or of one: people, suspected fetchers of X, and bots.",
     input: Type.Object({ link: Type.Optional(Type.String({ description: "domain/short_code." })), as_of }, closed),
     command: clicks,
-    args: (input) => [...asOf(input.as_of), ...operand(input.link)],
+    args: (input) => [...asOfArgument(input.as_of), ...operand(input.link)],
   }),
   tool({
     name: "quota",
@@ -119,7 +119,7 @@ export const TOOLS: readonly Tool[] = [
     description: "How many messages of the day are used and left, and when it resets.",
     input: Type.Object({ as_of }, closed),
     command: quota,
-    args: (input) => asOf(input.as_of),
+    args: (input) => asOfArgument(input.as_of),
   }),
   tool({
     name: "stats",
@@ -127,7 +127,7 @@ export const TOOLS: readonly Tool[] = [
     description: "How many messages were sent, skipped and failed.",
     input: Type.Object({ as_of }, closed),
     command: stats,
-    args: (input) => asOf(input.as_of),
+    args: (input) => asOfArgument(input.as_of),
   }),
   tool({
     name: "dead_letters",

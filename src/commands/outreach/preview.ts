@@ -5,7 +5,7 @@ import type { OutreachRules } from "../../outreach/judge.ts";
 import type { Template } from "../../template/template.ts";
 import {
   Command,
-  configOf,
+  readConfig,
   EXIT,
   JSON_OPTION,
   usageError,
@@ -13,7 +13,7 @@ import {
   type Terminal,
 } from "../shared/command.ts";
 import { openSession, type Session } from "../shared/log-session.ts";
-import { asOf } from "../shared/moment.ts";
+import { describeMoment } from "../shared/moment.ts";
 import { findNamed } from "../../recipients/recipient-name.ts";
 import { printable } from "../shared/table.ts";
 import { STAND_INS, survey, type Survey } from "./survey.ts";
@@ -32,12 +32,12 @@ would be skipped and why. What only X knows shows in a dry run. Exit code 1 when
 that person is not known, 78 without a template.`,
     )
     .argument("[handle]", "whose text to show; without it, of the first recipient who can get it")
-    .option("--limit <n>", "people named for each reason of a skip", limitOf, PEOPLE_SHOWN)
+    .option("--limit <n>", "people named for each reason of a skip", parseLimit, PEOPLE_SHOWN)
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog outreach preview sara_sells")
     .action(exit((wanted, { limit, json }) => showPreview(terminal, wanted, limit, json === true)));
 
-function limitOf(text: string): number {
+function parseLimit(text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw usageError("--limit needs a number");
   return Number(text);
 }
@@ -48,24 +48,24 @@ async function showPreview(
   limit: number,
   json: boolean,
 ): Promise<number> {
-  const config = configOf(terminal);
-  const template = templateOf(config);
+  const config = readConfig(terminal);
+  const template = requireTemplate(config);
   await using session = await openSession(config);
   const { projector } = session;
-  const rules = rulesOf(config, template, session);
+  const rules = createRules(config, template, session);
   const place = { position: projector.position, time: projector.time };
   const person = wanted === undefined ? undefined : findNamed(projector.state("contacts"), wanted);
   if (wanted !== undefined && person === undefined) {
-    terminal.err(`no recipient is known as ${printable(wanted)} (${asOf(place)})\n`);
+    terminal.err(`no recipient is known as ${printable(wanted)} (${describeMoment(place)})\n`);
     return EXIT.fault;
   }
   const found = survey(outreachState({ projector }), rules, { person, limit });
-  terminal.out(json ? surveyAsJson(found, place) : surveyAsText(found, notesOf(config, found), place));
+  terminal.out(json ? surveyAsJson(found, place) : surveyAsText(found, writeNotes(config, found), place));
   return EXIT.ok;
 }
 
 /** Throws a ServiceError (configuration) where there is nothing to preview. */
-function templateOf({ outreach: { template } }: Config): Template {
+function requireTemplate({ outreach: { template } }: Config): Template {
   if (template === undefined) {
     const wanted = "a text with placeholders such as {{name|there}}, or MESSAGE_TEMPLATE_FILE";
     throw configurationError([{ variable: "MESSAGE_TEMPLATE", problem: "not set, so there is no message", wanted }]);
@@ -73,13 +73,13 @@ function templateOf({ outreach: { template } }: Config): Template {
   return template;
 }
 
-function rulesOf(config: Config, template: Template, { keyring, hashesOf }: Session): OutreachRules {
+function createRules(config: Config, template: Template, { keyring, hashesOf }: Session): OutreachRules {
   const { requireConsent, dailyLimit } = config.outreach;
   return { template, requireConsent, dailyLimit, hashes: hashesOf, isForgotten: keyring.isForgotten };
 }
 
 /** Notes on the texts and on the recipients a run would write to. */
-function notesOf({ outreach: { sources } }: Config, { variants }: Survey): string[] {
+function writeNotes({ outreach: { sources } }: Config, { variants }: Survey): string[] {
   const texts = variants.map(({ sample }) => (sample?.rendered.ok === true ? sample.rendered.text : ""));
   const notes = Object.values(STAND_INS)
     .filter((standIn) => texts.some((text) => text.includes(standIn)))

@@ -10,7 +10,7 @@ import { createRunner, type Runner } from "../../outreach/runner.ts";
 import { openAccount } from "../../service/account.ts";
 import { connectNetworks } from "../../service/networks.ts";
 import { outreachContext } from "../../service/outreach.ts";
-import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "../shared/command.ts";
+import { Command, readConfig, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "../shared/command.ts";
 import { openSession, type Session } from "../shared/log-session.ts";
 import { printable, table } from "../shared/table.ts";
 import { nameOf } from "../../history/words/phrases.ts";
@@ -30,7 +30,7 @@ while a run is in progress, which does it itself.`,
     .action(exit(({ json }) => reconcileAttempts(terminal, json === true ? settlementJson : settlementText)));
 
 async function reconcileAttempts(terminal: Terminal, show: (settlement: Settlement) => string): Promise<number> {
-  const config = configOf(terminal);
+  const config = readConfig(terminal);
   await using session = await openSession(config);
   const runState = (): Run => session.projector.state("run");
   const { current, open } = runState();

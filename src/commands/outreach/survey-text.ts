@@ -1,6 +1,6 @@
 import { nameOf } from "../../history/words/phrases.ts";
 import type { Place } from "../../projector/moment.ts";
-import { asOf, asOfJson } from "../shared/moment.ts";
+import { describeMoment, toAsOfJson } from "../shared/moment.ts";
 import { printable, table } from "../shared/table.ts";
 import type { Skipped, Survey, VariantSample } from "./survey.ts";
 
@@ -11,7 +11,7 @@ export function surveyAsText(survey: Survey, notes: readonly string[], place: Pl
   if (undecided > 0) lines.push(`${undecided} known by handle only: X knows the id, which decides the variant\n`);
   if (failed > 0) lines.push(`${failed} not tried again after a failure, unless by reachlog recipients retry\n`);
   if (survey.asked !== undefined) lines.push(`${askedText(survey.asked)}\n`);
-  lines.push(...notes.map((line) => `${printable(line)}\n`), skipsText(survey), `(${asOf(place)})\n`);
+  lines.push(...notes.map((line) => `${printable(line)}\n`), skipsText(survey), `(${describeMoment(place)})\n`);
   return lines.join("");
 }
 
@@ -25,7 +25,7 @@ export function surveyAsJson({ skips, asked, ...rest }: Survey, place: Place): s
     missing: sample === undefined || sample.rendered.ok ? [] : sample.rendered.missing,
   }));
   const skipped = [...skips].map(([reason, { count, people }]) => ({ reason, count, people }));
-  return `${JSON.stringify({ ...rest, variants, skips: skipped, asked: asked ?? null, as_of: asOfJson(place) })}\n`;
+  return `${JSON.stringify({ ...rest, variants, skips: skipped, asked: asked ?? null, as_of: toAsOfJson(place) })}\n`;
 }
 
 function variantText({ variant, recipients, sample }: VariantSample): string {

@@ -46,7 +46,7 @@ export interface SurveyOptions {
 
 /** Judges all imported recipients, as a run does before it asks the network. */
 export function survey(state: OutreachState, rules: OutreachRules, { person, limit }: SurveyOptions): Survey {
-  const samples = new Map(person === undefined ? [] : samplesOf(rules, person));
+  const samples = new Map(person === undefined ? [] : renderSamples(rules, person));
   const open: Contact[] = [];
   const skips = new Map<SkipReason, Skipped>();
   let failed = 0;
@@ -84,12 +84,12 @@ function note(skips: Map<SkipReason, Skipped>, reason: SkipReason, who: Recipien
 
 function addSamples(samples: Map<string, Sample>, rules: OutreachRules, contact: Contact): void {
   if (samples.size === rules.template.variants.length) return;
-  for (const [variant, sample] of samplesOf(rules, contact)) {
+  for (const [variant, sample] of renderSamples(rules, contact)) {
     if (sample.rendered.ok && !samples.has(variant)) samples.set(variant, sample);
   }
 }
 
-function samplesOf({ template }: OutreachRules, contact: Contact): [string, Sample][] {
+function renderSamples({ template }: OutreachRules, contact: Contact): [string, Sample][] {
   const person = recipientOf(contact);
   return renderAll(template, messageRecipient(contact)).map(({ variant, rendered }) => [variant, { person, rendered }]);
 }

@@ -24,7 +24,7 @@ export function eventLine(event: Recorded): string {
 }
 
 /** Where the run stands; `now` in ms since the epoch. */
-export function statusOf(run: RunState | null, now: number): string {
+export function formatStatus(run: RunState | null, now: number): string {
   if (run === null) return "no run is in progress";
   const { waiting, stop_requested_at } = run;
   if (stop_requested_at !== null) return `${counted(run)}; asked to stop`;
@@ -35,7 +35,7 @@ export function statusOf(run: RunState | null, now: number): string {
 }
 
 /** How a run ended; undefined for an event that ends none. */
-export function endOf(event: Folded): string | undefined {
+export function formatEnd(event: Folded): string | undefined {
   switch (event.type) {
     case "RunFinished": {
       const { reason, usage } = event.data;

@@ -2,10 +2,10 @@ import type { Recorded } from "../../../events/catalog.ts";
 import { run as runProjection, type Run, type RunState } from "../../../projections/run.ts";
 import { foldTo } from "../../projector/fold-to.ts";
 import type { OpenedLog } from "../../service/open.ts";
-import { asJson } from "../audit/show/lines.ts";
-import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "../shared/command.ts";
+import { formatEventJson } from "../audit/show/lines.ts";
+import { Command, readConfig, EXIT, type MakeCommand, type Terminal } from "../shared/command.ts";
 import { openExistingLog } from "../shared/log-session.ts";
-import { endOf, eventLine, headerLine, statusOf, startStatusLine } from "./watch-lines.ts";
+import { formatEnd, eventLine, headerLine, formatStatus, startStatusLine } from "./watch-lines.ts";
 
 export const watch: MakeCommand = (terminal, exit) =>
   new Command("watch")
@@ -19,7 +19,7 @@ interrupted, it exits 130, and the run goes on.`,
     .addHelpText("after", "\nExample:\n  reachlog outreach watch")
     .action(
       exit(async ({ json }) => {
-        await using store = await openExistingLog(configOf(terminal));
+        await using store = await openExistingLog(readConfig(terminal));
         const folded = await foldTo(store, ["run"]);
         return await follow(terminal, store, {
           json: json === true,
@@ -44,21 +44,21 @@ async function follow(terminal: Terminal, store: OpenedLog, following: Following
   let { state } = following;
   const { from, json } = following;
   const { signal } = terminal;
-  using status = startStatusLine(terminal, () => statusOf(state.current, store.logClock.now()));
+  using status = startStatusLine(terminal, () => formatStatus(state.current, store.logClock.now()));
   const note = (text: string): void => status.above(() => (json ? terminal.err(text) : terminal.out(text)));
   note(state.current === null ? "no run is in progress; waiting for the next one\n" : headerLine(state.current));
   for await (const event of store.subscribe({ from, types: WATCHED, signal })) {
     const before = state.current;
     state = runProjection.evolve(state, event);
     if (before === null && state.current === null) continue;
-    const end = endOf(event);
-    status.above(() => terminal.out(json ? asJson(event) : (end ?? lineOf(event, state.current))));
+    const end = formatEnd(event);
+    status.above(() => terminal.out(json ? formatEventJson(event) : (end ?? formatLine(event, state.current))));
     if (end !== undefined) return EXIT.ok;
   }
   // The signal's reason is the code that a shell expects of it.
   return Number(signal.reason);
 }
 
-function lineOf(event: Recorded, current: RunState | null): string {
+function formatLine(event: Recorded, current: RunState | null): string {
   return event.type === "RunStarted" && current !== null ? headerLine(current) : eventLine(event);
 }

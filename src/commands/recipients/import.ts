@@ -4,7 +4,7 @@ import { parseRecipients } from "../../recipients/recipients-file.ts";
 import { formatOfName, type RecipientsFormat, FILE_BYTES_MAX } from "../../recipients/file/format.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { openLog } from "../../service/open.ts";
-import { configOf, EXIT, usageError, type Terminal } from "../shared/command.ts";
+import { readConfig, EXIT, usageError, type Terminal } from "../shared/command.ts";
 import { COMMAND_METADATA, sessionWith } from "../shared/log-session.ts";
 import { startProgress } from "../shared/progress.ts";
 import { naming } from "../shared/system-fault.ts";
@@ -18,9 +18,9 @@ export async function importFile(
   path: string,
   { format, json }: { readonly format: RecipientsFormat | undefined; readonly json: boolean },
 ): Promise<number> {
-  const read: RecipientsFormat = formatOf(path, format);
+  const read: RecipientsFormat = chooseFormat(path, format);
   const { rows, refused, duplicates } = parseRecipients(await readInput(path), read);
-  const config = configOf(terminal);
+  const config = readConfig(terminal);
   await using session = await sessionWith(await openLog(config));
   const progress = startProgress(terminal, "importing", rows.length);
   const { signal } = terminal;
@@ -71,7 +71,7 @@ function fieldsLine(names: readonly string[]): string {
 const STDIN = "-";
 
 /** The format that was asked for, else that of the file's ending; stdin has none. Throws a ServiceError (usage). */
-function formatOf(path: string, given: RecipientsFormat | undefined): RecipientsFormat {
+function chooseFormat(path: string, given: RecipientsFormat | undefined): RecipientsFormat {
   if (given !== undefined) return given;
   if (path === STDIN) return "csv";
   const format = formatOfName(path);

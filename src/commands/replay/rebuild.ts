@@ -85,7 +85,7 @@ export async function rebuild(
     if (head.position - to <= GAP_POSITIONS_MAX) break;
     to = head.position;
   }
-  const rebuilt = names.map((name) => reportOf(work, name, to));
+  const rebuilt = names.map((name) => toReport(work, name, to));
   await publish(work, rebuilt);
   return rebuilt;
 }
@@ -176,12 +176,12 @@ async function compareAt({ comparisons, positions, states }: Work): Promise<void
 /** Keeps the work so far. */
 async function keep(work: Work): Promise<void> {
   for (const name of work.names) {
-    const { events, differences, position } = reportOf(work, name, work.positions.get(name) ?? 0);
+    const { events, differences, position } = toReport(work, name, work.positions.get(name) ?? 0);
     await savePartial(work.store, name, { position, events, differences, state: work.states.get(name) });
   }
 }
 
-function reportOf({ states, foldedBefore, comparisons }: Work, projection: ProjectionName, position: number): Rebuilt {
+function toReport({ states, foldedBefore, comparisons }: Work, projection: ProjectionName, position: number): Rebuilt {
   const events = (foldedBefore.get(projection) ?? 0) + states.foldedBy(projection);
   return { projection, events, position, differences: comparisons.get(projection)?.found() ?? null };
 }

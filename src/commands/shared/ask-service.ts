@@ -8,7 +8,7 @@ import {
   type SafeRequest,
 } from "../../networks/safe-fetch.ts";
 import { ServiceError } from "../../platform/service-error.ts";
-import { configOf, usageError, type Terminal } from "./command.ts";
+import { readConfig, usageError, type Terminal } from "./command.ts";
 import { printable } from "./table.ts";
 
 /** For what only the running service can do: it has the clients of the networks. */
@@ -25,8 +25,8 @@ const ASK_MS_MAX = 900_000;
  * answers, and with the service's own words (rejected) for a refusal.
  */
 export async function askService(terminal: Terminal, url: string | undefined, path: string, body: object) {
-  const config = configOf(terminal);
-  const answer = await ask(url ?? urlOf(config), path, {
+  const config = readConfig(terminal);
+  const answer = await ask(url ?? toServiceUrl(config), path, {
     method: "POST",
     headers: { ...JSON_BODY, ...(config.token && { authorization: `Bearer ${config.token.reveal()}` }) },
     body: JSON.stringify(body),
@@ -50,7 +50,7 @@ const READY_MS_MAX = 4_000;
 /** Asks the running service whether it takes requests. Throws a ServiceError (unavailable) when no service answers. */
 export async function askReadiness(terminal: Terminal, url: string | undefined): Promise<Readiness> {
   const request = { method: "GET", timeoutMs: READY_MS_MAX, signal: terminal.signal };
-  const { status, text } = await ask(url ?? urlOf(configOf(terminal)), "/readyz", request);
+  const { status, text } = await ask(url ?? toServiceUrl(readConfig(terminal)), "/readyz", request);
   if (status !== 200 && status !== 503) throw new ServiceError("rejected", refusalIn(status, text));
   return JSON.parse(text) as Readiness;
 }
@@ -83,7 +83,7 @@ function refusalIn(status: number, text: string): string {
 }
 
 /** A service that listens on all addresses is asked on this machine's own. */
-function urlOf({ http: { host, port } }: Config): string {
+function toServiceUrl({ http: { host, port } }: Config): string {
   const asked = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
   return `http://${asked.includes(":") ? `[${asked}]` : asked}:${port}`;
 }

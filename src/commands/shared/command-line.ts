@@ -10,7 +10,7 @@ import { contacts } from "../contacts.ts";
 import { deliveries } from "../deliveries.ts";
 import { demo } from "../development/demo.ts";
 import { doctor } from "../doctor.ts";
-import { exitCodeOf } from "./exit-code.ts";
+import { toExitCode } from "./exit-code.ts";
 import { forget } from "../forget.ts";
 import { key } from "../key.ts";
 import { mcp } from "../mcp.ts";
@@ -20,13 +20,13 @@ import { quota } from "../quota.ts";
 import { ready } from "../ready.ts";
 import { recipients } from "../recipients.ts";
 import { replay } from "../replay.ts";
-import { restore, restored } from "../restore.ts";
+import { restoreCommand, restored } from "../restore.ts";
 import { sandbox } from "../development/sandbox.ts";
 import { witness } from "../witness.ts";
 import { serve } from "../serve.ts";
 import { settings } from "../settings.ts";
 import { stats } from "../stats.ts";
-import { lineOf } from "./system-fault.ts";
+import { describeFault } from "./system-fault.ts";
 import { token } from "../token.ts";
 import { upgradeCheck } from "../upgrade-check.ts";
 
@@ -48,7 +48,7 @@ const COMMANDS: readonly MakeCommand[] = [
   audit,
   witness,
   backup,
-  restore,
+  restoreCommand,
   restored,
   migrate,
   upgradeCheck,
@@ -83,16 +83,16 @@ export async function runCommandLine(args: readonly string[], terminal: Terminal
   try {
     return await runCommand(reachlog, args, terminal);
   } catch (fault) {
-    const exitCode = exitCodeOf(fault);
+    const exitCode = toExitCode(fault);
     if (exitCode === undefined) throw fault;
-    terminal.err(`${lineOf(fault as Error)}\n`, "red");
-    if (exitCode === EXIT.usage) terminal.err(`see ${pathOf(args)} --help\n`);
+    terminal.err(`${describeFault(fault as Error)}\n`, "red");
+    if (exitCode === EXIT.usage) terminal.err(`see ${findCommandPath(args)} --help\n`);
     return exitCode;
   }
 }
 
 /** The command that these arguments lead to, as it is typed. */
-function pathOf(args: readonly string[]): string {
+function findCommandPath(args: readonly string[]): string {
   const silent: Terminal = { env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() };
   let command = reachlog(silent, () => async () => {});
   const path = [command.name()];

@@ -137,15 +137,15 @@ export function usageError(message: string): ServiceError {
 }
 
 /** The configuration of the environment, with `OPEN_ROUTES` as it is written. Throws a ServiceError (configuration). */
-export function configOf({ env }: Pick<Terminal, "env">): Config {
+export function readConfig({ env }: Pick<Terminal, "env">): Config {
   return loadConfig(env, readText);
 }
 
 /**
- * As {@link configOf}, with `OPEN_ROUTES` compared with the endpoints that there are: for who serves or checks. These bring
+ * As {@link readConfig}, with `OPEN_ROUTES` compared with the endpoints that there are: for who serves or checks. These bring
  * the HTTP framework along, with which all other commands would take twice as long to start.
  */
-export async function servedConfigOf({ env }: Terminal): Promise<Config> {
+export async function readServedConfig({ env }: Terminal): Promise<Config> {
   const { describePaths } = await import("../../http/endpoints.ts");
   return loadConfig(env, readText, describePaths);
 }
@@ -158,7 +158,7 @@ export const formatOption = () =>
   new Option("--format <name>", "the form of the file").choices(FORMAT_NAMES).default("jsonl" as const);
 
 /** A link as an operator names it: `domain/short_code`, with or without a scheme. */
-export function linkOf(text: string): string {
+export function parseLink(text: string): string {
   const link = text.replace(/^https?:\/\//i, "");
   if (!/^[^/]+\/./.test(link)) throw usageError("a link is written domain/short_code");
   return link;

@@ -1,7 +1,7 @@
 import { kindOf } from "../../log/error-kind.ts";
 import type { ErrorKind } from "../../platform/service-error.ts";
 import { EXIT } from "./command.ts";
-import { codeOfSystem } from "./system-fault.ts";
+import { systemCode } from "./system-fault.ts";
 
 /** Undefined: a fault of ours or of the machine, of which the stack and the cause are needed. */
 const EXIT_CODES: Readonly<Record<ErrorKind, number | undefined>> = {
@@ -24,10 +24,10 @@ const EXIT_CODES: Readonly<Record<ErrorKind, number | undefined>> = {
 };
 
 /** The exit code of a failure that the operator can do something about; undefined for any other. */
-export function exitCodeOf(fault: unknown): number | undefined {
+export function toExitCode(fault: unknown): number | undefined {
   const kind = kindOf(fault);
   if (kind !== undefined) return EXIT_CODES[kind];
-  const code = codeOfSystem(fault);
+  const code = systemCode(fault);
   // Whatever file it comes to first: nothing of the service can be kept there.
   if (code === "EROFS") return EXIT.config;
   // A file that is not there, a port in use.

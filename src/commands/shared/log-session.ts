@@ -4,7 +4,7 @@ import { redactedUrl } from "../../config/log.ts";
 import { createEventLog, type EventMetadata, type EventLog } from "../../log/event-log.ts";
 import type { LogClock } from "../../log/log-clock.ts";
 import { createSuppressionHashes, type HashesOf } from "../../recipients/suppress.ts";
-import { logPlaceOf } from "../../service/log-place.ts";
+import { locateLog } from "../../service/log-place.ts";
 import { openLog, openStoredLog, type OpenedLog, type StoredLog } from "../../service/open.ts";
 import { createEraseHandler } from "../../privacy/apply-erasures.ts";
 import type { Keyring } from "../../privacy/keyring.ts";
@@ -29,7 +29,7 @@ export async function openExistingStoredLog(config: Config): Promise<StoredLog> 
 
 /** For those who would make files beside a log that is not there. */
 export async function refuseNoLog(config: Config): Promise<void> {
-  if (await logPlaceOf(config).store.isThere()) return;
+  if (await locateLog(config).store.isThere()) return;
   throw new ServiceError(
     "not_found",
     `there is no log at ${redactedUrl(config.log)}: DATABASE_URL names another one, or the service was never started`,

@@ -17,7 +17,7 @@ export const AS_OF_OPTION = [
 ] as const;
 
 /** The states at a moment; long work shows on the terminal, and what it passes is kept for the next time. */
-export async function foldAsOf<Name extends ProjectionName>(
+export async function foldToMoment<Name extends ProjectionName>(
   terminal: Terminal,
   store: EventStore<Event> & Pick<EncryptedLog, "erasedTo">,
   names: readonly Name[],
@@ -41,11 +41,11 @@ export async function stateNow<Name extends ProjectionName>(
 }
 
 /** The moment that an answer is of, for people. */
-export function asOf({ position, time }: Place): string {
+export function describeMoment({ position, time }: Place): string {
   return `as of position ${position}, ${time ?? "before the first event"}`;
 }
 
 /** The same for programs. */
-export function asOfJson({ position, time }: Place): { readonly position: number; readonly time: string | null } {
+export function toAsOfJson({ position, time }: Place): { readonly position: number; readonly time: string | null } {
   return { position, time: time ?? null };
 }

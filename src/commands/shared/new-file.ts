@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { codeOfSystem, naming } from "./system-fault.ts";
+import { systemCode, naming } from "./system-fault.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 
 /** What commands write is full of personal data, or proves something. */
@@ -33,7 +33,7 @@ function giveName(partial: string, file: string): void {
   try {
     linkSync(partial, file);
   } catch (fault) {
-    if (codeOfSystem(fault) === "EEXIST" || existsSync(file)) throw taken(file);
+    if (systemCode(fault) === "EEXIST" || existsSync(file)) throw taken(file);
     // Some file systems know no links.
     renameSync(partial, file);
   }

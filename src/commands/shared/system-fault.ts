@@ -23,19 +23,19 @@ export function naming<Result>(path: string, work: () => Result): Result {
 
 /** The same fault, which names the path where it comes from the system. */
 export function named(path: string, fault: unknown): unknown {
-  return fault instanceof Error && codeOfSystem(fault) !== undefined ? Object.assign(fault, { path }) : fault;
+  return fault instanceof Error && systemCode(fault) !== undefined ? Object.assign(fault, { path }) : fault;
 }
 
 /** The system's code of a fault, such as `ENOENT`; undefined: it is another's. */
-export function codeOfSystem(fault: unknown): string | undefined {
+export function systemCode(fault: unknown): string | undefined {
   const code = (fault as { readonly code?: unknown } | undefined)?.code;
   return typeof code === "string" && /^E[A-Z]+$/.test(code) ? code : undefined;
 }
 
 /** A plain sentence for a fault of the system that names a path, or that caused this one; for any other, its own words. */
-export function lineOf(fault: Error): string {
-  const system = codeOfSystem(fault.cause) === undefined ? fault : fault.cause;
+export function describeFault(fault: Error): string {
+  const system = systemCode(fault.cause) === undefined ? fault : fault.cause;
   const { path } = system as { readonly path?: unknown };
-  const say = SENTENCES[codeOfSystem(system) ?? ""];
+  const say = SENTENCES[systemCode(system) ?? ""];
   return say === undefined || typeof path !== "string" ? fault.message : say(resolve(path));
 }

@@ -3,12 +3,12 @@ import { eastAsianWidth } from "get-east-asian-width";
 /** Rows as aligned columns, made safe for a terminal. Widths are those of the terminal: 漢 takes two columns. */
 export function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
   const cells = [head, ...rows].map((row) => row.map((cell) => printable(String(cell))));
-  const widths = head.map((_, column) => Math.max(...cells.map((row) => columnsOf(row[column] ?? ""))));
+  const widths = head.map((_, column) => Math.max(...cells.map((row) => countColumns(row[column] ?? ""))));
   return cells
     .map(
       (row) =>
         `${row
-          .map((cell, at) => cell + " ".repeat((widths[at] ?? 0) - columnsOf(cell)))
+          .map((cell, at) => cell + " ".repeat((widths[at] ?? 0) - countColumns(cell)))
           .join("  ")
           .trimEnd()}\n`,
     )
@@ -19,7 +19,7 @@ const CHARACTERS = new Intl.Segmenter("en", { granularity: "grapheme" });
 const EMOJI = /^\p{RGI_Emoji}$/v;
 
 /** How wide a terminal shows it: what people see as one character takes one column or two. */
-function columnsOf(text: string): number {
+function countColumns(text: string): number {
   let columns = 0;
   for (const { segment } of CHARACTERS.segment(text)) {
     columns += EMOJI.test(segment) ? 2 : eastAsianWidth(segment.codePointAt(0) ?? 0);

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import type { Vault } from "../../vault/vault.ts";
-import { networkOf } from "../../platform/address.ts";
+import { toNetwork } from "../../platform/address.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { createRateLimit, WINDOW_MS } from "./rate-limit.ts";
 
@@ -56,7 +56,7 @@ export function shareFailures(
       if (minute !== Math.floor(now / WINDOW_MS) || free.size >= ADDRESSES_MAX) free = new Map();
       minute = Math.floor(now / WINDOW_MS);
       const endsAt = (minute + 1) * WINDOW_MS;
-      const network = networkOf(address);
+      const network = toNetwork(address);
       const name = createHmac("sha256", key).update(`${minute} ${network}`).digest("base64url");
       for (let place = takePlace(network); place !== undefined; place = takePlace(network)) {
         try {

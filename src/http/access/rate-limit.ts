@@ -1,4 +1,4 @@
-import { networkOf } from "../../platform/address.ts";
+import { toNetwork } from "../../platform/address.ts";
 
 /** A limit on requests, and what is left of it. */
 export interface Allowance {
@@ -56,7 +56,7 @@ export function createRateLimit(limitNow: () => number, clock: () => number): Ra
     take(address) {
       const now = clock();
       refresh(now);
-      const network = networkOf(address);
+      const network = toNetwork(address);
       const used = (counts.get(network) ?? 0) + 1;
       counts.set(network, used);
       return used <= limitNow() ? undefined : Math.max(1, Math.ceil((endsAt - now) / 1000));
@@ -65,7 +65,7 @@ export function createRateLimit(limitNow: () => number, clock: () => number): Ra
       const now = clock();
       refresh(now);
       const limit = limitNow();
-      const left = Math.max(0, limit - (counts.get(networkOf(address)) ?? 0));
+      const left = Math.max(0, limit - (counts.get(toNetwork(address)) ?? 0));
       const seconds = Math.max(1, Math.ceil((endsAt - now) / 1000));
       return { limit, windowSeconds: WINDOW_MS / 1000, left, seconds };
     },

@@ -2,7 +2,7 @@ import type { EventStore } from "eventstore-lite";
 import type { Event, EventType, Recorded } from "../../../events/catalog.ts";
 import { createIntakePriority } from "../../delivery/intake-priority.ts";
 import { type Clock, systemTimer, type Timer } from "../../platform/clock.ts";
-import { networkOf } from "../../platform/address.ts";
+import { toNetwork } from "../../platform/address.ts";
 import { bearerToken, type Authentication } from "../access/authentication.ts";
 import type { RequestContext } from "../server/endpoint.ts";
 import { wantReader, type Sessions } from "../access/session.ts";
@@ -232,7 +232,7 @@ export function streamReaderOf(
     // The request is not there any more when they are asked for again.
     const kept = { headers: new Headers({ cookie: request.headers.get("cookie") ?? "" }) };
     const caller = sessions.callerOf(kept);
-    const name = caller === undefined ? `address ${networkOf(addressOf())}` : `caller ${caller}`;
+    const name = caller === undefined ? `address ${toNetwork(addressOf())}` : `caller ${caller}`;
     return { name, isKnown: () => sessions.admits(kept) };
   }
   const token = authentication.identify(bearerToken(authorization) ?? "");

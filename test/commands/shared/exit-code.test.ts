@@ -9,8 +9,8 @@ import {
   StoreOwned,
   StoreUnusable,
 } from "eventstore-lite";
-import { lineOf } from "../../../src/commands/shared/system-fault.ts";
-import { exitCodeOf } from "../../../src/commands/shared/exit-code.ts";
+import { describeFault } from "../../../src/commands/shared/system-fault.ts";
+import { toExitCode } from "../../../src/commands/shared/exit-code.ts";
 import { SocialError } from "../../../src/networks/network.ts";
 import { ServiceError, type ErrorKind } from "../../../src/platform/service-error.ts";
 
@@ -34,7 +34,7 @@ const CODES: Readonly<Record<ErrorKind, number | undefined>> = {
 };
 
 test.each(Object.entries(CODES) as [ErrorKind, number | undefined][])("%s ends a command with %p", (kind, code) => {
-  expect(exitCodeOf(new ServiceError(kind, "a sentence"))).toBe(code);
+  expect(toExitCode(new ServiceError(kind, "a sentence"))).toBe(code);
 });
 
 test("failures of the store, of a network and of the system have one too", () => {
@@ -50,12 +50,12 @@ test("failures of the store, of a network and of the system have one too", () =>
     [Object.assign(new Error("read-only"), { code: "EROFS" }), 78],
     [Object.assign(new Error("no such file"), { code: "ENOENT" }), 1],
   ] as const;
-  for (const [fault, code] of faults) expect([fault.message, exitCodeOf(fault)]).toEqual([fault.message, code]);
+  for (const [fault, code] of faults) expect([fault.message, toExitCode(fault)]).toEqual([fault.message, code]);
 });
 
 test("a fault that nobody foresaw, or whose cause is needed, is left to be shown with its stack", () => {
   for (const fault of [new TypeError("oops"), new AppendInDoubt(new Error("EIO")), "thrown text", undefined]) {
-    expect(exitCodeOf(fault)).toBeUndefined();
+    expect(toExitCode(fault)).toBeUndefined();
   }
 });
 
@@ -63,7 +63,7 @@ test("what the system says of a file is one sentence, also where the store met w
   const path = "/data/reachlog.sqlite.owner";
   const system = Object.assign(new Error(`EROFS: read-only file system, open '${path}'`), { code: "EROFS", path });
   const sentence = `${path} is in a place where nothing can be written`;
-  expect(lineOf(system)).toBe(sentence);
-  expect(lineOf(new StoreUnusable(`${path}: ${String(system)}`, { cause: system }))).toBe(sentence);
-  expect(lineOf(new Error("its own words", { cause: new Error("another") }))).toBe("its own words");
+  expect(describeFault(system)).toBe(sentence);
+  expect(describeFault(new StoreUnusable(`${path}: ${String(system)}`, { cause: system }))).toBe(sentence);
+  expect(describeFault(new Error("its own words", { cause: new Error("another") }))).toBe("its own words");
 });

@@ -4,26 +4,26 @@ import { printable } from "../../shared/table.ts";
 import { wordsOf } from "../../../history/words.ts";
 
 /** One event as a line for people; of an outcome, what it says of these dispatches. */
-export function lineOf(event: Recorded, dispatches?: Dispatches): string {
-  return `${event.position} ${event.time} ${printable(sayOf(event, dispatches))}\n`;
+export function formatEventLine(event: Recorded, dispatches?: Dispatches): string {
+  return `${event.position} ${event.time} ${printable(describeEvent(event, dispatches))}\n`;
 }
 
 /** One event as a line for programs. */
-export function asJson(event: Recorded, dispatches?: Dispatches): string {
-  return `${JSON.stringify(forPrograms(event, dispatches))}\n`;
+export function formatEventJson(event: Recorded, dispatches?: Dispatches): string {
+  return `${JSON.stringify(toEventJson(event, dispatches))}\n`;
 }
 
 /** One event whole as an export writes it, and in words of these dispatches. */
-export function forPrograms(event: Recorded, dispatches?: Dispatches): object {
+export function toEventJson(event: Recorded, dispatches?: Dispatches): object {
   const { position, id, stream, version, type, time, data, meta, hash } = event;
-  const words = sayOf(event, dispatches);
+  const words = describeEvent(event, dispatches);
   return { position, id, stream, version, type, time, words, data, meta, hash };
 }
 
 /** Positions at which dispatches were requested. */
 type Dispatches = Pick<ReadonlySet<number>, "has">;
 
-function sayOf(event: Recorded, dispatches: Dispatches | undefined): string {
+function describeEvent(event: Recorded, dispatches: Dispatches | undefined): string {
   if (dispatches === undefined || !isOutcome(event)) return wordsOf(event);
   return wordsOf(narrowedTo(event, dispatches) ?? event);
 }
