@@ -1,4 +1,4 @@
-import { Type, type Static, type TOptional, type TSchema, type TUnsafe } from "@sinclair/typebox";
+import { Type, type Static, type StringOptions, type TOptional, type TSchema, type TUnsafe } from "@sinclair/typebox";
 
 /** `shown` lets a faulty value be repeated in a message. Opt-in: a value not known to be harmless stays unsaid. */
 interface Wording {
@@ -14,33 +14,26 @@ const DAILY_LIMIT_MAX = 100;
 /** What every handle on X looks like. */
 const X_HANDLE = "^@?[A-Za-z0-9_]{1,15}$";
 
-const text = (description: string, pattern?: string) =>
-  Type.Optional(Type.String({ description, ...(pattern === undefined ? {} : { pattern }) }));
+/** Accepts every text. */
+const ANY = "";
 
-const secretText = (description: string, pattern?: string) =>
-  Type.Optional(
-    Type.String({ description, secret: true, ...(pattern === undefined ? {} : { pattern }) } satisfies Wording & {
-      pattern?: string;
-    }),
-  );
+const text = (description: string, pattern = ANY, more: Omit<Wording, "description"> = {}) =>
+  Type.Optional(Type.String({ description, pattern, ...more }));
 
-const shownText = (description: string, pattern: string) =>
-  Type.Optional(
-    Type.String({ description, pattern, shown: true } satisfies Wording & {
-      pattern: string;
-    }),
-  );
+const secretText = (description: string, pattern?: string) => text(description, pattern, { secret: true });
+
+const shownText = (description: string, pattern: string) => text(description, pattern, { shown: true });
+
+const textOr = (fallback: string, description: string, more: Omit<Wording, "description"> & StringOptions = {}) =>
+  Type.String({ default: fallback, description, ...more });
+
+const flag = (fallback: boolean) => Type.Boolean({ default: fallback, description: "true or false", shown: true });
 
 const count = (minimum: number, maximum: number, fallback: number, unit: string) =>
-  Type.Integer({
-    minimum,
-    maximum,
-    default: fallback,
-    ...whole(minimum, maximum, unit),
-  });
+  Type.Integer({ ...whole(minimum, maximum, unit), default: fallback });
 
 const optionalCount = (minimum: number, maximum: number, unit: string) =>
-  Type.Optional(Type.Integer({ minimum, maximum, ...whole(minimum, maximum, unit) }));
+  Type.Optional(Type.Integer(whole(minimum, maximum, unit)));
 
 const choice = <const T extends string>(values: readonly T[], fallback: T): TUnsafe<T> =>
   Type.Unsafe<T>(Type.String({ ...describeChoice(values), default: fallback }));
@@ -48,32 +41,20 @@ const choice = <const T extends string>(values: readonly T[], fallback: T): TUns
 const optionalChoice = <const T extends string>(values: readonly T[]): TOptional<TUnsafe<T>> =>
   Type.Optional(Type.Unsafe<T>(Type.String(describeChoice(values))));
 
-function whole(minimum: number, maximum: number, unit: string): Wording {
-  return {
-    description: `a whole number of ${unit} from ${minimum} to ${maximum}`,
-    shown: true,
-  };
+function whole(minimum: number, maximum: number, unit: string) {
+  return { minimum, maximum, description: `a whole number of ${unit} from ${minimum} to ${maximum}`, shown: true };
 }
 
 /** `spec or strict`; `slack, discord or teams`. */
 const EITHER = new Intl.ListFormat("en-GB", { type: "disjunction" });
 
-function describeChoice(values: readonly string[]): Wording & { readonly pattern: string } {
-  return {
-    description: EITHER.format(values),
-    pattern: `^(?:${values.join("|")})$`,
-    shown: true,
-  };
+function describeChoice(values: readonly string[]): Wording & StringOptions {
+  return { description: EITHER.format(values), pattern: `^(?:${values.join("|")})$`, shown: true };
 }
 
 /** Every environment variable the service reads. Text that needs more than a pattern is checked by the part it belongs to. */
 export const environmentSchema = Type.Object({
-  HOST: Type.String({
-    default: "127.0.0.1",
-    description: "an IP address or a host name",
-    pattern: "^[A-Za-z0-9.:_-]{1,253}$",
-    shown: true,
-  }),
+  HOST: textOr("127.0.0.1", "an IP address or a host name", { pattern: "^[A-Za-z0-9.:_-]{1,253}$", shown: true }),
   PORT: count(0, 65_535, 3000, "a port (0 takes any free one)"),
   ALLOWED_HOSTS: text("host names, with or without a port, separated by commas"),
   PUBLIC_URL: text("an http(s) origin such as https://reach.example"),
@@ -85,9 +66,7 @@ export const environmentSchema = Type.Object({
   RATE_LIMIT_PER_MINUTE: count(1, 1_000_000, 600, "requests"),
   SHUTDOWN_SECONDS: count(1, 300, 10, "seconds"),
 
-  DATABASE_URL: Type.String({
-    default: "sqlite:./data/reachlog.sqlite",
-    description: "sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE",
+  DATABASE_URL: textOr("sqlite:./data/reachlog.sqlite", "sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE", {
     secret: true,
   }),
   KEYS_FILE: text("the path of a file"),
@@ -100,43 +79,19 @@ export const environmentSchema = Type.Object({
   X_CLIENT_SECRET: secretText("the client secret of the X app", "^[\\x21-\\x7e]{1,500}$"),
   X_BASIC_ENCODING: choice(["raw", "form"], "raw"),
   X_ACCOUNT: shownText("an X handle of 1 to 15 letters, digits and underscores", X_HANDLE),
-  X_ACCOUNT_OWNS_APP: Type.Boolean({
-    default: false,
-    description: "true or false",
-    shown: true,
-  }),
-  X_API_URL: Type.String({
-    default: "https://api.x.com",
-    description: "a base URL",
-  }),
-  X_AUTHORIZE_URL: Type.String({
-    default: "https://x.com/i/oauth2/authorize",
-    description: "a URL",
-  }),
+  X_ACCOUNT_OWNS_APP: flag(false),
+  X_API_URL: textOr("https://api.x.com", "a base URL"),
+  X_AUTHORIZE_URL: textOr("https://x.com/i/oauth2/authorize", "a URL"),
 
-  RECIPIENT_SOURCES: Type.String({
-    default: "list",
-    description: "sources separated by commas",
-  }),
+  RECIPIENT_SOURCES: textOr("list", "sources separated by commas"),
   X_SEARCH_QUERY: text("a search query"),
   X_LIST_ID: shownText("the number of an X list", "^[0-9]{1,19}$"),
   MESSAGE_TEMPLATE: text("the text of the message"),
   MESSAGE_TEMPLATE_FILE: text("the path of a text file"),
-  REQUIRE_CONSENT: Type.Boolean({
-    default: true,
-    description: "true or false",
-    shown: true,
-  }),
-  STOP_WORDS: Type.String({
-    default: "stop,stopall,unsubscribe,cancel,end,quit,optout,opt out,opt-out",
-    description: "words separated by commas",
-  }),
+  REQUIRE_CONSENT: flag(true),
+  STOP_WORDS: textOr("stop,stopall,unsubscribe,cancel,end,quit,optout,opt out,opt-out", "words separated by commas"),
   DAILY_LIMIT: count(1, DAILY_LIMIT_MAX, DAILY_LIMIT_MAX, "direct messages a day"),
-  QUOTA_TIMEZONE: Type.String({
-    default: "UTC",
-    description: "an IANA time zone such as Europe/Berlin",
-    shown: true,
-  }),
+  QUOTA_TIMEZONE: textOr("UTC", "an IANA time zone such as Europe/Berlin", { shown: true }),
   RUN_MAX_MINUTES: count(1, 1440, 180, "minutes"),
   IN_DOUBT_SETTLE_SECONDS: count(0, 3600, 60, "seconds"),
   SEND_SPACING_SECONDS: optionalCount(0, 3600, "seconds"),
@@ -144,10 +99,7 @@ export const environmentSchema = Type.Object({
   META_PIXEL_ID: shownText("the number of a Meta pixel or dataset", "^[0-9]{1,20}$"),
   META_ACCESS_TOKEN: secretText("an access token without spaces", "^[\\x21-\\x7e]{1,1000}$"),
   META_TEST_EVENT_CODE: shownText("a code such as TEST12345", "^[A-Za-z0-9_-]{1,40}$"),
-  META_API_URL: Type.String({
-    default: "https://graph.facebook.com",
-    description: "a base URL",
-  }),
+  META_API_URL: textOr("https://graph.facebook.com", "a base URL"),
 
   CHAT_PROVIDER: choice(["slack", "discord", "google_chat", "teams"], "slack"),
   CHAT_WEBHOOK_URL: secretText("the URL of an incoming webhook, or of a workflow"),
@@ -157,23 +109,14 @@ export const environmentSchema = Type.Object({
   // The token becomes a part of a URL's path, so anything beyond its own alphabet is refused.
   TELEGRAM_BOT_TOKEN: secretText("a bot token such as 123456:ABC-def", "^[0-9]{1,20}:[A-Za-z0-9_-]{1,100}$"),
   TELEGRAM_CHAT_ID: shownText("a chat's number or @channelname", "^(?:-?[0-9]{1,20}|@[A-Za-z0-9_]{4,64})$"),
-  TELEGRAM_API_URL: Type.String({
-    default: "https://api.telegram.org",
-    description: "a base URL",
-  }),
+  TELEGRAM_API_URL: textOr("https://api.telegram.org", "a base URL"),
   LINE_CHANNEL_ACCESS_TOKEN: secretText("a channel access token without spaces", "^[\\x21-\\x7e]{1,1000}$"),
   LINE_TO: text("the id of a user, group or room: U, C or R and 32 hex digits", "^[UCR][0-9a-f]{32}$"),
-  LINE_API_URL: Type.String({
-    default: "https://api.line.me",
-    description: "a base URL",
-  }),
+  LINE_API_URL: textOr("https://api.line.me", "a base URL"),
   WHATSAPP_ACCESS_TOKEN: secretText("an access token without spaces", "^[\\x21-\\x7e]{1,1000}$"),
   WHATSAPP_PHONE_NUMBER_ID: shownText("the id of the sending number, which is not the number", "^[0-9]{1,20}$"),
   WHATSAPP_TO: text("the recipient's number with its country code, digits only", "^\\+?[0-9]{5,15}$"),
-  WHATSAPP_API_URL: Type.String({
-    default: "https://graph.facebook.com",
-    description: "a base URL",
-  }),
+  WHATSAPP_API_URL: textOr("https://graph.facebook.com", "a base URL"),
 
   WEBHOOK_URL: secretText("the URL of a receiver of Standard Webhooks"),
   WEBHOOK_SECRET: secretText(
@@ -186,10 +129,8 @@ export const environmentSchema = Type.Object({
   BOT_CLICKS: choice(["dispatch", "record"], "dispatch"),
   RETENTION_DAYS: optionalCount(1, 36_500, "days"),
   OTEL_EXPORTER_OTLP_ENDPOINT: text("an http(s) URL such as http://127.0.0.1:4318"),
-  OTEL_TRACES_SAMPLER_ARG: Type.String({
-    default: "1",
+  OTEL_TRACES_SAMPLER_ARG: textOr("1", "a share from 0 to 1", {
     pattern: "^(?:0(?:\\.\\d{1,9})?|1(?:\\.0{1,9})?)$",
-    description: "a share from 0 to 1",
     shown: true,
   }),
   WITNESS_URL: text("the https URL of a witness, up to add-checkpoint"),
