@@ -109,7 +109,7 @@ export function createUsedStates(vault: Pick<Vault, "claim" | "isClaimed">, cloc
   return {
     claim(state) {
       const now = clock();
-      return vault.claim(`oauth-state/${digestOf(state)}`, now + STATE_TTL_MS, now);
+      return vault.claim(`oauth-state/${hashText(state)}`, now + STATE_TTL_MS, now);
     },
     async finish(redirect, userId) {
       const now = clock();
@@ -121,9 +121,9 @@ export function createUsedStates(vault: Pick<Vault, "claim" | "isClaimed">, cloc
 
 /** The code is part of the name: the same state with another code has linked no account. */
 function finishedName(redirect: URLSearchParams, userId: string): string {
-  return `oauth-finished/${digestOf(`${userId} ${redirect.toString()}`)}`;
+  return `oauth-finished/${hashText(`${userId} ${redirect.toString()}`)}`;
 }
 
-function digestOf(text: string): string {
+function hashText(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }

@@ -10,7 +10,7 @@ export interface ErrorBody {
 export type Ends = (body: ErrorBody) => boolean;
 
 /** `final`: what was shown is of no use. `client`: the app's own credentials failed. `other`: it may be asked again. */
-export interface Refusal {
+export interface OAuthRefusal {
   readonly why: "final" | "client" | "other";
   /** The network's own error code; where it has none, the status. */
   readonly code: string;
@@ -36,15 +36,15 @@ export const endsAuthorization: Ends = ({ error }) => error !== undefined;
  * What an answer of the token endpoint with a status of 400 or more says. A 401 is about the client (RFC 6749, section
  * 5.2, which wants it with `WWW-Authenticate` for failed Basic), unless its body says otherwise.
  */
-export function readRefusal({ status, text }: Pick<NetworkAnswer, "status" | "text">, ends: Ends): Refusal {
-  const body = errorBodyOf(text);
-  const code = body.error === undefined ? `HTTP ${status}` : codeOf(body.error);
+export function readRefusal({ status, text }: Pick<NetworkAnswer, "status" | "text">, ends: Ends): OAuthRefusal {
+  const body = parseErrorBody(text);
+  const code = body.error === undefined ? `HTTP ${status}` : toErrorCode(body.error);
   const isClients = status === 401 ? !endsGrant(body) : CLIENT_ERRORS.has(body.error ?? "");
   if (isClients) return { why: "client", code };
   return { why: (status === 400 || status === 401) && ends(body) ? "final" : "other", code };
 }
 
-function errorBodyOf(text: string): ErrorBody {
+function parseErrorBody(text: string): ErrorBody {
   try {
     const { error, error_description: description } = JSON.parse(text) as Readonly<Record<string, unknown>>;
     return {
@@ -57,6 +57,6 @@ function errorBodyOf(text: string): ErrorBody {
 }
 
 /** An error code in the form of all registered ones; any other text may be forged. */
-export function codeOf(error: string): string {
+export function toErrorCode(error: string): string {
   return /^[\w.-]{1,64}$/.test(error) ? error : "unknown_error";
 }

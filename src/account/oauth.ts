@@ -2,7 +2,7 @@ import * as oauth from "oauth4webapi";
 import { NetworkFault } from "../networks/network-fault.ts";
 import { USER_AGENT, type SafeFetch } from "../networks/safe-fetch.ts";
 import type { Secret } from "../platform/secret.ts";
-import { codeOf, endsAuthorization, endsGrant, readRefusal, type Ends } from "./oauth-refusal.ts";
+import { toErrorCode, endsAuthorization, endsGrant, readRefusal, type Ends } from "./oauth-refusal.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
 /**
@@ -87,7 +87,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
     revocation_endpoint: `${options.apiUrl}/2/oauth2/revoke`,
   };
   const client: oauth.Client = { client_id: options.clientId };
-  const authenticate = clientAuthOf(options);
+  const authenticate = createClientAuth(options);
   const request = (ends: Ends) => ({
     [oauth.customFetch]: throughSafeFetch(options, ends),
     // The configuration allows plain HTTP for loopback only.
@@ -122,13 +122,13 @@ export function createOAuth(options: OAuthOptions): OAuth {
           verifier,
           request(endsAuthorization),
         );
-        return pairOf(await oauth.processAuthorizationCodeResponse(server, client, response), options.clock());
+        return toTokenPair(await oauth.processAuthorizationCodeResponse(server, client, response), options.clock());
       }),
     refresh: (refreshToken) =>
       translated(async () => {
         const how = request(endsGrant);
         const response = await oauth.refreshTokenGrantRequest(server, client, authenticate, refreshToken, how);
-        return pairOf(await oauth.processRefreshTokenResponse(server, client, response), options.clock());
+        return toTokenPair(await oauth.processRefreshTokenResponse(server, client, response), options.clock());
       }),
     revoke: (token) =>
       translated(async () => {
@@ -138,7 +138,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
   };
 }
 
-function clientAuthOf({ clientSecret, basicEncoding }: OAuthOptions): oauth.ClientAuth {
+function createClientAuth({ clientSecret, basicEncoding }: OAuthOptions): oauth.ClientAuth {
   if (clientSecret === undefined) return oauth.None();
   return (server, client, body, headers) => {
     const secret = clientSecret.reveal();
@@ -161,13 +161,13 @@ function throughSafeFetch(options: OAuthOptions, ends: Ends) {
       timeoutMs: TOKEN_TIMEOUT_MS,
     });
     // The library reads no body beside a challenge, and keeps no status where the body is not as it wants it.
-    if (status >= 400) throw refusalOf(options, { status, text }, ends);
+    if (status >= 400) throw toOAuthError(options, { status, text }, ends);
     return new Response(text, { status, headers });
   };
 }
 
 /** What a refusal means to us; a 5xx may come after the work was done. */
-function refusalOf(options: OAuthOptions, answer: { status: number; text: string }, ends: Ends): OAuthError {
+function toOAuthError(options: OAuthOptions, answer: { status: number; text: string }, ends: Ends): OAuthError {
   const { why, code } = readRefusal(answer, ends);
   if (why === "client") return new OAuthError("unavailable", `${code}: ${whatToCheck(options)}`);
   return why === "final" ? new OAuthError("rejected", code) : unexpected(answer.status >= 500, `: ${code}`);
@@ -185,7 +185,7 @@ function whatToCheck({ clientId, clientSecret }: OAuthOptions): string {
   return `check X_CLIENT_ID and X_CLIENT_SECRET${isSame ? "" : ", or X_BASIC_ENCODING"}`;
 }
 
-function pairOf(answer: oauth.TokenEndpointResponse, now: number): TokenPair {
+function toTokenPair(answer: oauth.TokenEndpointResponse, now: number): TokenPair {
   return {
     accessToken: answer.access_token,
     refreshToken: answer.refresh_token,
@@ -199,7 +199,7 @@ async function translated<T>(work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (fault) {
     if (fault instanceof OAuthError) throw fault;
-    if (fault instanceof oauth.AuthorizationResponseError) throw new OAuthError("rejected", codeOf(fault.error));
+    if (fault instanceof oauth.AuthorizationResponseError) throw new OAuthError("rejected", toErrorCode(fault.error));
     // A good answer that was lost or spoilt is none to us, but the network has given it.
     throw unexpected(!(fault instanceof NetworkFault && fault.certainlyNotSent));
   }

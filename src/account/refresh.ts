@@ -57,7 +57,7 @@ export async function refreshPair(
     const kept = await pairs.read();
     if (kept?.accessToken !== stale) return kept?.accessToken;
     return fault.kind === "rejected"
-      ? await declareDead(deps, reasonOf(fault, pair), lease)
+      ? await declareDead(deps, describeRejection(fault, pair), lease)
       : await goOnWith(deps, pair, fault);
   }
 }
@@ -135,6 +135,6 @@ function userId({ projector }: RefreshDeps): string {
   return projector.state("account").user?.id ?? "";
 }
 
-function reasonOf({ message }: OAuthError, { begun }: StoredTokenPair): string {
+function describeRejection({ message }: OAuthError, { begun }: StoredTokenPair): string {
   return begun ? `${message}; the answer to an earlier refresh was lost before it could be stored` : message;
 }

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { findNamed, recipientOf } from "../recipients/recipient-name.ts";
+import { findNamed, parseRecipient } from "../recipients/recipient-name.ts";
 import { forgetAddress, forgetPerson, type ForgetDeps, type Forgotten } from "../privacy/forget.ts";
 import {
   Command,
@@ -54,7 +54,7 @@ interface ForgetOptions {
 
 async function forgetSubject(terminal: Terminal, subject: string, { isSure, json }: ForgetOptions): Promise<number> {
   const isAddress = isIP(subject) !== 0;
-  if (!isAddress) recipientOf(subject);
+  if (!isAddress) parseRecipient(subject);
   if (!isSure && !(await confirms(terminal, subject))) {
     terminal.err("nothing was erased\n");
     return EXIT.fault;

@@ -3,7 +3,7 @@ import { preview } from "./outreach/preview.ts";
 import { reconcile } from "./outreach/reconcile.ts";
 import { watch } from "./outreach/watch.ts";
 import type { Recipient, RunEnd, SkipReason, Usage } from "../../events/outreach.ts";
-import { nameOf, plain } from "../history/words/phrases.ts";
+import { formatRecipient, plain } from "../history/words/phrases.ts";
 import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
 import { printable, table } from "./shared/table.ts";
 import { requestStop } from "../outreach/stop-run.ts";
@@ -42,8 +42,8 @@ ${TOKEN_HELP}`,
     );
 
 function rehearsalText({ reason, estimate, would_send, would_skip }: Rehearsed): string {
-  const sends = would_send.map(({ recipient, variant, text }) => [nameOf(recipient), variant, text]);
-  const skips = would_skip.map(({ recipient, reason: why }) => [nameOf(recipient), plain(why)]);
+  const sends = would_send.map(({ recipient, variant, text }) => [formatRecipient(recipient), variant, text]);
+  const skips = would_skip.map(({ recipient, reason: why }) => [formatRecipient(recipient), plain(why)]);
   const cost = `it would cost at most ${estimate.usd.toFixed(2)} USD`;
   return (
     (sends.length === 0 ? "" : `${table(["would be sent to", "variant", "text"], sends)}\n`) +

@@ -1,6 +1,6 @@
 import { allowRetry, type RetryRefusal } from "../recipients/allow-retry.ts";
-import { recipientOf } from "../recipients/recipient-name.ts";
-import { FORMATS } from "../recipients/file/format.ts";
+import { parseRecipient } from "../recipients/recipient-name.ts";
+import { RECIPIENTS_FORMATS } from "../recipients/file/format.ts";
 import { suppress } from "../recipients/suppress.ts";
 import { sleep } from "../platform/clock.ts";
 import {
@@ -32,7 +32,9 @@ interrupted import says how far it came; run it again to import the rest.`,
     )
     .argument("<file>", "a .csv, .json or .jsonl; - for stdin")
     .addOption(
-      new Option("--format <name>", "what the file is, where its ending does not say (stdin: csv)").choices(FORMATS),
+      new Option("--format <name>", "what the file is, where its ending does not say (stdin: csv)").choices(
+        RECIPIENTS_FORMATS,
+      ),
     )
     .option(...JSON_OPTION)
     .addHelpText(
@@ -71,7 +73,7 @@ export const recipients = group(
 );
 
 async function suppressPerson(terminal: Terminal, subject: string, json: boolean): Promise<number> {
-  recipientOf(subject);
+  parseRecipient(subject);
   await using session = await openSession(readConfig(terminal));
   const { isKnown } = await suppress(session, subject, COMMAND_METADATA);
   const stranger = isKnown ? "" : "; no recipient of that name is known yet";
@@ -90,7 +92,7 @@ const REFUSALS: Readonly<Record<RetryRefusal, string>> = {
 };
 
 async function retryPerson(terminal: Terminal, subject: string, json: boolean): Promise<number> {
-  recipientOf(subject);
+  parseRecipient(subject);
   await using session = await openSession(readConfig(terminal));
   const refusal = await allowRetry({ ...session, sleep, random: Math.random }, subject, COMMAND_METADATA);
   if (json) terminal.out(`${JSON.stringify({ subject, refusal: refusal ?? null })}\n`);

@@ -12,15 +12,15 @@ export function linkHref(domain: string, shortCode: string): string {
 }
 
 /** The page of the link `domain/short_code`. The short code begins behind the first slash, and may hold others. */
-export function linkHrefOf(link: string): string {
+export function hrefForLink(link: string): string {
   const slash = link.indexOf("/");
   return linkHref(link.slice(0, slash), link.slice(slash + 1));
 }
 
 /** The page of a person; undefined: nothing is left to find them by. */
-export function personHref(person: Recipient): string | undefined {
-  const { id, username } = person;
-  if (isErased(person)) return undefined;
+export function recipientHref(recipient: Recipient): string | undefined {
+  const { id, username } = recipient;
+  if (isErased(recipient)) return undefined;
   if (id !== undefined) return `/people/${encodeURIComponent(id)}`;
   return username === undefined ? undefined : `/people/@${encodeURIComponent(username)}`;
 }

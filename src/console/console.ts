@@ -8,7 +8,7 @@ import type { PastStates } from "../projector/past-states.ts";
 import { renderPage } from "./document.tsx";
 import { notReadyPage } from "./pages/error-page.tsx";
 import { createPastPages } from "./past.ts";
-import type { ConsoleSettings, Live, Made, Page, View } from "./view.ts";
+import type { ConsoleSettings, Live, Made, ConsolePage, View } from "./view.ts";
 
 export interface ConsoleSources {
   readonly store: EventStore<Event>;
@@ -23,14 +23,14 @@ export interface ConsoleSources {
 export type Visit = Pick<View, "parameters" | "query" | "formToken" | "notice">;
 
 /** A page as HTML. `missing`: it says that the log knows nothing of this name; `not_ready`: it says that the moment asked for is not; `no_moment`: it is of now and says why. */
-export interface Rendered {
+export interface RenderedPage {
   readonly outcome: "shown" | "missing" | "not_ready" | "no_moment";
   readonly text: string;
 }
 
 export interface Console {
   /** Undefined: there is nothing at the address. `as_of` of its query is the moment that the page is of. */
-  render(page: Page, visit: Visit): Promise<Rendered | undefined>;
+  render(page: ConsolePage, visit: Visit): Promise<RenderedPage | undefined>;
 }
 
 export function createConsole({ store, projector, past, live, settings, clock }: ConsoleSources): Console {
@@ -38,14 +38,14 @@ export function createConsole({ store, projector, past, live, settings, clock }:
   // A clock that was set back does not bring back yesterday's quota.
   const nowIn = (time: string | undefined): number => Math.max(clock(), time === undefined ? 0 : msOf(time));
 
-  const renderNow = async (page: Page, visit: Visit): Promise<Rendered | undefined> => {
+  const renderNow = async (page: ConsolePage, visit: Visit): Promise<RenderedPage | undefined> => {
     const { position, time } = projector;
     const state: View["state"] = (name) => projector.state(name);
     const moment = { state, position, time, now: nowIn(time), live, asOf: undefined, head: position };
     return rendered(await page({ ...visit, ...moment, store, settings }));
   };
 
-  const renderPast = async (page: Page, visit: Visit, asOf: string): Promise<Rendered | undefined> => {
+  const renderPast = async (page: ConsolePage, visit: Visit, asOf: string): Promise<RenderedPage | undefined> => {
     const present = nowIn(projector.time);
     const made = await makePast(page, { ...visit, store, settings, head: projector.position, asOf, present });
     switch (made.outcome) {
@@ -68,7 +68,7 @@ export function createConsole({ store, projector, past, live, settings, clock }:
   };
 }
 
-function rendered(made: Made): Rendered | undefined {
+function rendered(made: Made): RenderedPage | undefined {
   if (made === undefined) return undefined;
   return "missing" in made
     ? { outcome: "missing", text: renderPage(made.missing) }
@@ -83,14 +83,14 @@ export interface Asset {
 
 /** What the pages load; all of it comes from here. */
 export const ASSETS: Readonly<Record<"/console.css" | "/console.js" | "/idiomorph.js", Asset>> = {
-  "/console.css": { type: "text/css", body: textOf(new URL("./console.css", import.meta.url)) },
-  "/console.js": { type: "text/javascript", body: textOf(new URL("./console.js", import.meta.url)) },
+  "/console.css": { type: "text/css", body: readText(new URL("./console.css", import.meta.url)) },
+  "/console.js": { type: "text/javascript", body: readText(new URL("./console.js", import.meta.url)) },
   "/idiomorph.js": {
     type: "text/javascript",
-    body: textOf(new URL(import.meta.resolve("idiomorph/dist/idiomorph.esm.js"))),
+    body: readText(new URL(import.meta.resolve("idiomorph/dist/idiomorph.esm.js"))),
   },
 };
 
-function textOf(file: URL): string {
+function readText(file: URL): string {
   return readFileSync(file, "utf8");
 }

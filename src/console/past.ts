@@ -4,7 +4,7 @@ import { msOf } from "../../projections/time.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { type Moment, parseMoment, type Place, placeOf } from "../projector/moment.ts";
 import type { PastStates } from "../projector/past-states.ts";
-import type { Made, Page, View } from "./view.ts";
+import type { Made, ConsolePage, View } from "./view.ts";
 
 /** What a page as of an earlier moment is made of, beside the states. */
 export interface PastVisit extends Omit<View, "state" | "position" | "time" | "now" | "asOf" | "live" | "formToken"> {
@@ -19,9 +19,9 @@ export type PastPage =
   | { readonly outcome: "no_moment"; readonly why: string };
 
 /** Makes pages as of earlier moments, on which nothing can be done. */
-export function createPastPages(past: PastStates): (page: Page, visit: PastVisit) => Promise<PastPage> {
+export function createPastPages(past: PastStates): (page: ConsolePage, visit: PastVisit) => Promise<PastPage> {
   /** What each page was made of so far: most want no list of people, which takes long to open. */
-  const readBy = new Map<Page, ReadonlySet<ProjectionName>>();
+  const readBy = new Map<ConsolePage, ReadonlySet<ProjectionName>>();
 
   return async (page, visit) => {
     const { asOf, present, ...rest } = visit;
@@ -35,7 +35,7 @@ export function createPastPages(past: PastStates): (page: Page, visit: PastVisit
       const states = await past.at<ProjectionName>(position, names);
       if (states === undefined) return { outcome: "not_ready" };
       const read = new Set(known);
-      const made = await makeOf(page, view, states, read);
+      const made = await makePage(page, view, states, read);
       readBy.set(page, read);
       if (made !== LACKING) return { outcome: "shown", page: made };
     }
@@ -46,8 +46,8 @@ export function createPastPages(past: PastStates): (page: Page, visit: PastVisit
 const LACKING = "a state is lacking";
 
 /** Made to its last component, and so with all that it reads; `read` gets the names of that. */
-async function makeOf(
-  page: Page,
+async function makePage(
+  page: ConsolePage,
   view: Omit<View, "state"> & { readonly asOf: string },
   states: Partial<States>,
   read: Set<ProjectionName>,
@@ -62,7 +62,7 @@ async function makeOf(
   try {
     const made = await page({ ...view, state });
     if (made === undefined) return undefined;
-    return "missing" in made ? { missing: keepAsOf(made.missing, view.asOf) } : keepAsOf(made, view.asOf);
+    return "missing" in made ? { missing: keepMoment(made.missing, view.asOf) } : keepMoment(made, view.asOf);
   } catch (fault) {
     if (fault === lacking) return LACKING;
     throw fault;
@@ -90,7 +90,7 @@ type Attributes = Readonly<Record<string, unknown>> & { readonly children?: Comp
  * Adds the shown moment to all links and forms of a page that lead to other pages, so that no page has to. An element
  * with `data-moment` chooses a moment itself. Components are functions without hooks.
  */
-function keepAsOf(page: VNode, asOf: string): VNode {
+function keepMoment(page: VNode, asOf: string): VNode {
   return keep(page, asOf) as VNode;
 }
 
@@ -102,7 +102,7 @@ function keep(node: ComponentChildren, asOf: string): ComponentChildren {
   const children = keep(props.children, asOf);
   if ("data-moment" in props) return cloneElement(node, {}, children);
   const { href, method } = props;
-  if (type === "a" && typeof href === "string") return cloneElement(node, { href: hrefOf(href, asOf) }, children);
+  if (type === "a" && typeof href === "string") return cloneElement(node, { href: hrefAt(href, asOf) }, children);
   if (type !== "form" || method !== "get") return cloneElement(node, {}, children);
   return cloneElement(node, {}, [children, h("input", { type: "hidden", name: "as_of", value: asOf })]);
 }
@@ -110,7 +110,7 @@ function keep(node: ComponentChildren, asOf: string): ComponentChildren {
 /** A path of a console page; operations of the API, anchors and other sites stay unchanged. */
 const PAGE = /^\/(?!\/|api\/|social\/)/;
 
-function hrefOf(href: string, asOf: string): string {
+function hrefAt(href: string, asOf: string): string {
   if (!PAGE.test(href)) return href;
   const { pathname, searchParams, hash } = new URL(href, "http://console");
   searchParams.set("as_of", asOf);

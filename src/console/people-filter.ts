@@ -1,18 +1,18 @@
 import type { Basis, SkipReason } from "../../events/outreach.ts";
 import type { Contact, Contacts, ContactStatus } from "../../projections/contacts.ts";
-import { defined, oneOf, textOf, type View } from "./view.ts";
+import { defined, readChoice, readText, type View } from "./view.ts";
 
 /** What a person may be looked for by; `suppressed` is shown in place of how far we got. */
-export type PersonStatus = ContactStatus | "suppressed";
+export type ShownStatus = ContactStatus | "suppressed";
 
-export const PERSON_STATUSES = [
+export const SHOWN_STATUSES = [
   "open",
   "attempted",
   "in_doubt",
   "sent",
   "failed",
   "suppressed",
-] as const satisfies readonly PersonStatus[];
+] as const satisfies readonly ShownStatus[];
 
 export const BASES = ["dm_first", "opt_in", "none"] as const satisfies readonly Basis[];
 
@@ -34,7 +34,7 @@ export type Origin = (typeof ORIGINS)[number];
 export interface PeopleFilter {
   /** Part of a handle or name, or an id. */
   readonly search?: string;
-  readonly status?: PersonStatus;
+  readonly status?: ShownStatus;
   readonly basis?: Basis;
   readonly skipped?: SkipReason;
   readonly variant?: string;
@@ -42,14 +42,14 @@ export interface PeopleFilter {
 }
 
 /** What of the page's address chooses people. */
-export function filterOf(view: View): PeopleFilter {
+export function parseFilter(view: View): PeopleFilter {
   return defined({
-    search: textOf(view, "search"),
-    status: oneOf(view, "status", PERSON_STATUSES),
-    basis: oneOf(view, "basis", BASES),
-    skipped: oneOf(view, "skipped", SKIP_REASONS),
-    variant: textOf(view, "variant"),
-    source: oneOf(view, "source", ORIGINS),
+    search: readText(view, "search"),
+    status: readChoice(view, "status", SHOWN_STATUSES),
+    basis: readChoice(view, "basis", BASES),
+    skipped: readChoice(view, "skipped", SKIP_REASONS),
+    variant: readText(view, "variant"),
+    source: readChoice(view, "source", ORIGINS),
   });
 }
 
@@ -59,13 +59,13 @@ export function peopleHref(filter: PeopleFilter, after?: string): string {
   return query.size === 0 ? "/people" : `/people?${query}`;
 }
 
-export function statusOf({ suppressed, status }: Contact): PersonStatus {
+export function toShownStatus({ suppressed, status }: Contact): ShownStatus {
   return suppressed ? "suppressed" : status;
 }
 
 /** Counts by status of all who match the rest of the filter, and one page of those who match all of it. */
 export interface FoundPeople {
-  readonly counts: Readonly<Record<PersonStatus, number>>;
+  readonly counts: Readonly<Record<ShownStatus, number>>;
   readonly page: readonly Contact[];
   /** Key of the last person of the page, where others follow. */
   readonly next: string | undefined;
@@ -101,7 +101,7 @@ export function* findPeople(
   let looked = 0;
   for (const [key, contact] of people()) {
     if (++looked % STEP_PEOPLE === 0) yield;
-    const found = statusOf(contact);
+    const found = toShownStatus(contact);
     if (fits(contact)) {
       counts[found]++;
       if (isBehind && (status === undefined || status === found)) {
@@ -128,20 +128,20 @@ function createTest({ search = "", basis, skipped, variant, source }: PeopleFilt
   const isNamed = ({ id, username = "", name = "" }: Contact): boolean =>
     wanted === "" || id === wanted || part.test(username) || part.test(name);
   return (contact) =>
-    (basis === undefined || basisOf(contact) === basis) &&
+    (basis === undefined || effectiveBasis(contact) === basis) &&
     (skipped === undefined || contact.skipped.includes(skipped)) &&
     (variant === undefined || contact.variant === variant) &&
-    (source === undefined || isOf(contact, source)) &&
+    (source === undefined || isFrom(contact, source)) &&
     isNamed(contact);
 }
 
 /** A contact who wrote first has agreed, whatever an import says. */
-export function basisOf({ inbound, basis }: Contact): Basis {
+export function effectiveBasis({ inbound, basis }: Contact): Basis {
   return inbound ? "dm_first" : basis;
 }
 
 /** Whether they come from there: who was imported may have written first too. */
-export function isOf({ listed, inbound }: Contact, source: Origin): boolean {
+export function isFrom({ listed, inbound }: Contact, source: Origin): boolean {
   if (source === "imported") return listed;
   return source === "wrote_first" ? inbound : !listed && !inbound;
 }

@@ -94,7 +94,7 @@ export interface MissingPage {
 /** Undefined: there is nothing at the address. */
 export type Made = VNode | MissingPage | undefined;
 
-export type Page = (view: View) => Made | Promise<Made>;
+export type ConsolePage = (view: View) => Made | Promise<Made>;
 
 /** The newest events that fit, the newest first; none is newer than the moment of the view. */
 export async function newestEvents(
@@ -115,19 +115,23 @@ export function lastPeriods(
 }
 
 /** A whole number of the page's address that is not negative; undefined for anything else. */
-export function numberOf({ query }: View, name: string): number | undefined {
+export function readNumber({ query }: View, name: string): number | undefined {
   const text = query.get(name) ?? "";
   return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }
 
 /** Undefined for what is not filled in. */
-export function textOf({ query }: View, name: string): string | undefined {
+export function readText({ query }: View, name: string): string | undefined {
   const text = query.get(name)?.trim() ?? "";
   return text === "" ? undefined : text;
 }
 
 /** A value of the page's address that is one of those known; undefined for anything else. */
-export function oneOf<Value extends string>({ query }: View, name: string, known: readonly Value[]): Value | undefined {
+export function readChoice<Value extends string>(
+  { query }: View,
+  name: string,
+  known: readonly Value[],
+): Value | undefined {
   return known.find((value) => value === query.get(name));
 }
 

@@ -15,23 +15,23 @@ import { STREAMS } from "../log/event-log.ts";
 import type { Dispatches, Reading } from "./history.ts";
 
 /** The outcomes of dispatches, narrowed to the selected ones. */
-export type Outcome = Folded<OutcomeType>;
+export type DispatchOutcome = Folded<OutcomeType>;
 
 /** What an operator decided of a dead letter. */
-export type Decision = Folded<"DispatchRetryRequested" | "DispatchDiscarded">;
+export type LetterDecision = Folded<"DispatchRetryRequested" | "DispatchDiscarded">;
 
 /** Position of what requests dispatches -> the channels to which it does. */
 export type RequestedDispatches = ReadonlyMap<number, readonly ChannelName[]>;
 
 /** Both name the event whose dispatch it is by its position. */
-export function isDecision<E extends Pick<Folded, "type">>(event: E): event is E & Decision {
+export function isDecision<E extends Pick<Folded, "type">>(event: E): event is E & LetterDecision {
   return event.type === "DispatchRetryRequested" || event.type === "DispatchDiscarded";
 }
 
 /** The channels to which events request dispatches: by themselves, or by what the webhook was subscribed to. */
-export type ChannelsOf = (event: Folded) => readonly ChannelName[];
+export type FindChannels = (event: Folded) => readonly ChannelName[];
 
-export async function readChannelsOf({ store, to }: Reading): Promise<ChannelsOf> {
+export async function readRequestedChannels({ store, to }: Reading): Promise<FindChannels> {
   const batches = await Array.fromAsync(store.readFolded({ types: SUBSCRIBING, to }));
   const subscriptions = batches.flat().flatMap((event) => subscriptionBy(event) ?? []);
   return (event) => {
@@ -43,11 +43,11 @@ export async function readChannelsOf({ store, to }: Reading): Promise<ChannelsOf
 /** The events whose dispatches this one is about, beyond any retry: several of what went together, none of most. */
 export async function sourcesOfEvent(
   { store }: Reading,
-  channelsOf: ChannelsOf,
+  findChannels: FindChannels,
   event: Recorded,
 ): Promise<readonly Recorded[]> {
   if (isDecision(event)) return [await eventAt(store, event.data.source)];
-  if (!isOutcome(event)) return channelsOf(event).length > 0 ? [event] : [];
+  if (!isOutcome(event)) return findChannels(event).length > 0 ? [event] : [];
   const requested = inOrder(event.data.requests.flatMap(({ sources }) => positionsOf(sources)));
   const positions: number[] = [];
   for await (const one of eventsAt(store, requested)) positions.push(isDecision(one) ? one.data.source : one.position);
@@ -61,7 +61,7 @@ export async function sourcesOfEvent(
 export async function findDispatches(
   reading: Reading,
   sources: RequestedDispatches,
-  found: (event: Decision | Outcome) => void,
+  found: (event: LetterDecision | DispatchOutcome) => void,
 ): Promise<Dispatches> {
   const dispatches = new Map<number, number>();
   const byChannel = new Map<ChannelName, Set<number>>();
@@ -84,7 +84,7 @@ const DECISIONS: readonly EventType[] = ["DispatchRetryRequested", "DispatchDisc
 async function findDecisions(
   { store, to }: Reading,
   sources: RequestedDispatches,
-  found: (decision: Decision) => void,
+  found: (decision: LetterDecision) => void,
 ): Promise<void> {
   for await (const batch of store.readFolded({ types: DECISIONS, to })) {
     for (const event of batch) if (isDecision(event) && sources.has(event.data.source)) found(event);
@@ -99,7 +99,7 @@ async function findOutcomes(
   { store, to, onProgress }: Reading,
   channel: ChannelName,
   dispatches: ReadonlySet<number>,
-  found: (outcome: Outcome) => void,
+  found: (outcome: DispatchOutcome) => void,
 ): Promise<void> {
   let from = to;
   for (const position of dispatches) from = Math.min(from, position);

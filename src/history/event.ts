@@ -1,9 +1,9 @@
 import type { Recorded } from "../../events/catalog.ts";
 import { inOrder } from "../log/events-at.ts";
-import { findDispatches, readChannelsOf, sourcesOfEvent } from "./dispatches.ts";
+import { findDispatches, readRequestedChannels, sourcesOfEvent } from "./dispatches.ts";
 import { findEvent, positionBefore } from "./find-event.ts";
 import type { Dispatches, History, Reading } from "./history.ts";
-import { isOfOnePerson, positionsOfRuns } from "./runs.ts";
+import { isOfOneRecipient, positionsOfRuns } from "./runs.ts";
 
 /** What belongs to one event, or to one run, which is found by its start. */
 export interface EventHistory extends History {
@@ -18,8 +18,8 @@ export async function historyOfEvent(reading: Reading, id: string): Promise<Even
   const asked = await findEvent(reading, id);
   if (asked === undefined) return undefined;
   // A run's request caused all of its messages: the history of one of them leaves out the others.
-  const roots = isOfOnePerson(asked) ? [asked] : [asked, ...(await sameRequest(reading, asked))];
-  const { dispatches, positions: ofDispatches } = await dispatchesOf(reading, roots);
+  const roots = isOfOneRecipient(asked) ? [asked] : [asked, ...(await sameRequest(reading, asked))];
+  const { dispatches, positions: ofDispatches } = await findEventDispatches(reading, roots);
   const positions = inOrder([
     ...roots.map(({ position }) => position),
     ...(await positionsOfRuns(reading, roots)),
@@ -48,13 +48,13 @@ async function sameRequest(reading: Reading, { time, meta }: Recorded): Promise<
 }
 
 /** The dispatches that the roots request or are about: the requesting events, and all outcomes. */
-async function dispatchesOf(
+async function findEventDispatches(
   reading: Reading,
   roots: readonly Recorded[],
 ): Promise<{ readonly dispatches: Dispatches; readonly positions: readonly number[] }> {
-  const channelsOf = await readChannelsOf(reading);
-  const sources = (await Promise.all(roots.map((root) => sourcesOfEvent(reading, channelsOf, root)))).flat();
-  const requested = new Map(sources.map((source) => [source.position, channelsOf(source)]));
+  const findChannels = await readRequestedChannels(reading);
+  const sources = (await Promise.all(roots.map((root) => sourcesOfEvent(reading, findChannels, root)))).flat();
+  const requested = new Map(sources.map((source) => [source.position, findChannels(source)]));
   const positions = [...requested.keys()];
   const dispatches = await findDispatches(reading, requested, ({ position }) => void positions.push(position));
   return { dispatches, positions };

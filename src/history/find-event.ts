@@ -30,7 +30,7 @@ export async function findEvent(reading: Reading, id: string): Promise<Recorded 
   for await (const event of store.read({ types: ["RunStarted"], to })) {
     if (event.type === "RunStarted" && event.data.run_id === id) return event;
   }
-  const before = await positionBefore(reading, timeOf(id));
+  const before = await positionBefore(reading, parseIdTime(id));
   return (await search(reading, id, before + 1, to)) ?? search(reading, id, 1, before);
 }
 
@@ -39,7 +39,7 @@ const NEAR_MAX = 2_000;
 
 /** The event with this id where the id says when it was made, as all do that this service makes; no other time is read. */
 export async function findEventNear(reading: Reading, id: string): Promise<Recorded | undefined> {
-  const from = (await positionBefore(reading, timeOf(id))) + 1;
+  const from = (await positionBefore(reading, parseIdTime(id))) + 1;
   for await (const event of reading.store.read({ from, to: reading.to, limit: NEAR_MAX })) {
     if (event.id === id) return event;
   }
@@ -69,6 +69,6 @@ export async function positionBefore({ store, to }: Reading, ms: number): Promis
 const TIME_DIGITS = 12;
 
 /** The first 48 bits of a UUIDv7 are ms since 1970. Another id gives any moment, from which all is searched. */
-export function timeOf(id: string): number {
+export function parseIdTime(id: string): number {
   return Number.parseInt(id.replaceAll("-", "").slice(0, TIME_DIGITS), 16);
 }

@@ -12,7 +12,7 @@ export interface Reading {
 /** Positions at which dispatches were requested, by retries too -> the position of the source of each. */
 export type Dispatches = ReadonlyMap<number, number>;
 
-/** All that the log knows of one subject: a person, a link, an event or a run. */
+/** All that the log knows of one recipient, link, event or run. */
 export interface History {
   /** Of its events, in the order of the log. */
   readonly positions: readonly number[];

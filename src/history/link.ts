@@ -1,7 +1,7 @@
 import type { ChannelName } from "../../events/channel.ts";
 import { inOrder } from "../log/events-at.ts";
 import { STREAMS } from "../log/event-log.ts";
-import { findDispatches, readChannelsOf } from "./dispatches.ts";
+import { findDispatches, readRequestedChannels } from "./dispatches.ts";
 import type { History, Reading } from "./history.ts";
 import { createTally, type Tally } from "./tally.ts";
 
@@ -22,13 +22,13 @@ export function streamOfLink(link: string): string {
  */
 export async function historyOfLink(reading: Reading, link: string): Promise<LinkHistory | undefined> {
   const { store, to } = reading;
-  const channelsOf = await readChannelsOf(reading);
-  const { take, tally } = createTally(channelsOf);
+  const findChannels = await readRequestedChannels(reading);
+  const { take, tally } = createTally(findChannels);
   const requested = new Map<number, readonly ChannelName[]>();
   for await (const batch of store.readFolded({ stream: streamOfLink(link), to })) {
     for (const event of batch) {
       take(event);
-      if (event.type === "LinkClicked") requested.set(event.position, channelsOf(event));
+      if (event.type === "LinkClicked") requested.set(event.position, findChannels(event));
     }
   }
   if (requested.size === 0) return undefined;

@@ -6,7 +6,7 @@ import { escapeControls } from "../platform/escape-controls.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { parseMoment, placeOf, startOfDay } from "../projector/moment.ts";
 import { EVENT_ID, positionBefore } from "./find-event.ts";
-import { endOf, isOfRun, startOf } from "./runs.ts";
+import { findRunEnd, isOfRun, findRunStart } from "./runs.ts";
 import type { Selection } from "./selection.ts";
 
 /** A selection of events, as the caller wrote it; an event must match all members. */
@@ -55,10 +55,10 @@ export interface FilterSources {
 }
 
 /** What a filter means in this log. Throws a ServiceError (usage) on what can mean nothing. */
-export async function selectionOf(filter: LogFilter, sources: FilterSources): Promise<Selection> {
-  const types = filter.types?.map(typeOf);
-  const range = await rangeOf(filter, sources);
-  const asked = filter.link === undefined ? filter.stream : streamOf(filter.link, filter.stream);
+export async function toSelection(filter: LogFilter, sources: FilterSources): Promise<Selection> {
+  const types = filter.types?.map(parseType);
+  const range = await toRange(filter, sources);
+  const asked = filter.link === undefined ? filter.stream : toStream(filter.link, filter.stream);
   if (asked === null) return NOTHING;
   const { person, run } = filter;
   if (person === undefined && run === undefined) return { kind: "range", range, types, stream: asked };
@@ -79,21 +79,21 @@ export async function selectionOf(filter: LogFilter, sources: FilterSources): Pr
 
 const NOTHING: Selection = { kind: "places", positions: [], types: undefined, stream: undefined };
 
-function typeOf(text: string): EventType {
+function parseType(text: string): EventType {
   const type = EVENT_TYPES.find((known) => known === text);
   if (type === undefined) throw usageError(`there is no type of event called "${shown(text)}"`);
   return type;
 }
 
 /** The stream of a link; null: another stream is wanted too. */
-function streamOf(link: string, stream: string | undefined): string | null {
+function toStream(link: string, stream: string | undefined): string | null {
   const slash = link.indexOf("/");
   if (slash < 1 || slash === link.length - 1) throw usageError(`a link is DOMAIN/SHORT_CODE, not "${shown(link)}"`);
   const own = STREAMS.link(link.slice(0, slash), link.slice(slash + 1));
   return stream === undefined || stream === own ? own : null;
 }
 
-async function rangeOf({ from, to }: LogFilter, sources: FilterSources) {
+async function toRange({ from, to }: LogFilter, sources: FilterSources) {
   const { store, position, timezone } = sources;
   const first = from === undefined ? 1 : await firstPosition(from, sources);
   if (to === undefined) return { first, last: position };
@@ -114,9 +114,9 @@ async function runRange(run: string, { first, last }: Selected, { store, positio
   if (!EVENT_ID.test(run))
     throw usageError(`a run has an id such as 01a1fd59-3b3a-7515-964c-67ff53c10ed1, not "${shown(run)}"`);
   const reading = { store, to, onProgress: () => {} };
-  const start = await startOf(reading, run.toLowerCase());
+  const start = await findRunStart(reading, run.toLowerCase());
   if (start === undefined) return null;
-  const end = await endOf(reading, run.toLowerCase(), start);
+  const end = await findRunEnd(reading, run.toLowerCase(), start);
   return { first: Math.max(first, start), last: Math.min(last, end ?? to) };
 }
 

@@ -2,7 +2,7 @@ import type { EventType, Recorded } from "../../events/catalog.ts";
 import type { ChannelName } from "../../events/channel.ts";
 import { isFinal, isOutcome, narrowedTo } from "../../events/dispatches.ts";
 import { STREAMS } from "../log/event-log.ts";
-import { isDecision, readChannelsOf } from "./dispatches.ts";
+import { isDecision, readRequestedChannels } from "./dispatches.ts";
 import type { Reading } from "./history.ts";
 
 /** The outcomes of an event's dispatches to one channel. */
@@ -23,14 +23,14 @@ const DECISIONS_READ_MAX = 1_000;
 const DECISIONS: readonly EventType[] = ["DispatchRetryRequested", "DispatchDiscarded"];
 
 /** The outcomes of this event's dispatches, by channel; empty for an event that requests none. */
-export async function outcomesOf(reading: Reading, event: Recorded): Promise<readonly ChannelOutcome[]> {
-  const channels = (await readChannelsOf(reading))(event);
+export async function readOutcomes(reading: Reading, event: Recorded): Promise<readonly ChannelOutcome[]> {
+  const channels = (await readRequestedChannels(reading))(event);
   if (channels.length === 0) return [];
-  const decisions = await decisionsOf(reading, event);
+  const decisions = await readDecisions(reading, event);
   return Promise.all(channels.map((channel) => outcomeOn(reading, event, channel, decisions)));
 }
 
-async function decisionsOf({ store, to }: Reading, event: Recorded) {
+async function readDecisions({ store, to }: Reading, event: Recorded) {
   const source = isDecision(event) ? event.data.source : event.position;
   const from = event.position + 1;
   const read = await Array.fromAsync(store.read({ types: DECISIONS, from, to, limit: DECISIONS_READ_MAX }));
@@ -41,12 +41,12 @@ async function outcomeOn(
   reading: Reading,
   { position }: Recorded,
   channel: ChannelName,
-  decisions: Awaited<ReturnType<typeof decisionsOf>>,
+  decisions: Awaited<ReturnType<typeof readDecisions>>,
 ): Promise<ChannelOutcome> {
   const decided = decisions.filter(({ data }) => data.channel === channel);
   const retries = decided.filter(({ type }) => type === "DispatchRetryRequested");
   const requested = [position, ...retries.map((retry) => retry.position)];
-  const attempts = await Promise.all(requested.map((at) => attemptsOf(reading, channel, at)));
+  const attempts = await Promise.all(requested.map((at) => readAttempts(reading, channel, at)));
   const events = [...decided, ...attempts.flatMap(({ events: some }) => some)];
   return {
     channel,
@@ -56,7 +56,7 @@ async function outcomeOn(
 }
 
 /** The attempts at what was requested at a position, up to the final one. */
-async function attemptsOf(
+async function readAttempts(
   { store, to }: Reading,
   channel: ChannelName,
   requested: number,

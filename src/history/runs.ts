@@ -1,12 +1,12 @@
 import type { EventType, Folded, Recorded } from "../../events/catalog.ts";
 import { STREAMS } from "../log/event-log.ts";
-import { positionBefore, timeOf } from "./find-event.ts";
+import { positionBefore, parseIdTime } from "./find-event.ts";
 import type { Reading } from "./history.ts";
 
-/** How a run went on: of interest to who asks for the run, and not to who asks for one of its people. */
+/** How a run went on: of interest to who asks for the run, and not to who asks for one of its recipients. */
 const COURSE_TYPES: readonly EventType[] = ["RunPaused", "InboxRead", "SourceRead"];
 
-/** All that a run appends about itself and about people. */
+/** All that a run appends about itself and about recipients. */
 const RUN_TYPES: readonly EventType[] = [
   ...COURSE_TYPES,
   "RunStarted",
@@ -24,8 +24,8 @@ const RUN_TYPES: readonly EventType[] = [
 
 type EventLike = Pick<Folded, "type" | "data">;
 
-/** Whether it is about one person in a run, rather than of the run. */
-export function isOfOnePerson({ data }: EventLike): boolean {
+/** Whether it is about one recipient in a run, rather than of the run. */
+export function isOfOneRecipient({ data }: EventLike): boolean {
   return "run_id" in data && "recipient" in data;
 }
 
@@ -34,19 +34,19 @@ export async function positionsOfRuns(
   { store, to, onProgress }: Reading,
   roots: readonly EventLike[],
 ): Promise<readonly number[]> {
-  const runs = new Set(roots.flatMap(runOf));
+  const runs = new Set(roots.flatMap(runIds));
   if (runs.size === 0) return [];
-  const whole = new Set(roots.filter((root) => !isOfOnePerson(root)).flatMap(runOf));
-  const attempts = new Set(roots.flatMap(attemptOf));
+  const whole = new Set(roots.filter((root) => !isOfOneRecipient(root)).flatMap(runIds));
+  const attempts = new Set(roots.flatMap(attemptIds));
   const belongs = (event: EventLike): boolean =>
-    (!isOfOnePerson(event) && !COURSE_TYPES.includes(event.type)) ||
-    runOf(event).some((run) => whole.has(run)) ||
-    attemptOf(event).some((attempt) => attempts.has(attempt));
+    (!isOfOneRecipient(event) && !COURSE_TYPES.includes(event.type)) ||
+    runIds(event).some((run) => whole.has(run)) ||
+    attemptIds(event).some((attempt) => attempts.has(attempt));
   const found: number[] = [];
   for await (const batch of store.readFolded({ types: RUN_TYPES, to })) {
     onProgress(batch.at(-1)?.position ?? 0);
     for (const event of batch) {
-      if (runOf(event).some((run) => runs.has(run)) && belongs(event)) found.push(event.position);
+      if (runIds(event).some((run) => runs.has(run)) && belongs(event)) found.push(event.position);
     }
   }
   return found;
@@ -79,12 +79,12 @@ export async function eventsOfRun(
 ): Promise<{ readonly events: readonly Recorded[]; readonly next: number | undefined }> {
   const { store, to } = reading;
   const events: Recorded[] = [];
-  const start = from ?? (await startOf(reading, run_id));
+  const start = from ?? (await findRunStart(reading, run_id));
   if (start === undefined) return { events, next: undefined };
   let left = READ_MAX;
   for await (const event of store.read({ stream: STREAMS.outreach, types: RUN_TYPES, from: start, to })) {
     if (events.length === limit || left-- === 0) return { events, next: event.position };
-    if (!runOf(event).includes(run_id)) continue;
+    if (!runIds(event).includes(run_id)) continue;
     events.push(event);
     if (ENDS.includes(event.type)) break;
   }
@@ -92,11 +92,11 @@ export async function eventsOfRun(
 }
 
 /** Position of the run's first event, found by its id as {@link eventsOfRun} does; undefined: there is no such run. */
-export async function startOf(reading: Reading, run_id: string): Promise<number | undefined> {
+export async function findRunStart(reading: Reading, run_id: string): Promise<number | undefined> {
   const { store, to } = reading;
-  const from = (await positionBefore(reading, timeOf(run_id) - CLOCK_MS)) + 1;
+  const from = (await positionBefore(reading, parseIdTime(run_id) - CLOCK_MS)) + 1;
   for await (const event of store.read({ types: ["RunStarted"], from, to, limit: STARTS_MAX })) {
-    if (runOf(event).includes(run_id)) return event.position;
+    if (runIds(event).includes(run_id)) return event.position;
   }
   return undefined;
 }
@@ -105,24 +105,24 @@ export async function startOf(reading: Reading, run_id: string): Promise<number 
 const ENDS_MAX = 100;
 
 /** Position of the run's last event but for what is found out later; undefined: it goes on. */
-export async function endOf({ store, to }: Reading, run_id: string, start: number): Promise<number | undefined> {
+export async function findRunEnd({ store, to }: Reading, run_id: string, start: number): Promise<number | undefined> {
   for await (const event of store.read({ types: ENDS, from: start, to, limit: ENDS_MAX })) {
-    if (runOf(event).includes(run_id)) return event.position;
+    if (runIds(event).includes(run_id)) return event.position;
   }
   return undefined;
 }
 
 /** Whether an event is about that run. */
 export function isOfRun(run_id: string): (event: EventLike) => boolean {
-  return (event) => runOf(event).includes(run_id);
+  return (event) => runIds(event).includes(run_id);
 }
 
 const ENDS: readonly EventType[] = ["RunFinished", "RunAbandoned", "DryRunFinished"];
 
-function runOf({ data }: EventLike): string[] {
+function runIds({ data }: EventLike): string[] {
   return "run_id" in data && data.run_id !== undefined ? [data.run_id] : [];
 }
 
-function attemptOf({ data }: EventLike): string[] {
+function attemptIds({ data }: EventLike): string[] {
   return "attempt_id" in data ? [data.attempt_id] : [];
 }

@@ -45,7 +45,7 @@ interface PageQuery {
  * Some events of a selection, the newest first, found by the log's indexes. Where few of a stream's are wanted, a page may
  * have fewer than `limit`, and none at all, and go on all the same: it looks at {@link READ_MAX} at the most.
  */
-export async function pageOf(
+export async function readPage(
   store: EventStore<Event>,
   selection: Selection,
   { before = Infinity, limit }: PageQuery,
@@ -54,7 +54,7 @@ export async function pageOf(
     selection.kind === "places" ? lookAt(selection, before, limit) : await lookFor(store, selection, before, limit);
   const found: Recorded[] = [];
   for await (const event of eventsAt(store, looked.positions.toReversed()))
-    if (isOf(selection, event)) found.push(event);
+    if (isIn(selection, event)) found.push(event);
   const events = found.toReversed().slice(0, limit);
   return { events, next: found.length > limit ? events.at(-1)?.position : looked.end };
 }
@@ -87,7 +87,7 @@ async function lookFor(
   const to = Math.min(range.last, before - 1);
   // An index finds the events of a stream, or those of types, and none finds both: where few are of the types, these are
   // looked at, else those of the stream.
-  const few = stream === undefined || types === undefined ? undefined : await fewOf(store, types, range.first, to);
+  const few = stream === undefined || types === undefined ? undefined : await readIfFew(store, types, range.first, to);
   if (few !== undefined) return { positions: few, end: undefined };
   const query = stream === undefined ? (types === undefined ? {} : { types }) : { stream };
   const isFiltered = isWanted !== undefined || (stream !== undefined && types !== undefined);
@@ -105,7 +105,7 @@ async function lookFor(
 }
 
 /** All events of these types, the newest first; undefined: there are more than are looked at. */
-async function fewOf(
+async function readIfFew(
   store: EventStore<Event>,
   types: readonly EventType[],
   from: number,
@@ -124,7 +124,7 @@ export async function* storedEvents(
   show: Show,
 ): AsyncGenerator<ShownEvent, void, void> {
   for await (const stored of inChunks(readSelected(store, selection), SHOWN_AT_ONCE)) {
-    for (const event of await show(stored)) if (isOf(selection, event as unknown as Recorded)) yield event;
+    for (const event of await show(stored)) if (isIn(selection, event as unknown as Recorded)) yield event;
   }
 }
 
@@ -135,10 +135,10 @@ async function* readSelected(
   store: Pick<EventStore, "readStored">,
   selection: Selection,
 ): AsyncGenerator<StoredEvent, void, void> {
-  for (const query of queriesOf(selection)) yield* store.readStored(query);
+  for (const query of toQueries(selection)) yield* store.readStored(query);
 }
 
-function* queriesOf(selection: Selection) {
+function* toQueries(selection: Selection) {
   if (selection.kind === "places") {
     for (const position of selection.positions) yield { from: position, to: position };
     return;
@@ -148,7 +148,7 @@ function* queriesOf(selection: Selection) {
   yield { ...by, from: range.first, to: range.last };
 }
 
-function isOf(selection: Selection, event: Pick<Recorded, "type" | "data" | "stream">): boolean {
+function isIn(selection: Selection, event: Pick<Recorded, "type" | "data" | "stream">): boolean {
   return (selection.stream === undefined || selection.stream === event.stream) && isSelected(selection, event);
 }
 

@@ -2,7 +2,7 @@ import type { EventType, Folded } from "../../events/catalog.ts";
 import { CHANNELS, type ChannelName } from "../../events/channel.ts";
 import { isOutcome } from "../../events/dispatches.ts";
 import { positionsOf } from "../../events/sources.ts";
-import type { ChannelsOf, Outcome } from "./dispatches.ts";
+import type { FindChannels, DispatchOutcome } from "./dispatches.ts";
 
 /** The clicks of a link, and the outcomes of their dispatches on each channel. */
 export interface Tally {
@@ -26,14 +26,14 @@ export interface ChannelTally {
 }
 
 /** Counts the clicks of a link, and the outcomes of their dispatches on each channel. */
-export function createTally(channelsOf: ChannelsOf) {
+export function createTally(findChannels: FindChannels) {
   const counts = new Map<string, number>();
   const settled = new Map(CHANNELS.map((channel) => [channel, new Set<number>()]));
-  const countOf = (what: string): number => counts.get(what) ?? 0;
-  const add = (what: string): void => void counts.set(what, countOf(what) + 1);
+  const count = (what: string): number => counts.get(what) ?? 0;
+  const add = (what: string): void => void counts.set(what, count(what) + 1);
 
   /** As the projection does: the first final outcome counts, and any other is one recorded again. */
-  const takeOutcome = ({ type, data: { channel, requests } }: Outcome): void => {
+  const takeOutcome = ({ type, data: { channel, requests } }: DispatchOutcome): void => {
     for (const source of requests.flatMap(({ sources }) => positionsOf(sources))) {
       const isAgain = settled.get(channel)?.has(source) ?? false;
       add(type !== "DispatchFailed" && isAgain ? `${channel} again` : `${channel} ${type}`);
@@ -41,14 +41,14 @@ export function createTally(channelsOf: ChannelsOf) {
     }
   };
 
-  const tallyOf = (channel: ChannelName): ChannelTally => {
-    const of = (type: EventType): number => countOf(`${channel} ${type}`);
+  const tallyChannel = (channel: ChannelName): ChannelTally => {
+    const of = (type: EventType): number => count(`${channel} ${type}`);
     const [delivered, skipped, inDoubt] = [of("DispatchSucceeded"), of("DispatchSkipped"), of("DispatchInDoubt")];
     const [dead, retried, discarded] = [of("DispatchAbandoned"), of("DispatchRetryRequested"), of("DispatchDiscarded")];
     return {
       channel,
       // A retried dead letter is requested a second time.
-      pending: countOf(`${channel} requested`) - delivered - skipped - inDoubt - dead,
+      pending: count(`${channel} requested`) - delivered - skipped - inDoubt - dead,
       delivered,
       skipped,
       inDoubt,
@@ -56,7 +56,7 @@ export function createTally(channelsOf: ChannelsOf) {
       retried,
       discarded,
       failedAttempts: of("DispatchFailed"),
-      recordedAgain: countOf(`${channel} again`),
+      recordedAgain: count(`${channel} again`),
     };
   };
 
@@ -65,7 +65,7 @@ export function createTally(channelsOf: ChannelsOf) {
     take(event: Folded): void {
       if (event.type === "LinkClicked") {
         add(event.data.bot ? "bots" : "people");
-        for (const channel of channelsOf(event)) add(`${channel} requested`);
+        for (const channel of findChannels(event)) add(`${channel} requested`);
       } else if (event.type === "DispatchRetryRequested") {
         add(`${event.data.channel} requested`);
         add(`${event.data.channel} ${event.type}`);
@@ -73,8 +73,8 @@ export function createTally(channelsOf: ChannelsOf) {
       else if (isOutcome(event)) takeOutcome(event);
     },
     tally(): Tally {
-      const channels = CHANNELS.filter((channel) => countOf(`${channel} requested`) > 0).map(tallyOf);
-      return { people: countOf("people"), bots: countOf("bots"), channels };
+      const channels = CHANNELS.filter((channel) => count(`${channel} requested`) > 0).map(tallyChannel);
+      return { people: count("people"), bots: count("bots"), channels };
     },
   };
 }

@@ -1,7 +1,18 @@
 import type { DataOf, EventType, Folded } from "../../events/catalog.ts";
 import { DELIVERY_WORDS } from "./words/delivery.ts";
 import { OUTREACH_WORDS, RUN_WORDS } from "./words/outreach.ts";
-import { because, nameOf, other, plain, position, quote, say, textOf, time, type Sentence } from "./words/phrases.ts";
+import {
+  because,
+  formatRecipient,
+  other,
+  plain,
+  position,
+  quote,
+  say,
+  formatSentence,
+  moment,
+  type Sentence,
+} from "./words/phrases.ts";
 
 /** Authentication and the master key. */
 const ACCESS_WORDS = {
@@ -17,9 +28,9 @@ const ACCESS_WORDS = {
 /** The social account that messages are sent from. */
 const ACCOUNT_WORDS = {
   AccountAuthorized: ({ user, scopes, expires_at }: DataOf<"AccountAuthorized">) =>
-    say`the account ${other(nameOf(user))} was linked with the scopes ${other(scopes.join(" "))}; its access token lasts until ${time(expires_at)}`,
+    say`the account ${other(formatRecipient(user))} was linked with the scopes ${other(scopes.join(" "))}; its access token lasts until ${moment(expires_at)}`,
   TokenRefreshed: ({ user_id, expires_at }: DataOf<"TokenRefreshed">) =>
-    say`the access token of account ${other(user_id)} was renewed and lasts until ${time(expires_at)}`,
+    say`the access token of account ${other(user_id)} was renewed and lasts until ${moment(expires_at)}`,
   TokenRefreshFailed: ({ user_id, reason, dead }: DataOf<"TokenRefreshFailed">) => {
     const end = dead ? "; the grant is dead: authorize the account again" : "";
     return say`the access token of account ${other(user_id)} could not be renewed: ${quote(reason)}${end}`;
@@ -88,12 +99,12 @@ const WORDS: { readonly [T in EventType]: (data: DataOf<T>) => Sentence } = {
 };
 
 /** The sentence for an event, with what it names. */
-export function sentenceOf<T extends EventType>({ type, data }: Pick<Folded<T>, "type" | "data">): Sentence {
+export function toSentence<T extends EventType>({ type, data }: Pick<Folded<T>, "type" | "data">): Sentence {
   const sayIt = WORDS[type] as (data: unknown) => Sentence;
   return sayIt(data);
 }
 
 /** The sentence for an event as text. It quotes what people wrote, so make it printable before showing it. */
-export function wordsOf<T extends EventType>(event: Pick<Folded<T>, "type" | "data">): string {
-  return textOf(sentenceOf(event));
+export function describeEvent<T extends EventType>(event: Pick<Folded<T>, "type" | "data">): string {
+  return formatSentence(toSentence(event));
 }

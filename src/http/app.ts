@@ -8,10 +8,10 @@ import { setRateLimitHeaders } from "./access/rate-limit.ts";
 import { NO_CALL, type AppDeps } from "./deps.ts";
 import { features } from "./endpoints.ts";
 import { documentEndpoints } from "./features/documents.ts";
-import { JSON_HEADERS, toAnswer, type Answer } from "./server/answer.ts";
-import { endpointsOf, type Endpoint, type RequestContext } from "./server/endpoint.ts";
+import { JSON_HEADERS, toHttpResponse, type HttpResponse } from "./server/answer.ts";
+import { listEndpoints, type Endpoint, type RequestContext } from "./server/endpoint.ts";
 import { addForms } from "./server/form.ts";
-import { problemAnswer, problemOf, problemPage, problems, wantsPage } from "./server/problem.ts";
+import { problemAnswer, toProblem, problemPage, problems, wantsPage } from "./server/problem.ts";
 
 /** Of the service. A client with types for all of it: `treaty<App>(url)` of `@elysiajs/eden`. */
 export type App = ReturnType<typeof createApp>;
@@ -36,11 +36,11 @@ export function createApp(deps: AppDeps) {
     const { server } = app;
     const endpoint = byRoute.get(route)![request.method === "HEAD" ? "GET" : request.method]!;
     const headers = ownHeaders(request);
-    const addressOf = (): string => clientAddress(request, server);
-    const call = { request, endpoint, headers, addressOf, metadata: {} } as InFlightRequest;
+    const readAddress = (): string => clientAddress(request, server);
+    const call = { request, endpoint, headers, readAddress, metadata: {} } as InFlightRequest;
     context.call = call;
     admission.checkHost(endpoint, request);
-    const admitted = admission.admit(endpoint, request, addressOf, server?.pendingRequests ?? 0, headers);
+    const admitted = admission.admit(endpoint, request, readAddress, server?.pendingRequests ?? 0, headers);
     // Nearly all are known at once: an await would cost each of them a turn of the event loop.
     const caller = typeof admitted === "string" ? admitted : await admitted;
     follow(tracing, call, caller);
@@ -56,7 +56,7 @@ export function createApp(deps: AppDeps) {
     // A refusal is whole already.
     if (responseValue instanceof Response) return undefined;
     showLimit(call);
-    const answer = toAnswer(responseValue, Number(set.status));
+    const answer = toHttpResponse(responseValue, Number(set.status));
     set.status = UNTOUCHED;
     return finish(metrics, answer, call);
   });
@@ -75,9 +75,9 @@ export function createApp(deps: AppDeps) {
     }
   });
 
-  const served = app.use(features(deps)).use(documentEndpoints(() => endpointsOf(app), deps));
+  const served = app.use(features(deps)).use(documentEndpoints(() => listEndpoints(app), deps));
   addForms(app, deps);
-  for (const endpoint of endpointsOf(app)) {
+  for (const endpoint of listEndpoints(app)) {
     byRoute.set(endpoint.path, { ...byRoute.get(endpoint.path), [endpoint.method]: endpoint });
   }
   return served;
@@ -109,7 +109,7 @@ function createRefusal({ logger, metrics, tracing }: AppDeps): Refuse {
     // Refused before it was known who calls.
     if (call !== undefined && call.span === undefined) follow(tracing, call as InFlightRequest, ANONYMOUS);
     const instance = headers["x-request-id"] ?? "";
-    const problem = problemOf(fault, request.method === "GET");
+    const problem = toProblem(fault, request.method === "GET");
     if (problem === undefined) {
       const about = requestFields({ request_id: instance, traceparent: headers["traceparent"] });
       // The path of the endpoint: what was sent may name a recipient.
@@ -122,7 +122,7 @@ function createRefusal({ logger, metrics, tracing }: AppDeps): Refuse {
 
 type Finished = Pick<RequestContext, "headers" | "span"> & { readonly endpoint: Endpoint | undefined };
 
-function finish(metrics: AppDeps["metrics"], answer: Answer, { endpoint, headers, span }: Finished): Response {
+function finish(metrics: AppDeps["metrics"], answer: HttpResponse, { endpoint, headers, span }: Finished): Response {
   metrics.countAnswer(endpoint, answer.status);
   span?.end(answer.status);
   return toResponse(answer, headers);
@@ -165,7 +165,7 @@ const UNSNIFFED = { "x-content-type-options": "nosniff" };
 /** Of nearly all answers. Copying it costs half of what making another one does. */
 const HEADERS_OF_JSON = new Headers({ ...UNSNIFFED, ...JSON_HEADERS });
 
-function toResponse({ status, headers, body, stream }: Answer, own: Readonly<Record<string, string>>): Response {
+function toResponse({ status, headers, body, stream }: HttpResponse, own: Readonly<Record<string, string>>): Response {
   const shared = headers === JSON_HEADERS ? HEADERS_OF_JSON : { ...UNSNIFFED, ...headers };
   const response = new Response(stream ?? body, { status, headers: shared });
   for (const name in own) response.headers.set(name, own[name]!);

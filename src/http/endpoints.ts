@@ -14,7 +14,7 @@ import { recipientEndpoints } from "./features/recipients.ts";
 import { runEndpoints } from "./features/run.ts";
 import { trackingEndpoints } from "./features/tracking.ts";
 import { verificationEndpoints } from "./features/verification.ts";
-import { endpointsOf, type Endpoint, type Protection } from "./server/endpoint.ts";
+import { listEndpoints, type Endpoint, type Protection } from "./server/endpoint.ts";
 import { addForms } from "./server/form.ts";
 
 /** Every feature there is. A plugin declares and registers its endpoints; what no plugin registers does not exist. */
@@ -40,7 +40,7 @@ export function describeEndpoints(): readonly Endpoint[] {
   const none = {} as AppDeps;
   const app = features(none).use(documentEndpoints(() => [], none));
   addForms(app, none);
-  return endpointsOf(app);
+  return listEndpoints(app);
 }
 
 /** What an operator may open by OPEN_ROUTES, and what not. */

@@ -17,16 +17,16 @@ import { momentIn } from "./quota-day.ts";
 export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
 
 /** A recipient who may get a message; `user` where the source already asked the network. */
-export interface Candidate {
-  readonly who: Recipient;
+export interface BatchEntry {
+  readonly recipient: Recipient;
   readonly user?: SocialUser;
 }
 
-/** People asked of the network at once: what one look-up takes. */
+/** Recipients asked of the network at once: what one look-up takes. */
 export const LOOKUP_BATCH = 100;
 
 export interface Batch {
-  readonly candidates: readonly Candidate[];
+  readonly entries: readonly BatchEntry[];
   /** Recorded once all of the batch were judged, so that a later run goes on behind it. */
   readonly read?: Omit<DataOf<"SourceRead">, "run_id">;
 }
@@ -39,7 +39,7 @@ export interface Source {
   /** True for the source of those who are tried last; no other source gives them. */
   readonly last?: true;
   /** Throws the network's SocialError. */
-  candidates(reader: Reader): AsyncIterable<Batch>;
+  batches(reader: Reader): AsyncIterable<Batch>;
 }
 
 /** Runs a read with the caller's retry policy. */
@@ -49,7 +49,7 @@ export type RetryPolicy = <T>(ask: () => Promise<T>) => Promise<T>;
 export interface Reader {
   readonly run: RunContext;
   readonly retry: RetryPolicy;
-  /** Places left of the day's quota, 1 to {@link LOOKUP_BATCH}: to read more people than that costs money for nothing. */
+  /** Places left of the day's quota, 1 to {@link LOOKUP_BATCH}: to read more recipients than that costs money for nothing. */
   wanted(): number;
 }
 
@@ -123,7 +123,7 @@ export function today(context: DayContext): string {
 }
 
 /** Waits until the projections have seen all that is in the log now, e.g. after a version conflict. */
-export async function catchUp({ eventLog, projector }: OutreachContext): Promise<void> {
+export async function waitForProjections({ eventLog, projector }: OutreachContext): Promise<void> {
   await projector.until((await eventLog.store.head()).position);
 }
 

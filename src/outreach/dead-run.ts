@@ -3,7 +3,7 @@ import { SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import { handle, type Decision } from "../log/handle.ts";
 import type { HeldLease } from "../log/lease.ts";
 import { errorFields } from "../platform/logger.ts";
-import { catchUp, type OutreachContext } from "./context.ts";
+import { waitForProjections, type OutreachContext } from "./context.ts";
 import { takeRunLease } from "./run-lease.ts";
 import { settleOpen } from "./reconcile.ts";
 import type { BackgroundTasks } from "./background-tasks.ts";
@@ -47,7 +47,7 @@ export function createRecovery(context: OutreachContext, backgroundTasks: Backgr
   return {
     recoverWithLease,
     async tryOnce() {
-      await catchUp(context);
+      await waitForProjections(context);
       return once(false);
     },
     async retryUntilClosed(steal) {

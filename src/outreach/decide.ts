@@ -49,10 +49,13 @@ export const REFUSED_IN_A_ROW_MAX = 5;
  * Whether another refusal counts against the account: returns the recipients refused before it. Undefined: it counts only
  * against this recipient.
  */
-export function refusedForAccount({ contacts }: OutreachState, who: KnownRecipient): readonly Recipient[] | undefined {
-  const contact = findPerson(contacts, who);
+export function refusedForAccount(
+  { contacts }: OutreachState,
+  recipient: KnownRecipient,
+): readonly Recipient[] | undefined {
+  const contact = findPerson(contacts, recipient);
   if (contact !== undefined && isOwnRefusal(contacts, contact)) return undefined;
-  const before = contacts.refused.filter((id) => id !== who.id);
+  const before = contacts.refused.filter((id) => id !== recipient.id);
   if (before.length + 1 < REFUSED_IN_A_ROW_MAX) return undefined;
   return before.map((id) => {
     const username = findPerson(contacts, { id })?.username;
@@ -60,7 +63,7 @@ export function refusedForAccount({ contacts }: OutreachState, who: KnownRecipie
   });
 }
 
-/** One person's turn: who is asked about, and what the intent names. */
+/** One recipient's turn: who is asked about, and what the intent names. */
 export interface TurnCommand {
   readonly user: SocialUser;
   readonly attempt_id: string;
@@ -75,7 +78,7 @@ export interface TurnRefused {
   readonly end: RunEnd | undefined;
 }
 
-/** The intent to write to the person, or their skip; nothing where the log has that already. */
+/** The intent to write to the recipient, or their skip; nothing where the log has that already. */
 export function decideTurn(
   state: OutreachState,
   rules: OutreachRules,
@@ -84,7 +87,7 @@ export function decideTurn(
   if (state.account.user?.id !== accountId) return { refusal: { end: "not_authorized" } };
   const recipient = { id: user.id, username: user.username };
   const verdict = judgeUser(state, rules, user);
-  if (verdict.verdict !== "write") return { events: newSkips(state, run_id, [{ who: recipient, verdict }]) };
+  if (verdict.verdict !== "write") return { events: newSkips(state, run_id, [{ recipient, verdict }]) };
   if (remaining(state, rules, now) === 0) return { refusal: { end: "daily_limit_reached" } };
   const data = {
     attempt_id,
@@ -103,31 +106,31 @@ export function decideTurn(
 
 /** A recipient who gets no message, and why. */
 export interface Refused {
-  readonly who: Recipient;
+  readonly recipient: Recipient;
   readonly verdict: Refusal;
 }
 
 /** What the log records of a recipient who gets no message. */
 type Skip = Omit<DataOf<"DirectMessageSkipped">, "run_id">;
 
-/** Each skip once: people are met by handle and again by id, and by several sources. */
-export function skipsOf({ contacts }: OutreachState, refused: readonly Refused[]): Skip[] {
+/** Each skip once: recipients are met by handle and again by id, and by several sources. */
+export function toSkips({ contacts }: OutreachState, refused: readonly Refused[]): Skip[] {
   const noted = new Map<unknown, SkipReason[]>();
-  return refused.flatMap(({ who, verdict }): Skip[] => {
+  return refused.flatMap(({ recipient, verdict }): Skip[] => {
     if (verdict.verdict === "pass") return [];
     const { reason, detail, found } = verdict;
-    const entries = entriesOf(contacts, who);
-    const person = entries.length === 0 ? [who.id ?? who.username?.toLowerCase()] : entries;
-    if (person.some((key) => noted.get(key)?.includes(reason) === true)) return [];
-    for (const key of person) noted.set(key, [...(noted.get(key) ?? []), reason]);
+    const entries = entriesOf(contacts, recipient);
+    const keys = entries.length === 0 ? [recipient.id ?? recipient.username?.toLowerCase()] : entries;
+    if (keys.some((key) => noted.get(key)?.includes(reason) === true)) return [];
+    for (const key of keys) noted.set(key, [...(noted.get(key) ?? []), reason]);
     const more = { ...(detail === undefined ? {} : { detail }), ...(found === undefined ? {} : { found }) };
-    return [{ recipient: who, reason, ...more }];
+    return [{ recipient, reason, ...more }];
   });
 }
 
-/** Each skip that the log does not hold yet. What was found closes the person, whatever was recorded of them before. */
+/** Each skip that the log does not hold yet. What was found closes the recipient, whatever was recorded of them before. */
 export function newSkips(state: OutreachState, run_id: string, refused: readonly Refused[]): NewEvent[] {
-  return skipsOf(state, refused)
+  return toSkips(state, refused)
     .filter(({ recipient, reason, found }) => found !== undefined || !isSkipRecorded(state, recipient, reason))
     .map((skip) => ({ type: "DirectMessageSkipped", data: { run_id, ...skip } }));
 }
@@ -164,10 +167,10 @@ interface Decided {
 }
 
 /**
- * What a send means. `refusedBefore`: where the network's refusal of this person would be the account's, those who were
+ * What a send means. `refusedBefore`: where the network's refusal of this recipient would be the account's, those who were
  * refused before for the same reason: they were not at fault, so a later run may try them again.
  */
-export function decideOutcome(
+export function decideSendOutcome(
   attempt: { attempt_id: string; run_id: string; recipient: KnownRecipient },
   result: SendDecided,
   refusedBefore: readonly Recipient[] | undefined,

@@ -5,7 +5,7 @@ import { handle, record } from "../log/handle.ts";
 import { isoTime } from "../platform/clock.ts";
 import { errorFields } from "../platform/logger.ts";
 import { outreachState, quotaNow, type RunContext } from "./context.ts";
-import { decideTurn, newSkips, type Refused, remaining, skipsOf } from "./decide.ts";
+import { decideTurn, newSkips, type Refused, remaining, toSkips } from "./decide.ts";
 import { previewVariants } from "./judge.ts";
 import type { Meter } from "./meter.ts";
 import { pause, spacingMs } from "./pacing.ts";
@@ -60,14 +60,14 @@ async function performReal(run: RunContext, meter: Meter): Promise<RunReport> {
     });
     reason = "fault";
   }
-  const { started_at } = currentOf(run);
-  const data = { run_id: run.runId, reason, ...countsOf(run), usage: meter.usage() };
+  const { started_at } = currentRun(run);
+  const data = { run_id: run.runId, reason, ...currentCounts(run), usage: meter.usage() };
   const finished_at = await appendEnd(run, { type: "RunFinished", data });
   return { ...data, started_at, finished_at };
 }
 
 async function performDry(run: RunContext, meter: Meter): Promise<RunReport> {
-  const { started_at } = currentOf(run);
+  const { started_at } = currentRun(run);
   const preview = await executeDryRun(run);
   const { reason } = preview;
   const usage = meter.usage();
@@ -99,18 +99,18 @@ async function appendEnd(run: RunContext, newEvent: NewEvent): Promise<string> {
   return run.projector.time ?? isoTime(run.clock());
 }
 
-function currentOf(run: RunContext) {
+function currentRun(run: RunContext) {
   const { current } = run.projector.state("run");
   if (current?.run_id !== run.runId) throw new Error(`run ${run.runId} is not the one in progress`);
   return current;
 }
 
-function countsOf(run: RunContext) {
-  const { sent, skipped, failed, in_doubt } = currentOf(run);
+function currentCounts(run: RunContext) {
+  const { sent, skipped, failed, in_doubt } = currentRun(run);
   return { sent, skipped, failed, in_doubt };
 }
 
-/** Each costs a person their message. */
+/** Each costs a recipient their message. */
 const REJECTED_IN_A_ROW_MAX = 3;
 
 /** Sends to all recipients who may be written to, one after the other, until something ends the run. */
@@ -135,7 +135,7 @@ function runSendLoop(run: RunContext): Promise<RunEnd> {
       if (end !== undefined) return end;
       const now = run.clock();
       if (called) nextSendAt = now + spacingMs(rate, now, run.spacingMs, run.random());
-      // One person may be at fault, or one text; this many in a row have our request in common.
+      // One recipient may be at fault, or one text; this many in a row have our request in common.
       rejectedInARow = rejected ? rejectedInARow + 1 : 0;
       return rejectedInARow >= REJECTED_IN_A_ROW_MAX ? "request_rejected" : undefined;
     },
@@ -179,7 +179,7 @@ async function executeDryRun(run: RunContext): Promise<DryRun> {
     },
     async finishPage() {},
   });
-  const would_skip = skipsOf(outreachState(run), refused).map(({ recipient, reason: why }) => ({
+  const would_skip = toSkips(outreachState(run), refused).map(({ recipient, reason: why }) => ({
     recipient,
     reason: why,
   }));

@@ -23,7 +23,7 @@ const CLOCK_SKEW_MS = 60 * 60_000;
  * rest unread. Throws the network's SocialError, also where its cursors lead back or to empty pages only: one of the
  * messages that it does not show may be a wish to be left alone.
  */
-export async function readInbox(run: RunContext, retry: RetryPolicy): Promise<void> {
+export async function readNewMessages(run: RunContext, retry: RetryPolicy): Promise<void> {
   const { begun, newest_id, backlog } = run.projector.state("inbox");
   const isEnd = begun ? isReadBefore(newest_id) : await isTooOld(run);
   let newest: string | undefined;
@@ -44,7 +44,7 @@ export async function readInbox(run: RunContext, retry: RetryPolicy): Promise<vo
     const isCut = !isEnded && next === undefined && read.next !== undefined;
     if (isCut && messages > 0) throw new SocialError("unavailable", "the pages of messages lead nowhere");
     if (isEnded || next === undefined) {
-      // The first reading leaves what is older to those who want more people.
+      // The first reading leaves what is older to those who want more recipients.
       const left = begun ? backlog : (next ?? null);
       const upTo = newest ?? (begun || next === undefined ? undefined : read.messages.at(-1)?.id);
       return await recordRead(run, { newest: upTo, messages, left });
@@ -58,7 +58,7 @@ type InboxPage = Awaited<ReturnType<SocialNetwork["inbox"]>>;
 /** What is older than the first reading, as one run reads it. */
 export interface OlderMessages {
   /**
-   * Reads one more page, of about as many messages as people are wanted. False when nothing is left.
+   * Reads one more page, of about as many messages as recipients are wanted. False when nothing is left.
    * Throws the network's SocialError.
    */
   readPage(wanted: number): Promise<boolean>;

@@ -42,7 +42,7 @@ function countedCalls(network: SocialNetwork, count: (more: Partial<Counts>) => 
       count(amount(answer));
       return answer;
     };
-  const messages = (read: readonly SentDm[]) => ({ messages: read.length, users: sendersOf(read) });
+  const messages = (read: readonly SentDm[]) => ({ messages: read.length, users: countSenders(read) });
   return {
     network: network.network,
     me: counted(network.me, () => ({ users: 1 })),
@@ -61,7 +61,7 @@ function isBilled({ outcome }: SendDmResult): boolean {
   return outcome === "sent" || outcome === "in_doubt";
 }
 
-function sendersOf(messages: readonly SentDm[]): number {
+function countSenders(messages: readonly SentDm[]): number {
   return new Set(messages.map(({ senderId }) => senderId)).size;
 }
 

@@ -73,7 +73,7 @@ async function markInDoubt(context: OutreachContext, attempts: ReadonlyMap<strin
       context,
       {
         type: "DirectMessageInDoubt",
-        data: { ...outcomeOf(id, attempt), detail },
+        data: { ...attemptFields(id, attempt), detail },
       },
       SERVICE_METADATA,
     );
@@ -89,7 +89,7 @@ async function settle(
   if (found === "unreadable") return "unreadable";
   if (found !== undefined) {
     const data = {
-      ...outcomeOf(id, attempt),
+      ...attemptFields(id, attempt),
       message_id: found.id,
       settled_by: "lookup",
     } as const;
@@ -98,7 +98,7 @@ async function settle(
   }
   if (!isLast) return "absent";
   const data = {
-    ...outcomeOf(id, attempt),
+    ...attemptFields(id, attempt),
     reason: "not_delivered",
     detail: `absent from the conversation in ${ABSENT_READS} reads`,
     frees_quota: false,
@@ -153,7 +153,7 @@ async function look(
   }
 }
 
-function outcomeOf(attempt_id: string, { run_id, recipient }: OpenAttempt) {
+function attemptFields(attempt_id: string, { run_id, recipient }: OpenAttempt) {
   return { attempt_id, run_id, recipient };
 }
 
@@ -164,7 +164,7 @@ function outcomeOf(attempt_id: string, { run_id, recipient }: OpenAttempt) {
 const CLOCK_SKEW_MS = 48 * 60 * 60_000;
 
 /**
- * The message of the conversation that is our attempt, if it is there. Its time is not looked at: the person was sent
+ * The message of the conversation that is our attempt, if it is there. Its time is not looked at: the recipient was sent
  * nothing before that counts as sent, so the same text is this one's, or that of an earlier attempt which was given up
  * as not delivered; either way they have it.
  */
@@ -192,7 +192,7 @@ function hasUnknown(
 
 /**
  * Whether a read of at most `limit` messages goes back to before the attempt. Only then is a message that it does not
- * show certainly absent: the person may have written a lot meanwhile.
+ * show certainly absent: the recipient may have written a lot meanwhile.
  */
 export function reachesBack(
   conversation: readonly SentDm[],

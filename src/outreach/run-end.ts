@@ -28,7 +28,7 @@ export function stopReason({ signal }: Pick<RunContext, "signal">): RunEnd | und
 }
 
 /** Why a run ends when the network fails to answer a question; any other fault is thrown on. */
-export function endOf(run: RunContext, fault: unknown): RunEnd {
+export function toRunEnd(run: RunContext, fault: unknown): RunEnd {
   const { logger, runId } = run;
   if (!(fault instanceof SocialError)) throw fault;
   const stopped = stopReason(run);

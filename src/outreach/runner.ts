@@ -5,7 +5,7 @@ import { STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts"
 import { record } from "../log/handle.ts";
 import type { HeldLease } from "../log/lease.ts";
 import { isSkewed } from "../log/log-clock.ts";
-import { catchUp, outreachState, quotaNow, type OutreachContext, type RunContext } from "./context.ts";
+import { waitForProjections, outreachState, quotaNow, type OutreachContext, type RunContext } from "./context.ts";
 import { decideStart } from "./decide.ts";
 import { requestFields, withFields } from "../platform/logger.ts";
 import { takeRunLease } from "./run-lease.ts";
@@ -95,7 +95,7 @@ export function createRunner(context: OutreachContext): Runner {
     await using held = new AsyncDisposableStack();
     const lease = held.use(taken);
     // Another instance may have made the last run, and used up the day while the lease was waited for.
-    await catchUp(context);
+    await waitForProjections(context);
     const refusedNow = await refuse(context, dryRun, metadata);
     if (refusedNow !== undefined) return refusedNow;
     if (context.projector.state("run").current !== null) {
@@ -165,7 +165,7 @@ async function takeRunLeaseOrLearn(context: OutreachContext, runId: string): Pro
 }
 
 async function runningNow(context: OutreachContext): Promise<Extract<Triggered, { kind: "running" }>> {
-  await catchUp(context);
+  await waitForProjections(context);
   return {
     kind: "running",
     run_id: context.projector.state("run").current?.run_id,

@@ -6,7 +6,7 @@ import { isoTime } from "../platform/clock.ts";
 import {
   LOOKUP_BATCH,
   outreachState,
-  type Candidate,
+  type BatchEntry,
   type Reader,
   type RetryPolicy,
   type RunContext,
@@ -14,9 +14,9 @@ import {
 } from "./context.ts";
 import type { Refused } from "./decide.ts";
 import { isHeldBack, judgeKnown, judgeUser } from "./judge.ts";
-import { readInbox } from "./inbox.ts";
+import { readNewMessages } from "./inbox.ts";
 import { findOurs, wasRestoredToday } from "./after-restore.ts";
-import { endOf, stopReason } from "./run-end.ts";
+import { toRunEnd, stopReason } from "./run-end.ts";
 
 /** What becomes of those who are met: a run writes and records, a dry run notes what a run would do. */
 export interface RunActions {
@@ -33,31 +33,31 @@ export interface RunActions {
 interface Screening extends RunActions {
   readonly run: RunContext;
   readonly reader: Reader;
-  /** Network ids of those it asked about: sources overlap, and a list may name a person by handle and again by id. */
-  readonly met: Set<string>;
+  /** Network ids of those it asked about: sources overlap, and a list may name a recipient by handle and again by id. */
+  readonly seen: Set<string>;
   /** Lower-case handle -> id, as the network showed them. */
   readonly ids: Map<string, string>;
 }
 
 /**
- * Goes through the people of all sources, one after the other, until something ends the run. Who is skipped, why, and in
+ * Goes through the recipients of all sources, one after the other, until something ends the run. Who is skipped, why, and in
  * what order is decided here and nowhere else, so that a dry run says what a run does.
  */
 export async function screenRecipients(run: RunContext, treatment: RunActions): Promise<RunEnd> {
   if (wasRestoredToday(run)) return "log_restored";
   const { retry, placesLeft } = treatment;
   const wanted = (): number => Math.min(LOOKUP_BATCH, Math.max(1, placesLeft()));
-  const screening: Screening = { ...treatment, run, reader: { run, retry, wanted }, met: new Set(), ids: new Map() };
+  const screening: Screening = { ...treatment, run, reader: { run, retry, wanted }, seen: new Set(), ids: new Map() };
   try {
     // Opt-outs that came meanwhile are known before the first recipient is judged.
-    await readInbox(run, retry);
+    await readNewMessages(run, retry);
     for (const source of run.sources) {
       const end = await screenSource(screening, source);
       if (end !== undefined) return end;
     }
     return stopReason(run) ?? "completed";
   } catch (fault) {
-    return endOf(run, fault);
+    return toRunEnd(run, fault);
   }
 }
 
@@ -67,8 +67,8 @@ async function screenSource(screening: Screening, source: Source): Promise<RunEn
   const isUsedUp = (): boolean => source.paid && placesLeft() <= 0;
   if (run.signal.aborted) return stopReason(run);
   if (isUsedUp()) return "daily_limit_reached";
-  for await (const { candidates, read } of source.candidates(reader)) {
-    const end = await screenBatch(screening, source, candidates);
+  for await (const { entries, read } of source.batches(reader)) {
+    const end = await screenBatch(screening, source, entries);
     if (end !== undefined) return end;
     if (read !== undefined) await finishPage(read);
     if (isUsedUp()) return "daily_limit_reached";
@@ -79,14 +79,14 @@ async function screenSource(screening: Screening, source: Source): Promise<RunEn
 async function screenBatch(
   screening: Screening,
   source: Source,
-  candidates: readonly Candidate[],
+  entries: readonly BatchEntry[],
 ): Promise<RunEnd | undefined> {
   const { run, reader, placesLeft } = screening;
-  const open = await screenKnown(screening, source, candidates);
+  const open = await screenKnown(screening, source, entries);
   for (let at = 0; at < open.length;) {
     if (run.signal.aborted) return stopReason(run);
     if (placesLeft() <= 0) return "daily_limit_reached";
-    // A look-up is paid for each person, so no more are asked about than there are places.
+    // A look-up is paid for each recipient, so no more are asked about than there are places.
     const size = reader.wanted();
     for (const user of await screenUsers(screening, open.slice(at, at + size))) {
       if (run.signal.aborted) return stopReason(run);
@@ -100,21 +100,21 @@ async function screenBatch(
 
 /** Skips those that the log rules out; returns the others. */
 async function screenKnown(
-  { run, met, ids, skip }: Screening,
+  { run, seen, ids, skip }: Screening,
   source: Source,
-  candidates: readonly Candidate[],
-): Promise<readonly Candidate[]> {
-  const open: Candidate[] = [];
+  entries: readonly BatchEntry[],
+): Promise<readonly BatchEntry[]> {
+  const open: BatchEntry[] = [];
   const refused: Refused[] = [];
   const state = outreachState(run);
-  for (const { who: named, user } of candidates) {
-    const id = named.id ?? ids.get(handleOf(named)) ?? findContact(state.contacts, named)?.id;
-    const who = { ...named, ...(id === undefined ? {} : { id }) };
-    if (user !== undefined) ids.set(handleOf(user), user.id);
-    if ((id !== undefined && met.has(id)) || isHeldBack(state, source, who)) continue;
-    const verdict = judgeKnown(state, run.rules, who, user);
-    if (verdict.verdict === "ask") open.push({ who, ...(user === undefined ? {} : { user }) });
-    else refused.push({ who, verdict });
+  for (const { recipient: named, user } of entries) {
+    const id = named.id ?? ids.get(toHandleKey(named)) ?? findContact(state.contacts, named)?.id;
+    const recipient = { ...named, ...(id === undefined ? {} : { id }) };
+    if (user !== undefined) ids.set(toHandleKey(user), user.id);
+    if ((id !== undefined && seen.has(id)) || isHeldBack(state, source, recipient)) continue;
+    const verdict = judgeKnown(state, run.rules, recipient, user);
+    if (verdict.verdict === "ask") open.push({ recipient, ...(user === undefined ? {} : { user }) });
+    else refused.push({ recipient, verdict });
   }
   await skip(refused);
   return open;
@@ -122,28 +122,28 @@ async function screenKnown(
 
 /** Looks the recipients up in the network and skips those that it rules out; returns the others. */
 async function screenUsers(
-  { run, met, ids, retry, skip }: Screening,
-  open: readonly Candidate[],
+  { run, seen, ids, retry, skip }: Screening,
+  open: readonly BatchEntry[],
 ): Promise<readonly SocialUser[]> {
   const users: SocialUser[] = [];
   const refused: Refused[] = [];
-  for (const { candidate, user } of await retry(() => lookUp(run, open))) {
+  for (const { entry, user } of await retry(() => lookUp(run, open))) {
     if (user === undefined) {
-      refused.push({ who: candidate.who, verdict: { verdict: "skip", reason: "invalid_recipient" } });
+      refused.push({ recipient: entry.recipient, verdict: { verdict: "skip", reason: "invalid_recipient" } });
       continue;
     }
-    if (met.has(user.id)) continue;
-    met.add(user.id);
-    ids.set(handleOf(user), user.id);
+    if (seen.has(user.id)) continue;
+    seen.add(user.id);
+    ids.set(toHandleKey(user), user.id);
     const verdict = judgeUser(outreachState(run), run.rules, user);
     if (verdict.verdict === "write") users.push(user);
-    else refused.push({ who: { id: user.id, username: user.username }, verdict });
+    else refused.push({ recipient: { id: user.id, username: user.username }, verdict });
   }
   await skip(refused);
   return users;
 }
 
-function handleOf({ username = "" }: Recipient): string {
+function toHandleKey({ username = "" }: Recipient): string {
   return username.toLowerCase();
 }
 
@@ -154,25 +154,25 @@ async function writeUnlessFound({ run, retry, skip, write }: Screening, user: So
   if (ours === "unknown") return undefined;
   const found = { message_id: ours.id, sent_at: isoTime(ours.createdAt) };
   const verdict = { verdict: "skip", reason: "already_contacted", found } as const;
-  await skip([{ who: { id: user.id, username: user.username }, verdict }]);
+  await skip([{ recipient: { id: user.id, username: user.username }, verdict }]);
   return undefined;
 }
 
-/** A candidate and the network's view of them; undefined where the network knows no user of that name. */
+/** An entry and the network's view of them; undefined where the network knows no user of that name. */
 interface LookedUp {
-  readonly candidate: Candidate;
+  readonly entry: BatchEntry;
   readonly user: SocialUser | undefined;
 }
 
 /**
- * Asks the network for those candidates whose source did not: at most one request by id and one by handle.
+ * Asks the network for those entries whose source did not: at most one request by id and one by handle.
  * Throws the network's SocialError.
  */
 async function lookUp(
   { network, credentials }: Pick<RunContext, "network" | "credentials">,
-  candidates: readonly Candidate[],
+  entries: readonly BatchEntry[],
 ): Promise<readonly LookedUp[]> {
-  const asked = candidates.filter(({ user }) => user === undefined).map(({ who }) => who);
+  const asked = entries.filter(({ user }) => user === undefined).map(({ recipient }) => recipient);
   const ids = asked.flatMap(({ id }) => id ?? []);
   const handles = asked.flatMap(({ id, username }) => (id === undefined ? (username ?? []) : []));
   const found = [
@@ -181,9 +181,9 @@ async function lookUp(
   ];
   const byId = new Map(found.map((user) => [user.id, user]));
   const byHandle = new Map(found.map((user) => [user.username.toLowerCase(), user]));
-  return candidates.map((candidate) => {
-    const { id, username = "" } = candidate.who;
+  return entries.map((entry) => {
+    const { id, username = "" } = entry.recipient;
     const match = id === undefined ? byHandle.get(username.toLowerCase()) : byId.get(id);
-    return { candidate, user: candidate.user ?? match };
+    return { entry, user: entry.user ?? match };
   });
 }

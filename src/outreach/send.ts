@@ -4,7 +4,7 @@ import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts"
 import { type Decision, handle } from "../log/handle.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
 import {
-  catchUp,
+  waitForProjections,
   isClockSkewed,
   type OutreachContext,
   outreachState,
@@ -13,7 +13,7 @@ import {
   today,
 } from "./context.ts";
 import {
-  decideOutcome,
+  decideSendOutcome,
   decideTurn,
   type GiveUp,
   type OutcomeEvent,
@@ -26,7 +26,7 @@ import { pause } from "./pacing.ts";
 import { RETRY_WAIT_MS_MIN } from "./retry-after-rate-limit.ts";
 import { SEND_MS_MAX } from "./run-lease.ts";
 
-/** What one person's turn came to. `called`: the network was asked to send, so the pace applies. */
+/** What one recipient's turn came to. `called`: the network was asked to send, so the pace applies. */
 export interface Turn {
   readonly called: boolean;
   readonly rate: RateWindow | undefined;
@@ -42,14 +42,14 @@ interface Attempt {
   readonly recipient: KnownRecipient;
 }
 
-/** Intent, send, outcome: one message to one person, or the recorded reason why not. */
+/** Intent, send, outcome: one message to one recipient, or the recorded reason why not. */
 export async function takeTurn(context: RunContext, user: SocialUser): Promise<Turn> {
   for (;;) {
     const intended = await intend(context, user);
     if (intended.attempt === undefined) return { called: false, rate: undefined, rejected: false, end: intended.end };
     const result = await sendUntilDecided(context, intended);
     const refusedBefore = refusedForAccount(outreachState(context), intended.attempt.recipient);
-    const { newEvent, more, end } = decideOutcome(intended.attempt, result, refusedBefore);
+    const { newEvent, more, end } = decideSendOutcome(intended.attempt, result, refusedBefore);
     await recordOutcome(context, newEvent, context.metadata, more);
     // A new day has places of its own.
     if (result.outcome === "gave_up" && result.why === "day_over") continue;
@@ -66,7 +66,7 @@ interface Intent {
 
 type Intention = Intent | { readonly attempt: undefined; readonly end: RunEnd | undefined };
 
-/** Decides on the newest state whether the person gets a message, and records the intent or the skip. */
+/** Decides on the newest state whether the recipient gets a message, and records the intent or the skip. */
 async function intend(context: RunContext, user: SocialUser): Promise<Intention> {
   const { runId: run_id, accountId, metadata, lease } = context;
   const attempt = { attempt_id: context.makeId(), run_id, recipient: { id: user.id, username: user.username } };
@@ -114,7 +114,7 @@ const NOT_ASKED: SendDmResult = { outcome: "unreachable", detail: "given up befo
  */
 async function reasonToGiveUp(context: RunContext, { attempt, day }: Intent): Promise<GiveUp | undefined> {
   const isOurs = await context.lease.keep(SEND_MS_MAX);
-  await catchUp(context);
+  await waitForProjections(context);
   const state = outreachState(context);
   if (isSuppressed(state, context.rules, attempt.recipient)) return "suppressed";
   if (state.account.user?.id !== context.accountId) return "other_account";

@@ -7,21 +7,21 @@ const INVISIBLE = /[\p{Default_Ignorable_Code_Point}]/gu;
 
 /**
  * Whether a text asks to be left alone: one of the words or phrases occurs anywhere in it as whole words. That "don't
- * stop" counts too is wanted: each person gets at most one message ever, so a false alarm costs next to nothing, while
+ * stop" counts too is wanted: each recipient gets at most one message ever, so a false alarm costs next to nothing, while
  * a wish that is missed breaks the network's rules.
  */
 export function createStopWords(words: readonly string[]): (text: string) => boolean {
   const patterns = words
     .map(comparable)
     .filter((word) => word !== "")
-    .map(patternOf);
+    .map(toPattern);
   return (text) => {
     const compared = comparable(text);
     return patterns.some((pattern) => pattern.test(compared));
   };
 }
 
-function patternOf(word: string): RegExp {
+function toPattern(word: string): RegExp {
   const escaped = word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   if (UNSPACED.test(word)) return new RegExp(escaped, "u");
   return new RegExp(`(?<![\\p{L}\\p{M}\\p{N}])${escaped}(?![\\p{L}\\p{M}\\p{N}])`, "u");

@@ -7,8 +7,8 @@ import { recipientAmong } from "./recipient-name.ts";
 export type RetryRefusal = "unknown" | "suppressed" | "not_failed";
 
 /** One more message to a person whose last one failed. */
-export function decideRetry(contacts: Contacts, subject: string): Decision<RetryRefusal> {
-  const recipient = recipientAmong(contacts, subject);
+export function decideRetry(contacts: Contacts, name: string): Decision<RetryRefusal> {
+  const recipient = recipientAmong(contacts, name);
   const contact = findContact(contacts, recipient);
   if (contact === undefined) return { refusal: "unknown" };
   if (contact.suppressed) return { refusal: "suppressed" };
@@ -17,15 +17,15 @@ export function decideRetry(contacts: Contacts, subject: string): Decision<Retry
 }
 
 /**
- * Lets the next run try a person again, unless they are suppressed, also if that happens at this very moment. Undefined:
+ * Lets the next run try a recipient again, unless they are suppressed, also if that happens at this very moment. Undefined:
  * it is allowed. Throws a ServiceError (usage) for an invalid name, and what {@link handle} throws.
  */
 export async function allowRetry(
   deps: HandleDeps,
-  subject: string,
+  name: string,
   metadata: EventMetadata,
 ): Promise<RetryRefusal | undefined> {
-  const decide = (): Decision<RetryRefusal> => decideRetry(deps.projector.state("contacts"), subject);
+  const decide = (): Decision<RetryRefusal> => decideRetry(deps.projector.state("contacts"), name);
   const handled = await handle(deps, STREAMS.outreach, decide, { metadata });
   return "refusal" in handled ? handled.refusal : undefined;
 }

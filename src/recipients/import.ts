@@ -25,16 +25,16 @@ export interface ImportOptions {
 export interface Imported {
   /** Rows that were taken: all but those after an interruption. */
   readonly taken: number;
-  /** Of these, people who were not in the list before. */
+  /** Of these, recipients who were not in the list before. */
   readonly added: number;
-  /** Of these, people without a ground for writing to them, neither in the file nor by having written first. */
+  /** Of these, recipients without a ground for writing to them, neither in the file nor by having written first. */
   readonly withoutConsent: number;
   /** The columns that became template fields, in the order in which they are met. */
   readonly fields: readonly string[];
 }
 
 /**
- * Adds or updates the people of these rows. Interrupted, the same import again takes the rest. Resolves when the
+ * Adds or updates the recipients of these rows. Interrupted, the same import again takes the rest. Resolves when the
  * projections hold what was taken; throws what the store's append throws.
  */
 export async function importRecipients(

@@ -10,26 +10,26 @@ const ID = /^\d{16,19}$/;
  * Parses a recipient as an operator names them: `@handle`, a handle, a profile's address, or a numeric id. Throws a
  * ServiceError (usage) for anything else.
  */
-export function recipientOf(subject: string): Recipient {
-  const named = read(subject);
+export function parseRecipient(name: string): Recipient {
+  const named = read(name);
   if (typeof named === "string") throw new ServiceError("usage", named);
   return named;
 }
 
 /** The same among those who are known: digits are an id before they are a handle. */
-export function recipientAmong(contacts: Contacts, subject: string): Recipient {
-  const isId = /^\d+$/.test(subject) && findContact(contacts, { id: subject }) !== undefined;
-  return isId ? { id: subject } : recipientOf(subject);
+export function recipientAmong(contacts: Contacts, name: string): Recipient {
+  const isId = /^\d+$/.test(name) && findContact(contacts, { id: name }) !== undefined;
+  return isId ? { id: name } : parseRecipient(name);
 }
 
-/** A known person by what an operator calls them. Throws as {@link recipientOf} does. */
-export function findNamed(contacts: Contacts, subject: string): Contact | undefined {
-  return findContact(contacts, recipientAmong(contacts, subject));
+/** A known recipient by what an operator calls them. Throws as {@link parseRecipient} does. */
+export function findNamed(contacts: Contacts, name: string): Contact | undefined {
+  return findContact(contacts, recipientAmong(contacts, name));
 }
 
-function read(subject: string): Recipient | string {
-  if (ID.test(subject)) return { id: subject };
-  const username = readHandle(subject);
+function read(name: string): Recipient | string {
+  if (ID.test(name)) return { id: name };
+  const username = readHandle(name);
   if (typeof username === "object") return username.fault;
   return username === undefined ? "neither a username nor an id" : { username };
 }

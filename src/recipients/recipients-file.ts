@@ -1,9 +1,9 @@
 import { ServiceError } from "../platform/service-error.ts";
-import { readCsv } from "./file/csv.ts";
+import { readCsvRows } from "./file/csv.ts";
 import { FILE_BYTES_MAX, type RecipientsFormat, ROWS_MAX } from "./file/format.ts";
 import { shortened } from "./file/header.ts";
-import { readJson, readJsonl } from "./file/json.ts";
-import { type FileRow, type ImportedRecipient, readRow, type Refusal } from "./file/row.ts";
+import { readJsonRows, readJsonlRows } from "./file/json.ts";
+import { type FileRow, type ImportedRecipient, readRow, type RowRefusal } from "./file/row.ts";
 
 export interface ImportedRow {
   readonly line: number;
@@ -22,7 +22,7 @@ const VALUE_SHOWN_CHARS_MAX = 100;
 
 /** What a file of recipients holds. Lines are those that an editor shows, from 1. */
 export interface RecipientsFile {
-  /** Each person once. */
+  /** Each recipient once. */
   readonly rows: readonly ImportedRow[];
   readonly refused: readonly RefusedRow[];
   readonly duplicates: readonly Duplicate[];
@@ -35,9 +35,9 @@ export interface Duplicate {
 }
 
 const READERS: Readonly<Record<RecipientsFormat, (text: string) => Iterable<FileRow>>> = {
-  csv: readCsv,
-  json: readJson,
-  jsonl: readJsonl,
+  csv: readCsvRows,
+  json: readJsonRows,
+  jsonl: readJsonlRows,
 };
 
 /**
@@ -60,7 +60,7 @@ export function parseRecipients(file: string | Uint8Array, format: RecipientsFor
   return { rows: people.rows(), refused, duplicates: people.duplicates };
 }
 
-/** Keeps each person once, by id and by handle. */
+/** Keeps each recipient once, by id and by handle. */
 function createPeople() {
   const kept = new Set<ImportedRow>();
   const byId = new Map<string, ImportedRow>();
@@ -68,7 +68,7 @@ function createPeople() {
   const duplicates: Duplicate[] = [];
 
   /** Why the row cannot be taken, or undefined. */
-  function add(row: ImportedRow): Refusal | undefined {
+  function add(row: ImportedRow): RowRefusal | undefined {
     const { id } = row.recipient;
     const username = row.recipient.username?.toLowerCase();
     const sameId = id === undefined ? undefined : byId.get(id);

@@ -25,10 +25,10 @@ export interface Suppressed {
  */
 export function decideSuppression(
   contacts: Contacts,
-  subject: string,
+  name: string,
   hashesOf: HashesOf,
 ): { readonly events: readonly NewEvent[] } {
-  const recipient = recipientAmong(contacts, subject);
+  const recipient = recipientAmong(contacts, name);
   const contact = findContact(contacts, recipient);
   const { id, username } = contact ?? {};
   const known = { ...(id === undefined ? {} : { id }), ...(username === undefined ? {} : { username }) };
@@ -38,29 +38,29 @@ export function decideSuppression(
 }
 
 /**
- * Suppresses a person for an operator, whatever else is appended meanwhile. Resolves when the projections hold it.
+ * Suppresses a recipient for an operator, whatever else is appended meanwhile. Resolves when the projections hold it.
  * Throws a ServiceError (usage) for an invalid name, and what the store's append throws.
  */
-export async function suppress(deps: SuppressDeps, subject: string, metadata: EventMetadata): Promise<Suppressed> {
+export async function suppress(deps: SuppressDeps, name: string, metadata: EventMetadata): Promise<Suppressed> {
   const { eventLog, projector, hashesOf } = deps;
   await projector.until((await eventLog.store.streamHead(STREAMS.outreach)).position);
   const contacts = projector.state("contacts");
-  const isKnown = findContact(contacts, recipientAmong(contacts, subject)) !== undefined;
-  const { events } = decideSuppression(contacts, subject, hashesOf);
+  const isKnown = findContact(contacts, recipientAmong(contacts, name)) !== undefined;
+  const { events } = decideSuppression(contacts, name, hashesOf);
   if (events.length > 0) await record(deps, STREAMS.outreach, events, { metadata });
   return { isKnown, repeated: events.length === 0 };
 }
 
-/** The keyed hashes of all names that are given of a person. */
-export type HashesOf = (who: Recipient) => readonly string[];
+/** The keyed hashes of all names that are given of a recipient. */
+export type HashesOf = (recipient: Recipient) => readonly string[];
 
 /**
- * Keyed hashes (HMAC-SHA-256, base64url) of a person's id and handle, as far as known. A suppression keeps them, so that
- * it still holds when everything else about the person was erased; without the key, the stable one of that purpose, they
+ * Keyed hashes (HMAC-SHA-256, base64url) of a recipient's id and handle, as far as known. A suppression keeps them, so that
+ * it still holds when everything else about the recipient was erased; without the key, the stable one of that purpose, they
  * say nothing.
  */
 export function createSuppressionHashes(key: Uint8Array): HashesOf {
-  // An id and a handle of the same characters are two people.
+  // An id and a handle of the same characters are two recipients.
   const hash = (kind: "id" | "handle", value: string): string =>
     createHmac("sha256", key).update(`${kind}\n${value}`, "utf8").digest("base64url");
   return ({ id, username }) => [

@@ -11,7 +11,7 @@ import { createClientAddress } from "../http/access/client-address.ts";
 import { createNotices } from "../http/server/form.ts";
 import { createAuthorizationCookie } from "../http/access/encrypted-cookie.ts";
 import { createIdempotency } from "../http/server/idempotency.ts";
-import { hostsOf } from "../http/server/listen.ts";
+import { listHosts } from "../http/server/listen.ts";
 import type { LoadShedding } from "../http/access/load-shedding.ts";
 import { createRateLimit, type DailyQuota } from "../http/access/rate-limit.ts";
 import { createRequestLog } from "../http/server/request-log.ts";
@@ -94,7 +94,7 @@ export function appDeps(served: Served): AppDeps {
     ...live,
     clock,
     version: VERSION,
-    hosts: hostsOf(http),
+    hosts: listHosts(http),
     clientAddress: createClientAddress(http.trustedProxies),
     isLocal,
     // Each lets its part through: a load balancer sends an address here and there.

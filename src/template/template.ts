@@ -26,7 +26,7 @@ interface Variant {
 }
 
 export interface MessageRecipient {
-  /** What stays the same about a person for ever; decides the variant. */
+  /** What stays the same about a recipient for ever; decides the variant. */
   readonly key: string;
   readonly username: string;
   readonly name: string | undefined;
@@ -71,23 +71,23 @@ export function missingPlaceholders(template: Template, knownFields: Iterable<st
   return [...new Set(missing.map(({ field }) => field))].sort();
 }
 
-/** The message for one person, or why there is none. A blank value is a missing one; values are taken literally. */
+/** The message for one recipient, or why there is none. A blank value is a missing one; values are taken literally. */
 export function render(template: Template, recipient: MessageRecipient): Rendered {
-  return fill(variantFor(template, recipient.key), valuesOf(recipient));
+  return fill(chooseVariant(template, recipient.key), cleanValues(recipient));
 }
 
-/** What each variant says to one person, whichever of them is theirs. */
+/** What each variant says to one recipient, whichever of them is theirs. */
 export function renderAll(
   template: Template,
   recipient: MessageRecipient,
 ): readonly { readonly variant: string; readonly rendered: Rendered }[] {
-  const values = valuesOf(recipient);
+  const values = cleanValues(recipient);
   return template.variants.map((variant) => ({ variant: variant.label, rendered: fill(variant, values) }));
 }
 
-/** The label of the variant that the person with this key gets. */
-export function variantOf(template: Template, key: string): string {
-  return variantFor(template, key).label;
+/** The label of the variant that the recipient with this key gets. */
+export function chooseVariantLabel(template: Template, key: string): string {
+  return chooseVariant(template, key).label;
 }
 
 function fill({ label, parts }: Variant, values: ReadonlyMap<string, string>): Rendered {
@@ -104,16 +104,16 @@ function fill({ label, parts }: Variant, values: ReadonlyMap<string, string>): R
 
 /**
  * The first 32 bits of SHA-256 over the key's UTF-8, modulo the number of variants. This must never change:
- * another rule would give people another variant than the one the log says they got.
+ * another rule would give recipients another variant than the one the log says they got.
  */
-function variantFor(template: Template, key: string): Variant {
+function chooseVariant(template: Template, key: string): Variant {
   const hash = createHash("sha256").update(key, "utf8").digest().readUInt32BE(0);
   const variant = template.variants[hash % template.variants.length];
   if (variant === undefined) throw new Error("a template has at least one variant");
   return variant;
 }
 
-function valuesOf(recipient: MessageRecipient): Map<string, string> {
+function cleanValues(recipient: MessageRecipient): Map<string, string> {
   const values = new Map<string, string>();
   const { fields, name, username } = recipient;
   for (const [raw, value] of [...Object.entries(fields), ["name", name ?? ""], ["username", username]] as const) {

@@ -7,7 +7,7 @@ import { PROJECTION_NAMES, type ProjectionName } from "../../projections/all.ts"
 import { createStates } from "../../projections/states.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { createPastPages, type PastVisit } from "../../src/console/past.ts";
-import type { Page } from "../../src/console/view.ts";
+import type { ConsolePage } from "../../src/console/view.ts";
 import { consoleSettings } from "../../src/service/console-settings.ts";
 import { logInMemory } from "../history/log-in-memory.ts";
 import { testLog } from "../harness/memory/events.ts";
@@ -44,7 +44,7 @@ function watched() {
 
 test("a page gets all states the first time, and after that those that it read, also deep inside of it", async () => {
   const { asked, make } = watched();
-  const page: Page = (view) => {
+  const page: ConsolePage = (view) => {
     const Deep = () => h("p", null, view.state("stats").sent);
     return h("main", null, [view.state("quota").timezone ?? "", h(Deep, null)]);
   };
@@ -54,7 +54,7 @@ test("a page gets all states the first time, and after that those that it read, 
 
 test("a page that reads another state than before is made again, with all of them", async () => {
   const { asked, make } = watched();
-  const page: Page = (view) =>
+  const page: ConsolePage = (view) =>
     h("p", null, view.query.has("sent") ? view.state("stats").sent : view.state("clicks").links.size);
   for (const query of ["", "sent", "sent", ""]) {
     expect(await make(page, visitOf(query))).toMatchObject({ outcome: "shown" });
@@ -65,7 +65,7 @@ test("a page that reads another state than before is made again, with all of the
 
 test("what goes wrong in a page goes wrong", async () => {
   const { make } = watched();
-  const page: Page = () => {
+  const page: ConsolePage = () => {
     throw new Error("a broken page");
   };
   expect(await make(page, visitOf("")).catch((fault: unknown) => fault)).toEqual(new Error("a broken page"));

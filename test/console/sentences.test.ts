@@ -1,6 +1,6 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { wordsOf } from "../../src/history/words.ts";
+import { describeEvent } from "../../src/history/words.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { outcomeOf } from "../harness/memory/outcomes.ts";
 import { oddIn } from "../harness/page.ts";
@@ -24,7 +24,7 @@ test("an event is the sentence of the command line, and leads to what it names a
     const events = await Array.fromAsync(harness.store.read({ backwards: true }));
     // Ids are whole on the pages that they lead to.
     const short = (words: string): string => words.replace(RUN, "…000000aa").replace(" (1001)", "");
-    expect(sentences.map(({ text }) => text)).toEqual(events.map((event) => short(wordsOf(event))));
+    expect(sentences.map(({ text }) => text)).toEqual(events.map((event) => short(describeEvent(event))));
     expect(page).toContain(`title="${RUN}"`);
     expect(sentences.map(({ links }) => links)).toEqual([
       ["/links/go.example/a%2Fb"],

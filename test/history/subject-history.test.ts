@@ -8,7 +8,7 @@ import { fold } from "../../projections/projection.ts";
 import { historyOfEvent } from "../../src/history/event.ts";
 import type { Reading } from "../../src/history/history.ts";
 import { historyOfLink } from "../../src/history/link.ts";
-import { historyOfPerson } from "../../src/history/person.ts";
+import { historyOfRecipient } from "../../src/history/recipient.ts";
 import { findNamed } from "../../src/recipients/recipient-name.ts";
 import { outcomesIn } from "../harness/memory/outcomes.ts";
 import { histories } from "../projections/history.ts";
@@ -62,7 +62,7 @@ describe("the history of a person, of any log that could have been written", () 
           const state = fold(contacts, contacts.initial(), events.slice(0, to));
           const told: number[] = [];
           for (const { id, username } of state.people.values()) {
-            const history = await historyOfPerson(readingOf(events, to), named(id ?? username ?? ""));
+            const history = await historyOfRecipient(readingOf(events, to), named(id ?? username ?? ""));
             told.push(...(history?.positions ?? []));
           }
           const about = events.slice(0, to).filter(({ data }) => "recipient" in data && isSomebody(data.recipient));
@@ -88,7 +88,7 @@ describe("the history of a person, of any log that could have been written", () 
           const isShared = handOnIn(events);
           for (const person of state.people.values()) {
             const { positions = [] } =
-              (await historyOfPerson(readingOf(events), named(person.id ?? person.username ?? ""))) ?? {};
+              (await historyOfRecipient(readingOf(events), named(person.id ?? person.username ?? ""))) ?? {};
             const own = at(events, positions);
             const alone = fold(contacts, contacts.initial(), own);
             // That a handle was another's meanwhile is told in the history of that one.

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { DataOf, EventType } from "../../events/catalog.ts";
 import { formatEventLine } from "../../src/commands/audit/show/lines.ts";
-import { sentenceOf, wordsOf } from "../../src/history/words.ts";
+import { toSentence, describeEvent } from "../../src/history/words.ts";
 import { anyEvent } from "../events/from-schema.ts";
 
 const ada = { id: "1001", username: "ada_builds" };
@@ -470,7 +470,7 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
 
 describe.each(Object.entries(SENTENCES))("%s", (type, cases) => {
   test.each(cases as [never, string][])("%j", (data, sentence) => {
-    expect(wordsOf({ type: type as EventType, data })).toBe(sentence);
+    expect(describeEvent({ type: type as EventType, data })).toBe(sentence);
   });
 });
 
@@ -480,7 +480,7 @@ test("whatever an event holds, it is one line that steers no terminal", () => {
   fc.assert(
     fc.property(anyEvent, (event) => {
       const recorded = { ...event, position: 1, stream: "s", version: 1, time: "2026-11-20T10:00:00.000Z", hash: "" };
-      if (steering.test(wordsOf(event))) hostile++;
+      if (steering.test(describeEvent(event))) hostile++;
       const line = formatEventLine(recorded);
       expect(line).toEndWith("\n");
       expect(line.slice(0, -1)).not.toMatch(steering);
@@ -496,7 +496,7 @@ test("whatever an event holds, our own words are only ours: what others wrote is
   let named = 0;
   fc.assert(
     fc.property(anyEvent, (event) => {
-      const sentence = sentenceOf(event);
+      const sentence = toSentence(event);
       const own = sentence.filter((part) => typeof part === "string").join("");
       expect(own).toMatch(/^[a-zA-Z0-9 ,;:.()'_+-]*$/);
       named += sentence.length;
@@ -507,8 +507,8 @@ test("whatever an event holds, our own words are only ours: what others wrote is
 });
 
 test("what a sentence names leads to what it is about", () => {
-  const named = (event: Parameters<typeof sentenceOf>[0]) =>
-    sentenceOf(event).filter((part) => typeof part !== "string" && part.kind !== "other");
+  const named = (event: Parameters<typeof toSentence>[0]) =>
+    toSentence(event).filter((part) => typeof part !== "string" && part.kind !== "other");
   expect(
     named({ type: "RunPaused", data: { run_id: "r1", reason: "pace", until: "2026-11-20T10:00:00.000Z" } }),
   ).toEqual([
@@ -519,7 +519,7 @@ test("what a sentence names leads to what it is about", () => {
     { kind: "link", text: "go.example/x", domain: "go.example", short_code: "x" },
   ]);
   expect(named({ type: "RecipientSuppressed", data: { recipient: ada, reason: "by_hand" } })).toEqual([
-    { kind: "person", text: "@ada_builds (1001)", recipient: ada },
+    { kind: "recipient", text: "@ada_builds (1001)", recipient: ada },
   ]);
   expect(
     named({ type: "DispatchSkipped", data: outcome({ sources: [3, [5, 7]], reason: "bot" } as never) as never }),

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { feature } from "../../src/http/deps.ts";
 import { jsonBody } from "../../src/http/server/body.ts";
-import { endpointsOf, operation, reply, type Protection } from "../../src/http/server/endpoint.ts";
+import { listEndpoints, operation, reply, type Protection } from "../../src/http/server/endpoint.ts";
 import { describeEndpoints } from "../../src/http/endpoints.ts";
 import { problems, type Problem } from "../../src/http/server/problem.ts";
 import { documentedPath, operationsOf } from "../fuzz/document.ts";
@@ -128,5 +128,5 @@ test.each([
   ["a POST without a check of its body", feature("bare", "").post("/a", nothing, { response: answered, detail })],
   ["a GET with a body", feature("bare", "").get("/a", nothing, { body, response: answered, detail })],
 ])("a route that declares %s stops the start", (_what, routes) => {
-  expect(() => endpointsOf(routes)).toThrow("/a declares no");
+  expect(() => listEndpoints(routes)).toThrow("/a declares no");
 });

@@ -4,7 +4,7 @@ import { AppendInDoubt, StoreClosed, StoreFull, StoreOverloaded } from "eventsto
 import { SocialError } from "../../src/networks/network.ts";
 import { ServiceError, type ErrorKind } from "../../src/platform/service-error.ts";
 import { createApp } from "../../src/http/app.ts";
-import { problemOf } from "../../src/http/server/problem.ts";
+import { toProblem } from "../../src/http/server/problem.ts";
 import { ask, GOOD, openApp, post, problemIn, TOKEN } from "../harness/memory/app.ts";
 
 const CANARY = "canary-4711";
@@ -69,7 +69,7 @@ test.each([
   ["rejected", "network-failed", 502],
   ["stopped", "network-failed", 502],
 ] as const)("the network's %s is the problem %s", (kind, slug, status) => {
-  expect(problemOf(new SocialError(kind, "told so"))).toMatchObject({ slug, status });
+  expect(toProblem(new SocialError(kind, "told so"))).toMatchObject({ slug, status });
 });
 
 const STATUS: Readonly<Record<ErrorKind, number | undefined>> = {
@@ -94,13 +94,13 @@ const STATUS: Readonly<Record<ErrorKind, number | undefined>> = {
 test.each(Object.entries(STATUS) as [ErrorKind, number | undefined][])(
   "a failure of the kind %s is %p",
   (kind, status) => {
-    expect(problemOf(new ServiceError(kind, "told so"))?.status).toBe(status as number);
+    expect(toProblem(new ServiceError(kind, "told so"))?.status).toBe(status as number);
   },
 );
 
 test("what is no problem is left to be logged", () => {
   for (const fault of [new Error(CANARY), "thrown text", undefined, null, { status: 200 }]) {
-    expect(problemOf(fault)).toBeUndefined();
+    expect(toProblem(fault)).toBeUndefined();
   }
 });
 

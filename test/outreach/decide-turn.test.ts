@@ -64,11 +64,11 @@ describe("one person's turn", () => {
 test("skips of one batch are recorded once a person and reason, and none that the log has", () => {
   const verdict = { verdict: "skip", reason: "no_consent" } as const;
   const refused = [
-    { who: ANN, verdict },
-    { who: ANN, verdict },
-    { who: { username: "bo" }, verdict: { verdict: "pass" } as const },
-    { who: { username: "Cy" }, verdict },
-    { who: { username: "cy" }, verdict },
+    { recipient: ANN, verdict },
+    { recipient: ANN, verdict },
+    { recipient: { username: "bo" }, verdict: { verdict: "pass" } as const },
+    { recipient: { username: "Cy" }, verdict },
+    { recipient: { username: "cy" }, verdict },
   ];
   const recipients = (state: OutreachState) =>
     newSkips(state, "r", refused).map(({ data }) => ("recipient" in data ? data.recipient : null));

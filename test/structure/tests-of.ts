@@ -49,7 +49,7 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "console/parts/event-sentence.tsx": "console/sentences",
   "console/pages/import.tsx": "console/pages/people",
   "console/pages/overview.tsx": "browser/console",
-  "console/parts/person-actions.tsx": "console/pages/people",
+  "console/parts/recipient-actions.tsx": "console/pages/people",
   "console/parts/run-card.tsx": "console/run-control",
   "console/parts/sent-to.tsx": "console/pages/links",
   "console/parts/setup-steps.tsx": "console/pages/setup",

@@ -8,7 +8,7 @@ import {
   type Terminal,
   formatOption,
 } from "../shared/command.ts";
-import { selectionOf, type LogFilter } from "../../history/log-filter.ts";
+import { toSelection, type LogFilter } from "../../history/log-filter.ts";
 import { storedEvents, type Selection } from "../../history/selection.ts";
 import { FORMATS, type Format } from "../../log/export-formats.ts";
 import type { StoredEvent } from "../../log/export-formats/format.ts";
@@ -67,7 +67,7 @@ async function openSource(terminal: Terminal, isEncrypted: boolean, filter: LogF
   const { position } = await store.head();
   const { timezone } = readConfig(terminal).outreach;
   const contacts = async () => (await foldTo(store, ["contacts"], { to: position })).states.contacts;
-  const selection = await selectionOf(filter, { store, contacts, timezone, position });
+  const selection = await toSelection(filter, { store, contacts, timezone, position });
   const resources = opening.move();
   return { store, show, selection, [Symbol.asyncDispose]: () => resources.disposeAsync() };
 }

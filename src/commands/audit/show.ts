@@ -3,10 +3,10 @@ import { historyOfEvent, type EventHistory } from "../../history/event.ts";
 import { EVENT_ID, isEventName } from "../../history/find-event.ts";
 import type { History, Reading } from "../../history/history.ts";
 import { historyOfLink, type LinkHistory } from "../../history/link.ts";
-import { historyOfPerson, type PersonHistory } from "../../history/person.ts";
+import { historyOfRecipient, type RecipientHistory } from "../../history/recipient.ts";
 import type { ChannelTally } from "../../history/tally.ts";
 import { eventsAt } from "../../log/events-at.ts";
-import { findNamed, recipientOf } from "../../recipients/recipient-name.ts";
+import { findNamed, parseRecipient } from "../../recipients/recipient-name.ts";
 import { parseMoment, placeOf } from "../../projector/moment.ts";
 import { Command, readConfig, EXIT, type MakeCommand, type Terminal, parseLink } from "../shared/command.ts";
 import { formatContacts } from "../contacts.ts";
@@ -118,9 +118,9 @@ function parseSubject(text: string): Subject {
     return { kind: "click of", findIn: summarized((reading) => historyOfLink(reading, link), summaryOfLink) };
   }
   // Refuses what cannot be a handle before the log is read.
-  recipientOf(text);
+  parseRecipient(text);
   const find = (contacts: Contacts): Contact | undefined => findNamed(contacts, text);
-  const findPerson = summarized((reading) => historyOfPerson(reading, find), summaryOfPerson);
+  const findPerson = summarized((reading) => historyOfRecipient(reading, find), summaryOfPerson);
   if (!/^\d+$/.test(text)) return { kind: "person called", findIn: findPerson };
   const findAtPosition = summarized((reading) => historyOfEvent(reading, text), summaryOfEvent);
   return {
@@ -140,8 +140,8 @@ function summarized<H extends History>(
 }
 
 /** What a history comes to, as lines that are safe for a terminal. */
-function summaryOfPerson({ person }: PersonHistory): string {
-  return formatContacts([person]);
+function summaryOfPerson({ contact }: RecipientHistory): string {
+  return formatContacts([contact]);
 }
 
 function summaryOfEvent({ event: { position, id, stream, meta } }: EventHistory): string {

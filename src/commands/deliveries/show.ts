@@ -2,7 +2,7 @@ import type { Recorded } from "../../../events/catalog.ts";
 import type { ChannelName } from "../../../events/channel.ts";
 import { isOutcome, narrowedTo } from "../../../events/dispatches.ts";
 import { eventsAt, inOrder } from "../../log/events-at.ts";
-import { findDispatches, isDecision, readChannelsOf, sourcesOfEvent } from "../../history/dispatches.ts";
+import { findDispatches, isDecision, readRequestedChannels, sourcesOfEvent } from "../../history/dispatches.ts";
 import { findEvent, isEventName } from "../../history/find-event.ts";
 import type { Reading } from "../../history/history.ts";
 import { toEventJson, formatEventLine } from "../audit/show/lines.ts";
@@ -82,7 +82,7 @@ async function findByEvent(
 ): Promise<readonly Dispatch[] | undefined> {
   const asked = await findEvent(reading, id);
   if (asked === undefined) return undefined;
-  const requestedBy = await readChannelsOf(reading);
+  const requestedBy = await readRequestedChannels(reading);
   const sources = (await sourcesOfEvent(reading, requestedBy, asked)).slice(0, SHOWN_DISPATCHES_MAX);
   if (sources.length === 0) return [{ source: asked, channels: new Map(), requested: new Set() }];
   const channelsOfSource = (source: Recorded) => requestedBy(source).filter((name) => wanted.includes(name));

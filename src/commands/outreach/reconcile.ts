@@ -13,7 +13,7 @@ import { outreachContext } from "../../service/outreach.ts";
 import { Command, readConfig, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "../shared/command.ts";
 import { openSession, type Session } from "../shared/log-session.ts";
 import { printable, table } from "../shared/table.ts";
-import { nameOf } from "../../history/words/phrases.ts";
+import { formatRecipient } from "../../history/words/phrases.ts";
 import { startStatusLine } from "./watch-lines.ts";
 
 export const reconcile: MakeCommand = (terminal, exit) =>
@@ -132,6 +132,6 @@ function settlementText({ inDoubt, outcomes, stay, closed }: Settlement): string
   const counts = `${inDoubt} in doubt: ${sent} found sent, ${notDelivered} not delivered, ${stay.length} still in doubt\n`;
   const run = closed === undefined ? "" : `run ${printable(closed)}, whose process had died, was closed\n`;
   if (stay.length === 0) return counts + run;
-  const rows = stay.map(({ recipient, attempted_at, run_id }) => [nameOf(recipient), attempted_at, run_id]);
+  const rows = stay.map(({ recipient, attempted_at, run_id }) => [formatRecipient(recipient), attempted_at, run_id]);
   return `${counts}${run}\n${table(["in doubt", "since", "run"], rows)}`;
 }

@@ -1,4 +1,4 @@
-import { nameOf } from "../../history/words/phrases.ts";
+import { formatRecipient } from "../../history/words/phrases.ts";
 import type { Place } from "../../projector/moment.ts";
 import { describeMoment, toAsOfJson } from "../shared/moment.ts";
 import { printable, table } from "../shared/table.ts";
@@ -32,7 +32,7 @@ function variantText({ variant, recipients, sample }: VariantSample): string {
   const people = `${recipients} ${recipients === 1 ? "person gets" : "people get"} it`;
   if (sample === undefined) return `\nvariant ${variant}: ${people}; no recipient is left to show it for\n`;
   const { person, rendered } = sample;
-  const head = `\nvariant ${variant} for ${printable(nameOf(person))}; ${people}\n`;
+  const head = `\nvariant ${variant} for ${printable(formatRecipient(person))}; ${people}\n`;
   if (rendered.ok) return head + indented(rendered.text);
   const fault =
     rendered.reason === "too_long"
@@ -73,7 +73,7 @@ function skipsText({ skips }: Survey): string {
 
 function peopleText({ count, people }: Skipped): string {
   const more = count - people.length;
-  const names = people.map(nameOf).join(", ");
+  const names = people.map(formatRecipient).join(", ");
   if (more === 0) return names;
   return names === "" ? "" : `${names} and ${more} more`;
 }

@@ -1,8 +1,8 @@
 import type { Recipient, SkipReason } from "../../../events/outreach.ts";
 import type { Contact } from "../../../projections/contacts.ts";
 import { judgeKnown, type KnownVerdict, type OutreachRules, type OutreachState } from "../../outreach/judge.ts";
-import { renderAll, variantOf, type MessageRecipient, type Rendered } from "../../template/template.ts";
-import { recipientOf } from "../../outreach/sources/sources.ts";
+import { renderAll, chooseVariantLabel, type MessageRecipient, type Rendered } from "../../template/template.ts";
+import { toRecipient } from "../../outreach/sources/sources.ts";
 
 /** What a run would find of the imported recipients before it asks the network anything. */
 export interface Survey {
@@ -52,9 +52,9 @@ export function survey(state: OutreachState, rules: OutreachRules, { person, lim
   let failed = 0;
   for (const contact of state.contacts.people.values()) {
     if (!contact.listed) continue;
-    const verdict = judgeKnown(state, rules, recipientOf(contact));
+    const verdict = judgeKnown(state, rules, toRecipient(contact));
     if (verdict.verdict === "pass") failed++;
-    else if (verdict.verdict === "skip") note(skips, verdict.reason, recipientOf(contact), limit);
+    else if (verdict.verdict === "skip") note(skips, verdict.reason, toRecipient(contact), limit);
     else open.push(contact);
   }
   if (person === undefined) for (const contact of open) addSamples(samples, rules, contact);
@@ -65,14 +65,14 @@ export function survey(state: OutreachState, rules: OutreachRules, { person, lim
   const asked =
     person === undefined
       ? undefined
-      : { verdict: judgeKnown(state, rules, recipientOf(person)), variant: ownVariant(rules, person) };
+      : { verdict: judgeKnown(state, rules, toRecipient(person)), variant: ownVariant(rules, person) };
   const undecided = decided.get(undefined)?.length ?? 0;
   return { template: rules.template.id, variants, undecided, skips, failed, asked };
 }
 
 /** The variant of a person whose id is known, which is what decides it. */
 function ownVariant({ template }: OutreachRules, { id }: Contact): string | undefined {
-  return id === undefined ? undefined : variantOf(template, id);
+  return id === undefined ? undefined : chooseVariantLabel(template, id);
 }
 
 function note(skips: Map<SkipReason, Skipped>, reason: SkipReason, who: Recipient, limit: number): void {
@@ -90,7 +90,7 @@ function addSamples(samples: Map<string, Sample>, rules: OutreachRules, contact:
 }
 
 function renderSamples({ template }: OutreachRules, contact: Contact): [string, Sample][] {
-  const person = recipientOf(contact);
+  const person = toRecipient(contact);
   return renderAll(template, messageRecipient(contact)).map(({ variant, rendered }) => [variant, { person, rendered }]);
 }
 

@@ -1,7 +1,7 @@
 import type { Folded, Recorded } from "../../../events/catalog.ts";
 import type { PauseReason, Usage } from "../../../events/outreach.ts";
 import type { RunState } from "../../../projections/run.ts";
-import { wordsOf } from "../../history/words.ts";
+import { describeEvent } from "../../history/words.ts";
 import { plain } from "../../history/words/phrases.ts";
 import type { Terminal } from "../shared/command.ts";
 import { printable } from "../shared/table.ts";
@@ -20,7 +20,7 @@ export function headerLine({ run_id, dry_run, started_at, ...counts }: RunState)
 
 /** One event: when, what happened, and to which recipient. */
 export function eventLine(event: Recorded): string {
-  return `${event.time} ${printable(wordsOf(event))}\n`;
+  return `${event.time} ${printable(describeEvent(event))}\n`;
 }
 
 /** Where the run stands; `now` in ms since the epoch. */

@@ -126,7 +126,7 @@ function Content({ label, content }: { readonly label: string; readonly content:
               <code>{name}</code>
               {schema.required?.includes(name) === true ? "" : "?"}
             </td>
-            <td>{typeOf(field)}</td>
+            <td>{describeType(field)}</td>
             <td>{field.description ?? ""}</td>
           </tr>
         ))}
@@ -137,12 +137,12 @@ function Content({ label, content }: { readonly label: string; readonly content:
 }
 
 /** In a few words. */
-function typeOf(schema: Schema): string {
+function describeType(schema: Schema): string {
   const { type = "anything", format, minLength, maxLength, items } = schema;
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (schema.enum !== undefined) return schema.enum.map((value) => JSON.stringify(value)).join(" or ");
-  if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map(typeOf))].join(" or ");
-  if (type === "array" && items !== undefined) return `list of ${typeOf(items)}`;
+  if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map(describeType))].join(" or ");
+  if (type === "array" && items !== undefined) return `list of ${describeType(items)}`;
   const length = maxLength === undefined ? "" : `, ${minLength ?? 0} to ${maxLength} long`;
   return `${type}${format === undefined ? "" : ` (${format})`}${length}`;
 }

@@ -1,18 +1,18 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { EVENT_TYPES } from "../../../events/catalog.ts";
-import { filterIn, type LogFilter, selectionOf } from "../../history/log-filter.ts";
-import { type ChannelOutcome, outcomesOf } from "../../history/outcomes.ts";
-import { pageOf, type Selection } from "../../history/selection.ts";
+import { filterIn, type LogFilter, toSelection } from "../../history/log-filter.ts";
+import { type ChannelOutcome, readOutcomes } from "../../history/outcomes.ts";
+import { readPage, type Selection } from "../../history/selection.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { eventHref } from "../addresses.ts";
 import { ConsoleDocument, grouped } from "../document.tsx";
 import { EventList, spaced } from "../parts/event-list.tsx";
 import { EventSentence } from "../parts/event-sentence.tsx";
 import { Time } from "../parts/time.tsx";
-import { newestEvents, numberOf, type View } from "../view.ts";
+import { newestEvents, readNumber, type View } from "../view.ts";
 import { FindForm } from "./find.tsx";
-import { proofOf } from "./verification.tsx";
+import { renderProof } from "./verification.tsx";
 
 const EVENTS_SHOWN = 100;
 
@@ -24,7 +24,7 @@ export async function auditPage(view: View): Promise<VNode> {
     <ConsoleDocument title="Audit" path="/audit" view={view}>
       <h1>Audit</h1>
       <FindForm />
-      {await proofOf(view)}
+      {await renderProof(view)}
       <FilterForm filter={filter} />
       {typeof selection === "string" ? (
         <p class="notice fault" role="alert">
@@ -41,7 +41,7 @@ export async function auditPage(view: View): Promise<VNode> {
 async function selected({ store, state, settings, position }: View, filter: LogFilter): Promise<Selection | string> {
   const { timezone } = settings;
   try {
-    return await selectionOf(filter, { store, contacts: () => state("contacts"), timezone, position });
+    return await toSelection(filter, { store, contacts: () => state("contacts"), timezone, position });
   } catch (fault) {
     if (fault instanceof ServiceError && fault.kind === "usage") return fault.message;
     throw fault;
@@ -49,8 +49,8 @@ async function selected({ store, state, settings, position }: View, filter: LogF
 }
 
 async function found(view: View, selection: Selection): Promise<VNode> {
-  const { events, next } = await pageOf(view.store, selection, {
-    before: numberOf(view, "before"),
+  const { events, next } = await readPage(view.store, selection, {
+    before: readNumber(view, "before"),
     limit: EVENTS_SHOWN,
   });
   const last = selection.kind === "range" ? selection.range.last : view.position;
@@ -62,18 +62,18 @@ async function found(view: View, selection: Selection): Promise<VNode> {
         <EventList events={events} />
       )}
       <p>
-        {view.query.has("before") ? <a href={addressOf("/audit", view.query, {})}>Newest events</a> : null}{" "}
+        {view.query.has("before") ? <a href={addressWith("/audit", view.query, {})}>Newest events</a> : null}{" "}
         {next === undefined ? null : (
-          <a href={addressOf("/audit", view.query, { before: String(next) })}>Older events</a>
+          <a href={addressWith("/audit", view.query, { before: String(next) })}>Older events</a>
         )}
       </p>
       <p>
         Export all that fit:{" "}
-        <a href={addressOf("/api/audit/export", view.query, { to: String(last) })} download>
+        <a href={addressWith("/api/audit/export", view.query, { to: String(last) })} download>
           JSON Lines
         </a>
         ,{" "}
-        <a href={addressOf("/api/audit/export", view.query, { to: String(last), format: "csv" })} download>
+        <a href={addressWith("/api/audit/export", view.query, { to: String(last), format: "csv" })} download>
           CSV
         </a>
         .
@@ -117,7 +117,7 @@ const TEXT_FIELDS = [
 ] as const;
 
 /** An address with the same filter, and what is another there. */
-function addressOf(path: string, query: URLSearchParams, other: Readonly<Record<string, string>>): string {
+function addressWith(path: string, query: URLSearchParams, other: Readonly<Record<string, string>>): string {
   const kept = [...query].filter(
     ([name, value]) => value !== "" && !["before", "as_of"].includes(name) && !(name in other),
   );
@@ -135,7 +135,7 @@ export async function eventPage(view: View): Promise<VNode | undefined> {
   const [event] = await newestEvents(view, { from: asked, to: asked, limit: 1 });
   if (event === undefined) return undefined;
   const reading = { store: view.store, to: view.position, onProgress: () => {} };
-  const outcomes = await outcomesOf(reading, event);
+  const outcomes = await readOutcomes(reading, event);
   const previousHash = (await view.store.hashAt(asked - 1)) ?? "";
   const { position, type, stream, version, time, id, hash, meta, data } = event;
   const rows: readonly (readonly [string, VNode | string])[] = [

@@ -18,7 +18,7 @@ import { ConsoleDocument, grouped } from "../document.tsx";
 import { EventSentence } from "../parts/event-sentence.tsx";
 import { ActionForm } from "../parts/action-form.tsx";
 import { Time } from "../parts/time.tsx";
-import { oneOf, type View } from "../view.ts";
+import { readChoice, type View } from "../view.ts";
 import { numbers, Table } from "../parts/table.tsx";
 
 /** Events read for one figure at the most: some milliseconds of a page that a browser fetches again each second. */
@@ -26,7 +26,7 @@ const TAIL_EVENTS_MAX = 2_000;
 
 /** How far each channel is, and what did not get through. */
 export async function deliveriesPage(view: View): Promise<VNode> {
-  const channel = oneOf(view, "channel", CHANNELS);
+  const channel = readChoice(view, "channel", CHANNELS);
   const channels = channel === undefined ? CHANNELS : [channel];
   const lags = await measureLags(
     {
@@ -40,11 +40,11 @@ export async function deliveriesPage(view: View): Promise<VNode> {
   );
   const letters = await listDeadLetters(view.store, view.state("deliveries"), {
     channels,
-    after: cursorOf(view, "letters_after"),
+    after: readCursor(view, "letters_after"),
   });
   const inDoubt = await listInDoubt(view.store, {
     channels,
-    after: cursorOf(view, "in_doubt_after"),
+    after: readCursor(view, "in_doubt_after"),
     to: view.position,
   });
   return (
@@ -117,7 +117,7 @@ function LagTable({ view, lags }: LagTableProps): VNode {
             {lag.suspended === null ? null : (
               <ActionForm
                 view={view}
-                back={addressOf(view)}
+                back={deliveriesHref(view)}
                 action="/console/deliveries/resume"
                 fields={{ channel: lag.channel }}
               >
@@ -125,7 +125,7 @@ function LagTable({ view, lags }: LagTableProps): VNode {
               </ActionForm>
             )}
           </td>
-          {figuresOf(lag).map((figure) => (
+          {toFigures(lag).map((figure) => (
             <td class="number">{figure}</td>
           ))}
         </tr>
@@ -134,7 +134,7 @@ function LagTable({ view, lags }: LagTableProps): VNode {
   );
 }
 
-function figuresOf(lag: ChannelLag): readonly string[] {
+function toFigures(lag: ChannelLag): readonly string[] {
   const { backlog, oldest_click_seconds: age } = lag;
   return [
     grouped(backlog),
@@ -169,12 +169,12 @@ function DeadLetters({ view, channels, page }: DeadLettersProps): VNode {
         ) : null}
       </p>
       {channels.map((name) => (
-        <DecideAllLetters view={view} back={addressOf(view)} channel={name} />
+        <DecideAllLetters view={view} back={deliveriesHref(view)} channel={name} />
       ))}
       <ol class="events">
         {page.dispatches.map((one) => (
           <Dispatch one={one}>
-            <DecideLetter view={view} back={addressOf(view)} letter={one} />
+            <DecideLetter view={view} back={deliveriesHref(view)} letter={one} />
           </Dispatch>
         ))}
       </ol>
@@ -197,7 +197,7 @@ function Dispatch({ one, children }: DispatchProps): VNode {
     <li id={`${channel}-${source.position}`}>
       <a href={eventHref(source.position)}>{grouped(source.position)}</a> <EventSentence event={source} />
       <p class="quiet">
-        <b>{channel}</b>, {endOf(request)}, <Time at={outcome.time} /> (
+        <b>{channel}</b>, {describeEnd(request)}, <Time at={outcome.time} /> (
         <a href={eventHref(outcome.position)}>event {grouped(outcome.position)}</a>
         {request.status === undefined ? null : `, status ${request.status}`}): <bdi>{request.detail}</bdi>
         {doubtful === undefined ? null : (
@@ -212,7 +212,7 @@ function Dispatch({ one, children }: DispatchProps): VNode {
 }
 
 /** How the dispatch ended. */
-function endOf(request: ListedDispatch["outcome"]["data"]["requests"][number]): string {
+function describeEnd(request: ListedDispatch["outcome"]["data"]["requests"][number]): string {
   const { attempt } = request;
   if (!("refused" in request)) return `in doubt at attempt ${attempt}`;
   return request.refused
@@ -232,19 +232,19 @@ interface TurnProps {
 function Turn({ view, cursor, page: { next } }: TurnProps): VNode {
   return (
     <p>
-      {view.query.has(cursor) ? <a href={addressOf(view, cursor, undefined)}>Newest</a> : null}{" "}
-      {next === undefined ? null : <a href={addressOf(view, cursor, next)}>Older</a>}
+      {view.query.has(cursor) ? <a href={deliveriesHref(view, cursor, undefined)}>Newest</a> : null}{" "}
+      {next === undefined ? null : <a href={deliveriesHref(view, cursor, next)}>Older</a>}
     </p>
   );
 }
 
-function cursorOf({ query }: View, name: CursorName): ListCursor | undefined {
+function readCursor({ query }: View, name: CursorName): ListCursor | undefined {
   const [, position, source] = /^(\d{1,15})-(\d{1,15})$/.exec(query.get(name) ?? "") ?? [];
   return position === undefined ? undefined : { position: Number(position), source: Number(source) };
 }
 
 /** This page; `cursor`, when it is named, is where one of its lists begins. */
-function addressOf({ query }: View, cursor?: CursorName, at?: ListCursor): string {
+function deliveriesHref({ query }: View, cursor?: CursorName, at?: ListCursor): string {
   const next = new URLSearchParams(query);
   if (cursor !== undefined) next.delete(cursor);
   if (cursor !== undefined && at !== undefined) next.set(cursor, `${at.position}-${at.source}`);

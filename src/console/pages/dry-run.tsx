@@ -5,11 +5,11 @@ import { usedAt } from "../../../projections/quota.ts";
 import { plain } from "../../history/words/phrases.ts";
 import { momentIn } from "../../outreach/quota-day.ts";
 import { ConfirmedAction } from "../parts/action-form.tsx";
-import { personHref } from "../addresses.ts";
+import { recipientHref } from "../addresses.ts";
 import { ConsoleDocument, grouped } from "../document.tsx";
 import { OptionalLink } from "../parts/event-sentence.tsx";
 import { ENDS } from "../parts/run-card.tsx";
-import type { Page, View } from "../view.ts";
+import type { ConsolePage, View } from "../view.ts";
 import { Table } from "../parts/table.tsx";
 
 /** What a dry run found, as the API answers it. */
@@ -29,7 +29,7 @@ export const ROWS_SHOWN = 100;
 const CHARACTERS_SHOWN = 500;
 
 /** The recipients of a run that starts now. A dry run is recorded nowhere, so this answers the form and never reloads. */
-export function dryRunPage(found: DryRunAnswer): Page {
+export function dryRunPage(found: DryRunAnswer): ConsolePage {
   return (view) => (
     <ConsoleDocument title="Dry run" path="/" view={view} isStill>
       <h1>Dry run</h1>
@@ -135,13 +135,13 @@ function Skips({ found: { would_skip: skips } }: FoundProps): VNode | null {
 
 function Person({ recipient }: { readonly recipient: Recipient }): VNode {
   return (
-    <OptionalLink href={personHref(recipient)}>
-      <bdi>{handleOf(recipient)}</bdi>
+    <OptionalLink href={recipientHref(recipient)}>
+      <bdi>{formatHandle(recipient)}</bdi>
     </OptionalLink>
   );
 }
 
-function handleOf({ id, username }: Recipient): string {
+function formatHandle({ id, username }: Recipient): string {
   return username === undefined ? (id ?? "unnamed") : `@${username}`;
 }
 

@@ -3,15 +3,15 @@ import type { VNode } from "preact";
 import { findContact } from "../../../projections/contacts.ts";
 import { linkKey } from "../../../projections/sent-links.ts";
 import { EVENT_ID, findEventNear } from "../../history/find-event.ts";
-import { startOf } from "../../history/runs.ts";
-import { eventHref, linkHrefOf, personHref, runHref } from "../addresses.ts";
+import { findRunStart } from "../../history/runs.ts";
+import { eventHref, hrefForLink, recipientHref, runHref } from "../addresses.ts";
 import { ConsoleDocument, grouped } from "../document.tsx";
-import { nameOf } from "./people.tsx";
-import { textOf, type View } from "../view.ts";
+import { formatContact } from "./people.tsx";
+import { readText, type View } from "../view.ts";
 
 /** Leads to the page of a person, a link, a run or an event, by whatever they are called. */
 export async function findPage(view: View): Promise<VNode> {
-  const wanted = textOf(view, "q");
+  const wanted = readText(view, "q");
   const found = wanted === undefined ? [] : await find(view, wanted);
   return (
     <ConsoleDocument title="Find" path="/audit" view={view}>
@@ -65,17 +65,19 @@ interface Found {
 
 /** The same text may be a position and a person's id. */
 async function find(view: View, wanted: string): Promise<readonly Found[]> {
-  const found = [personCalled(view, wanted), linkCalled(view, wanted), eventAt(view, wanted)];
+  const found = [findRecipient(view, wanted), linkCalled(view, wanted), eventAt(view, wanted)];
   if (EVENT_ID.test(wanted)) found.push(await withId(view, wanted.toLowerCase()));
   return found.filter((one) => one !== undefined);
 }
 
-function personCalled(view: View, wanted: string): Found | undefined {
+function findRecipient(view: View, wanted: string): Found | undefined {
   const contacts = view.state("contacts");
   const contact =
     findContact(contacts, { id: wanted }) ?? findContact(contacts, { username: wanted.replace(/^@/, "") });
-  const href = contact && personHref(contact);
-  return contact === undefined || href === undefined ? undefined : { what: "Person", name: nameOf(contact), href };
+  const href = contact && recipientHref(contact);
+  return contact === undefined || href === undefined
+    ? undefined
+    : { what: "Person", name: formatContact(contact), href };
 }
 
 /** With or without a scheme. */
@@ -85,7 +87,7 @@ function linkCalled(view: View, wanted: string): Found | undefined {
   if (slash < 1 || slash === link.length - 1) return undefined;
   const key = linkKey(link.slice(0, slash), link.slice(slash + 1));
   const isKnown = view.state("clicks").links.has(link) || view.state("referrers").links.has(key);
-  return isKnown ? { what: "Link", name: link, href: linkHrefOf(link) } : undefined;
+  return isKnown ? { what: "Link", name: link, href: hrefForLink(link) } : undefined;
 }
 
 function eventAt(view: View, wanted: string): Found | undefined {
@@ -96,7 +98,7 @@ function eventAt(view: View, wanted: string): Found | undefined {
 
 async function withId(view: View, id: string): Promise<Found | undefined> {
   const reading = { store: view.store, to: view.position, onProgress: () => {} };
-  if ((await startOf(reading, id)) !== undefined) return { what: "Run", name: id, href: runHref(id) };
+  if ((await findRunStart(reading, id)) !== undefined) return { what: "Run", name: id, href: runHref(id) };
   const event = await findEventNear(reading, id);
   return event && { what: "Event", name: id, href: eventHref(event.position) };
 }

@@ -4,7 +4,7 @@ import { SENT_BYTES_MAX } from "../../recipients/file/format.ts";
 import { ActionForm } from "../parts/action-form.tsx";
 import { ConsoleDocument, grouped } from "../document.tsx";
 import { Table } from "../parts/table.tsx";
-import type { Page, View } from "../view.ts";
+import type { ConsolePage, View } from "../view.ts";
 
 /** Rows named of each kind: the first ones show what is wrong with the file. */
 const ROWS_SHOWN_MAX = 200;
@@ -27,7 +27,7 @@ interface Some<Member> {
 }
 
 /** What was taken of a file, and what was not. It is recorded nowhere, so it is shown in place of the page, and stands still. */
-export function importReportPage(report: ImportView): Page {
+export function importReportPage(report: ImportView): ConsolePage {
   const { added, updated, withoutConsent, fields, refused, duplicates } = report;
   return (view) => (
     <ConsoleDocument title="Import" path="/people" view={view} isStill>

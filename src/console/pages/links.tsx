@@ -7,14 +7,14 @@ import { byLastClick, LINKS_MAX } from "../../../projections/recent-links.ts";
 import { noClicks, type SuspectedCounts } from "../../../projections/suspected.ts";
 import { msOf } from "../../../projections/time.ts";
 import { STREAMS } from "../../log/event-log.ts";
-import { linkHrefOf } from "../addresses.ts";
+import { hrefForLink } from "../addresses.ts";
 import { ClicksChart } from "../parts/clicks-chart.tsx";
 import { ConsoleDocument, grouped } from "../document.tsx";
 import { EventList } from "../parts/event-list.tsx";
 import { ConfirmedAction } from "../parts/action-form.tsx";
 import { SentTo, sentWith } from "../parts/sent-to.tsx";
 import { Time } from "../parts/time.tsx";
-import { newestEvents, numberOf, type View } from "../view.ts";
+import { newestEvents, readNumber, type View } from "../view.ts";
 import { numbers, Table } from "../parts/table.tsx";
 
 /** Rows of one page of a list. */
@@ -35,9 +35,9 @@ interface LinkRow extends Pick<LinkClicks, "clicks" | "bots" | "first" | "last">
 /** Every link that was clicked, and who clicked it: people, suspected fetchers of X, bots. */
 export function linksPage(view: View): VNode {
   const { all, others, quarters } = view.state("suspected");
-  const skipped = numberOf(view, "skip") ?? 0;
+  const skipped = readNumber(view, "skip") ?? 0;
   const names = byLastClick(view.state("clicks").links).map(([name]) => name);
-  const links = names.slice(skipped, skipped + LINKS_SHOWN).flatMap((name) => rowOf(view, name) ?? []);
+  const links = names.slice(skipped, skipped + LINKS_SHOWN).flatMap((name) => findRow(view, name) ?? []);
   const next = skipped + LINKS_SHOWN;
   return (
     <ConsoleDocument title="Links" path="/links" view={view}>
@@ -75,7 +75,7 @@ function LinkTable({ links }: { readonly links: readonly LinkRow[] }): VNode {
       {links.map(({ link, clicks, suspected, bots, last }) => (
         <tr>
           <th scope="row" class="breakable">
-            <a href={linkHrefOf(link)}>
+            <a href={hrefForLink(link)}>
               <bdi>{link}</bdi>
             </a>
           </th>
@@ -98,7 +98,7 @@ export async function linkPage(view: View): Promise<VNode> {
   const stream = STREAMS.link(domain, short_code);
   const clicks = await newestEvents(view, { stream, limit: LINK_CLICKS_READ_MAX + 1 });
   const { quarters, visitors } = summed(clicks.slice(0, LINK_CLICKS_READ_MAX));
-  const row = rowOf(view, link);
+  const row = findRow(view, link);
   const sent = await sentWith(view, domain, short_code);
   return (
     <ConsoleDocument title={link} path="/links" view={view}>
@@ -150,7 +150,7 @@ function summed(clicks: readonly Recorded[]) {
 }
 
 /** Undefined: it was never clicked, or is counted among others. */
-function rowOf(view: View, link: string): LinkRow | undefined {
+function findRow(view: View, link: string): LinkRow | undefined {
   const counted = view.state("clicks").links.get(link);
   if (counted === undefined) return undefined;
   const { clicks, bots, first, last } = counted;

@@ -3,35 +3,35 @@ import type { ComponentChildren, VNode } from "preact";
 import type { Basis } from "../../../events/outreach.ts";
 import type { Contact } from "../../../projections/contacts.ts";
 import { inTimeSlices } from "../../platform/time-slices.ts";
-import { personHref } from "../addresses.ts";
+import { recipientHref } from "../addresses.ts";
 import { ConsoleDocument, grouped } from "../document.tsx";
 import { ImportForm } from "./import.tsx";
 import { OptionalLink } from "../parts/event-sentence.tsx";
 import {
   BASES,
-  basisOf,
-  filterOf,
+  effectiveBasis,
+  parseFilter,
   findPeople,
   ORIGINS,
   peopleHref,
-  PERSON_STATUSES,
+  SHOWN_STATUSES,
   SKIP_REASONS,
-  statusOf,
+  toShownStatus,
   type FoundPeople,
   type Origin,
   type PeopleFilter,
-  type PersonStatus,
+  type ShownStatus,
 } from "../people-filter.ts";
-import { PersonActions } from "../parts/person-actions.tsx";
+import { RecipientActions } from "../parts/recipient-actions.tsx";
 import { Time } from "../parts/time.tsx";
-import { textOf, type View } from "../view.ts";
+import { readText, type View } from "../view.ts";
 import { roomy, Table } from "../parts/table.tsx";
 
 /** Rows of one page of the list. */
 export const PEOPLE_SHOWN = 100;
 
 /** As the page shows them. */
-export const STATUS_WORDS: Readonly<Record<PersonStatus, string>> = {
+export const STATUS_WORDS: Readonly<Record<ShownStatus, string>> = {
   open: "not written to yet",
   attempted: "being written to",
   in_doubt: "in doubt",
@@ -55,8 +55,8 @@ export const ORIGIN_WORDS: Readonly<Record<Origin, string>> = {
 /** All contacts, with their status. */
 export async function peoplePage(view: View): Promise<VNode> {
   const people = () => view.state("contacts").people;
-  const filter = filterOf(view);
-  const after = textOf(view, "after");
+  const filter = parseFilter(view);
+  const after = readText(view, "after");
   const found = await inTimeSlices(findPeople(people, filter, { after, limit: PEOPLE_SHOWN }));
   const known = people().size;
   const [only, other] = found.page;
@@ -69,7 +69,7 @@ export async function peoplePage(view: View): Promise<VNode> {
         </p>
       ) : (
         <>
-          <Filter filter={filter} variants={variantsOf(view)} />
+          <Filter filter={filter} variants={listVariants(view)} />
           <Counts filter={filter} counts={found.counts} known={known} />
         </>
       )}
@@ -78,7 +78,7 @@ export async function peoplePage(view: View): Promise<VNode> {
       ) : null}
       {found.page.length === 0 ? null : <PeopleTable people={found.page} />}
       {only === undefined || other !== undefined || after !== undefined ? null : (
-        <PersonActions view={view} contact={only} back={peopleHref(filter)} />
+        <RecipientActions view={view} contact={only} back={peopleHref(filter)} />
       )}
       <Pages filter={filter} after={after} next={found.next} />
       <ImportForm view={view} />
@@ -87,7 +87,7 @@ export async function peoplePage(view: View): Promise<VNode> {
 }
 
 /** Names of all variants that were ever used. */
-function variantsOf(view: View): readonly string[] {
+function listVariants(view: View): readonly string[] {
   return [...new Set(view.state("variants").groups.map(({ variant }) => variant))].sort();
 }
 
@@ -102,7 +102,7 @@ function Filter({ filter, variants }: FilterProps): VNode {
       <label>
         Search <input name="search" value={filter.search ?? ""} maxLength={100} placeholder="handle, name or id" />
       </label>
-      <Choice name="status" label="Status" values={PERSON_STATUSES} chosen={filter.status} words={STATUS_WORDS} />
+      <Choice name="status" label="Status" values={SHOWN_STATUSES} chosen={filter.status} words={STATUS_WORDS} />
       <Choice name="basis" label="Basis" values={BASES} chosen={filter.basis} words={BASIS_WORDS} />
       <Choice name="skipped" label="Skipped for" values={SKIP_REASONS} chosen={filter.skipped} />
       {variants.length === 0 ? null : (
@@ -158,7 +158,7 @@ function Counts({ filter: { status, ...filter }, counts, known }: CountsProps): 
             all {grouped(all)}
           </Chosen>
         </li>
-        {PERSON_STATUSES.map((one) => (
+        {SHOWN_STATUSES.map((one) => (
           <li>
             <Chosen isChosen={status === one} href={peopleHref({ ...filter, status: one })}>
               {STATUS_WORDS[one]} {grouped(counts[one])}
@@ -190,12 +190,12 @@ function PeopleTable({ people }: { readonly people: readonly Contact[] }): VNode
       {people.map((contact) => (
         <tr>
           <th scope="row" class="breakable">
-            <OptionalLink href={personHref(contact)}>
-              <bdi>{nameOf(contact)}</bdi>
+            <OptionalLink href={recipientHref(contact)}>
+              <bdi>{formatContact(contact)}</bdi>
             </OptionalLink>
           </th>
-          <td>{STATUS_WORDS[statusOf(contact)]}</td>
-          <td class="roomy">{BASIS_WORDS[basisOf(contact)]}</td>
+          <td>{STATUS_WORDS[toShownStatus(contact)]}</td>
+          <td class="roomy">{BASIS_WORDS[effectiveBasis(contact)]}</td>
           <td class="roomy">{contact.skipped.join(", ").replaceAll("_", " ")}</td>
           <td class="roomy">{contact.attempted_at === undefined ? null : <Time at={contact.attempted_at} />}</td>
         </tr>
@@ -220,7 +220,7 @@ function Pages({ filter, after, next }: PagesProps): VNode {
 }
 
 /** As people call them. */
-export function nameOf({ id, username, name }: Contact): string {
+export function formatContact({ id, username, name }: Contact): string {
   const handle = username === undefined ? (id ?? "unnamed") : `@${username}`;
   return name === undefined ? handle : `${handle} (${name})`;
 }

@@ -4,7 +4,7 @@ import { eventsOfRun } from "../../history/runs.ts";
 import { runHref } from "../addresses.ts";
 import { ConsoleDocument } from "../document.tsx";
 import { EventList } from "../parts/event-list.tsx";
-import { numberOf, type Made, type View } from "../view.ts";
+import { readNumber, type Made, type View } from "../view.ts";
 
 const EVENTS_SHOWN = 200;
 
@@ -13,7 +13,7 @@ export async function runPage(view: View): Promise<Made> {
   const runId = (view.parameters["run_id"] ?? "").toLowerCase();
   if (!EVENT_ID.test(runId)) return undefined;
   const reading = { store: view.store, to: view.position, onProgress: () => {} };
-  const from = numberOf(view, "from");
+  const from = readNumber(view, "from");
   const { events, next } = await eventsOfRun(reading, runId, { from, limit: EVENTS_SHOWN });
   const page = (
     <ConsoleDocument title="Run" path="/" view={view}>

@@ -2,7 +2,7 @@
 import type { VNode } from "preact";
 import { ActionForm } from "../parts/action-form.tsx";
 import { ConsoleDocument } from "../document.tsx";
-import { setupSteps, type Step } from "../parts/setup-steps.tsx";
+import { setupSteps, type SetupStep } from "../parts/setup-steps.tsx";
 import type { View } from "../view.ts";
 
 /** What is set up, and what is left to do. */
@@ -38,7 +38,7 @@ export function setupPage(view: View): VNode {
   );
 }
 
-function StepItem({ step }: { readonly step: Step }): VNode {
+function StepItem({ step }: { readonly step: SetupStep }): VNode {
   const { title, status, says, env, command } = step;
   return (
     <li>
@@ -61,12 +61,12 @@ function Lines({ where, lines }: { readonly where: string; readonly lines: reado
   );
 }
 
-function StepStatus({ status }: Pick<Step, "status">): VNode {
+function StepStatus({ status }: Pick<SetupStep, "status">): VNode {
   const [color, words] = STATUS_WORDS[status];
   return <span class={`status ${color}`}>{words}</span>;
 }
 
-const STATUS_WORDS: Readonly<Record<Step["status"], readonly [color: string, words: string]>> = {
+const STATUS_WORDS: Readonly<Record<SetupStep["status"], readonly [color: string, words: string]>> = {
   done: ["green", "done"],
   to_do: ["amber", "to do"],
   left_out: ["grey", "left out"],

@@ -9,7 +9,7 @@ import { Time } from "../parts/time.tsx";
 import type { View } from "../view.ts";
 
 /** Whether the log is whole, as far as that was verified; and what proves it to others. */
-export async function proofOf(view: View): Promise<VNode> {
+export async function renderProof(view: View): Promise<VNode> {
   const last = await lastVerification(view.store, view.position);
   const progress = view.live?.verification();
   return (

@@ -31,7 +31,7 @@ const GAP = 4;
 
 /** Stacked bars with a legend, and the same numbers as a table for screen readers. */
 export function BarChart<Kind extends string>({ title, series, bars, empty }: BarChartProps<Kind>): VNode {
-  const most = Math.max(0, ...bars.map((bar) => sumOf(bar, series)));
+  const most = Math.max(0, ...bars.map((bar) => sumCounts(bar, series)));
   return (
     <figure class="chart">
       <figcaption>
@@ -108,7 +108,7 @@ function Numbers<Kind extends string>({ series, bars, title }: BarsProps<Kind>):
   );
 }
 
-function sumOf<Kind extends string>({ counts }: Bar<Kind>, series: readonly Series<Kind>[]): number {
+function sumCounts<Kind extends string>({ counts }: Bar<Kind>, series: readonly Series<Kind>[]): number {
   return series.reduce((sum, { kind }) => sum + counts[kind], 0);
 }
 

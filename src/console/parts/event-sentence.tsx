@@ -3,9 +3,9 @@ import type { ComponentChildren, VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
 import { ERASED } from "../../../events/encryption.ts";
 import { EVENT_ID } from "../../history/find-event.ts";
-import { sentenceOf } from "../../history/words.ts";
+import { toSentence } from "../../history/words.ts";
 import type { Mention, Sentence } from "../../history/words/phrases.ts";
-import { eventHref, isErased, linkHref, personHref, runHref } from "../addresses.ts";
+import { eventHref, isErased, linkHref, recipientHref, runHref } from "../addresses.ts";
 import { grouped } from "../document.tsx";
 import { Time } from "./time.tsx";
 
@@ -20,7 +20,7 @@ interface EventSentenceProps {
 
 /** What an event says, in a sentence that leads to what it names, and sets apart what others wrote. */
 export function EventSentence({ event, isWhole = false }: EventSentenceProps): VNode {
-  const { shown, isCut } = cut(sentenceOf(event), isWhole ? Infinity : CHARACTERS_SHOWN);
+  const { shown, isCut } = cut(toSentence(event), isWhole ? Infinity : CHARACTERS_SHOWN);
   return (
     <p class="sentence">
       {shown.map((part) => (typeof part === "string" ? part : <Named mention={part} />))}
@@ -40,10 +40,10 @@ const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 function Named({ mention }: { readonly mention: Mention }): VNode {
   if (mention.kind === "time" && MOMENT.test(mention.at)) return <Time at={mention.at} isExact />;
   if (mention.kind === "position") return <a href={eventHref(mention.position)}>{grouped(mention.position)}</a>;
-  if (mention.kind === "person" && isErased(mention.recipient)) return <span class="quiet">{ERASED}</span>;
-  const short = shortOf(mention);
+  if (mention.kind === "recipient" && isErased(mention.recipient)) return <span class="quiet">{ERASED}</span>;
+  const short = shorten(mention);
   return (
-    <OptionalLink href={hrefOf(mention)}>
+    <OptionalLink href={hrefFor(mention)}>
       {short === undefined ? <bdi>{mention.text}</bdi> : <bdi title={mention.text}>{short}</bdi>}
     </OptionalLink>
   );
@@ -53,15 +53,15 @@ function Named({ mention }: { readonly mention: Mention }): VNode {
 const RUN_DIGITS = 8;
 
 /** What is shown of a name that is long, and whole on the page that it leads to; undefined: all of it. */
-function shortOf(mention: Mention): string | undefined {
-  if (mention.kind === "person" && mention.recipient.username !== undefined) return `@${mention.recipient.username}`;
+function shorten(mention: Mention): string | undefined {
+  if (mention.kind === "recipient" && mention.recipient.username !== undefined) return `@${mention.recipient.username}`;
   return mention.kind === "run" && EVENT_ID.test(mention.text) ? `…${mention.text.slice(-RUN_DIGITS)}` : undefined;
 }
 
-function hrefOf(mention: Mention): string | undefined {
+function hrefFor(mention: Mention): string | undefined {
   switch (mention.kind) {
-    case "person":
-      return personHref(mention.recipient);
+    case "recipient":
+      return recipientHref(mention.recipient);
     case "link":
       return linkHref(mention.domain, mention.short_code);
     case "run":

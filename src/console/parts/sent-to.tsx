@@ -5,7 +5,7 @@ import { ERASED } from "../../../events/encryption.ts";
 import { linkKey } from "../../../projections/sent-links.ts";
 import type { Referrers } from "../../../projections/referrers.ts";
 import { eventsAt } from "../../log/events-at.ts";
-import { isErased, personHref } from "../addresses.ts";
+import { isErased, recipientHref } from "../addresses.ts";
 import { grouped } from "../document.tsx";
 import { OptionalLink } from "./event-sentence.tsx";
 import { Time } from "./time.tsx";
@@ -38,7 +38,7 @@ export function SentTo({ sent }: { readonly sent: Sent | undefined }): VNode {
         <p class="empty">It was in none of the messages that links are known of.</p>
       ) : (
         <>
-          <p>{summaryOf(sent.referrers)}</p>
+          <p>{renderSummary(sent.referrers)}</p>
           <SentTable sent={sent} />
         </>
       )}
@@ -46,7 +46,7 @@ export function SentTo({ sent }: { readonly sent: Sent | undefined }): VNode {
   );
 }
 
-function summaryOf({ messages, variants }: Referrers): VNode {
+function renderSummary({ messages, variants }: Referrers): VNode {
   return (
     <>
       {messages === 1 ? "In one message" : `In ${grouped(messages)} messages`}:{" "}
@@ -75,7 +75,7 @@ function SentTable({ sent: { referrers, attempts } }: { readonly sent: Sent }): 
         {attempts.map(({ time, data: { recipient, variant } }) => (
           <tr>
             <th scope="row" class="breakable">
-              <OptionalLink href={personHref(recipient)}>
+              <OptionalLink href={recipientHref(recipient)}>
                 <bdi>{isErased(recipient) ? ERASED : `@${recipient.username}`}</bdi>
               </OptionalLink>
             </th>

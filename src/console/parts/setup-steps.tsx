@@ -9,7 +9,7 @@ import { Time } from "./time.tsx";
 import type { View } from "../view.ts";
 
 /** One thing to set up. */
-export interface Step {
+export interface SetupStep {
   readonly title: string;
   readonly status: "done" | "to_do" | "left_out";
   /** How it stands, or what to do. */
@@ -21,7 +21,7 @@ export interface Step {
 }
 
 /** All that is to be set up, in its order: of the configuration, and of what the log knows. */
-export function setupSteps(view: View): readonly Step[] {
+export function setupSteps(view: View): readonly SetupStep[] {
   return [
     xStep(view),
     accountStep(view),
@@ -44,19 +44,19 @@ export function setupSteps(view: View): readonly Step[] {
 }
 
 /** Only where a clock is wrong. */
-function clockSteps({ live }: View): readonly Step[] {
+function clockSteps({ live }: View): readonly SetupStep[] {
   const skewMs = live?.skewMs() ?? 0;
   if (!isSkewed(skewMs)) return [];
   return [{ title: "Clock", status: "to_do", says: `No run starts: ${skewInWords(skewMs)}; ${SKEW_REMEDY}.` }];
 }
 
 /** What no run can start without. Reads nothing of the people: the overview asks, also of moments long ago. */
-export function missingForRun(view: View): readonly Step[] {
+export function missingForRun(view: View): readonly SetupStep[] {
   const steps = [xStep(view), accountStep(view), ...(view.settings.template === undefined ? [templateStep(view)] : [])];
   return steps.filter(({ status }) => status !== "done");
 }
 
-function xStep({ settings }: View): Step {
+function xStep({ settings }: View): SetupStep {
   const { isConfigured, lines } = settings.parts.x;
   if (isConfigured) return { title: "X app", status: "done", says: "Its client id is configured." };
   const says = (
@@ -68,7 +68,7 @@ function xStep({ settings }: View): Step {
   return { title: "X app", status: "to_do", says, env: lines };
 }
 
-function accountStep(view: View): Step {
+function accountStep(view: View): SetupStep {
   const title = "X account";
   const { user, authorized } = view.state("account");
   if (user !== null && authorized) {
@@ -96,7 +96,7 @@ function accountStep(view: View): Step {
   return { title, status: "to_do", says };
 }
 
-function templateStep(view: View): Step {
+function templateStep(view: View): SetupStep {
   const title = "Message";
   const { template } = view.settings;
   if (template === undefined) {
@@ -114,7 +114,7 @@ function templateStep(view: View): Step {
   return { title, status: "done", says };
 }
 
-function peopleStep(view: View): Step {
+function peopleStep(view: View): SetupStep {
   const title = "People";
   const { people } = view.state("contacts");
   const { sources, requireConsent } = view.settings;
@@ -148,7 +148,7 @@ function peopleStep(view: View): Step {
   return { title, status: "done", says };
 }
 
-function channelStep(view: View, name: ChannelName, title: string, purpose: string): Step {
+function channelStep(view: View, name: ChannelName, title: string, purpose: string): SetupStep {
   const { isConfigured, lines } = view.settings.parts[name];
   if (!isConfigured) return { title, status: "left_out", says: purpose, env: lines };
   const { suspended } = view.state("deliveries")[name];
@@ -161,7 +161,7 @@ function channelStep(view: View, name: ChannelName, title: string, purpose: stri
   return { title, status: "to_do", says };
 }
 
-function tokenStep({ settings }: View): Step {
+function tokenStep({ settings }: View): SetupStep {
   const title = "Tokens of the API";
   if (settings.wantsToken()) return { title, status: "done", says: "Callers and this console need one." };
   const says =
@@ -169,7 +169,7 @@ function tokenStep({ settings }: View): Step {
   return { title, status: "left_out", says, command: "reachlog token new NAME" };
 }
 
-function dayStep({ settings: { timezone, dailyLimit } }: View): Step {
+function dayStep({ settings: { timezone, dailyLimit } }: View): SetupStep {
   const says = (
     <>
       {grouped(dailyLimit)} messages a day, which begins at midnight in <bdi>{timezone}</bdi>.{" "}
@@ -179,7 +179,7 @@ function dayStep({ settings: { timezone, dailyLimit } }: View): Step {
   return { title: "The day", status: "done", says };
 }
 
-function backupStep(view: View): Step {
+function backupStep(view: View): SetupStep {
   const { made, rehearsed } = view.state("backups");
   const says = (
     <>

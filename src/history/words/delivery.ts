@@ -2,7 +2,7 @@ import type { DataOf } from "../../../events/catalog.ts";
 import type { ChannelName } from "../../../events/channel.ts";
 import type { DispatchMode } from "../../../events/delivery.ts";
 import type { Sources } from "../../../events/sources.ts";
-import { because, join, link, other, plain, position, quote, say, time, type Sentence } from "./phrases.ts";
+import { because, join, link, other, plain, position, quote, say, moment, type Sentence } from "./phrases.ts";
 
 /** Sentences for clicks, for requests, and for the outcomes of their dispatches. */
 export const DELIVERY_WORDS = {
@@ -37,24 +37,24 @@ export const DELIVERY_WORDS = {
     return say`an operator retried ${deadLetter(data)}${double}${doubt(doubtful_since)}; ${queuedFor([channel])}`;
   },
   DispatchSucceeded: ({ channel, requests }: DataOf<"DispatchSucceeded">) =>
-    eachOf(requests, (request) => {
+    sayEach(requests, (request) => {
       const as = request.network_id === undefined ? [] : say` as ${quote(request.network_id)}`;
       return say`${channel}: ${carriedBy(request)} delivered${as} ${attempt(request)}`;
     }),
   DispatchFailed: ({ channel, requests }: DataOf<"DispatchFailed">) =>
-    eachOf(requests, (request) => {
+    sayEach(requests, (request) => {
       const how = request.may_have_arrived === true ? "may have arrived" : "not delivered";
-      return say`${channel}: ${carriedBy(request)} ${how} ${attempt(request)}${because(request.detail)}; next attempt at ${time(request.retry_at)}`;
+      return say`${channel}: ${carriedBy(request)} ${how} ${attempt(request)}${because(request.detail)}; next attempt at ${moment(request.retry_at)}`;
     }),
   DispatchSkipped: ({ channel, requests }: DataOf<"DispatchSkipped">) =>
-    eachOf(requests, (request) => say`${channel}: ${carriedBy(request)} not sent, ${plain(request.reason)}`),
+    sayEach(requests, (request) => say`${channel}: ${carriedBy(request)} not sent, ${plain(request.reason)}`),
   DispatchInDoubt: ({ channel, requests }: DataOf<"DispatchInDoubt">) =>
-    eachOf(requests, (request) => {
+    sayEach(requests, (request) => {
       const what = say`${channel}: ${carriedBy(request)} in doubt ${attempt(request)}`;
       return say`${what}${because(request.detail)}; not retried automatically`;
     }),
   DispatchAbandoned: ({ channel, requests }: DataOf<"DispatchAbandoned">) =>
-    eachOf(requests, (request) => {
+    sayEach(requests, (request) => {
       const why = request.refused ? "refused for good" : "out of attempts";
       const since = doubt(request.doubtful_since);
       return say`${channel}: ${carriedBy(request)} became a dead letter, ${why} ${attempt(request)}${since}${because(request.detail)}`;
@@ -64,7 +64,7 @@ export const DELIVERY_WORDS = {
   DispatchClaimed: ({ channel, sources }: DataOf<"DispatchClaimed">) =>
     say`${channel}: about to send ${carriedBy({ sources })}`,
   CircuitOpened: ({ channel, failures, until }: DataOf<"CircuitOpened">) =>
-    say`${failures} requests to ${channel} failed in a row; no request before ${time(until)}`,
+    say`${failures} requests to ${channel} failed in a row; no request before ${moment(until)}`,
   CircuitClosed: ({ channel }: DataOf<"CircuitClosed">) => say`requests to ${channel} arrive again`,
   ChannelSuspended: ({ channel, network, status, detail }: DataOf<"ChannelSuspended">) =>
     say`the channel ${channel} was suspended: ${other(network)} refuses all requests${status === undefined ? "" : ` (${status})`}${because(detail)}`,
@@ -92,7 +92,7 @@ function deadLetter({ event_id, source }: { readonly event_id: string; readonly 
   return say`the dead letter of position ${position(source)} (event ${other(event_id)})`;
 }
 
-function eachOf<R>(requests: readonly R[], sayOne: (request: R) => Sentence): Sentence {
+function sayEach<R>(requests: readonly R[], sayOne: (request: R) => Sentence): Sentence {
   return join(requests.map(sayOne), "; ");
 }
 
@@ -136,5 +136,5 @@ function answer({ status, latency_ms }: Answer): string {
 
 /** Of a dispatch that an earlier attempt may have delivered. */
 function doubt(since: string | undefined): Sentence {
-  return since === undefined ? [] : say`, though an attempt of ${time(since)} may have arrived`;
+  return since === undefined ? [] : say`, though an attempt of ${moment(since)} may have arrived`;
 }

@@ -1,6 +1,6 @@
 import type { DataOf } from "../../../events/catalog.ts";
 import type { Basis, PauseReason, SkipReason, Tracking, Usage } from "../../../events/outreach.ts";
-import { because, join, other, person, plain, quote, run, say, time, type Sentence } from "./phrases.ts";
+import { because, join, other, mention, plain, quote, run, say, moment, type Sentence } from "./phrases.ts";
 
 const BASES: Readonly<Record<Basis, string>> = {
   dm_first: "they wrote first",
@@ -19,54 +19,54 @@ const SKIPS: Readonly<Record<SkipReason, string>> = {
   missing_field: "a field of the message is missing",
 };
 
-/** One person. */
+/** One recipient. */
 export const OUTREACH_WORDS = {
   RecipientAdded: (data: DataOf<"RecipientAdded">) => {
     const { recipient, name, basis, fields, source } = data;
     const called = name === undefined ? [] : say` with the name ${quote(name)}`;
     const more = Object.entries(fields).map(([field, value]) => say`, ${other(field)} ${quote(value)}`);
     const consent = say`; basis: ${BASES[basis]}${sayConsentEvidence(data)}${sayTracking(data)}`;
-    return say`${person(recipient)} was imported from the ${source}${called}${join(more, "")}${consent}`;
+    return say`${mention(recipient)} was imported from the ${source}${called}${join(more, "")}${consent}`;
   },
   ConsentRecorded: (data: DataOf<"ConsentRecorded">) => {
     const basis = data.basis === undefined ? [] : say`; basis: ${BASES[data.basis]}${sayConsentEvidence(data)}`;
     const reply = data.message_id === undefined ? [] : say`, message ${other(data.message_id)}`;
-    return say`the consent of ${person(data.recipient)} was recorded${basis}${sayTracking(data)}${reply}`;
+    return say`the consent of ${mention(data.recipient)} was recorded${basis}${sayTracking(data)}${reply}`;
   },
   RecipientSuppressed: ({ recipient, reason, message_id }: DataOf<"RecipientSuppressed">) => {
     const asked = message_id === undefined ? [] : say` in message ${other(message_id)}`;
     const why = reason === "by_hand" ? "by an operator" : say`because they opted out${asked}`;
-    return say`${person(recipient)} was suppressed ${why}; no run contacts them again`;
+    return say`${mention(recipient)} was suppressed ${why}; no run contacts them again`;
   },
   RecipientRetryAllowed: ({ recipient, run_id }: DataOf<"RecipientRetryAllowed">) => {
     const by = run_id === undefined ? "an operator" : say`run ${run(run_id)}`;
     const why = run_id === undefined ? "" : ", since the network had refused the account, not them";
-    return say`${by} allowed one more message to ${person(recipient)}${why}`;
+    return say`${by} allowed one more message to ${mention(recipient)}${why}`;
   },
   DirectMessageReceived: ({ recipient, message_id, received_at }: DataOf<"DirectMessageReceived">) =>
-    say`${person(recipient)} sent us message ${other(message_id)} at ${time(received_at)}`,
+    say`${mention(recipient)} sent us message ${other(message_id)} at ${moment(received_at)}`,
   DirectMessageAttempted: ({ run_id, recipient, text, variant, day, timezone }: DataOf<"DirectMessageAttempted">) => {
     const zone = timezone === undefined ? [] : say` ${other(timezone)}`;
-    return say`run ${run(run_id)} is sending to ${person(recipient)}, quota day ${other(day)}${zone}, variant ${other(variant)}: ${quote(text)}`;
+    return say`run ${run(run_id)} is sending to ${mention(recipient)}, quota day ${other(day)}${zone}, variant ${other(variant)}: ${quote(text)}`;
   },
   DirectMessageSent: ({ recipient, message_id, settled_by }: DataOf<"DirectMessageSent">) => {
     const found = settled_by === "answer" ? "" : ", as its conversation shows";
-    return say`message ${other(message_id)} was sent to ${person(recipient)}${found}`;
+    return say`message ${other(message_id)} was sent to ${mention(recipient)}${found}`;
   },
   DirectMessageSkipped: ({ run_id, recipient, reason, detail, found }: DataOf<"DirectMessageSkipped">) => {
     const ours =
       found === undefined
         ? []
-        : say`: message ${other(found.message_id)} of ${time(found.sent_at)} is in the conversation`;
-    return say`run ${run(run_id)} skipped ${person(recipient)}, ${SKIPS[reason]}${because(detail)}${ours}`;
+        : say`: message ${other(found.message_id)} of ${moment(found.sent_at)} is in the conversation`;
+    return say`run ${run(run_id)} skipped ${mention(recipient)}, ${SKIPS[reason]}${because(detail)}${ours}`;
   },
   DirectMessageFailed: ({ recipient, reason, detail, frees_quota, retry }: DataOf<"DirectMessageFailed">) => {
     const place = frees_quota ? "it no longer counts against the quota" : "it still counts against the quota";
     const next = retry ? "a later run may retry it" : "only an operator can allow a retry";
-    return say`the message to ${person(recipient)} failed, ${plain(reason)}${because(detail)}; ${place}, and ${next}`;
+    return say`the message to ${mention(recipient)} failed, ${plain(reason)}${because(detail)}; ${place}, and ${next}`;
   },
   DirectMessageInDoubt: ({ recipient, detail }: DataOf<"DirectMessageInDoubt">) =>
-    say`the message to ${person(recipient)} is in doubt${because(detail)}`,
+    say`the message to ${mention(recipient)} is in doubt${because(detail)}`,
 };
 
 /** When, where and to which wording. */
@@ -92,7 +92,7 @@ type ConsentEvidence = Pick<
 
 /** Such as ` on 2026-03-02 at https://shop.example/form ("Yes, send me news")`. */
 function sayEvidence({ at, source, text }: Evidence): Sentence {
-  const when = at === undefined ? [] : say` on ${time(at)}`;
+  const when = at === undefined ? [] : say` on ${moment(at)}`;
   const where = source === undefined ? [] : say` ${/^https?:/.test(source) ? "at" : "by"} ${other(source)}`;
   const wording = text === undefined ? [] : say` (${quote(text)})`;
   return say`${when}${where}${wording}`;
@@ -102,7 +102,7 @@ function sayEvidence({ at, source, text }: Evidence): Sentence {
 export const RUN_WORDS = {
   RunStarted: ({ run_id, dry_run }: DataOf<"RunStarted">) => say`${dry_run ? "dry run" : "run"} ${run(run_id)} started`,
   RunPaused: ({ run_id, reason, until }: DataOf<"RunPaused">) =>
-    say`run ${run(run_id)} waited until ${time(until)}, ${PAUSES[reason]}`,
+    say`run ${run(run_id)} waited until ${moment(until)}, ${PAUSES[reason]}`,
   RunStopRequested: ({ run_id }: DataOf<"RunStopRequested">) => say`a stop of run ${run(run_id)} was requested`,
   InboxRead: ({ run_id, messages, newest_id }: DataOf<"InboxRead">) => {
     const upTo = newest_id === undefined ? [] : say`, up to ${other(newest_id)}`;

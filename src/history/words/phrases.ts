@@ -2,7 +2,7 @@ import type { Recipient } from "../../../events/outreach.ts";
 
 /** What a sentence names; `text` is how it reads. `other`: a text, a name, or an id of whatever has no page of its own. */
 export type Mention = { readonly text: string } & (
-  | { readonly kind: "person"; readonly recipient: Recipient }
+  | { readonly kind: "recipient"; readonly recipient: Recipient }
   | { readonly kind: "link"; readonly domain: string; readonly short_code: string }
   | { readonly kind: "run"; readonly run_id: string }
   | { readonly kind: "position"; readonly position: number }
@@ -32,12 +32,12 @@ export function join(sentences: readonly Sentence[], between: string): Sentence 
   return sentences.flatMap((sentence, at) => (at === 0 ? sentence : [between, ...sentence]));
 }
 
-export function textOf(sentence: Sentence): string {
+export function formatSentence(sentence: Sentence): string {
   return sentence.map((part) => (typeof part === "string" ? part : part.text)).join("");
 }
 
-export function person(recipient: Recipient): Mention {
-  return { kind: "person", text: nameOf(recipient), recipient };
+export function mention(recipient: Recipient): Mention {
+  return { kind: "recipient", text: formatRecipient(recipient), recipient };
 }
 
 export function link(domain: string, short_code: string): Mention {
@@ -53,7 +53,7 @@ export function position(at: number): Mention {
 }
 
 /** ISO 8601. */
-export function time(at: string): Mention {
+export function moment(at: string): Mention {
   return { kind: "time", text: at, at };
 }
 
@@ -63,7 +63,7 @@ export function other(text: string): Mention {
 
 /** A text of others, set apart from our own words by its quotes too. */
 export function quote(text: string): Mention {
-  return other(quoted(text));
+  return other(quoteText(text));
 }
 
 /** Behind a colon, where there is something to say. */
@@ -71,14 +71,14 @@ export function because(detail: string | undefined): Sentence {
   return detail === undefined || detail === "" ? [] : say`: ${quote(detail)}`;
 }
 
-/** A person by all that the event knows of them. */
-export function nameOf({ id, username }: Recipient): string {
+/** A recipient by all that the event knows of them. */
+export function formatRecipient({ id, username }: Recipient): string {
   if (username === undefined) return id ?? "an unnamed person";
   return id === undefined ? `@${username}` : `@${username} (${id})`;
 }
 
 /** A text of others as a part of ours: line breaks and quotes in it are escaped. */
-export function quoted(text: string): string {
+export function quoteText(text: string): string {
   return JSON.stringify(text);
 }
 

@@ -36,7 +36,7 @@ export interface Admission {
   admit(
     entry: Entry,
     request: Request,
-    addressOf: () => string,
+    readAddress: () => string,
     pending: number,
     headers: Headers,
   ): string | Promise<never>;
@@ -52,12 +52,12 @@ export function createAdmission(deps: AdmissionDeps): Admission {
       if (deps.hosts.has(host.toLowerCase().replace(/:\d+$/, ""))) goodHost = host;
       else if (entry?.anyHost !== true) throw problems.misdirected();
     },
-    admit(entry, request, addressOf, pending, headers) {
+    admit(entry, request, readAddress, pending, headers) {
       if (entry.exemptFromLoadShedding !== true) deps.load.admit(pending);
       const authorization = request.headers.get("authorization");
       return authorization === null
-        ? anonymous(deps, entry, request, addressOf, headers)
-        : authenticated(deps, authorization, addressOf);
+        ? anonymous(deps, entry, request, readAddress, headers)
+        : authenticated(deps, authorization, readAddress);
     },
   };
 }
@@ -67,26 +67,26 @@ function anonymous(
   { authentication, hosts, isLocal, anonymousLimit, sessions }: AdmissionDeps,
   entry: Entry,
   request: Request,
-  addressOf: () => string,
+  readAddress: () => string,
   headers: Headers,
 ): string {
   if (authentication.guards(entry)) throw problems.unauthorized();
   if (isBehindAPage(entry, request) && isOfForeignSite(request, hosts)) throw problems.foreignSite();
   // The address costs a call into the socket: not asked for where all callers are on this machine.
-  if (isLocal) return nameOf(entry, request, sessions);
-  const address = addressOf();
-  if (isLoopback(address)) return nameOf(entry, request, sessions);
+  if (isLocal) return admitForm(entry, request, sessions);
+  const address = readAddress();
+  if (isLoopback(address)) return admitForm(entry, request, sessions);
   const wait = anonymousLimit.take(address);
   setRateLimitHeaders(headers, "anonymous", anonymousLimit.allowance(address));
   if (wait !== undefined) throw problems.tooMany(wait);
-  return nameOf(entry, request, sessions);
+  return admitForm(entry, request, sessions);
 }
 
 /**
  * A signed-in operator acts in the name of their token. Throws 401 for a form without a session, and 403 for a form that
  * no page of ours can have shown to this browser, before any of it is read.
  */
-function nameOf({ protection }: Entry, request: Request, sessions: AdmissionDeps["sessions"]): string {
+function admitForm({ protection }: Entry, request: Request, sessions: AdmissionDeps["sessions"]): string {
   if (protection !== "form") return ANONYMOUS;
   if (!sessions.admits(request)) throw problems.unauthorized();
   if (sessions.formToken(request) === undefined) throw problems.foreignSite();
@@ -121,11 +121,11 @@ function isOfForeignSite({ headers }: Request, hosts: ReadonlySet<string>): bool
 function authenticated(
   { authentication, failureLimit }: AdmissionDeps,
   authorization: string,
-  addressOf: () => string,
+  readAddress: () => string,
 ): string | Promise<never> {
   const token = bearerToken(authorization);
   const name = token === undefined ? undefined : authentication.identify(token)?.name;
-  return name ?? refuseToken(failureLimit, authorization, addressOf());
+  return name ?? refuseToken(failureLimit, authorization, readAddress());
 }
 
 /** A bearer token that is wrong or malformed is named as such (RFC 6750, section 3); another scheme brings no token. */

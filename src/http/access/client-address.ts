@@ -16,7 +16,7 @@ const HOPS_MAX = 16;
  * `X-Forwarded-For` that is not: a caller may have forged everything to the left of it.
  */
 export function createClientAddress(trustedProxies: readonly string[]): ClientAddress {
-  const trusted = blockListOf(trustedProxies);
+  const trusted = createBlockList(trustedProxies);
   const isTrusted = (address: string): boolean => trusted.check(address, isIPv6(address) ? "ipv6" : "ipv4");
   return (request, server) => {
     const peer = canonicalAddress(server?.requestIP(request)?.address ?? LOOPBACK);
@@ -33,7 +33,7 @@ export function createClientAddress(trustedProxies: readonly string[]): ClientAd
   };
 }
 
-function blockListOf(networks: readonly string[]): BlockList {
+function createBlockList(networks: readonly string[]): BlockList {
   const list = new BlockList();
   for (const network of networks) {
     const [address = "", bits] = network.split("/");

@@ -90,7 +90,7 @@ function createFailureTally(): FailureTally {
   let alone = new Map<string, Count>();
   let others: (Count & { readonly addresses: Set<string> }) | undefined;
 
-  const countOf = (address: string, now: number): Count => {
+  const findCount = (address: string, now: number): Count => {
     const known = alone.get(address);
     if (known !== undefined) return known;
     if (alone.size < ADDRESSES_ALONE_MAX) {
@@ -105,13 +105,13 @@ function createFailureTally(): FailureTally {
 
   return {
     note(address, failure, now) {
-      const count = countOf(address, now);
+      const count = findCount(address, now);
       count[failure] += 1;
       count.until = now;
     },
     take() {
-      const summaries = [...alone].map(([address, count]): Summary => ({ address, addresses: 1, ...summaryOf(count) }));
-      if (others !== undefined) summaries.push({ addresses: others.addresses.size, ...summaryOf(others) });
+      const summaries = [...alone].map(([address, count]): Summary => ({ address, addresses: 1, ...toSummary(count) }));
+      if (others !== undefined) summaries.push({ addresses: others.addresses.size, ...toSummary(others) });
       alone = new Map();
       others = undefined;
       return summaries;
@@ -122,6 +122,6 @@ function createFailureTally(): FailureTally {
 /** Addresses distinguished among those that share an event; past it the number stays, so that they cannot fill the memory. */
 const OTHERS_COUNTED_MAX = 10_000;
 
-function summaryOf({ failed, turned_away, since, until }: Count) {
+function toSummary({ failed, turned_away, since, until }: Count) {
   return { failed, turned_away, since: isoTime(since), until: isoTime(until) };
 }

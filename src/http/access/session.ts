@@ -49,18 +49,18 @@ export function createSessions(options: SessionOptions): Sessions {
   const { masterKey, authentication, isSecure, isLocal, clock } = options;
   const cookie = createEncryptedCookie<Session>(COOKIE, masterKey, isSecure, clock);
   const key = deriveKey(masterKey, "console-form");
-  const sessionOf = (request: Pick<Request, "headers">): Session | undefined => {
+  const readSession = (request: Pick<Request, "headers">): Session | undefined => {
     const session = cookie.read(request);
     return session !== undefined && authentication.knows(session.token) ? session : undefined;
   };
   return {
     cookie: cookie.name,
     signedOut: cookie.cleared,
-    admits: (request) => !authentication.guardsConsole || sessionOf(request) !== undefined,
-    callerOf: (request) => sessionOf(request)?.token.name,
+    admits: (request) => !authentication.guardsConsole || readSession(request) !== undefined,
+    callerOf: (request) => readSession(request)?.token.name,
     formToken(request) {
       const isOpen = !authentication.guardsConsole && isLocal && !cameByProxy(request);
-      const id = isOpen ? "" : sessionOf(request)?.id;
+      const id = isOpen ? "" : readSession(request)?.id;
       return id === undefined ? undefined : createHmac("sha256", key).update(id).digest("base64url");
     },
     signIn(given) {

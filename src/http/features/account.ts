@@ -5,7 +5,7 @@ import type { EventMetadata } from "../../log/event-log.ts";
 import { feature, type AccountParts, type AppDeps } from "../deps.ts";
 import { json, redirect, whole } from "../server/answer.ts";
 import { operation, reply, textReply } from "../server/endpoint.ts";
-import { AUTHORIZE_AGAIN, problemOf, problems, type Problem } from "../server/problem.ts";
+import { AUTHORIZE_AGAIN, toProblem, problems, type Problem } from "../server/problem.ts";
 import { text } from "./schema.ts";
 
 /** How the account is linked. */
@@ -170,5 +170,5 @@ function callbackFault(fault: unknown, headers: Record<string, string>): unknown
     const words = `${fault.message === DECLINED ? "You cancelled at X." : "X refused the authorization."} Nothing was stored.`;
     return problems.authorizationFailed(`The network answered: ${fault.message}.`).with(headers, { words });
   }
-  return problemOf(fault)?.with(headers, { nextStep: AUTHORIZE_AGAIN }) ?? fault;
+  return toProblem(fault)?.with(headers, { nextStep: AUTHORIZE_AGAIN }) ?? fault;
 }

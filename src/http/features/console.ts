@@ -1,21 +1,21 @@
 import { Type } from "@sinclair/typebox";
 import { auditPage, eventPage } from "../../console/pages/audit.tsx";
-import { ASSETS, type Rendered } from "../../console/console.ts";
+import { ASSETS, type RenderedPage } from "../../console/console.ts";
 import { deliveriesPage } from "../../console/pages/deliveries.tsx";
 import { renderPage } from "../../console/document.tsx";
 import { findPage } from "../../console/pages/find.tsx";
 import { linkPage, linksPage } from "../../console/pages/links.tsx";
 import { overviewPage } from "../../console/pages/overview.tsx";
 import { peoplePage } from "../../console/pages/people.tsx";
-import { personPage } from "../../console/pages/person.tsx";
+import { recipientPage } from "../../console/pages/recipient.tsx";
 import { runPage } from "../../console/pages/run.tsx";
 import { setupPage } from "../../console/pages/setup.tsx";
 import { signInPage } from "../../console/pages/sign-in.tsx";
 import { variantsPage } from "../../console/pages/variants.tsx";
-import type { Page } from "../../console/view.ts";
+import type { ConsolePage } from "../../console/view.ts";
 import { FILTER_WORDS } from "../../history/log-filter.ts";
 import { feature, type AppDeps } from "../deps.ts";
-import { html, redirect, whole, type Answer } from "../server/answer.ts";
+import { html, redirect, whole, type HttpResponse } from "../server/answer.ts";
 import { formBody } from "../server/body.ts";
 import { operation, textReply, type Operation, type Reply, type RequestContext } from "../server/endpoint.ts";
 import { checkFormToken, commonFields } from "../server/form.ts";
@@ -26,14 +26,14 @@ const AS_OF =
   "The page's moment: a position, a day or a time in ISO 8601, as for `--as-of` on the command line. Default: now.";
 
 const STATUS = { shown: 200, missing: 404, no_moment: 400, not_ready: 503 } as const satisfies Record<
-  Rendered["outcome"],
+  RenderedPage["outcome"],
   number
 >;
 
 /** Programs obey the first, browsers the second. */
 const SOON = { "retry-after": "2", refresh: "2" };
 
-const HEADERS: Readonly<Record<Rendered["outcome"], Record<string, string>>> = {
+const HEADERS: Readonly<Record<RenderedPage["outcome"], Record<string, string>>> = {
   shown: {},
   missing: {},
   no_moment: {},
@@ -43,7 +43,7 @@ const HEADERS: Readonly<Record<Rendered["outcome"], Record<string, string>>> = {
 const SKIP = "How many entries to skip.";
 
 /** A few tens of kilobytes from this machine: too little for files of two releases to meet in a browser. */
-function toFile({ type, body }: { readonly type: string; readonly body: string }): Answer<200> {
+function toFile({ type, body }: { readonly type: string; readonly body: string }): HttpResponse<200> {
   const headers = { "content-type": `${type}; charset=utf-8`, "cache-control": "no-store" };
   return { status: 200, headers, body };
 }
@@ -76,7 +76,7 @@ export function consoleEndpoints(deps: AppDeps) {
     )
     .get(
       "/people/:id",
-      show(deps, personPage),
+      show(deps, recipientPage),
       viewed("getConsolePerson", "One recipient, and all events about them.", {
         parameters: { id: "Their id, or their handle with an @." },
         query: { before: "Only events before this position." },
@@ -157,7 +157,7 @@ export function sessionEndpoints({ sessions, failureLimit }: AppDeps) {
       async ({ body, call }) => {
         const cookie = sessions.signIn(body.token);
         if (cookie !== undefined) return whole(redirect(303, "/", { "set-cookie": cookie }));
-        const wait = await failureLimit.fail(call.addressOf());
+        const wait = await failureLimit.fail(call.readAddress());
         if (wait !== undefined) throw problems.tooMany(wait);
         return whole(html(401, renderPage(signInPage(true))));
       },
@@ -192,7 +192,7 @@ export function sessionEndpoints({ sessions, failureLimit }: AppDeps) {
 }
 
 /** A page of the console; a browser that is not signed in is asked for a token in its place. */
-function show({ console, sessions, notices }: AppDeps, page: Page) {
+function show({ console, sessions, notices }: AppDeps, page: ConsolePage) {
   return async ({ call, params = {} }: { readonly call: RequestContext; readonly params?: Record<string, string> }) => {
     const { request } = call;
     if (!sessions.admits(request)) return whole(html(401, renderPage(signInPage(false))));

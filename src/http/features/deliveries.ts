@@ -102,7 +102,7 @@ export function deliveryEndpoints(deps: AppDeps) {
           isSlow: true,
           form: {
             path: "/console/deliveries/retry",
-            body: (fields) => ({ ...bodyOf(fields), accept_doubles: fields["accept_doubles"] !== undefined }),
+            body: (fields) => ({ ...toDecisionBody(fields), accept_doubles: fields["accept_doubles"] !== undefined }),
             notice: saying("retried"),
           },
         }),
@@ -121,7 +121,7 @@ export function deliveryEndpoints(deps: AppDeps) {
           isSlow: true,
           form: {
             path: "/console/deliveries/discard",
-            body: (fields) => ({ ...bodyOf(fields), why: fields["why"] ?? "" }),
+            body: (fields) => ({ ...toDecisionBody(fields), why: fields["why"] ?? "" }),
             notice: saying("discarded"),
           },
         }),
@@ -157,7 +157,7 @@ function listed({ done, left }: Decided) {
 }
 
 /** Of a form: one letter by its event, or all up to the position that its page was of. */
-function bodyOf({ channel: name, event_id: letter, until_position }: Fields): object {
+function toDecisionBody({ channel: name, event_id: letter, until_position }: Fields): object {
   const which = letter === undefined ? { all: true, until_position: Number(until_position) } : { event_ids: [letter] };
   return { ...which, ...(name === undefined ? {} : { channel: name }) };
 }

@@ -65,7 +65,7 @@ export function directSendEndpoints(deps: AppDeps) {
       ({ body, call }) =>
         performOnce(idempotency, call, body, (key) => {
           const { message: text, service = "unknown", level: given = "info" } = body;
-          const data = { message: text, service, level: levelOf(given) };
+          const data = { message: text, service, level: parseLevel(given) };
           return send(deps, "chat", { type: "NotificationRequested", data }, { metadata: call.metadata, key });
         }),
       {
@@ -126,7 +126,7 @@ export function directSendEndpoints(deps: AppDeps) {
     );
 }
 
-function levelOf(given: string): Level {
+function parseLevel(given: string): Level {
   const word = given.toLowerCase();
   return SYNONYMS[word] ?? (word as Level);
 }
@@ -149,7 +149,7 @@ async function send({ delivery, requestLog }: AppDeps, channel: ChannelName, new
 const NOT_CONFIGURED: TestResult = { ok: false, status: "not_configured", latency_ms: null };
 
 function saysTested({ results }: { readonly results: Readonly<Record<ChannelName, TestResult>> }) {
-  const tested = CHANNELS.map((name) => `${name}: ${wordsOf(results[name])}`).join("; ");
+  const tested = CHANNELS.map((name) => `${name}: ${formatResult(results[name])}`).join("; ");
   const isFault = CHANNELS.some((name) => !results[name].ok && results[name].status !== "not_configured");
   return { text: `${tested}.`, isFault };
 }
@@ -157,7 +157,7 @@ function saysTested({ results }: { readonly results: Readonly<Record<ChannelName
 /** Characters of what a network answered that a notice shows. */
 const DETAIL_SHOWN = 150;
 
-function wordsOf({ status, latency_ms, detail }: TestResult): string {
+function formatResult({ status, latency_ms, detail }: TestResult): string {
   const words = status.replaceAll("_", " ");
   if (detail !== undefined) return `${words} (${detail.slice(0, DETAIL_SHOWN)})`;
   return latency_ms === null ? words : `${words} in ${Math.round(latency_ms)} ms`;

@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { apiReference } from "../../console/pages/api-reference.tsx";
 import { renderPage } from "../../console/document.tsx";
 import { feature, type AppDeps } from "../deps.ts";
-import { html, json, whole, type Answer } from "../server/answer.ts";
+import { html, json, whole, type HttpResponse } from "../server/answer.ts";
 import { operation, reply, textReply, type Endpoint } from "../server/endpoint.ts";
 import { createDocument } from "../server/openapi.ts";
 import { text } from "./schema.ts";
@@ -12,7 +12,7 @@ export function documentEndpoints(
   endpoints: () => readonly Endpoint[],
   { version, authentication, sessions }: AppDeps,
 ) {
-  let [document, reference]: (Answer<200> | undefined)[] = [];
+  let [document, reference]: (HttpResponse<200> | undefined)[] = [];
   const make = () => createDocument(endpoints(), version, authentication, sessions.cookie);
   return feature("documents", "")
     .get("/openapi.json", () => whole<200, { openapi: string }>((document ??= json(200, make()))), {

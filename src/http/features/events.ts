@@ -3,15 +3,20 @@ import { feature, type AppDeps } from "../deps.ts";
 import { whole } from "../server/answer.ts";
 import { operation, textReply } from "../server/endpoint.ts";
 import { problems } from "../server/problem.ts";
-import { openEventStream, openPositionStream, streamReaderOf, type EventStreamQuery } from "../streams/event-stream.ts";
+import {
+  openEventStream,
+  openPositionStream,
+  admitStreamReader,
+  type EventStreamQuery,
+} from "../streams/event-stream.ts";
 
 export function eventEndpoints(deps: AppDeps) {
   const { eventLog, load, stopping, projector, streamPace } = deps;
   return feature("events", "").get(
     "/events",
     ({ request, call }) => {
-      const { name, isKnown } = streamReaderOf(deps, call);
-      const query = queryOf(request, projector.position);
+      const { name, isKnown } = admitStreamReader(deps, call);
+      const query = parseQuery(request, projector.position);
       const headers = { "content-type": "text/event-stream", "cache-control": "no-store", "x-accel-buffering": "no" };
       // A HEAD has no reader who would take the stream or end it.
       if (request.method === "HEAD") return whole({ status: 200, headers, body: "" });
@@ -43,7 +48,10 @@ export function eventEndpoints(deps: AppDeps) {
 }
 
 /** Throws the problem 422. */
-function queryOf({ url, headers }: Request, position: number): EventStreamQuery & { readonly isOfPositions: boolean } {
+function parseQuery(
+  { url, headers }: Request,
+  position: number,
+): EventStreamQuery & { readonly isOfPositions: boolean } {
   const { searchParams } = new URL(url);
   const last = headers.get("last-event-id") ?? "";
   const from = searchParams.get("from");

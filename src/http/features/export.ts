@@ -1,14 +1,14 @@
-import { filterIn, FILTER_WORDS, selectionOf } from "../../history/log-filter.ts";
+import { filterIn, FILTER_WORDS, toSelection } from "../../history/log-filter.ts";
 import { storedEvents, type Selection } from "../../history/selection.ts";
 import { FORMAT_NAMES, FORMATS, type Format } from "../../log/export-formats.ts";
 import { exportText, shownBy, type ExportChunk } from "../../log/export-text.ts";
 import { errorFields, requestFields, withFields } from "../../platform/logger.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { feature, type AppDeps } from "../deps.ts";
-import { whole, type Answer } from "../server/answer.ts";
+import { whole, type HttpResponse } from "../server/answer.ts";
 import { operation, textReply } from "../server/endpoint.ts";
 import { problems } from "../server/problem.ts";
-import { streamReaderOf, type StreamReader } from "../streams/event-stream.ts";
+import { admitStreamReader, type StreamReader } from "../streams/event-stream.ts";
 
 /** Media types, and how a file of it is called. */
 const FILES: Readonly<Record<Format, { readonly type: string; readonly name: string }>> = {
@@ -21,7 +21,7 @@ export function exportEndpoints(deps: AppDeps) {
   return feature("exports", "/api/audit").get(
     "/export",
     async ({ request, call }) => {
-      const reader = streamReaderOf(deps, call);
+      const reader = admitStreamReader(deps, call);
       const { searchParams } = new URL(request.url);
       const format = formatIn(searchParams);
       const selection = await selectionIn(searchParams, deps);
@@ -35,7 +35,7 @@ export function exportEndpoints(deps: AppDeps) {
       // An export that has begun can only be cut off.
       await Promise.all([deps.encryptedLog.head(), deps.encryptedLog.keyring.keys.revision()]);
       const logger = withFields(deps.logger, requestFields(call.metadata));
-      const stream = streamOf({ ...deps, logger }, reader, selection, format);
+      const stream = openStream({ ...deps, logger }, reader, selection, format);
       return whole({ status: 200, headers, body: "", stream });
     },
     {
@@ -75,7 +75,7 @@ async function selectionIn(
 ): Promise<Selection> {
   try {
     const contacts = () => projector.state("contacts");
-    return await selectionOf(filterIn(query), { store, contacts, timezone, position: projector.position });
+    return await toSelection(filterIn(query), { store, contacts, timezone, position: projector.position });
   } catch (fault) {
     if (!(fault instanceof ServiceError) || fault.kind !== "usage") throw fault;
     throw problems.invalid([{ path: "?", message: fault.message }]);
@@ -83,12 +83,12 @@ async function selectionIn(
 }
 
 /** Each chunk is read when its reader takes it. Half an export must not pass for a whole one, so it is cut off then. */
-function streamOf(
+function openStream(
   deps: AppDeps,
   { name, isKnown }: StreamReader,
   selection: Selection,
   format: Format,
-): NonNullable<Answer["stream"]> {
+): NonNullable<HttpResponse["stream"]> {
   const { encryptedLog, load, stopping, streamPace, logger } = deps;
   const onGone = load.openStream(name);
   const shown = storedEvents(encryptedLog, selection, shownBy(encryptedLog.open));

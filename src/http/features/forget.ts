@@ -5,7 +5,7 @@ import { feature, type AppDeps } from "../deps.ts";
 import { jsonBody } from "../server/body.ts";
 import { operation, reply } from "../server/endpoint.ts";
 import { appendedOrNothing, problems } from "../server/problem.ts";
-import { personBody } from "./recipients.ts";
+import { recipientBody } from "./recipients.ts";
 import { closed, count } from "./schema.ts";
 
 const forgotten = Type.Object({
@@ -28,7 +28,7 @@ export function forgetEndpoints(deps: AppDeps) {
         return erased;
       },
       {
-        body: personBody,
+        body: recipientBody,
         response: { 200: reply("Erased.", forgotten) },
         detail: operation("forgetRecipient", "outreach", "token", {
           summary: "Erases a recipient.",

@@ -176,7 +176,7 @@ async function serviceHealth({ projector, delivery, version, instances, roles }:
     configured: delivery.configured.includes(name),
     pending: pendingOf(deliveries[name]),
     circuit: delivery.circuit(name) ?? null,
-    suspended: suspendedOf(deliveries[name]),
+    suspended: toSuspension(deliveries[name]),
   }));
   const live = instances().map(({ id: own, version: its, started_at, configuration }) => {
     return { id: own, version: its, started_at, configuration };
@@ -204,7 +204,7 @@ function isWell({
 }
 
 /** Since when and why the network refuses the channel; null while it does not. */
-function suspendedOf({ suspended }: ChannelState) {
+function toSuspension({ suspended }: ChannelState) {
   return suspended === null ? null : { since: suspended.since, detail: suspended.detail };
 }
 

@@ -4,7 +4,7 @@ import type { EventMetadata } from "../../log/event-log.ts";
 import { allowRetry, type RetryRefusal } from "../../recipients/allow-retry.ts";
 import { importRecipients } from "../../recipients/import.ts";
 import { formatOfName, type RecipientsFormat, SENT_BYTES_MAX } from "../../recipients/file/format.ts";
-import { readInWorker, type ReadFile } from "../../recipients/file/read-in-worker.ts";
+import { readInWorker, type RecipientsRead } from "../../recipients/file/read-in-worker.ts";
 import { suppress } from "../../recipients/suppress.ts";
 import { sleep } from "../../platform/clock.ts";
 import { ServiceError } from "../../platform/service-error.ts";
@@ -33,7 +33,7 @@ const person = Type.Object(
   },
   closed,
 );
-export const personBody = jsonBody(person);
+export const recipientBody = jsonBody(person);
 
 const line = Type.Integer({ minimum: 1, description: "The line number, as an editor shows it." });
 
@@ -103,7 +103,7 @@ const IMPORT_FORM: Form = {
   path: "/console/recipients",
   description: "Answers with a page that lists imported and refused rows; an unreadable file redirects back.",
   upload: { ...upload, read: (request) => upload.read(request).catch(explain) },
-  body: (_fields, file) => ({ bytes: file?.bytes, kind: formatOf(file?.kind ?? "") }),
+  body: (_fields, file) => ({ bytes: file?.bytes, kind: parseFormat(file?.kind ?? "") }),
   page: ({ without_consent, template_fields, ...report }: Static<typeof importReport>) =>
     importReportPage({
       ...report,
@@ -149,7 +149,7 @@ export function recipientEndpoints(deps: AppDeps) {
         return { known: isKnown };
       },
       {
-        body: personBody,
+        body: recipientBody,
         response: {
           200: reply(
             "Suppressed.",
@@ -177,7 +177,7 @@ export function recipientEndpoints(deps: AppDeps) {
         return { status: "open" as const };
       },
       {
-        body: personBody,
+        body: recipientBody,
         response: { 200: reply("The retry is allowed.", Type.Object({ status: Type.Literal("open") })) },
         detail: operation("retryRecipient", "outreach", "token", {
           summary: "Allows a retry after a failed message.",
@@ -225,7 +225,7 @@ async function takeList(
 }
 
 /** As `readInWorker`, with the problems 422 and 503. */
-async function readList(file: Uint8Array, format: RecipientsFormat, signal: AbortSignal): Promise<ReadFile> {
+async function readList(file: Uint8Array, format: RecipientsFormat, signal: AbortSignal): Promise<RecipientsRead> {
   try {
     return await readInWorker(file, format, signal);
   } catch (fault) {
@@ -244,7 +244,7 @@ function explain(fault: unknown): never {
 }
 
 /** Throws the problem 422 for what is none by its name. */
-function formatOf(name: string): RecipientsFormat {
+function parseFormat(name: string): RecipientsFormat {
   const format = formatOfName(name);
   if (format === "workbook") throw problems.unreadableFile('this is a workbook: save it as CSV ("CSV UTF-8")');
   if (format === undefined) throw problems.unreadableFile("the file's name does not end in .csv, .json or .jsonl");

@@ -99,7 +99,7 @@ export function runEndpoints(deps: AppDeps) {
             // Without the key store a run would end by a fault at the first event that names a recipient.
             const triggering = deps.encryptedLog.keyring.keys.revision().then(() => runner.trigger(request));
             const { run_id, done } = startedOrThrow(await startedOrNothing(triggering), deps);
-            const waitS = dryRun ? undefined : waitOf(call.request.headers.get("prefer"));
+            const waitS = dryRun ? undefined : parseWait(call.request.headers.get("prefer"));
             const headers = waitS === undefined ? {} : { "preference-applied": `wait=${waitS}` };
             const waitMs = dryRun ? undefined : (waitS ?? 0) * 1000;
             const report = waitMs === 0 ? undefined : await withinMs(done, waitMs);
@@ -195,7 +195,7 @@ function startedOrThrow(triggered: Triggered, { quota, clock }: AppDeps): Extrac
 }
 
 /** `Prefer: wait=N` in seconds (RFC 7240), as far as it is granted; undefined without one. */
-function waitOf(prefer: string | null): number | undefined {
+function parseWait(prefer: string | null): number | undefined {
   const seconds = /(?:^|[,;])\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:$|[,;])/i.exec(prefer ?? "")?.[1];
   return seconds === undefined ? undefined : Math.min(Number(seconds), WAIT_MAX_S);
 }

@@ -51,7 +51,7 @@ export function trackingEndpoints({ delivery, requestLog, dispatchBots, idempote
         const { domain, short_code, user_agent } = body;
         const bot = isBot(user_agent);
         const channels = bot && !dispatchBots ? [] : delivery.takeClicks;
-        const newEvent: NewEvent = { type: "LinkClicked", data: clickOf(body, bot, channels) };
+        const newEvent: NewEvent = { type: "LinkClicked", data: toClick(body, bot, channels) };
         const how = { stream: STREAMS.link(domain, short_code), isChecked: true };
         const { ids } = await requestLog.append(newEvent, { metadata: call.metadata, key }, how);
         return status(202, { id: ids[0]! });
@@ -70,7 +70,7 @@ export function trackingEndpoints({ delivery, requestLog, dispatchBots, idempote
 }
 
 /** The event data of a click. Not checked again: a body that fits its schema gives data that fits the event's. */
-export function clickOf(body: Static<typeof trackingBody>, bot: boolean, channels: readonly ClickChannel[]) {
+export function toClick(body: Static<typeof trackingBody>, bot: boolean, channels: readonly ClickChannel[]) {
   const normalized_url = normalizedUrl(body.original_url);
   const differs = normalized_url !== undefined && normalized_url !== body.original_url;
   return { ...body, ...(differs ? { normalized_url } : {}), bot, channels: [...channels] };

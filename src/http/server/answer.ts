@@ -1,7 +1,7 @@
 import { ElysiaCustomStatusResponse } from "elysia";
 
 /** What a request is answered. Not a Response: taking one apart to add headers costs as much as the rest of a request. */
-export interface Answer<Status extends number = number> {
+export interface HttpResponse<Status extends number = number> {
   readonly status: Status;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -10,13 +10,16 @@ export interface Answer<Status extends number = number> {
 }
 
 /** One object, by which the way out knows that there are no others. */
-export const JSON_HEADERS: Answer["headers"] = { "content-type": "application/json", "cache-control": "no-store" };
+export const JSON_HEADERS: HttpResponse["headers"] = {
+  "content-type": "application/json",
+  "cache-control": "no-store",
+};
 
 export function json<Status extends number>(
   status: Status,
   body: unknown,
   headers?: Record<string, string>,
-): Answer<Status> {
+): HttpResponse<Status> {
   const all = headers === undefined ? JSON_HEADERS : { ...JSON_HEADERS, ...headers };
   return { status, headers: all, body: JSON.stringify(body) };
 }
@@ -26,7 +29,7 @@ export function redirect<Status extends 302 | 303>(
   status: Status,
   location: string,
   headers: Record<string, string> = {},
-): Answer<Status> {
+): HttpResponse<Status> {
   return { status, headers: { location, ...headers }, body: "" };
 }
 
@@ -35,7 +38,7 @@ export function html<Status extends number>(
   status: Status,
   body: string,
   headers: Record<string, string> = {},
-): Answer<Status> {
+): HttpResponse<Status> {
   return {
     status,
     headers: {
@@ -56,7 +59,7 @@ const WHOLE = Symbol("answer");
 
 /** An answer that is more than a JSON value, as a handler returns it. Its clients see a `Body`. */
 export function whole<Status extends number, Body = string>(
-  answer: Answer<Status>,
+  answer: HttpResponse<Status>,
   value?: Body,
 ): ElysiaCustomStatusResponse<Status, Body> {
   return { [WHOLE]: answer, value } as never;
@@ -71,14 +74,14 @@ export function withHeaders<Status extends number, Body>(
 }
 
 /** What a handler returned, as an answer. `status`: of a bare value. */
-export function toAnswer(returned: unknown, status = 200): Answer {
-  if (returned instanceof ElysiaCustomStatusResponse) return toAnswer(returned.response, Number(returned.code));
-  return (returned as { readonly [WHOLE]?: Answer } | null)?.[WHOLE] ?? json(status, returned);
+export function toHttpResponse(returned: unknown, status = 200): HttpResponse {
+  if (returned instanceof ElysiaCustomStatusResponse) return toHttpResponse(returned.response, Number(returned.code));
+  return (returned as { readonly [WHOLE]?: HttpResponse } | null)?.[WHOLE] ?? json(status, returned);
 }
 
 /** The JSON value that a handler returned, bare, with a status, or with headers. */
 export function toValue(returned: unknown): unknown {
   if (returned instanceof ElysiaCustomStatusResponse) return returned.response;
-  const wrapped = returned as { readonly [WHOLE]?: Answer; readonly value?: unknown };
+  const wrapped = returned as { readonly [WHOLE]?: HttpResponse; readonly value?: unknown };
   return wrapped[WHOLE] === undefined ? returned : wrapped.value;
 }

@@ -54,7 +54,7 @@ export function jsonBody<Schema extends TSchema>(schema: Schema): RequestBody<St
     fit,
     read: (request) =>
       readBytes(request, BODY_BYTES_MAX, (bytes) =>
-        fit(bytes.length === 0 ? {} : parseJson(textOf(request, bytes, JSON_TYPE))),
+        fit(bytes.length === 0 ? {} : parseJson(readText(request, bytes, JSON_TYPE))),
       ),
   };
 }
@@ -69,7 +69,7 @@ export function formBody<Schema extends TSchema>(schema: Schema): RequestBody<St
     fit,
     read: (request) =>
       readBytes(request, BODY_BYTES_MAX, (bytes) => {
-        const fields = new URLSearchParams(bytes.length === 0 ? "" : textOf(request, bytes, FORM_TYPE));
+        const fields = new URLSearchParams(bytes.length === 0 ? "" : readText(request, bytes, FORM_TYPE));
         return fit(Object.fromEntries(fields));
       }),
   };
@@ -129,7 +129,7 @@ async function readCounted(
   return Buffer.concat(chunks);
 }
 
-function textOf({ headers }: Request, bytes: Uint8Array, type: RegExp): string {
+function readText({ headers }: Request, bytes: Uint8Array, type: RegExp): string {
   if (!type.test(headers.get("content-type") ?? "")) throw problems.unsupportedType();
   refusePacked(headers);
   return decode(bytes);
@@ -170,7 +170,7 @@ export function parseJson(text: string): unknown {
     throw problems.malformed("The body is not valid JSON.");
   }
   if (!isFlat(text) && !hasLevels(value, LEVELS_MAX)) throw problems.malformed("The body is nested too deeply.");
-  if (membersWritten(text) !== membersOf(value)) throw problems.malformed("The body names a member twice.");
+  if (membersWritten(text) !== countMembers(value)) throw problems.malformed("The body names a member twice.");
   // Both come as escapes alone: bare, they are no JSON or no UTF-8.
   if (text.includes("\\u") && !isStorable(value)) {
     throw problems.malformed("The body holds a NUL or half of a surrogate pair.");
@@ -213,11 +213,11 @@ function isEscaped(text: string, at: number): boolean {
 }
 
 /** The members that are left of them: of those with one name the parser keeps the last. */
-function membersOf(value: unknown): number {
+function countMembers(value: unknown): number {
   if (typeof value !== "object" || value === null) return 0;
   const inner = Object.values(value);
   const own = Array.isArray(value) ? 0 : inner.length;
-  return inner.reduce<number>((sum, each) => sum + membersOf(each), own);
+  return inner.reduce<number>((sum, each) => sum + countMembers(each), own);
 }
 
 /** Databases end a text at a NUL, and UTF-8 has no bytes for half of a pair: neither would be kept as it came. */

@@ -1,6 +1,6 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { AnyElysia, DocumentDecoration } from "elysia";
-import type { Notice, Page } from "../../console/view.ts";
+import type { Notice, ConsolePage } from "../../console/view.ts";
 import type { EventMetadata } from "../../log/event-log.ts";
 import type { RequestSpan } from "../../tracing/tracing.ts";
 import type { Allowance } from "../access/rate-limit.ts";
@@ -64,7 +64,7 @@ export type Form = {
     }
   | {
       /** Shows what came of it in place of the page: for what is recorded nowhere. */
-      readonly page: (value: never) => Page;
+      readonly page: (value: never) => ConsolePage;
       /** Default: "The result." */
       readonly pageDescription?: string;
     }
@@ -151,7 +151,7 @@ export interface Endpoint {
 }
 
 /** The endpoints that an app's routes declare, in their order. Throws where a route leaves something out. */
-export function endpointsOf({ routes }: Pick<AnyElysia, "routes">): readonly Endpoint[] {
+export function listEndpoints({ routes }: Pick<AnyElysia, "routes">): readonly Endpoint[] {
   return routes.map(({ method, path, hooks: { detail, body, response } }) => {
     const declared = detail as Operation | undefined;
     const isWhole = declared?.protection !== undefined && response !== undefined && (method === "POST") === !!body;
@@ -173,7 +173,7 @@ export interface RequestContext {
   /** Who and what causes the events of this request. */
   readonly metadata: EventMetadata;
   /** The caller's address. */
-  readonly addressOf: () => string;
+  readonly readAddress: () => string;
   /** Of the answer, and of each request alone. */
   readonly headers: Record<string, string>;
   /** From the time on when it is known who calls. */

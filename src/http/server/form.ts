@@ -2,14 +2,14 @@ import { timingSafeEqual } from "node:crypto";
 import { Type } from "@sinclair/typebox";
 import { status, type AnyElysia } from "elysia";
 import type { Console } from "../../console/console.ts";
-import type { Notice, Page } from "../../console/view.ts";
+import type { Notice, ConsolePage } from "../../console/view.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { createEncryptedCookie, type EncryptedCookie } from "../access/encrypted-cookie.ts";
 import type { Sessions } from "../access/session.ts";
-import { html, redirect, toValue, whole, type Answer } from "./answer.ts";
+import { html, redirect, toValue, whole, type HttpResponse } from "./answer.ts";
 import { formBody, type RequestBody } from "./body.ts";
 import { operation, textReply, type Form, type Operation, type RequestContext, type SentForm } from "./endpoint.ts";
-import { problemOf, problems } from "./problem.ts";
+import { toProblem, problems } from "./problem.ts";
 
 /** The result of a form, kept by the browser until the next page has shown it. */
 export type Notices = EncryptedCookie<Notice>;
@@ -84,12 +84,12 @@ function addForm(
     detail: formOperation(form, declared),
   });
 
-  async function send(body: unknown, call: RequestContext): Promise<Answer> {
+  async function send(body: unknown, call: RequestContext): Promise<HttpResponse> {
     const { fields: all, file } =
       form.upload === undefined ? { fields: body as SentForm["fields"] } : (body as SentForm);
     const { form_token: given, back: path, ...fields } = all;
     checkFormToken(deps, call.request, given);
-    const goBack = (notice: Notice): Answer => redirect(303, path, { "set-cookie": deps.notices.give(notice) });
+    const goBack = (notice: Notice): HttpResponse => redirect(303, path, { "set-cookie": deps.notices.give(notice) });
     try {
       const context = { body: wanted.fit(form.body(fields, file)), call, request: call.request, status };
       const value = toValue(await handler(context)) as never;
@@ -119,7 +119,11 @@ function repliesTo(form: Form) {
 }
 
 /** A page as the answer to a form: for what is recorded nowhere. */
-async function showInPlace({ console, sessions }: FormDeps, request: Request, page: Page): Promise<Answer> {
+async function showInPlace(
+  { console, sessions }: FormDeps,
+  request: Request,
+  page: ConsolePage,
+): Promise<HttpResponse> {
   const formToken = sessions.formToken(request);
   const shown = await console.render(page, {
     parameters: {},
@@ -144,7 +148,7 @@ function toNotice(said: string | Notice): Notice {
 
 /** What the service refuses, with a way on; throws what is a fault of ours. */
 function faultNotice(fault: unknown): Notice {
-  const problem = problemOf(fault);
+  const problem = toProblem(fault);
   if (problem === undefined) throw fault;
   const { words = problem.message, nextStep } = problem.people;
   return { text: words, isFault: true, ...(nextStep === undefined ? {} : { nextStep }) };

@@ -5,7 +5,7 @@ import { errorFields, requestFields } from "../../platform/logger.ts";
 import { STREAMS, type EventMetadata } from "../../log/event-log.ts";
 import { eventAt } from "../../log/events-at.ts";
 import { takeLease, type HeldLease, type LeaseDeps } from "../../log/lease.ts";
-import { toAnswer, whole, type Answer } from "./answer.ts";
+import { toHttpResponse, whole, type HttpResponse } from "./answer.ts";
 import type { RequestContext } from "./endpoint.ts";
 import { Problem, problemAnswer, problems } from "./problem.ts";
 
@@ -34,7 +34,7 @@ export interface Idempotency {
    * its own append, so that a crash between the append and the answer does nothing twice either, nor anything else. Of
    * two instances that answer at once, the answer that is kept first is that of both.
    */
-  once(request: Keyed, perform: Perform, options?: OnceOptions): Promise<Answer>;
+  once(request: Keyed, perform: Perform, options?: OnceOptions): Promise<HttpResponse>;
 }
 
 export interface OnceOptions {
@@ -58,19 +58,19 @@ export function performOnce<Returned>(
   }
   const answer = idempotency.once(
     { header, route: endpoint.path, body, metadata },
-    async (key) => toAnswer(await perform(key)),
+    async (key) => toHttpResponse(await perform(key)),
     options,
   );
   return answer.then(whole) as Promise<never>;
 }
 
-export type Perform = (appendKey: IdempotencyKey) => Promise<Answer>;
+export type Perform = (appendKey: IdempotencyKey) => Promise<HttpResponse>;
 
 /** True if the stored response is stale because its run failed; the request is then executed again. */
-export type IsOver = (kept: Answer) => Promise<boolean>;
+export type IsOver = (kept: HttpResponse) => Promise<boolean>;
 
 /** An answer and the body that it answers. */
-interface KeptAnswer extends Answer {
+interface KeptAnswer extends HttpResponse {
   readonly digest: string;
 }
 
@@ -94,7 +94,7 @@ export function createIdempotency(deps: IdempotencyDeps): Idempotency {
 
   return {
     async once(request, perform, options = {}) {
-      const scoped = scopedOf(request);
+      const scoped = toScoped(request);
       const { scope, digest } = scoped;
       const running = inFlight.get(scope);
       if (running !== undefined) {
@@ -187,7 +187,7 @@ async function untilLeased(deps: IdempotencyDeps, { scope }: Scoped): Promise<He
   }
 }
 
-async function performed(perform: Perform, appendKey: IdempotencyKey, metadata: EventMetadata): Promise<Answer> {
+async function performed(perform: Perform, appendKey: IdempotencyKey, metadata: EventMetadata): Promise<HttpResponse> {
   try {
     return await perform(appendKey);
   } catch (fault) {
@@ -198,7 +198,7 @@ async function performed(perform: Perform, appendKey: IdempotencyKey, metadata: 
   }
 }
 
-function scopedOf({ header, route, body, metadata }: Keyed): Scoped {
+function toScoped({ header, route, body, metadata }: Keyed): Scoped {
   const match = KEY.exec(header.trim());
   const key = match?.[1]?.replace(/\\(["\\])/g, "$1") ?? match?.[2];
   if (key === undefined) throw problems.malformed(`The Idempotency-Key ${describeFault(header)}`);
@@ -215,7 +215,7 @@ function describeFault(header: string): string {
 }
 
 /** Those headers that belong to the answer itself, not to the connection or this request. */
-function keptHeaders(headers: Answer["headers"]): Record<string, string> {
+function keptHeaders(headers: HttpResponse["headers"]): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => KEPT_HEADERS.has(name)));
 }
 

@@ -57,7 +57,7 @@ export async function withPort(http: HttpConfig): Promise<HttpConfig> {
 }
 
 /** The host names under which the service may be asked. */
-export function hostsOf({ host, publicUrl, allowedHosts }: HttpConfig): ReadonlySet<string> {
+export function listHosts({ host, publicUrl, allowedHosts }: HttpConfig): ReadonlySet<string> {
   const bound = isIPv6(host) ? `[${host}]` : host;
   const names = [bound, "localhost", "127.0.0.1", "[::1]", new URL(publicUrl).hostname, ...allowedHosts];
   return new Set(names.map((name) => name.toLowerCase().replace(/(?<=[^:\]]):\d+$|(?<=\]):\d+$/, "")));

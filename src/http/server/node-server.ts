@@ -44,7 +44,7 @@ export async function serveByNode(fetch: Fetch, { hostname, port, idleTimeout }:
     (incoming, outgoing) => {
       outgoing.once("close", () => discardRest(incoming));
       if (isStopping) outgoing.shouldKeepAlive = false;
-      const request = requestOf(incoming);
+      const request = toRequest(incoming);
       if (typeof request === "number") return void outgoing.writeHead(request, { connection: "close" }).end();
       incomingOf.set(request, incoming);
       pendingRequests += 1;
@@ -74,7 +74,7 @@ export async function serveByNode(fetch: Fetch, { hostname, port, idleTimeout }:
 }
 
 /** The request, or the status with which what cannot be one is refused. */
-function requestOf(incoming: IncomingMessage): Request | number {
+function toRequest(incoming: IncomingMessage): Request | number {
   const { method = "", url = "", httpVersion, rawHeaders } = incoming;
   if (httpVersion !== "1.1" && httpVersion !== "1.0") return 505;
   if (rawHeaders.length > 2 * HEADERS_MAX) return 431;

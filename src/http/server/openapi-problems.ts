@@ -27,8 +27,8 @@ export function documented(names: readonly ProblemName[], limits: Limits): Docum
   return [...byStatus].map(([status, group]) => ({
     status,
     titles: group.map(({ problem }) => problem.title),
-    ...headersOf(group),
-    schema: schemaOf(
+    ...splitHeaders(group),
+    schema: toSchema(
       status,
       group.map(({ problem }) => problem),
     ),
@@ -68,7 +68,7 @@ interface Sample {
 }
 
 /** What a client may count on, and what else it may find. A limit may be none. */
-function headersOf(group: readonly Sample[]): { readonly headers: string[]; readonly optional: string[] } {
+function splitHeaders(group: readonly Sample[]): { readonly headers: string[]; readonly optional: string[] } {
   const all = [...new Set(group.flatMap(({ headers }) => headers))];
   const isSure = (name: string): boolean => group.every(({ problem }) => name in problem.headers);
   return { headers: all.filter(isSure), optional: all.filter((name) => !isSure(name)) };
@@ -88,7 +88,7 @@ export const problemSchema = Type.Object({
   instance: Type.String({ description: "The request's id." }),
 });
 
-function schemaOf(status: number, group: readonly Problem[]): TSchema {
+function toSchema(status: number, group: readonly Problem[]): TSchema {
   const more = new Set(group.flatMap((problem) => Object.keys(problem.more)));
   return Type.Object({
     ...problemSchema.properties,

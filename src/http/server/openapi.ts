@@ -86,7 +86,7 @@ export function createDocument(endpoints: readonly Endpoint[], version: string, 
   const paths: Record<string, Json> = {};
   for (const endpoint of endpoints) {
     const path = endpoint.path.replaceAll(/:(\w+)/g, "{$1}");
-    paths[path] = { ...paths[path], [endpoint.method.toLowerCase()]: operationOf(endpoint, guards) };
+    paths[path] = { ...paths[path], [endpoint.method.toLowerCase()]: toOperation(endpoint, guards) };
   }
   return {
     openapi: "3.1.0",
@@ -120,21 +120,21 @@ export function createDocument(endpoints: readonly Endpoint[], version: string, 
   };
 }
 
-function operationOf(endpoint: Endpoint, guards: Guards): Json {
+function toOperation(endpoint: Endpoint, guards: Guards): Json {
   const { id, tag, summary, description, parameters = {}, query = {}, requestHeaders = [], body } = endpoint.operation;
   return {
     operationId: id,
     tags: [tag],
     summary,
     description,
-    security: securityOf(endpoint, guards),
+    security: toSecurity(endpoint, guards),
     parameters: [
       ...Object.entries(parameters).map(([name, about]) => ({ ...parameter("path", name, about), required: true })),
       ...Object.entries(query).map(([name, about]) => parameter("query", name, about)),
       ...requestHeaders.map((name) => parameter("header", name, REQUEST_HEADERS[name])),
     ],
-    ...(body === undefined ? {} : { requestBody: requestBodyOf(body) }),
-    responses: responsesOf(endpoint, guards.guards(endpoint)),
+    ...(body === undefined ? {} : { requestBody: toRequestBody(body) }),
+    responses: toResponses(endpoint, guards.guards(endpoint)),
   };
 }
 
@@ -144,27 +144,27 @@ function isVisited(answers: Answers): boolean {
   return successes.some(({ mediaType, headers = [] }) => mediaType === "text/html" || headers.includes("location"));
 }
 
-function responsesOf(endpoint: Endpoint, isGuarded: boolean): Json {
+function toResponses(endpoint: Endpoint, isGuarded: boolean): Json {
   const { answers, limit, requestHeaders = [] } = endpoint.operation;
   const limits = { ofAddress: !isGuarded, ofDay: limit !== undefined };
   const mayHave = [...(limits.ofAddress ? LIMIT_HEADERS : []), ...(requestHeaders.includes("Prefer") ? [APPLIED] : [])];
   const byStatus: Readonly<Record<string, Success | undefined>> = answers;
-  const responses = Object.entries(answers).map(([status, success]) => [status, responseOf(success, mayHave)] as const);
-  for (const { status, titles, headers, optional: some, schema } of documented(problemsOf(endpoint), limits)) {
+  const responses = Object.entries(answers).map(([status, success]) => [status, toResponse(success, mayHave)] as const);
+  for (const { status, titles, headers, optional: some, schema } of documented(listProblems(endpoint), limits)) {
     const other = byStatus[status];
     const content = {
-      ...(other === undefined ? {} : contentOf(other)),
+      ...(other === undefined ? {} : toContent(other)),
       [PROBLEM_TYPE]: { schema: plain(schema) },
       ...(isVisited(answers) ? { "text/html": { schema: STRING } } : {}),
     };
     const description = [...(other === undefined ? [] : [other.description]), ...titles].join(" / ");
-    responses.push([String(status), { description, headers: headersOf(headers, some), content }]);
+    responses.push([String(status), { description, headers: toHeaders(headers, some), content }]);
   }
   return { ...Object.fromEntries(responses), default: { $ref: "#/components/responses/problem" } };
 }
 
 /** What its handler says, and what follows from what it takes. */
-function problemsOf({ method, exemptFromLoadShedding, anyHost, operation }: Endpoint): ProblemName[] {
+function listProblems({ method, exemptFromLoadShedding, anyHost, operation }: Endpoint): ProblemName[] {
   const { body, requestHeaders, problems } = operation;
   const all = [
     ...ANYWHERE,
@@ -178,7 +178,7 @@ function problemsOf({ method, exemptFromLoadShedding, anyHost, operation }: Endp
   return [...new Set(all)];
 }
 
-function securityOf(endpoint: Endpoint, guards: Guards): Json[] {
+function toSecurity(endpoint: Endpoint, guards: Guards): Json[] {
   if (guards.guards(endpoint)) return [{ token: [] }];
   if (endpoint.protection === "session" || endpoint.protection === "form") {
     return guards.guardsConsole ? [{ session: [] }] : [{ session: [] }, {}];
@@ -187,19 +187,19 @@ function securityOf(endpoint: Endpoint, guards: Guards): Json[] {
   return [{}, { token: [] }];
 }
 
-function requestBodyOf({ schema, type, others = new Map() }: RequestBody<unknown>): Json {
+function toRequestBody({ schema, type, others = new Map() }: RequestBody<unknown>): Json {
   return {
     required: "required" in schema && schema["required"] !== undefined,
     content: Object.fromEntries([[type, schema] as const, ...others].map(([one, held]) => [one, contentAs(one, held)])),
   };
 }
 
-function responseOf(success: Success, mayHave: readonly string[]): Json {
+function toResponse(success: Success, mayHave: readonly string[]): Json {
   const { description, headers = [] } = success;
-  return { description, headers: headersOf(headers, mayHave), content: contentOf(success) };
+  return { description, headers: toHeaders(headers, mayHave), content: toContent(success) };
 }
 
-function contentOf({ schema, mediaType, otherMediaTypes = [] }: Success): Json {
+function toContent({ schema, mediaType, otherMediaTypes = [] }: Success): Json {
   if (mediaType !== undefined) {
     return Object.fromEntries([mediaType, ...otherMediaTypes].map((type) => [type, { schema: STRING }]));
   }
@@ -209,15 +209,15 @@ function contentOf({ schema, mediaType, otherMediaTypes = [] }: Success): Json {
 /** With an example of the whole, where it is JSON and has a shape. */
 function contentAs(type: string, schema: TSchema): Json {
   const known = plain(schema);
-  const example = type === JSON_TYPE ? exampleOf(known) : undefined;
+  const example = type === JSON_TYPE ? createExample(known) : undefined;
   return { schema: known, ...(example === undefined ? {} : { example }) };
 }
 
-function headersOf(names: readonly string[], some: readonly string[]): Json {
-  const refOf = (name: string) => ({ $ref: `#/components/headers/${name}` });
+function toHeaders(names: readonly string[], some: readonly string[]): Json {
+  const toRef = (name: string) => ({ $ref: `#/components/headers/${name}` });
   return Object.fromEntries([
-    ...some.map((name) => [name, refOf(optional(name))] as const),
-    ...[...ALWAYS, ...names].map((name) => [name, refOf(name)] as const),
+    ...some.map((name) => [name, toRef(optional(name))] as const),
+    ...[...ALWAYS, ...names].map((name) => [name, toRef(name)] as const),
   ]);
 }
 
@@ -261,19 +261,19 @@ const OF_FORMAT: Readonly<Record<string, string>> = {
  * A value that fits a schema: what is said to be an example, and what the schema leaves no choice in. Undefined where
  * neither is so, as for a text that could be any.
  */
-function exampleOf(schema: Schema): unknown {
+function createExample(schema: Schema): unknown {
   const [given] = schema.examples ?? [];
   if (given !== undefined) return given;
   if (schema.const !== undefined) return schema.const;
   const [first] = schema.enum ?? [];
   if (first !== undefined) return first;
   const [either] = schema.anyOf ?? [];
-  if (either !== undefined) return exampleOf(either);
+  if (either !== undefined) return createExample(either);
   switch (schema.type) {
     case "object":
       return exampleOfObject(schema.properties ?? {});
     case "array": {
-      const item = schema.items && exampleOf(schema.items);
+      const item = schema.items && createExample(schema.items);
       return item === undefined ? [] : [item];
     }
     case "string":
@@ -291,6 +291,6 @@ function exampleOf(schema: Schema): unknown {
 }
 
 function exampleOfObject(properties: Readonly<Record<string, Schema>>): object {
-  const members = Object.entries(properties).map(([name, schema]) => [name, exampleOf(schema)] as const);
+  const members = Object.entries(properties).map(([name, schema]) => [name, createExample(schema)] as const);
   return Object.fromEntries(members.filter(([, value]) => value !== undefined));
 }

@@ -2,7 +2,7 @@ import { kindOf } from "../../log/error-kind.ts";
 import { SKEW_REMEDY, skewInWords } from "../../log/log-clock.ts";
 import type { NextStep } from "../../console/view.ts";
 import type { ErrorKind } from "../../platform/service-error.ts";
-import { type Answer, html } from "./answer.ts";
+import { type HttpResponse, html } from "./answer.ts";
 import { renderPage } from "../../console/document.tsx";
 import { errorPage } from "../../console/pages/error-page.tsx";
 
@@ -238,7 +238,7 @@ export const startedOrNothing = <T>(work: Promise<T>): Promise<T> =>
 /** For work that a repeat completes: whatever part of it is done, the caller may ask again. */
 export const repeatable = <T>(work: Promise<T>): Promise<T> =>
   work.catch((fault: unknown) => {
-    const problem = problemOf(fault);
+    const problem = toProblem(fault);
     throw problem?.status === 503 ? problem.with(RETRY_LATER) : fault;
   });
 
@@ -270,14 +270,14 @@ const PROBLEM_OF_KIND: Readonly<Record<ErrorKind, ((fault: Error, isRead: boolea
 };
 
 /** Every fault as the problem it is to a caller; undefined: a fault of ours. `isRead`: of a request that changes nothing. */
-export function problemOf(fault: unknown, isRead = false): Problem | undefined {
+export function toProblem(fault: unknown, isRead = false): Problem | undefined {
   if (fault instanceof Problem) return fault;
   const kind = kindOf(fault);
   return kind === undefined ? undefined : PROBLEM_OF_KIND[kind]?.(fault as Error, isRead);
 }
 
 /** `instance` is the request id. */
-export function problemAnswer(problem: Problem, instance: string): Answer {
+export function problemAnswer(problem: Problem, instance: string): HttpResponse {
   const body = {
     type: `urn:reachlog:problem:${problem.slug}`,
     title: problem.title,
@@ -300,7 +300,7 @@ export function wantsPage({ headers }: Request): boolean {
 }
 
 /** The same refusal as programs get, with the same status and headers, as a page with a way on. */
-export function problemPage({ status, title, message, headers, people }: Problem, requestId: string): Answer {
+export function problemPage({ status, title, message, headers, people }: Problem, requestId: string): HttpResponse {
   const page = errorPage({ title, words: people.words ?? message, nextStep: people.nextStep, requestId });
   return html(status, renderPage(page), headers);
 }

@@ -84,7 +84,7 @@ export function createRequestLog(
         },
         (fault: unknown) => refuse(fault, type),
       );
-      return key === undefined ? appended : appended.then((one) => firstOf(eventLog, one));
+      return key === undefined ? appended : appended.then((one) => findFirst(eventLog, one));
     },
     async isWritable() {
       if (!isAlive()) return false;
@@ -102,7 +102,7 @@ export function createRequestLog(
 }
 
 /** What was appended under a key, now or by an earlier request. */
-async function firstOf(eventLog: EventLog, appended: Recorded & Pick<Appended, "repeated">): Promise<Recorded> {
+async function findFirst(eventLog: EventLog, appended: Recorded & Pick<Appended, "repeated">): Promise<Recorded> {
   const { first, repeated } = appended;
   return repeated ? { first, ids: [(await eventAt(eventLog.store, first)).id] } : appended;
 }

@@ -21,7 +21,7 @@ export function fileBody<Kind>({ kinds, bytesMax }: FileOptions<Kind>): RequestB
     others: new Map(others),
     async read(request) {
       const { headers } = request;
-      const [kind] = kinds.get(mediaTypeOf(headers.get("content-type") ?? "")) ?? [];
+      const [kind] = kinds.get(parseMediaType(headers.get("content-type") ?? "")) ?? [];
       if (kind === undefined) throw problems.unsupportedType([...kinds.keys()].join(" or "));
       refusePacked(headers);
       return readBytes(request, bytesMax, (bytes) => ({ bytes, kind }));
@@ -31,7 +31,7 @@ export function fileBody<Kind>({ kinds, bytesMax }: FileOptions<Kind>): RequestB
 }
 
 /** Empty where its parameters say that it is in an encoding other than Unicode's. */
-function mediaTypeOf(header: string): string {
+function parseMediaType(header: string): string {
   const [type = "", ...parameters] = header.toLowerCase().split(";");
   const charset = parameters.map((one) => /^ *charset="?([^"]*)"? *$/.exec(one)?.[1]).find((one) => one !== undefined);
   return charset === undefined || /^utf-(8|16)$/.test(charset) ? type.trim() : "";
@@ -48,9 +48,9 @@ export function uploadBody(fields: TObject, bytesMax: number): RequestBody<SentF
     type: "multipart/form-data",
     async read(request) {
       const type = request.headers.get("content-type") ?? "";
-      if (mediaTypeOf(type) !== "multipart/form-data") throw problems.unsupportedType("multipart/form-data");
+      if (parseMediaType(type) !== "multipart/form-data") throw problems.unsupportedType("multipart/form-data");
       refusePacked(request.headers);
-      const sent = await readBytes(request, bytesMax, (bytes) => partsOf(bytes, type));
+      const sent = await readBytes(request, bytesMax, (bytes) => readParts(bytes, type));
       const texts = [...sent].filter((part): part is [string, string] => typeof part[1] === "string");
       const file = sent.get(FILE_FIELD);
       if (!(file instanceof File)) throw problems.invalid([{ path: `/${FILE_FIELD}`, message: "no file was sent" }]);
@@ -63,7 +63,7 @@ export function uploadBody(fields: TObject, bytesMax: number): RequestBody<SentF
   };
 }
 
-async function partsOf(bytes: Uint8Array<ArrayBuffer>, type: string): Promise<FormData> {
+async function readParts(bytes: Uint8Array<ArrayBuffer>, type: string): Promise<FormData> {
   try {
     return await new Response(bytes, { headers: { "content-type": type } }).formData();
   } catch {

@@ -55,14 +55,14 @@ export function openEventStream(
     const { done, value } = await batches.next();
     sent?.(done === true ? 0 : value.length);
     if (done === true) return undefined;
-    return value.map(messageOf).join("");
+    return value.map(formatMessage).join("");
   };
   const onCancel = async (): Promise<void> => {
     gone.abort();
     onGone?.();
     await batches.return?.();
   };
-  return streamOf(nextMessages, isKnown, timer, onCancel);
+  return createStream(nextMessages, isKnown, timer, onCancel);
 }
 
 /**
@@ -92,7 +92,7 @@ export function openPositionStream(
     gone.abort();
     onGone?.();
   };
-  return streamOf(nextLook, isKnown, timer, onCancel);
+  return createStream(nextLook, isKnown, timer, onCancel);
 }
 
 const always = (): boolean => true;
@@ -110,7 +110,7 @@ function waited(ms: number, timer: Timer, signal: AbortSignal): Promise<void> {
 }
 
 /** `nextText`: the next messages; undefined: there are no more. */
-function streamOf(
+function createStream(
   nextText: () => Promise<string | undefined>,
   isKnown: () => boolean,
   timer: Timer,
@@ -150,7 +150,7 @@ function heartbeat(timer: Timer): { readonly text: Promise<string>; readonly can
   return { text: promise, cancel: timer(() => resolve(BEAT), HEARTBEAT_MS) };
 }
 
-function messageOf({ position, id, stream, version, type, time, data, meta, hash }: Recorded): string {
+function formatMessage({ position, id, stream, version, type, time, data, meta, hash }: Recorded): string {
   return `id: ${position}\ndata: ${JSON.stringify({ position, id, stream, version, type, time, data, meta, hash })}\n\n`;
 }
 
@@ -192,19 +192,19 @@ export function createStreamPace(
       }
       // Each turn has a time of its own: if all waited for the same one, they would all go at once.
       const at = Math.max(freeAt, now);
-      freeAt = at + durationOf(EXPECTED_EVENTS);
+      freeAt = at + toMs(EXPECTED_EVENTS);
       for (; now < at && intake.isBusy(now) && !signal.aborted; now = clock()) {
         await sleep(Math.min(at - now, PACE_LOOK_MS), signal);
       }
       return (events) => {
-        freeAt += durationOf(events - EXPECTED_EVENTS);
+        freeAt += toMs(events - EXPECTED_EVENTS);
       };
     },
   };
 }
 
 /** The milliseconds that so many events take. */
-function durationOf(events: number): number {
+function toMs(events: number): number {
   return (events / EVENTS_PER_SECOND) * 1_000;
 }
 
@@ -222,9 +222,9 @@ export interface StreamReaderDeps {
 }
 
 /** Throws 401 for a caller that may not read. */
-export function streamReaderOf(
+export function admitStreamReader(
   { authentication, sessions }: StreamReaderDeps,
-  { request, metadata, addressOf }: RequestContext,
+  { request, metadata, readAddress }: RequestContext,
 ): StreamReader {
   wantReader(sessions, request, metadata);
   const authorization = request.headers.get("authorization");
@@ -232,7 +232,7 @@ export function streamReaderOf(
     // The request is not there any more when they are asked for again.
     const kept = { headers: new Headers({ cookie: request.headers.get("cookie") ?? "" }) };
     const caller = sessions.callerOf(kept);
-    const name = caller === undefined ? `address ${toNetwork(addressOf())}` : `caller ${caller}`;
+    const name = caller === undefined ? `address ${toNetwork(readAddress())}` : `caller ${caller}`;
     return { name, isKnown: () => sessions.admits(kept) };
   }
   const token = authentication.identify(bearerToken(authorization) ?? "");

@@ -12,7 +12,7 @@ export interface PagedOptions {
   readonly name: PagedSource;
   /** The query, list or account: the cursor is kept for each. */
   readonly scope: (run: RunContext) => string;
-  /** `newest`: the newest entry of the page, where that is not its first person. Throws SocialError. */
+  /** `newest`: the newest entry of the page, where that is not its first recipient. Throws SocialError. */
   readonly read: (run: RunContext, token: string, page: PageWanted) => Promise<PageRead>;
 }
 
@@ -35,7 +35,7 @@ export function pagedSource(options: PagedOptions): Source {
   return {
     name: options.name,
     paid: true,
-    async *candidates(reader) {
+    async *batches(reader) {
       const scope = options.scope(reader.run);
       const { next, since } = cursorOf(reader.run.projector.state("sources"), options.name, scope);
       let pass = beginPass(next ?? undefined, since);
@@ -47,7 +47,7 @@ export function pagedSource(options: PagedOptions): Source {
         }
         const behind = pass.cursorGuard.following({ entries: page.users.length, next: page.next });
         const following = isKnownFrom(page, pass) ? undefined : behind;
-        yield batchOf(options.name, scope, pass, page, following);
+        yield toBatch(options.name, scope, pass, page, following);
         if (following === undefined) return;
         pass = { ...pass, next: following };
       }
@@ -83,7 +83,7 @@ async function readPage(
 }
 
 /**
- * True if the page reaches the beginning of an earlier pass, or that of one of its pages, since people leave the list.
+ * True if the page reaches the beginning of an earlier pass, or that of one of its pages, since recipients leave the list.
  * A known contact proves nothing: an imported one may have followed us since. Where the network itself reads only what
  * is newer, it ends the list.
  */
@@ -91,10 +91,10 @@ function isKnownFrom({ users, newest }: PageRead, { since }: Pass): boolean {
   return newest === undefined && users.some(({ id }) => since.includes(id));
 }
 
-function batchOf(source: PagedSource, scope: string, pass: Pass, page: PageRead, next: string | undefined): Batch {
-  const newest = newestOf(page, pass);
+function toBatch(source: PagedSource, scope: string, pass: Pass, page: PageRead, next: string | undefined): Batch {
+  const newest = findNewest(page, pass);
   return {
-    candidates: page.users.map((user) => ({ who: { id: user.id, username: user.username }, user })),
+    entries: page.users.map((user) => ({ recipient: { id: user.id, username: user.username }, user })),
     read: {
       source,
       scope,
@@ -106,8 +106,8 @@ function batchOf(source: PagedSource, scope: string, pass: Pass, page: PageRead,
   };
 }
 
-/** What a later pass reads down to: a person of this page; of a search one post for all, which is the first page's. */
-function newestOf({ users, newest }: PageRead, { next }: Pass): string | undefined {
+/** What a later pass reads down to: a recipient of this page; of a search one post for all, which is the first page's. */
+function findNewest({ users, newest }: PageRead, { next }: Pass): string | undefined {
   if (newest === undefined) return users[0]?.id;
   return next === undefined ? newest : undefined;
 }

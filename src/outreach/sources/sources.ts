@@ -15,7 +15,7 @@ const SOURCES: Readonly<Record<RecipientSource, (config: SourcesConfig) => Sourc
   list_members: ({ listId }) => listMembersSource(required(listId)),
 };
 
-/** The configured sources in their order, between those of people who are tried once more. */
+/** The configured sources in their order, between those of recipients who are tried once more. */
 export function openSources(config: SourcesConfig): readonly Source[] {
   return [againSource(), ...config.sources.map((name) => SOURCES[name](config)), lastSource()];
 }
@@ -46,7 +46,7 @@ export function inboundSource(): Source {
   return {
     name: "inbound",
     paid: true,
-    async *candidates({ run, retry, wanted }) {
+    async *batches({ run, retry, wanted }) {
       const given = new Set<string>();
       const older = openOlderMessages(run, retry);
       for (let isLeft = true; !run.signal.aborted;) {
@@ -54,7 +54,7 @@ export function inboundSource(): Source {
           .filter(({ inbound, id }) => inbound && id !== undefined && !given.has(id))
           .slice(0, LOOKUP_BATCH);
         for (const { id = "" } of people) given.add(id);
-        if (people.length > 0) yield batchOf(people);
+        if (people.length > 0) yield toBatch(people);
         else if (!isLeft) return;
         else isLeft = await older.readPage(wanted());
       }
@@ -98,19 +98,19 @@ function contactsSource(name: string, isMeant: (contact: Contact) => boolean): S
   return {
     name,
     paid: false,
-    async *candidates({ run }) {
+    async *batches({ run }) {
       // A copy: what is recorded meanwhile changes the Map.
       const people = [...run.projector.state("contacts").people.values()].filter(isMeant);
-      for (let at = 0; at < people.length; at += LOOKUP_BATCH) yield batchOf(people.slice(at, at + LOOKUP_BATCH));
+      for (let at = 0; at < people.length; at += LOOKUP_BATCH) yield toBatch(people.slice(at, at + LOOKUP_BATCH));
     },
   };
 }
 
-function batchOf(people: readonly Contact[]): Batch {
-  return { candidates: people.map((contact) => ({ who: recipientOf(contact) })) };
+function toBatch(people: readonly Contact[]): Batch {
+  return { entries: people.map((contact) => ({ recipient: toRecipient(contact) })) };
 }
 
-/** What is known of who a person is. */
-export function recipientOf({ id, username }: Contact): Recipient {
+/** What is known of who a recipient is. */
+export function toRecipient({ id, username }: Contact): Recipient {
   return { ...(id === undefined ? {} : { id }), ...(username === undefined ? {} : { username }) };
 }

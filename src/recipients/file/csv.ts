@@ -20,7 +20,7 @@ interface CsvRecord {
 }
 
 /** Throws for a file without a usable header; a bad row becomes a refused one. */
-export function* readCsv(text: string): Generator<FileRow> {
+export function* readCsvRows(text: string): Generator<FileRow> {
   const named = SEPARATOR_LINE.exec(text);
   const body = named === null ? text : text.slice(named[0].length);
   const delimiter = named?.[1] ?? detectDelimiter(body);

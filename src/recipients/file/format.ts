@@ -1,7 +1,7 @@
 import { extname } from "node:path";
 
-export const FORMATS = ["csv", "json", "jsonl"] as const;
-export type RecipientsFormat = (typeof FORMATS)[number];
+export const RECIPIENTS_FORMATS = ["csv", "json", "jsonl"] as const;
+export type RecipientsFormat = (typeof RECIPIENTS_FORMATS)[number];
 
 const BY_ENDING: Readonly<Record<string, RecipientsFormat>> = {
   csv: "csv",
@@ -25,7 +25,7 @@ export function formatOfName(name: string): RecipientsFormat | "workbook" | unde
 /** Largest file that is read, in bytes: it is held in memory as a whole. */
 export const FILE_BYTES_MAX = 50 * 1024 * 1024;
 
-/** Largest file that is taken over HTTP, in bytes: a hundred thousand people with some fields each. */
+/** Largest file that is taken over HTTP, in bytes: a hundred thousand recipients with some fields each. */
 export const SENT_BYTES_MAX = 10 * 1024 * 1024;
 
 /** The widest sheet of a spreadsheet program: exports of nearly empty ones have as many columns without a name. */

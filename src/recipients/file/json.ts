@@ -4,14 +4,14 @@ import { ROWS_MAX } from "./format.ts";
 import type { Cells, FileRow } from "./row.ts";
 
 /** An array of objects, or `{"recipients": [...]}`. */
-export function* readJson(text: string): Generator<FileRow> {
+export function* readJsonRows(text: string): Generator<FileRow> {
   const entries = readEntries(text);
   const lines = entryLines(text);
   for (const [index, entry] of entries.entries()) yield toRow(entry, lines[index] ?? 1);
 }
 
 /** One object a line; blank lines are passed over. */
-export function* readJsonl(text: string): Generator<FileRow> {
+export function* readJsonlRows(text: string): Generator<FileRow> {
   for (const [index, content] of text.split(/\r\n|\n|\r/).entries()) {
     if (content.trim() === "") continue;
     yield readLine(content, index + 1);

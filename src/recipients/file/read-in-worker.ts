@@ -6,7 +6,7 @@ import type { RecipientsFormat } from "./format.ts";
 import type { ReadReply, Remarks } from "./read-thread.ts";
 
 /** What a file of recipients holds: all that can be used of it, and some of what cannot. */
-export interface ReadFile extends Remarks {
+export interface RecipientsRead extends Remarks {
   readonly rows: readonly ImportedRow[];
 }
 
@@ -23,7 +23,7 @@ export async function readInWorker(
   format: RecipientsFormat,
   signal: AbortSignal,
   msMax: number = READ_MS_MAX,
-): Promise<ReadFile> {
+): Promise<RecipientsRead> {
   signal.throwIfAborted();
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(tooLong(msMax)), msMax);

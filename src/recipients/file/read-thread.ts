@@ -25,23 +25,23 @@ const PIECE_ROWS = 1_000;
 /** Remarks of each kind: an operator reads no more in one go, and a file of nothing but faults has a million. */
 const REMARKS_MAX = 1_000;
 
-function* repliesOf(file: Uint8Array, format: RecipientsFormat): Generator<ReadReply> {
+function* createReplies(file: Uint8Array, format: RecipientsFormat): Generator<ReadReply> {
   try {
     const { rows, refused, duplicates } = parseRecipients(file, format);
     for (let at = 0; at < rows.length; at += PIECE_ROWS) yield { rows: rows.slice(at, at + PIECE_ROWS) };
-    yield { refused: firstOf(refused), duplicates: firstOf(duplicates) };
+    yield { refused: takeFirst(refused), duplicates: takeFirst(duplicates) };
   } catch (fault) {
     if (!(fault instanceof ServiceError)) throw fault;
     yield { fault: fault.message };
   }
 }
 
-function firstOf<Member>(all: readonly Member[]): Some<Member> {
+function takeFirst<Member>(all: readonly Member[]): Some<Member> {
   return { count: all.length, first: all.slice(0, REMARKS_MAX) };
 }
 
 const { file, format } = workerData as { readonly file: Uint8Array; readonly format: RecipientsFormat };
-const replies = repliesOf(file, format);
+const replies = createReplies(file, format);
 parentPort?.on("message", () => {
   const { value } = replies.next();
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin

@@ -10,10 +10,10 @@ export type Cells = Map<string, string>;
 
 /** A row as the file's format gives it, before its values are looked at. */
 export type FileRow =
-  { readonly line: number; readonly cells: Cells } | { readonly line: number; readonly refused: Refusal };
+  { readonly line: number; readonly cells: Cells } | { readonly line: number; readonly refused: RowRefusal };
 
 /** What cannot be used, and why. */
-export interface Refusal {
+export interface RowRefusal {
   /** As it stands in the file. */
   readonly value: string;
   readonly reason: string;
@@ -42,21 +42,21 @@ const BASES = new Map<string, Basis>([
 ]);
 
 /** The recipient, or what of the row cannot be used. */
-export function readRow(cells: Cells): ImportedRecipient | Refusal {
-  const refusal = refusalOf(cells);
+export function readRow(cells: Cells): ImportedRecipient | RowRefusal {
+  const refusal = findRefusal(cells);
   if (refusal !== undefined) return refusal;
-  const valueOf = (column: string): string => cells.get(column) ?? "";
-  const id = readId(valueOf("id"));
-  const username = readHandle(valueOf("username"));
-  if (typeof id === "object") return { value: valueOf("id"), reason: id.fault };
-  if (typeof username === "object") return { value: valueOf("username"), reason: username.fault };
+  const cell = (column: string): string => cells.get(column) ?? "";
+  const id = readId(cell("id"));
+  const username = readHandle(cell("username"));
+  if (typeof id === "object") return { value: cell("id"), reason: id.fault };
+  if (typeof username === "object") return { value: cell("username"), reason: username.fault };
   if (id === undefined && username === undefined) {
     return { value: [...cells.values()].join(", "), reason: "neither a username nor an id" };
   }
-  const basis = readBasis(valueOf("basis"));
+  const basis = readBasis(cell("basis"));
   if (basis === undefined) {
-    const given = JSON.stringify(shortened(valueOf("basis"), BASIS_CHARS_SHOWN));
-    return { value: valueOf("basis"), reason: `basis must be dm_first, opt_in or none; got ${given}` };
+    const given = JSON.stringify(shortened(cell("basis"), BASIS_CHARS_SHOWN));
+    return { value: cell("basis"), reason: `basis must be dm_first, opt_in or none; got ${given}` };
   }
   const name = (cells.get("name") ?? "").trim();
   return {
@@ -87,7 +87,7 @@ function readFields(cells: Cells): Record<string, string> {
   return fields;
 }
 
-function refusalOf(cells: Cells): Refusal | undefined {
+function findRefusal(cells: Cells): RowRefusal | undefined {
   let fields = 0;
   for (const [column, value] of cells) {
     const reason = fieldNameFault(column);

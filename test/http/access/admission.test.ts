@@ -1,6 +1,6 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
-import { hostsOf } from "../../../src/http/server/listen.ts";
+import { listHosts } from "../../../src/http/server/listen.ts";
 import { describeEndpoints } from "../../../src/http/endpoints.ts";
 import { allowOf } from "../attacks/routes.ts";
 import { ask, GOOD, openApp, post, problemIn, TOKEN } from "../../harness/memory/app.ts";
@@ -85,7 +85,9 @@ describe("the host", () => {
     ["fd00::5", [], ["[fd00::5]"]],
     ["fd00:1:2:3:4:5:6:7", ["[fd00::6]:3000"], ["[fd00:1:2:3:4:5:6:7]", "[fd00::6]"]],
   ])("bound to %s with %j allowed", (host, allowedHosts, served) => {
-    const hosts = hostsOf({ host, allowedHosts, publicUrl, port: 3000 } as unknown as Parameters<typeof hostsOf>[0]);
+    const hosts = listHosts({ host, allowedHosts, publicUrl, port: 3000 } as unknown as Parameters<
+      typeof listHosts
+    >[0]);
     expect(served.filter((name) => !hosts.has(name))).toEqual([]);
     expect(hosts.has("evil.example")).toBe(false);
   });

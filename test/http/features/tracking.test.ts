@@ -5,7 +5,7 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { codec, makeEvent } from "../../../events/catalog.ts";
 import { CLICK_CHANNELS } from "../../../events/channel.ts";
-import { clickOf, trackingBody } from "../../../src/http/features/tracking.ts";
+import { toClick, trackingBody } from "../../../src/http/features/tracking.ts";
 import { GOOD, openApp, post } from "../../harness/memory/app.ts";
 
 test("a click is answered with the id of its event, which names the channels it is dispatched to", async () => {
@@ -34,7 +34,7 @@ test("whatever fits the body's schema makes data that fits the event's, which is
   fc.assert(
     fc.property(bodies, fc.boolean(), fc.subarray([...CLICK_CHANNELS]), (body, bot, channels) => {
       fc.pre(Value.Check(trackingBody, body));
-      const event = makeEvent("LinkClicked", crypto.randomUUID(), clickOf(body, bot, channels), {});
+      const event = makeEvent("LinkClicked", crypto.randomUUID(), toClick(body, bot, channels), {});
       expect(() => codec.encode([event])).not.toThrow();
     }),
   );

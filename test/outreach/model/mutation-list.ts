@@ -212,14 +212,14 @@ export const MUTATIONS: readonly Mutation[] = [
     'if (result.outcome !== "unauthorized") return result;',
     'if (result.outcome !== "unauthorized" && result.outcome !== "in_doubt") return result;',
   ),
-  one("the inbox is not read", SCREENING, "    await readInbox(run, retry);\n", ""),
+  one("the inbox is not read", SCREENING, "    await readNewMessages(run, retry);\n", ""),
   one(
     "the inbox is read without the late",
     "src/outreach/inbox.ts",
     "const LATE_MS = 10 * 60_000;",
     "const LATE_MS = -3_600_000;",
   ),
-  one("whoever is met twice is judged twice", SCREENING, "if (met.has(user.id)) continue;", ""),
+  one("whoever is met twice is judged twice", SCREENING, "if (seen.has(user.id)) continue;", ""),
   one(
     "a retry is allowed whatever came of it",
     "projections/contacts.ts",
@@ -277,7 +277,7 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "the key file is not asked who was forgotten",
     "src/outreach/judge.ts",
-    "return isForgotten(who);",
+    "return isForgotten(recipient);",
     "return false;",
   ),
   one(

@@ -1,5 +1,5 @@
 import { contacts, findContact, isHeldBy, type Contact, type Contacts } from "../../../projections/contacts.ts";
-import { historyOfPerson } from "../../../src/history/person.ts";
+import { historyOfRecipient } from "../../../src/history/recipient.ts";
 import { findNamed } from "../../../src/recipients/recipient-name.ts";
 import { findEncrypted } from "../../../src/privacy/find-encrypted.ts";
 import { person } from "../../harness/memory/social-network.ts";
@@ -12,7 +12,7 @@ import { personId, rowOf } from "./setting.ts";
 export async function forget(house: House, id: string): Promise<void> {
   const { log, store, append, forgotten, forgottenHandles, takenForTheirs, clockwork, witness } = house;
   const { position: to } = await store.head();
-  const history = await historyOfPerson({ store, to, onProgress: () => {} }, (state) => findNamed(state, id));
+  const history = await historyOfRecipient({ store, to, onProgress: () => {} }, (state) => findNamed(state, id));
   if (history === undefined) return;
   const known = await knownPeople(house);
   const contact = findNamed(known, id);

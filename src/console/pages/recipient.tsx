@@ -5,15 +5,15 @@ import type { Basis } from "../../../events/outreach.ts";
 import { type Contact, findContact } from "../../../projections/contacts.ts";
 import { linksIn } from "../../../projections/sent-links.ts";
 import { eventsAt } from "../../log/events-at.ts";
-import { eventHref, linkHrefOf, personHref, runHref } from "../addresses.ts";
+import { eventHref, hrefForLink, recipientHref, runHref } from "../addresses.ts";
 import { ConsoleDocument, grouped } from "../document.tsx";
 import { EventList } from "../parts/event-list.tsx";
-import { PersonActions } from "../parts/person-actions.tsx";
+import { RecipientActions } from "../parts/recipient-actions.tsx";
 import { numbers, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
-import { basisOf, isOf, ORIGINS, statusOf } from "../people-filter.ts";
-import { type Made, numberOf, type View } from "../view.ts";
-import { BASIS_WORDS, nameOf, ORIGIN_WORDS, STATUS_WORDS } from "./people.tsx";
+import { effectiveBasis, isFrom, ORIGINS, toShownStatus } from "../people-filter.ts";
+import { type Made, readNumber, type View } from "../view.ts";
+import { BASIS_WORDS, formatContact, ORIGIN_WORDS, STATUS_WORDS } from "./people.tsx";
 
 /** Events of one page: of most people these are all. */
 const EVENTS_SHOWN = 200;
@@ -24,28 +24,28 @@ const MESSAGES_SHOWN = 10;
 type Attempt = Recorded<"DirectMessageAttempted">;
 
 /** One person: how far we got, on what grounds, the exact texts, and all that the log says of them. */
-export async function personPage(view: View): Promise<Made> {
+export async function recipientPage(view: View): Promise<Made> {
   const asked = view.parameters["id"] ?? "";
   const contacts = view.state("contacts");
   const username = asked.replace(/^@/, "");
   const contact = findContact(contacts, { id: asked }) ?? findContact(contacts, { username });
   if (contact === undefined) return isErased(view, asked) ? erased(view, asked) : { missing: unknown(view, asked) };
-  const before = numberOf(view, "before");
+  const before = readNumber(view, "before");
   const positions = contact.positions.filter((position) => before === undefined || position < before);
   const shown = positions.slice(-EVENTS_SHOWN);
   const events = (await Array.fromAsync(eventsAt(view.store, shown))).toReversed();
   const attempts = events.filter((event): event is Attempt => event.type === "DirectMessageAttempted");
   return (
-    <ConsoleDocument title={nameOf(contact)} path="/people" view={view}>
+    <ConsoleDocument title={formatContact(contact)} path="/people" view={view}>
       <h1 class="breakable">
-        <bdi>{nameOf(contact)}</bdi>
+        <bdi>{formatContact(contact)}</bdi>
       </h1>
-      <PersonActions view={view} contact={contact} back={personHref(contact) ?? "/people"} />
+      <RecipientActions view={view} contact={contact} back={recipientHref(contact) ?? "/people"} />
       <Facts contact={contact} events={events} />
       {before === undefined ? (
         <>
           <Messages attempts={attempts} events={events} />
-          <TheirLinks view={view} sent={attempts.filter((attempt) => outcomeOf(attempt, events) === "sent")} />
+          <TheirLinks view={view} sent={attempts.filter((attempt) => describeOutcome(attempt, events) === "sent")} />
         </>
       ) : null}
       <section aria-labelledby="history">
@@ -107,12 +107,12 @@ interface FactsProps {
 function Facts({ contact, events }: FactsProps): VNode {
   const { id, username, variant, received, replied, skipped, fields, attempted_at } = contact;
   const rows: readonly (readonly [string, ComponentChildren])[] = [
-    ["status", STATUS_WORDS[statusOf(contact)]],
+    ["status", STATUS_WORDS[toShownStatus(contact)]],
     ["skipped for", skipped.join(", ").replaceAll("_", " ")],
-    ["grounds for writing", <Grounds basis={basisOf(contact)} events={events} />],
+    ["grounds for writing", <Grounds basis={effectiveBasis(contact)} events={events} />],
     [
       "source",
-      ORIGINS.filter((origin) => isOf(contact, origin))
+      ORIGINS.filter((origin) => isFrom(contact, origin))
         .map((origin) => ORIGIN_WORDS[origin])
         .join(", "),
     ],
@@ -174,7 +174,7 @@ function Messages({ attempts, events }: MessagesProps): VNode | null {
     <section aria-labelledby="messages">
       <h2 id="messages">Messages to them</h2>
       {attempts.slice(0, MESSAGES_SHOWN).map((attempt) => (
-        <Message attempt={attempt} outcome={outcomeOf(attempt, events)} />
+        <Message attempt={attempt} outcome={describeOutcome(attempt, events)} />
       ))}
       {attempts.length > MESSAGES_SHOWN ? <p>The newest {MESSAGES_SHOWN}; the others are below.</p> : null}
     </section>
@@ -196,7 +196,7 @@ function Message({ attempt, outcome }: { readonly attempt: Attempt; readonly out
 }
 
 /** The outcome of a message, as far as the log knows; `events`: the newest first. */
-function outcomeOf({ data: { attempt_id } }: Attempt, events: readonly Recorded[]): string {
+function describeOutcome({ data: { attempt_id } }: Attempt, events: readonly Recorded[]): string {
   const last = events.find(({ data }) => "attempt_id" in data && data.attempt_id === attempt_id);
   switch (last?.type) {
     case "DirectMessageSent":
@@ -241,7 +241,7 @@ function Row({ view, link }: { readonly view: View; readonly link: string }): VN
   return (
     <tr>
       <th scope="row" class="breakable">
-        <a href={linkHrefOf(link)}>
+        <a href={hrefForLink(link)}>
           <bdi>{link}</bdi>
         </a>
       </th>

@@ -4,7 +4,7 @@ import type { Contact } from "../../../projections/contacts.ts";
 import { ConfirmedAction } from "./action-form.tsx";
 import type { View } from "../view.ts";
 
-interface PersonActionsProps {
+interface RecipientActionsProps {
   readonly view: View;
   readonly contact: Contact;
   /** The page to come back to. */
@@ -12,12 +12,12 @@ interface PersonActionsProps {
 }
 
 /** An operator's actions on one contact, each with a confirmation. Renders nothing for a contact without any name. */
-export function PersonActions({ view, contact, back }: PersonActionsProps): VNode | null {
+export function RecipientActions({ view, contact, back }: RecipientActionsProps): VNode | null {
   const { id, username, suppressed, status } = contact;
   const name = username === undefined ? id : `@${username}`;
   if (name === undefined || view.formToken === undefined) return null;
   const form = { view, back, fields: { recipient: id ?? name } };
-  const who = <bdi>{name}</bdi>;
+  const label = <bdi>{name}</bdi>;
   return (
     <section class="actions" aria-label="What can be done">
       {suppressed ? null : (
@@ -25,9 +25,9 @@ export function PersonActions({ view, contact, back }: PersonActionsProps): VNod
           {...form}
           label="Suppress"
           action="/console/recipients/suppress"
-          says={<>{who} never gets a message again, even after another import. This cannot be undone.</>}
+          says={<>{label} never gets a message again, even after another import. This cannot be undone.</>}
         >
-          <button>Suppress {who}</button>
+          <button>Suppress {label}</button>
         </ConfirmedAction>
       )}
       {suppressed || status !== "failed" ? null : (
@@ -35,9 +35,9 @@ export function PersonActions({ view, contact, back }: PersonActionsProps): VNod
           {...form}
           label="Retry"
           action="/console/recipients/retry"
-          says={<>The message to {who} failed. The next run tries once more, unless something speaks against it.</>}
+          says={<>The message to {label} failed. The next run tries once more, unless something speaks against it.</>}
         >
-          <button>Retry {who}</button>
+          <button>Retry {label}</button>
         </ConfirmedAction>
       )}
       <ConfirmedAction
@@ -46,13 +46,13 @@ export function PersonActions({ view, contact, back }: PersonActionsProps): VNod
         action="/console/recipients/forget"
         says={
           <>
-            Erases all personal data of {who} in the log: it can never be read again, and they never get a message
+            Erases all personal data of {label} in the log: it can never be read again, and they never get a message
             again. This cannot be undone. Data at X, in chats, at Meta and in backups of the key file is not erased.
             Stored answers to requests go too, of the days on which one named them.
           </>
         }
       >
-        <button>Forget {who} for ever</button>
+        <button>Forget {label} for ever</button>
       </ConfirmedAction>
     </section>
   );
