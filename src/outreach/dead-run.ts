@@ -12,21 +12,10 @@ import type { BackgroundTasks } from "./background-tasks.ts";
 const RETRY_MS = 5_000;
 
 /** Closes runs whose process has died. */
-export interface Recovery {
-  /** Settles and closes under a lease that was free although a run is open in the log. */
-  recoverWithLease(lease: HeldLease): Promise<void>;
-  /**
-   * Retries to close a dead run until the log accepts it: nothing else closes it unasked. `steal`: takes its lease without
-   * waiting, at the first try only. A holder at a later try took the lease since, and lives.
-   */
-  retryUntilClosed(steal: boolean): Promise<void>;
-  /** Does it once, unless a run is in progress. */
-  tryOnce(): Promise<"settled" | "running">;
-}
-
-export function createRecovery(context: OutreachContext, backgroundTasks: BackgroundTasks): Recovery {
+export function createRecovery(context: OutreachContext, backgroundTasks: BackgroundTasks) {
   const { sleep, clock } = context;
-  const recoverWithLease: Recovery["recoverWithLease"] = async (lease) => {
+  /** Settles and closes under a lease that was free although a run is open in the log. */
+  const recoverWithLease = async (lease: HeldLease): Promise<void> => {
     await backgroundTasks.start("the recovery of a run", { lease, logger: context.logger }, async () => {
       const signal = AbortSignal.any([lease.lost, backgroundTasks.stopping]);
       await settleOpen(context, { signal, wait: (_reason, until) => sleep(until - clock(), signal) });
@@ -46,11 +35,16 @@ export function createRecovery(context: OutreachContext, backgroundTasks: Backgr
 
   return {
     recoverWithLease,
-    async tryOnce() {
+    /** Does it once, unless a run is in progress. */
+    async tryOnce(): Promise<"settled" | "running"> {
       await waitForProjections(context);
       return once(false);
     },
-    async retryUntilClosed(steal) {
+    /**
+     * Retries to close a dead run until the log accepts it: nothing else closes it unasked. `steal`: takes its lease
+     * without waiting, at the first try only. A holder at a later try took the lease since, and lives.
+     */
+    async retryUntilClosed(steal: boolean): Promise<void> {
       const dead = context.projector.state("run").current?.run_id;
       const isOpen = (): boolean => dead !== undefined && context.projector.state("run").current?.run_id === dead;
       for (let isFirst = true; isFirst || isOpen(); isFirst = false) {

@@ -56,15 +56,7 @@ export async function readNewMessages(run: RunContext, retry: RetryPolicy): Prom
 type InboxPage = Awaited<ReturnType<SocialNetwork["inbox"]>>;
 
 /** What is older than the first reading, as one run reads it. */
-export interface OlderMessages {
-  /**
-   * Reads one more page, of about as many messages as recipients are wanted. False when nothing is left.
-   * Throws the network's SocialError.
-   */
-  readPage(wanted: number): Promise<boolean>;
-}
-
-export function openOlderMessages(run: RunContext, retry: RetryPolicy): OlderMessages {
+export function openOlderMessages(run: RunContext, retry: RetryPolicy) {
   let isRestarted = false;
   let cursorGuard = guardCursors(run.projector.state("inbox").backlog ?? undefined);
 
@@ -84,7 +76,11 @@ export function openOlderMessages(run: RunContext, retry: RetryPolicy): OlderMes
   };
 
   return {
-    async readPage(wanted) {
+    /**
+     * Reads one more page, of about as many messages as recipients are wanted. False when nothing is left.
+     * Throws the network's SocialError.
+     */
+    async readPage(wanted: number): Promise<boolean> {
       const { backlog } = run.projector.state("inbox");
       if (backlog === null) return false;
       const size = Math.min(Math.max(...PAGE_SIZES), Math.max(Math.min(...PAGE_SIZES), wanted));

@@ -5,14 +5,7 @@ export type { Prices } from "../networks/network.ts";
 
 const MILLIONTHS = 1_000_000;
 
-export interface Meter {
-  /** The network, each answer of which is counted. */
-  readonly network: SocialNetwork;
-  /** What was asked for until now. */
-  usage(): Usage;
-  /** The same with so many more messages sent: what a run comes to that does what this one found. */
-  estimate(sends: number): Usage;
-}
+export type Meter = ReturnType<typeof createMeter>;
 
 type Counts = Omit<Usage, "usd">;
 
@@ -20,7 +13,7 @@ type Counts = Omit<Usage, "usd">;
  * Counts what a network returned and took. A person who comes along with posts or messages is counted too. A send
  * counts when it was taken or may have been; all other results say that the network certainly did not take it.
  */
-export function createMeter(network: SocialNetwork, prices: Prices): Meter {
+export function createMeter(network: SocialNetwork, prices: Prices) {
   const counts = { sends: 0, users: 0, followers: 0, posts: 0, messages: 0 };
 
   const count = (more: Partial<Counts>): void => {
@@ -28,9 +21,12 @@ export function createMeter(network: SocialNetwork, prices: Prices): Meter {
   };
 
   return {
+    /** The network, each answer of which is counted. */
     network: countedCalls(network, count),
+    /** What was asked for until now. */
     usage: () => priced(counts, prices),
-    estimate: (sends) => priced({ ...counts, sends: counts.sends + sends }, prices),
+    /** The same with so many more messages sent: what a run comes to that does what this one found. */
+    estimate: (sends: number) => priced({ ...counts, sends: counts.sends + sends }, prices),
   };
 }
 

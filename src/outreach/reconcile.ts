@@ -69,14 +69,8 @@ async function markInDoubt(context: OutreachContext, attempts: ReadonlyMap<strin
   for (const [id, attempt] of attempts) {
     if (attempt.in_doubt) continue;
     const detail = "the process ended before the network's answer was recorded";
-    await recordOutcome(
-      context,
-      {
-        type: "DirectMessageInDoubt",
-        data: { ...attemptFields(id, attempt), detail },
-      },
-      SERVICE_METADATA,
-    );
+    const data = { ...attemptFields(id, attempt), detail };
+    await recordOutcome(context, { type: "DirectMessageInDoubt", data }, SERVICE_METADATA);
   }
 }
 

@@ -30,7 +30,7 @@ export function recordFailures(deps: FailureRecordDeps): FailureLimit & AsyncDis
     recording = undefined;
     await append(deps, tally.take());
   };
-  const note = (address: string, failure: "failed" | "turned_away"): void => {
+  const note = (address: string, failure: Failure): void => {
     tally.note(address, failure, clock());
     recording ??= record();
   };
@@ -68,16 +68,9 @@ async function append(
 const ADDRESSES_ALONE_MAX = 8;
 
 /** What a request with a wrong token got: 401, or 429 once the limit was passed. */
-export type Failure = "failed" | "turned_away";
+type Failure = "failed" | "turned_away";
 
 type Summary = DataOf<"AuthenticationsFailed">;
-
-/** Counts failed authentications until they are recorded. */
-export interface FailureTally {
-  note(address: string, failure: Failure, now: number): void;
-  /** Returns the counts and resets them: at most {@link ADDRESSES_ALONE_MAX} addresses, and one summary of the rest. */
-  take(): Summary[];
-}
 
 interface Count {
   failed: number;
@@ -86,7 +79,8 @@ interface Count {
   until: number;
 }
 
-function createFailureTally(): FailureTally {
+/** Counts failed authentications until they are recorded. */
+function createFailureTally() {
   let alone = new Map<string, Count>();
   let others: (Count & { readonly addresses: Set<string> }) | undefined;
 
@@ -104,12 +98,13 @@ function createFailureTally(): FailureTally {
   };
 
   return {
-    note(address, failure, now) {
+    note(address: string, failure: Failure, now: number): void {
       const count = findCount(address, now);
       count[failure] += 1;
       count.until = now;
     },
-    take() {
+    /** Returns the counts and resets them: at most {@link ADDRESSES_ALONE_MAX} addresses, and one summary of the rest. */
+    take(): Summary[] {
       const summaries = [...alone].map(([address, count]): Summary => ({ address, addresses: 1, ...toSummary(count) }));
       if (others !== undefined) summaries.push({ addresses: others.addresses.size, ...toSummary(others) });
       alone = new Map();

@@ -14,30 +14,10 @@ export const STREAMS_PER_READER_MAX = 100;
 
 const ANOTHER_LIST = "Another list is being imported. Nothing of this one was imported: send it again in some seconds.";
 
-/** How busy the service is. */
-export interface LoadShedding {
-  /** Throws the problem 503 when no more is taken; `pending`: all requests under way, this one too. */
-  admit(pending: number): void;
-  /** Counts a request as one that is still coming, while its body is read. */
-  whileComing<T>(read: Promise<T>): Promise<T>;
-  /** Takes one list of people at a time, since each may fill a core and much memory. Throws the problem 503 while one is. */
-  whileTaking<T>(take: () => Promise<T>): Promise<T>;
-  /** Whether a list is being taken. */
-  readonly isTaking: boolean;
-  /** Requests of which not all has come: nothing was done for them. */
-  readonly coming: number;
-  /**
-   * Counts a stream of events until the answer is called. Throws the problem 503 when no more is taken, and 429 when no more
-   * is taken of this reader.
-   */
-  openStream(reader: string): () => void;
-  /** Streams that are open: they are under way for as long as their readers like. */
-  readonly streams: number;
-  /** Requests that have arrived so far. */
-  readonly arrivals: number;
-}
+export type LoadShedding = ReturnType<typeof createLoadShedding>;
 
-export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX): LoadShedding {
+/** How busy the service is. */
+export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX) {
   let coming = 0;
   let arrivals = 0;
   let streams = 0;
@@ -53,17 +33,20 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX): LoadShe
   };
   let isTaking = false;
   return {
-    admit(pending) {
+    /** Throws the problem 503 when no more is taken; `pending`: all requests under way, this one too. */
+    admit(pending: number): void {
       arrivals += 1;
       // A slow upload takes no place: a few thousand of them would keep all other requests out.
       if (pending - coming - streams > inFlightMax) throw problems.overloaded();
     },
-    whileComing(read) {
+    /** Counts a request as one that is still coming, while its body is read. */
+    whileComing<T>(read: Promise<T>): Promise<T> {
       coming += 1;
       read.then(bodyEnded, bodyEnded);
       return read;
     },
-    async whileTaking(take) {
+    /** Takes one list of recipients at a time, since each may fill a core and much memory. Throws the problem 503 while one is. */
+    async whileTaking<T>(take: () => Promise<T>): Promise<T> {
       if (isTaking) throw problems.overloaded().with({}, { words: ANOTHER_LIST });
       isTaking = true;
       try {
@@ -72,10 +55,15 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX): LoadShe
         isTaking = false;
       }
     },
+    /** Whether a list is being taken. */
     get isTaking() {
       return isTaking;
     },
-    openStream(reader) {
+    /**
+     * Counts a stream of events until the answer is called. Throws the problem 503 when no more is taken, and 429 when no
+     * more is taken of this reader.
+     */
+    openStream(reader: string): () => void {
       if (streams >= STREAMS_MAX) throw problems.overloaded();
       if ((streamsOf.get(reader) ?? 0) >= STREAMS_PER_READER_MAX) throw problems.tooManyStreams();
       countStreams(reader, 1);
@@ -85,12 +73,15 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX): LoadShe
         isOpen = false;
       };
     },
+    /** Streams that are open: they are under way for as long as their readers like. */
     get streams() {
       return streams;
     },
+    /** Requests of which not all has come: nothing was done for them. */
     get coming() {
       return coming;
     },
+    /** Requests that have arrived so far. */
     get arrivals() {
       return arrivals;
     },

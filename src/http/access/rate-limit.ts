@@ -29,21 +29,18 @@ export function quotaAllowance(quota: DailyQuota, now: number): Allowance {
   return { limit, windowSeconds: 86_400, left: remaining, seconds };
 }
 
-/** Counts per address and minute (fixed windows); the addresses of one IPv6 network count together. */
-export interface RateLimit {
-  /** Counts one and answers the seconds to wait when the limit is passed, else undefined. */
-  take(address: string): number | undefined;
-  /** What the address may still ask in this window, without counting. */
-  allowance(address: string): Allowance;
-}
-
 export const WINDOW_MS = 60_000;
 
 /** Addresses counted at once; past it the window is cut short, so that a flood cannot fill the memory. */
 const ADDRESSES_MAX = 50_000;
 
-/** `limitNow`: asked each time, since it may change. */
-export function createRateLimit(limitNow: () => number, clock: () => number): RateLimit {
+export type RateLimit = ReturnType<typeof createRateLimit>;
+
+/**
+ * Counts per address and minute (fixed windows); the addresses of one IPv6 network count together. `limitNow`: asked each
+ * time, since it may change.
+ */
+export function createRateLimit(limitNow: () => number, clock: () => number) {
   let counts = new Map<string, number>();
   let endsAt = 0;
 
@@ -53,7 +50,8 @@ export function createRateLimit(limitNow: () => number, clock: () => number): Ra
     endsAt = now + WINDOW_MS;
   };
   return {
-    take(address) {
+    /** Counts one and answers the seconds to wait when the limit is passed, else undefined. */
+    take(address: string): number | undefined {
       const now = clock();
       refresh(now);
       const network = toNetwork(address);
@@ -61,7 +59,8 @@ export function createRateLimit(limitNow: () => number, clock: () => number): Ra
       counts.set(network, used);
       return used <= limitNow() ? undefined : Math.max(1, Math.ceil((endsAt - now) / 1000));
     },
-    allowance(address) {
+    /** What the address may still ask in this window, without counting. */
+    allowance(address: string): Allowance {
       const now = clock();
       refresh(now);
       const limit = limitNow();
