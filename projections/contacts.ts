@@ -1,24 +1,24 @@
 import type { DataOf, Folded } from "../events/catalog.ts";
-import type { Basis, Recipient, SkipReason } from "../events/outreach.ts";
+import type { Recipient, SkipReason } from "../events/outreach.ts";
 import { markOfErased } from "../events/encryption.ts";
+import { type Consent, consentAfter, type ConsentRecord, earlier, unitedConsent } from "./consent.ts";
 import type { Projection } from "./projection.ts";
 
 /** How far we got with a person. `open` to a message; everything else is not tried (again) by itself. */
 export type ContactStatus = "open" | "attempted" | "in_doubt" | "sent" | "failed";
 
 /** One person: imported, met by a run, or both. */
-export interface Contact {
+export interface Contact extends Consent {
   id?: string;
   username?: string;
   name?: string;
-  basis: Basis;
+  /** Codes of the links of their own that were in messages to them. */
+  personal_links: string[];
   fields: Record<string, string>;
   /** Imported by the operator, so part of the `list` source. */
   listed: boolean;
   status: ContactStatus;
   suppressed: boolean;
-  /** Wrote to us before we did to them: consent that no import takes away. */
-  inbound: boolean;
   /** A message of theirs is known, and one that came after ours. */
   received: boolean;
   replied: boolean;
@@ -58,9 +58,10 @@ export interface Contacts {
 
 export const contacts: Projection<Contacts> = {
   name: "contacts",
-  version: 9,
+  version: 10,
   types: [
     "RecipientAdded",
+    "ConsentRecorded",
     "RecipientSuppressed",
     "RecipientRetryAllowed",
     "DirectMessageReceived",
@@ -126,6 +127,8 @@ function evolveContact(state: Contacts, event: Folded): Contact | undefined {
   switch (event.type) {
     case "RecipientAdded":
       return add(state, event.data);
+    case "ConsentRecorded":
+      return recordConsent(meant(state, event.data.recipient), event.data);
     case "RecipientSuppressed":
       return suppress(state, event.data);
     case "PersonForgotten":
@@ -138,7 +141,7 @@ function evolveContact(state: Contacts, event: Folded): Contact | undefined {
     case "DirectMessageSkipped":
       return skip(meet(state, event.data.recipient), event.data);
     case "DirectMessageAttempted":
-      return attempt(meet(state, event.data.recipient), event.data.variant, event.time);
+      return attempt(meet(state, event.data.recipient), event.data, event.time);
     case "DirectMessageSent":
       return take(state, meet(state, event.data.recipient));
     case "DirectMessageInDoubt":
@@ -180,11 +183,18 @@ function add(state: Contacts, added: DataOf<"RecipientAdded">): Contact | undefi
   for (const field of Object.keys(contact.fields)) count(state, field, -1);
   for (const field of Object.keys(added.fields)) count(state, field, 1);
   contact.listed = true;
-  contact.basis = contact.inbound ? "dm_first" : added.basis;
+  Object.assign(contact, consentAfter(contact, added));
   contact.fields = added.fields;
   if (added.name !== undefined) contact.name = added.name;
   // What was missing or wrong may be put right by the new row, so it is judged and recorded afresh.
   contact.skipped = contact.skipped.filter((reason) => !CORRECTABLE.includes(reason));
+  return contact;
+}
+
+function recordConsent(contact: Contact, record: ConsentRecord): Contact {
+  Object.assign(contact, consentAfter(contact, record));
+  // The new record may hold what was missing.
+  if (record.basis !== undefined) contact.skipped = contact.skipped.filter((reason) => reason !== "no_consent");
   return contact;
 }
 
@@ -204,14 +214,20 @@ function receive(contact: Contact, receivedAt: string): Contact {
   }
   contact.inbound = true;
   contact.basis = "dm_first";
+  contact.wrote_at = earlier(contact.wrote_at, receivedAt);
   return contact;
 }
 
-function attempt(contact: Contact, variant: string, at: string): Contact {
+function attempt(
+  contact: Contact,
+  { variant, personal_links = [] }: Pick<DataOf<"DirectMessageAttempted">, "variant" | "personal_links">,
+  at: string,
+): Contact {
   contact.status = "attempted";
   contact.variant = variant;
   contact.attempted_at = at;
   contact.again = false;
+  contact.personal_links.push(...personal_links.map(({ code }) => code));
   return contact;
 }
 
@@ -306,6 +322,9 @@ function isNobody({ id, username }: Recipient): boolean {
 function newContact(): Contact {
   return {
     basis: "none",
+    consent: null,
+    tracking: { status: "unknown" },
+    personal_links: [],
     fields: {},
     listed: false,
     status: "open",
@@ -375,8 +394,6 @@ function leave(state: Contacts, handle: string, holder: Contact | undefined): vo
 /** How much a status forbids: the stricter of two wins when two entries are one person. */
 const STRICTNESS: readonly ContactStatus[] = ["open", "failed", "attempted", "in_doubt", "sent"];
 
-const CONSENT: readonly Basis[] = ["none", "opt_in", "dm_first"];
-
 /** Two entries turned out to be one person. */
 function absorb(state: Contacts, into: Contact, otherKey: string): void {
   const other = state.people.get(otherKey);
@@ -388,12 +405,12 @@ function absorb(state: Contacts, into: Contact, otherKey: string): void {
 
 /** Two entries as one: whatever forbids a message stays, and so does a recorded consent. */
 function united(one: Contact, other: Contact): Contact {
-  const isStricter = STRICTNESS.indexOf(other.status) > STRICTNESS.indexOf(one.status);
   return {
     ...other,
     ...one,
-    status: isStricter ? other.status : one.status,
-    basis: CONSENT.indexOf(other.basis) > CONSENT.indexOf(one.basis) ? other.basis : one.basis,
+    ...unitedConsent(one, other),
+    status: STRICTNESS.indexOf(other.status) > STRICTNESS.indexOf(one.status) ? other.status : one.status,
+    personal_links: [...one.personal_links, ...other.personal_links],
     fields: { ...other.fields, ...one.fields },
     listed: one.listed || other.listed,
     suppressed: one.suppressed || other.suppressed,

@@ -19,6 +19,9 @@ const contactOf = (username: string): Contact => ({
   again: false,
   skipped: [],
   positions: [],
+  consent: null,
+  tracking: { status: "unknown" },
+  personal_links: [],
 });
 
 const everybody = (): Map<string, Contact> =>

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { DataOf } from "../../events/catalog.ts";
 import type { KnownRecipient, Recipient } from "../../events/outreach.ts";
-import { contacts, findContact, type Contacts } from "../../projections/contacts.ts";
+import { contacts, findContact, findPerson, type Contacts } from "../../projections/contacts.ts";
 import { fold } from "../../projections/projection.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { histories } from "./history.ts";
@@ -323,6 +323,145 @@ describe("a suppression", () => {
     expect([...state.hashes.keys()]).toEqual(["x", "y"]);
     expect([...state.people.keys()]).toEqual(["101"]);
     expect(findContact(state, ANN)?.suppressed).toBe(false);
+  });
+});
+
+describe("consent", () => {
+  const FORM = {
+    consent_at: "2026-03-02",
+    consent_source: "https://shop.example/form",
+    consent_text: "Yes, version 3",
+  };
+  const EVIDENCE = { at: FORM.consent_at, source: FORM.consent_source, text: FORM.consent_text };
+  const LIST = { tracking_at: "2026-03-03", tracking_source: "list", tracking_text: "I agree" };
+  const consented = (recipient: Recipient, more: Omit<DataOf<"ConsentRecorded">, "recipient">): NewEvent => {
+    return { type: "ConsentRecorded", data: { recipient, ...more } };
+  };
+  const linked = (...codes: string[]): NewEvent => {
+    const data = { attempt_id: "a", run_id: "r", recipient: ANN, text: "Hi", variant: "A", day: "2026-11-20" };
+    const personal_links = codes.map((code) => ({ code, link: "go.example/shared" }));
+    return { type: "DirectMessageAttempted", data: { ...data, personal_links } };
+  };
+  const received = (received_at: string): NewEvent => {
+    return { type: "DirectMessageReceived", data: { recipient: ANN, message_id: "m", received_at } };
+  };
+
+  test("of an import and of a record is held with its evidence; tracking is unknown until then", () => {
+    expect(findContact(given(added(ANN)), ANN)).toMatchObject({ basis: "opt_in", tracking: { status: "unknown" } });
+    const tracking = {
+      status: "granted",
+      at: LIST.tracking_at,
+      source: LIST.tracking_source,
+      text: LIST.tracking_text,
+    };
+    const held = { basis: "opt_in", consent: { basis: "opt_in", ...EVIDENCE }, tracking };
+    const told = { ...FORM, tracking: "granted", ...LIST } as const;
+    expect(findContact(given(added(ANN, told)), ANN)).toMatchObject(held);
+    const state = given(added(ANN, { basis: "none" }), consented({ username: "ANN" }, { basis: "opt_in", ...told }));
+    expect(findContact(state, ANN)).toMatchObject({ ...held, positions: [1, 2] });
+  });
+
+  test("is replaced by a later record, evidence as a whole", () => {
+    const given1 = added(ANN, FORM);
+    const later = given(given1, consented(ANN, { basis: "opt_in", consent_source: "form" }));
+    expect(findContact(later, ANN)?.consent).toEqual({ basis: "opt_in", source: "form" });
+    const gone = given(given1, consented(ANN, { basis: "dm_first" }));
+    expect(findContact(gone, ANN)?.consent).toBeNull();
+    expect(findContact(given(given1, consented(ANN, { basis: "opt_in" })), ANN)?.consent).toMatchObject(EVIDENCE);
+    expect(findContact(given(given1, consented(ANN, { tracking: "denied" })), ANN)).toMatchObject({
+      consent: EVIDENCE,
+      tracking: { status: "denied" },
+    });
+  });
+
+  test("to tracking stays at a row that says nothing of it, and is replaced by one that does", () => {
+    const granted = added(ANN, { tracking: "granted", ...LIST });
+    const kept = { status: "granted", at: "2026-03-03" } as const;
+    expect(findContact(given(granted, added(ANN)), ANN)?.tracking).toMatchObject(kept);
+    expect(findContact(given(granted, added(ANN, { tracking: "granted" })), ANN)?.tracking).toMatchObject(kept);
+    expect(findContact(given(granted, added(ANN, { tracking: "denied" })), ANN)?.tracking).toEqual({
+      status: "denied",
+    });
+  });
+
+  test.each([
+    ["unknown", "granted", "granted"],
+    ["granted", "denied", "denied"],
+    ["unknown", "denied", "denied"],
+  ] as const)("of two entries that are one person: %s and %s is %s", (one, other, both) => {
+    for (const [byHandle, byId] of [
+      [one, other],
+      [other, one],
+    ] as const) {
+      const state = given(added({ username: "ann" }, { tracking: byHandle }), added({ id: "101" }, { tracking: byId }));
+      expect(findPerson(state, ANN)?.tracking.status).toBe(both);
+      expect(
+        findContact(
+          given(
+            added({ username: "ann" }, { tracking: byHandle }),
+            added({ id: "101" }, { tracking: byId }),
+            sent(ANN),
+          ),
+          ANN,
+        )?.tracking.status,
+      ).toBe(both);
+    }
+  });
+
+  test("of two entries that are one person keeps the newer evidence of what holds", () => {
+    const old = { consent_at: "2025-01-01", tracking: "granted", tracking_at: "2025-01-01" } as const;
+    const merged = (one: Partial<DataOf<"RecipientAdded">>, other: Partial<DataOf<"RecipientAdded">>) =>
+      findContact(given(added({ username: "ann" }, one), added({ id: "101" }, other), sent(ANN)), ANN);
+    const told = { ...FORM, tracking: "granted", ...LIST } as const;
+    for (const contact of [merged(old, told), merged(told, old)]) {
+      expect(contact).toMatchObject({ consent: EVIDENCE, tracking: { status: "granted", at: "2026-03-03" } });
+    }
+    const withdrawn = { basis: "none", ...FORM } as const;
+    for (const contact of [merged(withdrawn, {}), merged({}, withdrawn)]) {
+      expect(contact?.basis).toBe("opt_in");
+      expect(contact?.consent).toBeNull();
+    }
+  });
+
+  test("of who wrote first is the message, and no record takes that away", () => {
+    const state = given(
+      received("2026-11-20T09:00:00.000Z"),
+      received("2026-11-19T09:00:00.000Z"),
+      received("2026-11-21T09:00:00.000Z"),
+      consented(ANN, { basis: "none" }),
+      consented(ANN, { basis: "opt_in", ...FORM }),
+      consented(ANN, { tracking: "denied" }),
+    );
+    expect(findContact(state, ANN)).toMatchObject({
+      basis: "dm_first",
+      wrote_at: "2026-11-19T09:00:00.000Z",
+      consent: { basis: "opt_in", ...EVIDENCE },
+    });
+  });
+
+  test("recorded of a name that is not known yet holds for who has it", () => {
+    const state = given(consented({ username: "Ann" }, { tracking: "denied" }), sent(ANN));
+    expect(findContact(state, ANN)).toMatchObject({ listed: false, tracking: { status: "denied" }, status: "sent" });
+  });
+
+  test("recorded of the basis puts right what lacked consent, and nothing else", () => {
+    const before = [skipped(ANN, "no_consent"), skipped(ANN, "missing_field")];
+    const after = (data: Omit<DataOf<"ConsentRecorded">, "recipient">) =>
+      findContact(given(...before, consented(ANN, data)), ANN)?.skipped;
+    expect(after({ basis: "opt_in" })).toEqual(["missing_field"]);
+    expect(after({ tracking: "denied" })).toEqual(["no_consent", "missing_field"]);
+  });
+
+  test("of a person who was erased is of no contact", () => {
+    const state = given(consented({ id: "erased:1", username: "erased:1" }, { basis: "opt_in" }));
+    expect(state.people.size).toBe(0);
+  });
+
+  test("revoked for tracking leaves the person as they are, with the codes of their own links", () => {
+    const erased: NewEvent = { type: "PersonForgotten", data: { hashes: [], keys: ["p1"], scope: "tracking" } };
+    const state = given(linked("c1", "c2"), sent(ANN), linked("c3"), consented(ANN, { tracking: "denied" }), erased);
+    expect(findContact(state, ANN)).toMatchObject({ suppressed: false, personal_links: ["c1", "c2", "c3"] });
+    expect(state.hashes.size).toBe(0);
   });
 });
 

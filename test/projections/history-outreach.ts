@@ -53,6 +53,7 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
       text: dice.pick(TEXTS),
       variant: "A",
       day: dice.pick(DAYS),
+      ...(dice.once(3) ? { personal_links: [{ code: `own-${made}`, link: "go.example/a" }] } : {}),
     });
   };
   const settle: Step = (dice) => {
@@ -104,7 +105,11 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
     (dice) => {
       const added = { basis: dice.pick(["none", "opt_in", "dm_first"] as const), fields: dice.pick(FIELDS) };
       const name = dice.once(2) ? { name: "Somebody" } : {};
-      log.add("RecipientAdded", { recipient: someone(dice), ...added, ...name, source: "list" });
+      log.add("RecipientAdded", { recipient: someone(dice), ...added, ...name, ...consent(dice), source: "list" });
+    },
+    (dice) => {
+      const basis = dice.once(2) ? { basis: dice.pick(["none", "opt_in"] as const) } : {};
+      log.add("ConsentRecorded", { recipient: someone(dice), ...basis, ...consent(dice) });
     },
     (dice) => {
       const hashes = dice.once(2) ? { hashes: [`mark-${dice.pick([1, 2, 3])}`] } : {};
@@ -143,6 +148,8 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
         recipient: someone(dice),
         ...(dice.once(2) ? { run_id: `run-${made}` } : {}),
       }),
+    () => log.add("LinkAdded", { domain: "go.example", code: "a", target: "https://shop.example/" }),
+    (dice) => log.add("PersonalLinkClicked", { code: `own-${dice.pick([1, 2, 3])}` }),
     () => log.add("RunRefused", { reason: "daily_limit_reached", day: DAYS[0] ?? "", used: 100 }),
   ];
 }
@@ -150,6 +157,15 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
 function known(dice: Dice): KnownRecipient {
   const person = dice.pick(PEOPLE);
   return { id: person.id, username: dice.pick(person.handles) };
+}
+
+function consent(dice: Dice) {
+  return dice.pick([
+    {},
+    { consent_at: "2026-03-02", consent_source: "form" },
+    { tracking: "granted", tracking_at: "2026-03-02", tracking_source: "form" },
+    { tracking: "denied", tracking_text: "No" },
+  ] as const);
 }
 
 /** A person by id, by handle, or by both: what they have in common shows later. */

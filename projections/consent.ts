@@ -1,0 +1,114 @@
+import type { DataOf } from "../events/catalog.ts";
+import type { Basis, Tracking } from "../events/outreach.ts";
+
+/** When (ISO 8601), where and to which wording a recipient agreed or objected. */
+export interface Evidence {
+  readonly at?: string;
+  readonly source?: string;
+  readonly text?: string;
+}
+
+/** Evidence for the basis on which the recipient is written to. */
+export interface ConsentEvidence extends Evidence {
+  readonly basis: Basis;
+}
+
+/** Whether their own clicks may be recorded, and the evidence for that. */
+export interface TrackingConsent extends Evidence {
+  readonly status: Tracking;
+}
+
+/** What is known of a person's consent. */
+export interface Consent {
+  basis: Basis;
+  /** Of the newest record that gave some, for the present basis; null: there is none. */
+  consent: ConsentEvidence | null;
+  tracking: TrackingConsent;
+  /** Wrote to us before we did to them: consent that no import takes away. */
+  inbound: boolean;
+  /** When the earliest of these messages was received, ISO 8601: evidence of its own. */
+  wrote_at?: string;
+}
+
+/** What a row of an import, or a record of consent, says of it. */
+export type ConsentRecord = Partial<Omit<DataOf<"ConsentRecorded">, "recipient" | "message_id">>;
+
+/**
+ * The consent of a contact once this is recorded. What the record does not name stays. Evidence is replaced whole, since
+ * parts of two records prove nothing together; a record without evidence keeps that of the same basis or status only.
+ */
+export function consentAfter(
+  { basis, consent, tracking, inbound }: Consent,
+  record: ConsentRecord,
+): Pick<Consent, "basis" | "consent" | "tracking"> {
+  return {
+    basis: inbound ? "dm_first" : (record.basis ?? basis),
+    consent: record.basis === undefined ? consent : evidenceAfter(consent, record.basis, record),
+    tracking: record.tracking === undefined ? tracking : trackingAfter(tracking, record.tracking, record),
+  };
+}
+
+function evidenceAfter(
+  before: ConsentEvidence | null,
+  basis: Basis,
+  { consent_at: at, consent_source: source, consent_text: text }: ConsentRecord,
+): ConsentEvidence | null {
+  const evidence = evidenceOf({ at, source, text });
+  if (evidence === undefined) return before?.basis === basis ? before : null;
+  return { basis, ...evidence };
+}
+
+function trackingAfter(
+  before: TrackingConsent,
+  status: Tracking,
+  { tracking_at: at, tracking_source: source, tracking_text: text }: ConsentRecord,
+): TrackingConsent {
+  const evidence = evidenceOf({ at, source, text });
+  return evidence === undefined && before.status === status ? before : { status, ...evidence };
+}
+
+/** Undefined: there is none. */
+function evidenceOf({ at, source, text }: { [Part in keyof Evidence]: string | undefined }): Evidence | undefined {
+  if (at === undefined && source === undefined && text === undefined) return undefined;
+  return {
+    ...(at === undefined ? {} : { at }),
+    ...(source === undefined ? {} : { source }),
+    ...(text === undefined ? {} : { text }),
+  };
+}
+
+const CONSENT: readonly Basis[] = ["none", "opt_in", "dm_first"];
+
+/** An objection that is recorded for either entry holds for the person. */
+const TRACKING: readonly Tracking[] = ["unknown", "granted", "denied"];
+
+/** The newer evidence of what holds for the person. */
+export function unitedConsent(one: Consent, other: Consent): Partial<Consent> {
+  const basis = laterOf(CONSENT, one.basis, other.basis);
+  const status = laterOf(TRACKING, one.tracking.status, other.tracking.status);
+  const consents = [one.consent, other.consent].filter((evidence) => evidence !== null);
+  const consent = newest(consents.filter((evidence) => basis === "dm_first" || evidence.basis === basis));
+  const tracking = newest([one.tracking, other.tracking].filter((evidence) => evidence.status === status));
+  return {
+    basis,
+    consent: consent ?? null,
+    ...(tracking === undefined ? {} : { tracking }),
+    ...(other.wrote_at === undefined ? {} : { wrote_at: earlier(one.wrote_at, other.wrote_at) }),
+  };
+}
+
+/** Of two times, ISO 8601. */
+export function earlier(one: string | undefined, other: string): string {
+  return one !== undefined && one < other ? one : other;
+}
+
+function laterOf<Value>(order: readonly Value[], one: Value, other: Value): Value {
+  return order.indexOf(other) > order.indexOf(one) ? other : one;
+}
+
+function newest<Found extends Evidence>(found: readonly Found[]): Found | undefined {
+  return found.reduce<Found | undefined>(
+    (best, next) => ((next.at ?? "") > (best?.at ?? "") ? next : (best ?? next)),
+    undefined,
+  );
+}
