@@ -5,6 +5,9 @@ import { createDocument } from "../src/http/server/openapi.ts";
 import { describeEndpoints } from "../src/http/endpoints.ts";
 import { VERSION } from "../src/platform/version.ts";
 
-const [file = "openapi.json"] = process.argv.slice(2);
-const guards = createAuthentication({ tokens: [], authPolicy: "strict", openRoutes: [] });
-writeFileSync(file, JSON.stringify(createDocument(describeEndpoints(), VERSION, guards, "__Host-reachlog_session")));
+export function describeApi(): string {
+  const guards = createAuthentication({ tokens: [], authPolicy: "strict", openRoutes: [] });
+  return JSON.stringify(createDocument(describeEndpoints(), VERSION, guards, "__Host-reachlog_session"));
+}
+
+if (import.meta.main) writeFileSync(process.argv[2] ?? "openapi.json", describeApi());

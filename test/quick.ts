@@ -1,6 +1,7 @@
 /**
- * `bun run quick`: the gate of some ten seconds while one works. Format, types, lint without types, and the tests of the
- * files that differ from the last commit. `bun run verify` and `bun run test` are the full ones.
+ * `bun run quick`: the gate of some ten seconds while one works. Format, types, lint without types, the tests of the files
+ * that differ from the last commit, and whether public texts say the limits that the code has. `bun run verify` and
+ * `bun run test` are the full ones.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -8,6 +9,9 @@ import { harnessesOf, STARTING_PROCESSES } from "./structure/harness.ts";
 import { testsOf } from "./structure/tests-of.ts";
 
 const ROOT = join(import.meta.dirname, "..");
+
+/** A limit may stand in a text that none of its file's own tests reads. */
+const TEXTS = ["test/structure/figures.test.ts", "test/structure/generated.test.ts"];
 
 const gates = [
   ["bun", "fmt", "--check"],
@@ -40,7 +44,7 @@ function testsOfChanges(): readonly string[] {
   const own = [...changed].filter((file) => file.endsWith(".test.ts") && existsSync(join(ROOT, file)));
   const ofSources = testsOf(ROOT).flatMap(({ file, tests: all }) => (changed.has(file) ? all : []));
   const harnesses = harnessesOf(ROOT);
-  const wanted = [...new Set([...own, ...ofSources])];
+  const wanted = [...new Set([...TEXTS, ...own, ...ofSources])];
   const slow = wanted.filter((file) => STARTING_PROCESSES.has(harnesses.get(file) ?? ""));
   if (slow.length > 0) console.log(`not run, they start processes: bun test ${slow.join(" ")}`);
   return wanted.filter((file) => !slow.includes(file)).map((file) => `./${file}`);

@@ -94,7 +94,7 @@ async function discard(oauth: OAuth, pair: TokenPair): Promise<boolean> {
 }
 
 /** A used state stays used for as long as its cookie could come back. */
-const STATE_TTL_MS = 10 * 60_000;
+export const STATE_TTL_MS = 10 * 60_000;
 
 /** The outcomes of authorizations, kept across restarts and instances; expired ones are dropped. */
 export interface UsedStates {

@@ -28,7 +28,7 @@ with. A template is named by its id, which reachlog outreach preview shows for
 the one configured now.
 
 By day or hour: messages, and clicks of people (suspected ones among them) and of
-bots, in each of the last 30 days or 48 hours of QUOTA_TIMEZONE.`,
+bots, in each of the last ${SHOWN.day} days or ${SHOWN.hour} hours of QUOTA_TIMEZONE.`,
     )
     .addOption(new Option("--by <what>", "what to tell apart").choices(["day", "hour", "variant"] as const))
     .option(...AS_OF_OPTION)

@@ -14,7 +14,7 @@ import { digestOf, dispatchOf } from "./dispatch-content.ts";
 import { isTest, type OutboxWindow, type PendingDispatch } from "./outbox-window.ts";
 
 /** One attempt's total deadline; Meta recommends 1.5 s, chat services answer within a few seconds. */
-const ATTEMPT_TIMEOUT_MS = 5_000;
+export const ATTEMPT_TIMEOUT_MS = 5_000;
 
 /** A test found this old after a restart: the caller that waited for it has gone. */
 const TEST_EXPIRES_MS = 60_000;

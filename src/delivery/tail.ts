@@ -14,10 +14,10 @@ import { isRequested, isSettled, requestingTypes, type LaneState } from "../../p
 import { STREAMS } from "../log/event-log.ts";
 
 /** Over which a rate is measured: long enough for a pace of one a second, short enough to show what is changing now. */
-const RATE_MS = 5 * 60_000;
+export const RATE_MS = 5 * 60_000;
 
 /** Over which the newest rate is measured: a burst that ended seconds ago is no longer in it. */
-const NEWEST_MS = 5_000;
+export const NEWEST_MS = 5_000;
 
 /** Events read for one rate at the most, tens of milliseconds of work; a faster rate shows in a shorter time. */
 const RATE_EVENTS_MAX = 10_000;

@@ -1,17 +1,10 @@
 // On the process harness.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
 import { createClient, type Client } from "@reachlog/client";
-import { headerOf, TYPES_FILE } from "../../clients/typescript/generate.ts";
 import { describeEndpoints } from "../../src/http/endpoints.ts";
 import { authorize, openInstallation, TOKEN, type Installation, type Running } from "../harness/process.ts";
 
 const CLICK = { event: "click", domain: "go.example", short_code: "spring", original_url: "https://shop.example/" };
-
-test("its types are of the API as it is", () => {
-  const [header] = readFileSync(TYPES_FILE, "utf8").split("\n");
-  expect([header, "generate it again: bun clients/typescript/generate.ts"]).toEqual([headerOf(), expect.any(String)]);
-});
 
 describe("each operation for programs, asked of a running service", () => {
   let world: Installation;

@@ -1,6 +1,7 @@
 import type { ChannelName } from "../../../events/channel.ts";
 import { sleep } from "../../platform/clock.ts";
 import { drainInWords, measureLags, type ChannelLag } from "../../delivery/lag.ts";
+import { NEWEST_MS, RATE_MS } from "../../delivery/tail.ts";
 import type { Projector } from "../../projector/projector.ts";
 import { Command, readConfig, EXIT, type MakeCommand, type Terminal } from "../shared/command.ts";
 import { openSession } from "../shared/log-session.ts";
@@ -16,9 +17,9 @@ export const lag: MakeCommand = (terminal, exit) =>
     .summary("show how far each channel is behind")
     .description(
       `How far each channel is behind: what is pending, the age of the oldest click among
-it, how much completed and was requested a minute in the last five, and when
-nothing is pending any more, by the rate of the last five seconds: "growing" while
-more comes than goes.`,
+it, how much completed and was requested a minute in the last ${duration(RATE_MS / 1_000)},
+and when nothing is pending any more, by the rate of the last ${duration(NEWEST_MS / 1_000)}:
+"growing" while more comes than goes.`,
     )
     .addOption(channelOption())
     .option("--json", "answer with one JSON object")

@@ -112,8 +112,6 @@ function Cut({ count }: { readonly count: number }): VNode | null {
   );
 }
 
-const MIB = 1024 * 1024;
-
 /** A file of people, chosen in the browser. */
 export function ImportForm({ view }: { readonly view: View }): VNode | null {
   if (view.formToken === undefined) return null;
@@ -121,8 +119,8 @@ export function ImportForm({ view }: { readonly view: View }): VNode | null {
     <section aria-labelledby="import">
       <h2 id="import">Import people</h2>
       <p class="quiet" id="import-says">
-        A CSV, JSON or JSON Lines file of up to {SENT_BYTES_MAX / MIB} MiB, with the columns username (or handle) and/or
-        id, name and basis; all other columns become template fields. Known people are updated.
+        A CSV, JSON or JSON Lines file of up to {SENT_BYTES_MAX / 2 ** 20} MiB, with the columns username (or handle)
+        and/or id, name and basis; all other columns become template fields. Known people are updated.
       </p>
       <ActionForm view={view} back="/people" action="/console/recipients" sendsFile>
         <label>

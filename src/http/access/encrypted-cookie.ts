@@ -1,4 +1,5 @@
 import { parseCookie, stringifySetCookie } from "cookie";
+import { STATE_TTL_MS } from "../../account/link.ts";
 import type { Authorization } from "../../account/oauth.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { encrypt, open } from "../../vault/encrypt.ts";
@@ -58,14 +59,14 @@ export function createEncryptedCookie<Content extends object>(
 }
 
 /**
- * State and PKCE verifier, in the browser that started, so that any instance can finish. A person may take ten minutes on
- * the network's consent page. `lax`: the redirect back from the network is a cross-site navigation and must carry it.
+ * State and PKCE verifier, in the browser that started, so that any instance can finish: for as long as a person may take
+ * on the network's consent page. `lax`: the redirect back from the network is a cross-site navigation and must carry it.
  */
 const AUTHORIZATION_COOKIE = {
   name: "reachlog_oauth",
   keyName: "oauth-cookie",
   path: "/social",
-  lifetimeSeconds: 600,
+  lifetimeSeconds: STATE_TTL_MS / 1_000,
   sameSite: "lax",
 } as const;
 

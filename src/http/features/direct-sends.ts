@@ -2,8 +2,10 @@ import { Type, type Static } from "@sinclair/typebox";
 import { CHANNELS, type ChannelName } from "../../../events/channel.ts";
 import { level, type Level } from "../../../events/delivery.ts";
 import type { Settlement } from "../../delivery/delivery.ts";
+import { ATTEMPT_TIMEOUT_MS } from "../../delivery/dispatch.ts";
 import { kindOf } from "../../log/error-kind.ts";
 import type { NewEvent } from "../../log/event-log.ts";
+import { duration } from "../../platform/duration.ts";
 import { status } from "elysia";
 import { feature, type AppDeps } from "../deps.ts";
 import { jsonBody } from "../server/body.ts";
@@ -15,6 +17,8 @@ import { TEXT, closed, id, oneOf, orNull, perChannel, text } from "./schema.ts";
 
 /** How long a caller waits for the network's answer. */
 const DELIVERY_WAIT_MS = 5_000;
+
+const WAITS = `Waits ${duration(DELIVERY_WAIT_MS / 1_000)} for the network's answer. If it is not delivered by then, retries continue in the background.`;
 
 const sent = {
   200: reply("Delivered.", Type.Object({ id, status: Type.Literal("delivered") })),
@@ -73,8 +77,7 @@ export function directSendEndpoints(deps: AppDeps) {
         response: sent,
         detail: operation("notify", "tracking", "strict", {
           summary: "Sends a notification to the team chat.",
-          description:
-            "Waits five seconds for the network's answer. If it is not delivered by then, retries continue in the background.",
+          description: WAITS,
           requestHeaders: ["Idempotency-Key"],
           problems: SEND_PROBLEMS,
         }),
@@ -92,8 +95,7 @@ export function directSendEndpoints(deps: AppDeps) {
         response: sent,
         detail: operation("sendMessage", "tracking", "token", {
           summary: "Sends a message to the messaging service.",
-          description:
-            "Waits five seconds for the network's answer. If it is not delivered by then, retries continue in the background.",
+          description: WAITS,
           requestHeaders: ["Idempotency-Key"],
           problems: SEND_PROBLEMS,
         }),
@@ -108,7 +110,7 @@ export function directSendEndpoints(deps: AppDeps) {
           const { first } = await requestLog.append(newEvent, { metadata: call.metadata, key });
           const tested = CHANNELS.map(async (name) => {
             if (!channels.includes(name)) return [name, NOT_CONFIGURED] as const;
-            const settled = delivery.settled(name, first, DELIVERY_WAIT_MS + 1_000);
+            const settled = delivery.settled(name, first, ATTEMPT_TIMEOUT_MS + 1_000);
             return [name, testResult(await orPending(settled))] as const;
           });
           return { results: Object.fromEntries(await Promise.all(tested)) };
@@ -118,7 +120,7 @@ export function directSendEndpoints(deps: AppDeps) {
         response: { 200: reply("The result of each channel.", Type.Object({ results: perChannel(result) })) },
         detail: operation("testChannels", "tracking", "token", {
           summary: "Sends a test message to each channel.",
-          description: "One attempt each, for five seconds.",
+          description: `One attempt each, for ${duration(ATTEMPT_TIMEOUT_MS / 1_000)}.`,
           requestHeaders: ["Idempotency-Key"],
           form: { path: "/console/channels/test", body: () => ({}), notice: saysTested },
         }),

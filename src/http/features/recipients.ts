@@ -3,10 +3,11 @@ import { importReportPage } from "../../console/pages/import.tsx";
 import type { EventMetadata } from "../../log/event-log.ts";
 import { allowRetry, type RetryRefusal } from "../../recipients/allow-retry.ts";
 import { importRecipients } from "../../recipients/import.ts";
-import { formatOfName, type RecipientsFormat, SENT_BYTES_MAX } from "../../recipients/file/format.ts";
-import { readInWorker, type RecipientsRead } from "../../recipients/file/read-in-worker.ts";
+import { formatOfName, REMARKS_MAX, type RecipientsFormat, SENT_BYTES_MAX } from "../../recipients/file/format.ts";
+import { READ_MS_MAX, readInWorker, type RecipientsRead } from "../../recipients/file/read-in-worker.ts";
 import { suppress } from "../../recipients/suppress.ts";
 import { sleep } from "../../platform/clock.ts";
+import { duration } from "../../platform/duration.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { jsonBody } from "../server/body.ts";
@@ -44,14 +45,14 @@ const importReport = Type.Object({
     minimum: 0,
     description: "Imported recipients without consent: they get no message while REQUIRE_CONSENT is true.",
   }),
-  template_fields: Type.Array(text("company"), { description: "Columns that became template fields; the first 50." }),
+  template_fields: Type.Array(text("company"), { description: `The first ${FIELDS_SHOWN_MAX} template fields.` }),
   refused: count,
   refused_rows: Type.Array(Type.Object({ line, value: text("ada builds"), reason: text("not a handle of X") }), {
-    description: "The first 1,000: the line, the first characters of the unusable value, and the reason.",
+    description: `The first ${REMARKS_MAX}: the line, the first characters of the unusable value, and the reason.`,
   }),
   duplicates: count,
   duplicate_rows: Type.Array(Type.Object({ line, of: line }), {
-    description: "The first 1,000: the row at `line` replaced the one at `of`.",
+    description: `The first ${REMARKS_MAX}: the row at \`line\` replaced the one at \`of\`.`,
   }),
 });
 
@@ -135,7 +136,8 @@ export function recipientEndpoints(deps: AppDeps) {
         detail: operation("importRecipients", "outreach", "token", {
           summary: "Adds or updates recipients.",
           description:
-            "Columns, as on the command line: `username` (or `handle`) and/or `id`, `name`, `basis`; all others are template fields. Unusable rows are refused one by one, and the others are imported. A repeat changes nothing. One list is imported at a time (503 `overloaded` for others). Reading takes a minute at most, and ends when the caller hangs up.",
+            "Columns, as on the command line: `username` (or `handle`) and/or `id`, `name`, `basis`; all others are template fields. Unusable rows are refused one by one, and the others are imported. A repeat changes nothing. One list is imported at a time (503 `overloaded` for others). " +
+            `Reading takes ${duration(READ_MS_MAX / 1_000)} at most, and ends when the caller hangs up.`,
           isSlow: true,
           problems: ["unreadableFile"],
           form: IMPORT_FORM,
@@ -234,12 +236,10 @@ async function readList(file: Uint8Array, format: RecipientsFormat, signal: Abor
   }
 }
 
-const MIB = 1024 * 1024;
-
 /** For people: they chose a file, and know of no body. */
 function explain(fault: unknown): never {
   if (!(fault instanceof Problem) || fault.status !== 413) throw fault;
-  const words = `The file is larger than ${SENT_BYTES_MAX / MIB} MiB. Nothing was taken: send it in parts, or import it by the command line.`;
+  const words = `The file is larger than ${SENT_BYTES_MAX / 2 ** 20} MiB. Nothing was taken: send it in parts, or import it by the command line.`;
   throw fault.with({}, { words, nextStep: { href: "/people", label: "Back to the people" } });
 }
 

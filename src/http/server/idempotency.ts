@@ -9,8 +9,13 @@ import { toHttpResponse, whole, type HttpResponse } from "./answer.ts";
 import type { RequestContext } from "./endpoint.ts";
 import { Problem, problemAnswer, problems } from "./problem.ts";
 
+/** Of an `Idempotency-Key`: whole URLs and ids with a prefix fit. */
+export const KEY_CHARACTERS_MAX = 255;
+
 /** The IETF draft's String (quoted), or the bare key that most clients send; printable ASCII. */
-const KEY = /^(?:"((?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\]){1,255})"|([\x21\x23-\x7e]{1,255}))$/;
+const KEY = new RegExp(
+  String.raw`^(?:"((?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\]){1,${KEY_CHARACTERS_MAX}})"|([\x21\x23-\x7e]{1,${KEY_CHARACTERS_MAX}}))$`,
+);
 
 /** Problems after which something was done: they are the first answer too. All others leave nothing behind. */
 const FINAL_PROBLEMS: ReadonlySet<string> = new Set(["delivery-refused", "delivery-in-doubt"]);
@@ -211,7 +216,7 @@ function describeFault(header: string): string {
   const separator = /^(?:"(?:[^"\\]|\\.)*"|[^\s",;]+)\s*([,;])/.exec(header.trim())?.[1];
   if (separator === ",") return "was sent more than once. Send one key.";
   if (separator === ";") return "has parameters. Send the key alone.";
-  return "needs 1 to 255 printable ASCII characters. Send it bare without spaces, or quoted.";
+  return `needs 1 to ${KEY_CHARACTERS_MAX} printable ASCII characters. Send it bare without spaces, or quoted.`;
 }
 
 /** Those headers that belong to the answer itself, not to the connection or this request. */

@@ -14,7 +14,7 @@ const REST_MS_MAX = 10_000;
 const LOOK_MS = 1_000;
 
 /** Bytes of all headers together. */
-const HEADER_BYTES_MAX = 16 * 1024;
+export const HEADER_BYTES_MAX = 16 * 1024;
 
 /** Headers of a request. `node:http` would leave out in silence what is beyond its own limit. */
 const HEADERS_MAX = 200;

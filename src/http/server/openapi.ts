@@ -2,6 +2,8 @@ import type { TSchema } from "@sinclair/typebox";
 import type { Authentication } from "../access/authentication.ts";
 import type { RequestBody } from "./body.ts";
 import type { Answers, Endpoint, Operation, RequestHeader, Success } from "./endpoint.ts";
+import { KEY_CHARACTERS_MAX } from "./idempotency.ts";
+import { HEADER_BYTES_MAX } from "./node-server.ts";
 import { documented, LIMIT_HEADERS, problemSchema } from "./openapi-problems.ts";
 import type { ProblemName } from "./problem.ts";
 
@@ -25,7 +27,7 @@ A browser, which asks for \`text/html\` and not for JSON, gets the same refusal 
 GET endpoints also answer HEAD. Any other method gets 405 with \`Allow\`, and any other path 404.
 Lengths are counted in UTF-16 units. A body must not repeat a member, or hold NUL or half of a surrogate pair.
 \`RateLimit\` and \`RateLimit-Policy\` show the rest of the limits that apply to the caller.
-A request that is not HTTP/1.1, or has more than about 16 KB of headers, gets an empty refusal, and the connection closes.`;
+A request that is not HTTP/1.1, or has more than about ${HEADER_BYTES_MAX / 1_024} KiB of headers, gets an empty refusal, and the connection closes.`;
 
 /** The headers of every answer. */
 const ALWAYS = ["x-request-id", "traceparent", "x-content-type-options"];
@@ -71,7 +73,7 @@ const JSON_TYPE = "application/json";
 const PROBLEM_TYPE = "application/problem+json";
 
 const REQUEST_HEADERS: Readonly<Record<RequestHeader, string>> = {
-  "Idempotency-Key": "1 to 255 printable ASCII characters, bare or quoted: makes a retry safe.",
+  "Idempotency-Key": `1 to ${KEY_CHARACTERS_MAX} printable ASCII characters, bare or quoted: makes a retry safe.`,
   Prefer: "`wait=N` waits up to N seconds, at most 300, for the end of the run (RFC 7240).",
   Accept: "`application/json` gets JSON in place of a redirect.",
 };

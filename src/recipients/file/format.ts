@@ -33,3 +33,6 @@ export const COLUMNS_MAX = 16_384;
 
 /** At 100 messages a day more rows than this would take 27 years. */
 export const ROWS_MAX = 1_000_000;
+
+/** Remarks of each kind: an operator reads no more in one go, and a file of nothing but faults has a million. */
+export const REMARKS_MAX = 1_000;

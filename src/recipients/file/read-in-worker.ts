@@ -11,7 +11,7 @@ export interface RecipientsRead extends Remarks {
 }
 
 /** Longest time to read a file: the largest that is sent takes a second or two. */
-const READ_MS_MAX = 60_000;
+export const READ_MS_MAX = 60_000;
 
 /**
  * Reads recipients in a thread of its own: ten megabytes take a second, and requests do not wait for it. The rows come

@@ -2,7 +2,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { ServiceError } from "../../platform/service-error.ts";
 import { parseRecipients, type Duplicate, type ImportedRow, type RefusedRow } from "../recipients-file.ts";
-import type { RecipientsFormat } from "./format.ts";
+import { REMARKS_MAX, type RecipientsFormat } from "./format.ts";
 
 /** What was not taken as it stands. */
 export interface Remarks {
@@ -21,9 +21,6 @@ export type ReadReply = { readonly rows: readonly ImportedRow[] } | Remarks | { 
 
 /** Rows of one piece: to take them over is a millisecond of the other thread. */
 const PIECE_ROWS = 1_000;
-
-/** Remarks of each kind: an operator reads no more in one go, and a file of nothing but faults has a million. */
-const REMARKS_MAX = 1_000;
 
 function* createReplies(file: Uint8Array, format: RecipientsFormat): Generator<ReadReply> {
   try {
