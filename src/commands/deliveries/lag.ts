@@ -17,9 +17,8 @@ export const lag: MakeCommand = (terminal, exit) =>
     .summary("show how far each channel is behind")
     .description(
       `How far each channel is behind: what is pending, the age of the oldest click among
-it, how much completed and was requested a minute in the last ${duration(RATE_MS / 1_000)},
-and when nothing is pending any more, by the rate of the last ${duration(NEWEST_MS / 1_000)}:
-"growing" while more comes than goes.`,
+it, how much completed and was requested a minute in the last ${duration(RATE_MS / 1_000)}, and
+when nothing is pending any more, by the rate of the last ${duration(NEWEST_MS / 1_000)}: "growing" while more comes than goes.`,
     )
     .addOption(channelOption())
     .option("--json", "answer with one JSON object")

@@ -9,10 +9,8 @@ import { toHttpResponse, whole, type HttpResponse } from "./answer.ts";
 import type { RequestContext } from "./endpoint.ts";
 import { Problem, problemAnswer, problems } from "./problem.ts";
 
-/** Of an `Idempotency-Key`: whole URLs and ids with a prefix fit. */
-export const KEY_CHARACTERS_MAX = 255;
-
 /** The IETF draft's String (quoted), or the bare key that most clients send; printable ASCII. */
+export const KEY_CHARACTERS_MAX = 255;
 const KEY = new RegExp(
   String.raw`^(?:"((?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\]){1,${KEY_CHARACTERS_MAX}})"|([\x21\x23-\x7e]{1,${KEY_CHARACTERS_MAX}}))$`,
 );
