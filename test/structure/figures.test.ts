@@ -25,7 +25,7 @@ function read(file: string) {
 const toPattern = (sentence: string): RegExp =>
   new RegExp(`(?<![\\d.])${RegExp.escape(simplify(sentence))}(?!\\d)`, "g");
 
-test.each([...sentences.keys()])("%s says the limits that the code has", (file) => {
+test.each([...sentences.keys()])("%s has its sentences of limits.txt, with the limits of the code", (file) => {
   const { text, expected } = read(file);
   expect(expected.filter((sentence) => text.search(toPattern(sentence)) < 0)).toEqual([]);
 });
