@@ -11,7 +11,7 @@ import { systemClock } from "../platform/clock.ts";
 import { openExistingLog, openExistingStoredLog } from "./shared/log-session.ts";
 import { makeNewFile } from "./shared/new-file.ts";
 import type { Recorded } from "../../events/catalog.ts";
-import { FORMATS } from "../log/export-formats.ts";
+import { EXPORT_FORMATS } from "../log/export-formats.ts";
 import { printable } from "./shared/table.ts";
 
 const head: MakeCommand = (terminal, exit) =>
@@ -64,7 +64,7 @@ const tail: MakeCommand = (terminal, exit) =>
         const { position } = await store.head();
         const start = from ?? Math.max(1, position - TAIL_EVENTS + 1);
         for await (const event of store.subscribe({ from: start, signal: terminal.signal })) {
-          terminal.out(json === true ? FORMATS.jsonl.line(event) : formatEvent(event));
+          terminal.out(json === true ? EXPORT_FORMATS.jsonl.line(event) : formatEvent(event));
         }
         return EXIT.ok;
       }),

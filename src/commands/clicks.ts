@@ -16,7 +16,7 @@ import {
   parseLink,
 } from "./shared/command.ts";
 import { openExistingLog } from "./shared/log-session.ts";
-import { parseMoment, placeOf, type Place } from "../projector/moment.ts";
+import { parseMoment, findPlace, type Place } from "../projector/moment.ts";
 import { AS_OF_OPTION, describeMoment, toAsOfJson, foldToMoment } from "./shared/moment.ts";
 import { printable, table } from "./shared/table.ts";
 
@@ -43,7 +43,7 @@ for these.`,
         const moment = parseMoment(at, config.outreach.timezone);
         await using store = await openExistingLog(config);
         if (wanted !== undefined)
-          return await showLink(terminal, parseLink(wanted), await placeOf(store, moment), store, json === true);
+          return await showLink(terminal, parseLink(wanted), await findPlace(store, moment), store, json === true);
         const folded = await foldToMoment(terminal, store, NAMES, moment);
         terminal.out(json === true ? allAsJson(folded.states, folded) : allAsText(folded.states, folded));
         return EXIT.ok;

@@ -3,7 +3,7 @@ import { openCheckpoint } from "eventstore-lite";
 import { signHeadNow } from "../log/signed-heads.ts";
 import { isSkewed, SKEW_REMEDY, skewInWords } from "../log/log-clock.ts";
 import { askWitness, cosignedPosition, type WitnessConfig } from "../log/witness.ts";
-import { masterKeyOf } from "../vault/master-key.ts";
+import { readMasterKey } from "../vault/master-key.ts";
 import { systemClock } from "../platform/clock.ts";
 import type { Config } from "../config/config.ts";
 import { createAnnounce } from "../delivery/announce.ts";
@@ -80,7 +80,7 @@ async function checkFiles(config: Config): Promise<Finding[]> {
       if (!(await secrets.vault.isThere())) return { missing: "not there yet; the first start makes it" };
       if (typeof secrets.key === "string" && !existsSync(secrets.key))
         throw new Error(`${secrets.key} is gone: restore it, or set REACHLOG_KEY`);
-      await masterKeyOf(secrets);
+      await readMasterKey(secrets);
       return "opens with this key";
     }),
   ];

@@ -2,7 +2,7 @@ import { cloneElement, type ComponentChildren, type FunctionComponent, h, isVali
 import { PROJECTION_NAMES, type ProjectionName, type StateOf, type States } from "../../projections/all.ts";
 import { msOf } from "../../projections/time.ts";
 import { ServiceError } from "../platform/service-error.ts";
-import { type Moment, parseMoment, type Place, placeOf } from "../projector/moment.ts";
+import { type Moment, parseMoment, type Place, findPlace } from "../projector/moment.ts";
 import type { PastStates } from "../projector/past-states.ts";
 import type { Made, ConsolePage, View } from "./view.ts";
 
@@ -77,7 +77,7 @@ async function find({
 }: PastVisit): Promise<(Place & Pick<Moment, "until">) | { readonly why: string }> {
   try {
     const moment = parseMoment(asOf, settings.timezone);
-    return { ...(await placeOf(store, moment)), ...moment };
+    return { ...(await findPlace(store, moment)), ...moment };
   } catch (fault) {
     if (fault instanceof ServiceError && fault.kind === "usage") return { why: `${fault.message}.` };
     throw fault;

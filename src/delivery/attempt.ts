@@ -6,7 +6,7 @@ import type { DispatchResult } from "../networks/network.ts";
 import { RETRY_AFTER_MAX_MS } from "../networks/retry-after.ts";
 
 /** The outcome of one attempt, as an event of that type records it for all that the request carried. */
-export type Outcome = { readonly [T in OutcomeType]: OutcomeOf<T> }[OutcomeType];
+export type AttemptOutcome = { readonly [T in OutcomeType]: OutcomeOf<T> }[OutcomeType];
 
 interface OutcomeOf<T extends OutcomeType> {
   readonly type: T;
@@ -33,7 +33,7 @@ export interface Attempt {
 }
 
 /** Turns a network's answer into the outcome that is recorded (pure). */
-export function decideOutcome(attempt: Attempt, result: DispatchResult): Outcome {
+export function decideAttemptOutcome(attempt: Attempt, result: DispatchResult): AttemptOutcome {
   const { number, mode, digest, latencyMs, lane, now } = attempt;
   if (result.outcome === "skipped") {
     return { type: "DispatchSkipped", request: { attempt: number, reason: result.reason } };
@@ -70,10 +70,10 @@ function decideRetry(
   { isTest, number, now, random, uncertainSince }: Attempt,
   base: Omit<RequestOf<"DispatchFailed">, "sources" | "retry_at" | "may_have_arrived">,
   { mayHaveArrived, retryAfterMs }: Extract<DispatchResult, { outcome: "retryable" }>,
-): Outcome {
+): AttemptOutcome {
   // A test is one attempt, and its result is the answer that its caller waits for. It is never repeated, so doubt stays.
   if (isTest && mayHaveArrived === true) return { type: "DispatchInDoubt", request: base };
-  if (isTest || number >= ATTEMPTS_MAX) {
+  if (isTest || number >= DISPATCH_ATTEMPTS_MAX) {
     const since = uncertainSince ?? (mayHaveArrived === true ? now : undefined);
     return { type: "DispatchAbandoned", request: { ...base, refused: false, ...uncertainSinceField(since) } };
   }
@@ -86,7 +86,7 @@ function decideRetry(
  * Attempts for one dispatch, the first included; then it is a dead letter. Each answer is one, also where the network asks
  * for a wait: of one that asks for two hours each time, the last attempt comes after 14 hours.
  */
-export const ATTEMPTS_MAX = 8;
+export const DISPATCH_ATTEMPTS_MAX = 8;
 
 /**
  * Our own seven waits between eight attempts are at most 2 s, 6 s, 20 s, 1 min, 3.5 min, 11 min and 36 min, about an hour
@@ -100,7 +100,7 @@ const FACTOR = 3.2;
  * but never less than the network asked for. `random` is in [0, 1).
  */
 export function retryDelayMs(attempt: number, random: number, retryAfterMs: number | undefined): number {
-  const ceiling = BASE_MS * FACTOR ** (Math.min(attempt, ATTEMPTS_MAX - 1) - 1);
+  const ceiling = BASE_MS * FACTOR ** (Math.min(attempt, DISPATCH_ATTEMPTS_MAX - 1) - 1);
   const jittered = Math.round(random * ceiling);
   return Math.max(jittered, Math.min(retryAfterMs ?? 0, RETRY_AFTER_MAX_MS));
 }

@@ -39,7 +39,7 @@ export async function findDeadLetters(store: EventStore<Event>): Promise<readonl
   const known = new Set<string>();
   for await (const event of store.read({ types: DEAD_LETTER_EVENTS })) {
     if (event.type === "DispatchAbandoned") {
-      for (const letter of lettersOf(event, sources)) {
+      for (const letter of toLetters(event, sources)) {
         const dispatch = `${letter.channel} ${letter.requested_at}`;
         if (!known.has(dispatch)) letters.set(`${letter.channel} ${letter.source}`, letter);
         known.add(dispatch);
@@ -89,7 +89,7 @@ async function letterAt(
 ): Promise<DeadLetter> {
   const { event_id, source, position, requested_at } = known;
   const event = await eventAt(store, position);
-  const letters = event.type === "DispatchAbandoned" ? lettersOf(event, new Map([[requested_at, source]])) : [];
+  const letters = event.type === "DispatchAbandoned" ? toLetters(event, new Map([[requested_at, source]])) : [];
   const letter = letters.find((one) => one.requested_at === requested_at);
   if (letter === undefined) throw new Error(`the event at ${position} gives up nothing that ${requested_at} requested`);
   return { event_id, ...letter };
@@ -99,19 +99,19 @@ type Unnamed = Omit<DeadLetter, "event_id">;
 
 const DEAD_LETTER_EVENTS: readonly EventType[] = ["DispatchAbandoned", "DispatchRetryRequested", "DispatchDiscarded"];
 
-function lettersOf(
+function toLetters(
   { data: { channel, requests }, time, position }: Recorded<"DispatchAbandoned">,
   sources: ReadonlyMap<number, number>,
 ): Unnamed[] {
   return requests.flatMap((request) =>
     positionsOf(request.sources).map((requested_at) => {
       const source = sources.get(requested_at) ?? requested_at;
-      return { channel, source, ...endOf(request), abandoned_at: time, position, requested_at };
+      return { channel, source, ...toEnding(request), abandoned_at: time, position, requested_at };
     }),
   );
 }
 
-function endOf({ attempt, refused, detail, doubtful_since }: RequestOf<"DispatchAbandoned">) {
+function toEnding({ attempt, refused, detail, doubtful_since }: RequestOf<"DispatchAbandoned">) {
   return { attempts: attempt, refused, detail, ...(doubtful_since === undefined ? {} : { doubtful_since }) };
 }
 
@@ -185,14 +185,14 @@ export function retryLetters(
     },
     eventOf(letter) {
       const { event_id, source, channel } = letter;
-      const data = { event_id, source, channel, ...repeatOf(letter, acceptsDoubles) };
+      const data = { event_id, source, channel, ...describeRepeat(letter, acceptsDoubles) };
       return { type: "DispatchRetryRequested", data };
     },
   });
 }
 
 /** What the next dispatch has to know of the attempts before it, unless an operator accepts a double. */
-function repeatOf(
+function describeRepeat(
   { doubtful_since }: DeadLetter,
   acceptsDoubles: boolean,
 ): { readonly doubtful_since?: string; readonly may_double?: true } {

@@ -48,14 +48,14 @@ export function uncertainSince(
 
 export function createDeduplicationWindow(deps: DeduplicationDeps): DeduplicationWindow {
   const { channel, lease, projector, clock } = deps;
-  const stateOf = (lane: OutboxWindow) => projector.state("deliveries")[channel.name].lanes[lane.name];
+  const readState = (lane: OutboxWindow) => projector.state("deliveries")[channel.name].lanes[lane.name];
   const sinceOf = (lane: OutboxWindow, item: PendingDispatch): number | undefined => uncertainSince(deps, lane, item);
   // Another network may have been configured since, which knows nothing of the attempt.
   const isTooLate = (since: number, now: number): boolean => now - since >= (channel.recognisesMs ?? 0);
   /** Why it must not be sent; undefined: it may be. */
   const inDoubt = (lane: OutboxWindow, item: PendingDispatch, now: number): string | undefined => {
     const { position } = item.event;
-    const state = stateOf(lane);
+    const state = readState(lane);
     if (isClaimedByOther(state, position, lease.token)) return CLAIMED;
     const since = sinceOf(lane, item);
     if (since === undefined || !isTooLate(since, now)) return undefined;
@@ -79,7 +79,7 @@ export function createDeduplicationWindow(deps: DeduplicationDeps): Deduplicatio
       }
     },
     interrupted(lane) {
-      const state = stateOf(lane);
+      const state = readState(lane);
       const { restored, claims } = state;
       if (restored === null && !hasOthers(claims, lease.token)) return [];
       const now = clock();

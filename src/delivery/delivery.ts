@@ -9,7 +9,7 @@ import type { Channel } from "../networks/network.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Secret } from "../platform/secret.ts";
 import type { Projector } from "../projector/projector.ts";
-import { breakerIn, type Circuit, circuitOf } from "./rate-limiter.ts";
+import { breakerIn, type Circuit, toCircuit } from "./rate-limiter.ts";
 
 /** How a dispatch ended. */
 export type Settlement =
@@ -62,7 +62,7 @@ export function createDelivery({ eventLog, projector, clock }: DeliveryDeps, cha
     circuit(channel) {
       if (!byChannel.has(channel)) return undefined;
       const now = clock();
-      return circuitOf(breakerIn(projector.state("deliveries")[channel], now), now);
+      return toCircuit(breakerIn(projector.state("deliveries")[channel], now), now);
     },
     recognisesMs: (channel) => byChannel.get(channel)?.recognisesMs ?? 0,
     async settled(channel, position, timeoutMs) {

@@ -12,20 +12,20 @@ const clicks = new WeakMap<Recorded, Click>();
  * Undefined: its personal data was erased, so there is nothing to send. The webhook carries events as they are, also tests
  * and what is left of one that was erased.
  */
-export function dispatchOf(
+export function toDispatch(
   store: EventStore<Event>,
   event: Recorded,
   channel: ChannelName,
 ): Dispatch | undefined | Promise<Dispatch | undefined> {
   if (event.type === "DispatchRetryRequested" && event.data.channel === channel) {
-    return eventAt(store, event.data.source).then((source) => dispatchOf(store, source, channel));
+    return eventAt(store, event.data.source).then((source) => toDispatch(store, source, channel));
   }
   if (channel === "webhook") return { kind: "event", id: event.id, time: event.time, event };
   if (event.meta.erased === true) return undefined;
   const { id, time } = event;
   switch (event.type) {
     case "LinkClicked":
-      return clicks.get(event) ?? clickOf(event);
+      return clicks.get(event) ?? toClick(event);
     case "NotificationRequested":
       return { kind: "notification", id, time, ...event.data };
     case "MessageRequested":
@@ -37,7 +37,7 @@ export function dispatchOf(
   }
 }
 
-function clickOf(event: Recorded<"LinkClicked">): Click {
+function toClick(event: Recorded<"LinkClicked">): Click {
   const { id, time, data } = event;
   const { domain, short_code: shortCode, original_url: originalUrl, ip, user_agent: userAgent, bot } = data;
   const { normalized_url: normalizedUrl = originalUrl } = data;
@@ -59,7 +59,7 @@ function clickOf(event: Recorded<"LinkClicked">): Click {
 }
 
 /** Many clicks as one message: grouped by link, the most clicked first (pure). `clicks` in the order of the log, not empty. */
-export function digestOf(id: string, clicks: readonly Click[]): Dispatch {
+export function toDigest(id: string, clicks: readonly Click[]): Dispatch {
   const links = new Map<string, DigestLink>();
   for (const { domain, shortCode, bot, time } of clicks) {
     const key = `${domain}/${shortCode}`;

@@ -8,9 +8,9 @@ import type { Clock, MakeId } from "../platform/clock.ts";
 import { errorFields, type LogFields, type Logger, requestFields } from "../platform/logger.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { Tracing } from "../tracing/tracing.ts";
-import { decideOutcome } from "./attempt.ts";
+import { decideAttemptOutcome } from "./attempt.ts";
 import { uncertainSince } from "./deduplication-window.ts";
-import { digestOf, dispatchOf } from "./dispatch-content.ts";
+import { toDigest, toDispatch } from "./dispatch-content.ts";
 import { isTest, type OutboxWindow, type PendingDispatch } from "./outbox-window.ts";
 
 /** One attempt's total deadline; Meta recommends 1.5 s, chat services answer within a few seconds. */
@@ -87,7 +87,7 @@ export async function ask(
       continue;
     }
     const about = { isTest: isTest(item), number: item.attempts + 1, uncertainSince: uncertainSince(deps, lane, item) };
-    item.unrecorded = decideOutcome({ ...common, ...about }, result);
+    item.unrecorded = decideAttemptOutcome({ ...common, ...about }, result);
   }
   return learn(results, items);
 }
@@ -101,7 +101,7 @@ interface Loaded {
 /** A promise only where one is waited for, which is hardly ever: each of them costs a dispatch more than the reading. */
 function load(deps: DispatchDeps, pending: readonly PendingDispatch[], now: number): Loaded | Promise<Loaded> {
   const found = pending.map((item) =>
-    isExpired(item, now) ? undefined : dispatchOf(deps.eventLog.store, item.event, deps.channel.name),
+    isExpired(item, now) ? undefined : toDispatch(deps.eventLog.store, item.event, deps.channel.name),
   );
   const known = found.filter((one): one is Dispatch | undefined => !(one instanceof Promise));
   if (known.length === found.length) return keepSendable(pending, known);
@@ -159,8 +159,9 @@ async function send(
   const options = { timeoutMs: ATTEMPT_TIMEOUT_MS, now: startedAt, goesOn };
   if (!isOurs()) return dispatches.map(() => NOT_OURS);
   try {
-    if (mode === "batch" && channel.batch !== undefined) return await channel.batch.send(clicksOf(dispatches), options);
-    const single = digest === undefined ? dispatches[0] : digestOf(digest, clicksOf(dispatches));
+    if (mode === "batch" && channel.batch !== undefined)
+      return await channel.batch.send(keepClicks(dispatches), options);
+    const single = digest === undefined ? dispatches[0] : toDigest(digest, keepClicks(dispatches));
     if (single === undefined) return [];
     const result = await channel.send(single, options);
     return dispatches.map(() => result);
@@ -168,14 +169,14 @@ async function send(
     // A defect of the channel's code: it is unknown how far it came, and a repeat would meet it again.
     logger.error("a channel failed by a fault of its own", {
       channel: channel.name,
-      ...causesOf(items),
+      ...describeCauses(items),
       ...errorFields(fault),
     });
     return dispatches.map(() => ({ outcome: "in_doubt", detail: "a fault inside reachlog; its log has more" }));
   }
 }
 
-function clicksOf(dispatches: readonly Dispatch[]): readonly Click[] {
+function keepClicks(dispatches: readonly Dispatch[]): readonly Click[] {
   return dispatches.filter((dispatch) => dispatch.kind === "click");
 }
 
@@ -187,7 +188,7 @@ function isExpired(item: PendingDispatch, now: number): boolean {
 const NAMED_MAX = 10;
 
 /** What a line of the operator's log says of these dispatches: where they were requested, and by which requests. */
-export function causesOf(items: readonly Pick<PendingDispatch, "event">[]): LogFields {
+export function describeCauses(items: readonly Pick<PendingDispatch, "event">[]): LogFields {
   const named = items
     .slice(0, NAMED_MAX)
     .map(({ event: { position, meta } }) => ({ position, ...requestFields(meta) }));

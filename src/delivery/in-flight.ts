@@ -4,7 +4,7 @@ import { type NewEvent, SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import { nextTurn } from "../platform/time-slices.ts";
 import { errorFields } from "../platform/logger.ts";
 import { createDeduplicationWindow, type PlannedRequest } from "./deduplication-window.ts";
-import { ask, causesOf, type DispatchDeps } from "./dispatch.ts";
+import { ask, describeCauses, type DispatchDeps } from "./dispatch.ts";
 import { createLearning } from "./learning.ts";
 import type { OutboxWindow, PendingDispatch } from "./outbox-window.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
@@ -69,7 +69,7 @@ export function createInFlight(deps: InFlightDeps): InFlight {
         recorded(learnt);
       }
     } catch (fault) {
-      const about = { channel: channel.name, ...causesOf(items), ...errorFields(fault) };
+      const about = { channel: channel.name, ...describeCauses(items), ...errorFields(fault) };
       logger.error("a dispatch could not be recorded", about);
       for (const item of items) lane.wait(item, clock() + AFTER_FAULT_MS);
     }

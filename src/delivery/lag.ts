@@ -37,7 +37,7 @@ export interface Measured {
 }
 
 /** What is measured of a channel, put into relation (pure). */
-export function lagOf(measured: Measured): ChannelLag {
+export function calculateLag(measured: Measured): ChannelLag {
   const { channel, configured, backlog, suspended, oldest, settled, requested, failuresInARow, now } = measured;
   const age = oldest === undefined ? null : Math.max(0, Math.round((now - Date.parse(oldest)) / 1_000));
   return {
@@ -106,7 +106,7 @@ export async function measureLags(
     const backlog = pendingOf(state);
     const configured = isConfigured(channel);
     lags.push(
-      lagOf({
+      calculateLag({
         channel,
         configured,
         backlog,

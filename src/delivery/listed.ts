@@ -54,7 +54,7 @@ export async function listDeadLetters(
   { channels, after }: ListQuery,
 ): Promise<ListPage> {
   const found = channels.flatMap((channel) => newestLetters(channel, deliveries, after)).sort(newestFirst);
-  return pageOf(store, found.slice(0, DISPATCHES_LISTED), found.length > DISPATCHES_LISTED);
+  return readPage(store, found.slice(0, DISPATCHES_LISTED), found.length > DISPATCHES_LISTED);
 }
 
 /**
@@ -88,10 +88,10 @@ export async function listInDoubt(
   for await (const event of oneByOne(store.readFolded({ ...query, limit: DOUBTS_READ_MAX }))) {
     read++;
     ({ position } = event);
-    found.push(...inDoubtOf(event, channels).filter((one) => isBehind(one, after)));
+    found.push(...findInDoubt(event, channels).filter((one) => isBehind(one, after)));
     if (found.length > DISPATCHES_LISTED) break;
   }
-  const page = await pageOf(store, found.slice(0, DISPATCHES_LISTED), found.length > DISPATCHES_LISTED);
+  const page = await readPage(store, found.slice(0, DISPATCHES_LISTED), found.length > DISPATCHES_LISTED);
   const isCut = page.next === undefined && read === DOUBTS_READ_MAX;
   return isCut ? { ...page, next: { position, source: 0 } } : page;
 }
@@ -101,7 +101,7 @@ async function* oneByOne(batches: AsyncIterable<readonly Folded[]>): AsyncGenera
 }
 
 /** The newest source first. */
-function inDoubtOf({ type, data, position }: Folded, channels: readonly ChannelName[]): readonly Found[] {
+function findInDoubt({ type, data, position }: Folded, channels: readonly ChannelName[]): readonly Found[] {
   if (type !== "DispatchInDoubt" || !channels.includes(data.channel)) return [];
   const { channel, requests } = data;
   const sources = requests.flatMap((request) => positionsOf(request.sources));
@@ -116,7 +116,7 @@ function isBehind(one: ListCursor, after: ListCursor | undefined): boolean {
   return after === undefined || newestFirst(after, one) < 0;
 }
 
-async function pageOf(store: EventStore<Event>, found: readonly Found[], hasMore: boolean): Promise<ListPage> {
+async function readPage(store: EventStore<Event>, found: readonly Found[], hasMore: boolean): Promise<ListPage> {
   const events = new Map<number, Recorded>();
   const positions = inOrder(found.flatMap(({ position, source }) => [position, source]));
   for await (const event of eventsAt(store, positions)) events.set(event.position, event);
@@ -124,7 +124,7 @@ async function pageOf(store: EventStore<Event>, found: readonly Found[], hasMore
     found.map(async ({ channel, position, source, requested_at }) => {
       const outcome = events.get(position) as Recorded<OutcomeType> | undefined;
       const own = outcome && narrowedTo(outcome, new Set([requested_at]));
-      const begun = await originalOf(store, events.get(source));
+      const begun = await readOriginal(store, events.get(source));
       return own === undefined || begun === undefined ? [] : [{ channel, source: begun, outcome: own }];
     }),
   );
@@ -133,7 +133,7 @@ async function pageOf(store: EventStore<Event>, found: readonly Found[], hasMore
 }
 
 /** Of a retry the event that it repeats. */
-async function originalOf(store: EventStore<Event>, event: Recorded | undefined): Promise<Recorded | undefined> {
+async function readOriginal(store: EventStore<Event>, event: Recorded | undefined): Promise<Recorded | undefined> {
   if (event?.type !== "DispatchRetryRequested") return event;
   const { source } = event.data;
   for await (const original of eventsAt(store, [source])) return original;

@@ -2,7 +2,7 @@ import type { EventStore } from "eventstore-lite";
 import type { Event, Recorded } from "../../events/catalog.ts";
 import type { ChannelName, Lane } from "../../events/channel.ts";
 import { isRequested, isSettled, type LaneState } from "../../projections/deliveries.ts";
-import type { Outcome } from "./attempt.ts";
+import type { AttemptOutcome } from "./attempt.ts";
 import type { Chunk } from "./outbox-reader.ts";
 
 /** Dispatches that a lane holds to be sent: what one request or digest can take, however long the backlog. */
@@ -21,7 +21,7 @@ export interface PendingDispatch {
   notBefore: number;
   inFlight: boolean;
   /** The outcome of the last attempt, until the log has taken it. */
-  unrecorded?: Outcome;
+  unrecorded?: AttemptOutcome;
 }
 
 export function isTest({ event }: PendingDispatch): boolean {

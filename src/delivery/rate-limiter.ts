@@ -57,7 +57,7 @@ export function createRateLimiter(initial: CircuitBreaker = CLOSED): RateLimiter
     allowance(now) {
       if (now < blockedUntil()) return 0;
       // A half-open circuit lets a single probe through.
-      return circuitOf(breaker, now) === "closed" ? pace.window : 1;
+      return toCircuit(breaker, now) === "closed" ? pace.window : 1;
     },
     blockedUntil,
     get breaker() {
@@ -102,14 +102,14 @@ export function breakerIn({ circuit }: Pick<ChannelState, "circuit">, now: numbe
 
 export function afterFailure(breaker: CircuitBreaker, now: number): CircuitBreaker {
   // Those in flight together when it opens fail together: one lesson.
-  if (circuitOf(breaker, now) === "open") return breaker;
+  if (toCircuit(breaker, now) === "open") return breaker;
   const next = breaker.failures + 1;
   if (next < TRIP_AFTER) return { failures: next, openUntil: 0 };
   const openMs = Math.min(OPEN_MAX_MS, OPEN_MIN_MS * 2 ** (next - TRIP_AFTER));
   return { failures: next, openUntil: now + openMs };
 }
 
-export function circuitOf({ openUntil }: CircuitBreaker, now: number): Circuit {
+export function toCircuit({ openUntil }: CircuitBreaker, now: number): Circuit {
   if (openUntil === 0) return "closed";
   return now < openUntil ? "open" : "half_open";
 }

@@ -2,7 +2,7 @@ import type { ChannelName } from "../../events/channel.ts";
 import type { OutcomeType, RequestOf } from "../../events/dispatches.ts";
 import { sourcesOf } from "../../events/sources.ts";
 import { type NewEvent, SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
-import type { Outcome } from "./attempt.ts";
+import type { AttemptOutcome } from "./attempt.ts";
 import type { DispatchDeps } from "./dispatch.ts";
 import type { OutboxWindow, PendingDispatch } from "./outbox-window.ts";
 import { nextTurn } from "../platform/time-slices.ts";
@@ -53,11 +53,11 @@ export function createRecorder(deps: RecorderDeps): Recorder {
   let isWriting = false;
 
   const write = async (entries: readonly Entry[]): Promise<void> => {
-    const newEvents = [...outcomesOf(channel.name, entries), ...entries.flatMap(({ more }) => more)];
+    const newEvents = [...toOutcomeEvents(channel.name, entries), ...entries.flatMap(({ more }) => more)];
     if (newEvents.length > 0) {
       const stream = STREAMS.delivery(channel.name);
       const appended = await lease.fenced((fence) => eventLog.append(stream, newEvents, SERVICE_METADATA, fence));
-      for (const [type, outcomes] of Map.groupBy(unrecordedOf(entries), ({ type }) => type))
+      for (const [type, outcomes] of Map.groupBy(listUnrecorded(entries), ({ type }) => type))
         metrics?.recorded(channel.name, type, outcomes.length);
       try {
         // Folded first: a lane that is refilled meanwhile still finds them here.
@@ -96,7 +96,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
   };
 }
 
-function unrecordedOf(entries: readonly Entry[]): Outcome[] {
+function listUnrecorded(entries: readonly Entry[]): AttemptOutcome[] {
   return entries.flatMap(({ items }) => items.flatMap(({ unrecorded }) => unrecorded ?? []));
 }
 
@@ -117,10 +117,10 @@ function countNext(entries: readonly Entry[]): number {
  * The outcomes with their lane's low watermark as it is now. All but a lane's last event have that of before: they are
  * read one by one, and until the last of them the others' dispatches are not settled.
  */
-function outcomesOf(channel: ChannelName, entries: readonly Entry[]): NewEvent[] {
+function toOutcomeEvents(channel: ChannelName, entries: readonly Entry[]): NewEvent[] {
   return [...Map.groupBy(entries, ({ lane }) => lane)].flatMap(([lane, ofLane]) => {
     const settled = new Set(ofLane.flatMap(({ items }) => items.filter(({ unrecorded }) => unrecorded !== undefined)));
-    const events = eventsOf(ofLane.flatMap(({ items }) => requestsOf(items)));
+    const events = groupByType(ofLane.flatMap(({ items }) => groupByOutcome(items)));
     const [before, after] = [lane.lowWatermark(NONE), lane.lowWatermark(settled)];
     return events.map(({ type, requests }, at) => {
       const low_watermark = at === events.length - 1 ? after : before;
@@ -137,8 +137,8 @@ interface Request {
 }
 
 /** The outcomes of dispatches that went together: one entry for all that have the same outcome. */
-function requestsOf(items: readonly PendingDispatch[]): Request[] {
-  const same = new Map<string, { readonly outcome: Outcome; readonly positions: number[] }>();
+function groupByOutcome(items: readonly PendingDispatch[]): Request[] {
+  const same = new Map<string, { readonly outcome: AttemptOutcome; readonly positions: number[] }>();
   for (const { event, unrecorded: outcome } of items) {
     if (outcome === undefined) continue;
     // Most requests carry one, which need not be compared.
@@ -153,7 +153,7 @@ function requestsOf(items: readonly PendingDispatch[]): Request[] {
 }
 
 /** An event for each run of requests of one type, in the order in which they completed. */
-function eventsOf(requests: readonly Request[]) {
+function groupByType(requests: readonly Request[]) {
   const events: { readonly type: OutcomeType; readonly requests: RequestOf<OutcomeType>[] }[] = [];
   for (const { type, request } of requests) {
     const last = events.at(-1);

@@ -7,7 +7,7 @@ import { errorFields, type Logger } from "../platform/logger.ts";
 import type { Channel, DispatchResult } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { Announce } from "./announce.ts";
-import { uncertainSinceField, type Outcome } from "./attempt.ts";
+import { uncertainSinceField, type AttemptOutcome } from "./attempt.ts";
 import { uncertainSince } from "./deduplication-window.ts";
 import { isTest, type OutboxWindow, type PendingDispatch } from "./outbox-window.ts";
 import type { ChannelName } from "../../events/channel.ts";
@@ -107,7 +107,7 @@ export function rejectWhileSuspended(
   lane: OutboxWindow,
   item: PendingDispatch,
   detail: string,
-): Outcome {
+): AttemptOutcome {
   const why = { attempt: item.attempts, detail: `the channel is suspended: ${detail}`, refused: true };
   return { type: "DispatchAbandoned", request: { ...why, ...uncertainSinceField(uncertainSince(deps, lane, item)) } };
 }

@@ -4,7 +4,7 @@ import { findPerson, type Contacts } from "../../projections/contacts.ts";
 import { STREAMS } from "../log/event-log.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
 import { ServiceError } from "../platform/service-error.ts";
-import { parseMoment, placeOf, startOfDay } from "../projector/moment.ts";
+import { parseMoment, findPlace, startOfDay } from "../projector/moment.ts";
 import { EVENT_ID, positionBefore } from "./find-event.ts";
 import { findRunEnd, isOfRun, findRunStart } from "./runs.ts";
 import type { Selection } from "./selection.ts";
@@ -98,7 +98,7 @@ async function toRange({ from, to }: LogFilter, sources: FilterSources) {
   const first = from === undefined ? 1 : await firstPosition(from, sources);
   if (to === undefined) return { first, last: position };
   if (/^\d{1,15}$/.test(to)) return { first, last: Math.min(Number(to), position) };
-  const place = await placeOf(store, parseMoment(to, timezone));
+  const place = await findPlace(store, parseMoment(to, timezone));
   return { first, last: Math.min(place.position, position) };
 }
 

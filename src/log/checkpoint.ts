@@ -15,7 +15,7 @@ import { isoTime, type Clock } from "../platform/clock.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
 
 /** The name of a log in its checkpoints: its id is made with it, so that no two logs share a name. */
-export function originOf(store: { readonly id: string }): string {
+export function formatOrigin(store: { readonly id: string }): string {
   return `reachlog/${store.id}`;
 }
 
@@ -32,7 +32,7 @@ export function signChain(
   clock: Clock,
   tree: Pick<Checkpoint, "root"> = {},
 ): string {
-  return signCheckpoint({ origin: originOf(store), position, hash, ...tree, time: isoTime(clock()) }, key);
+  return signCheckpoint({ origin: formatOrigin(store), position, hash, ...tree, time: isoTime(clock()) }, key);
 }
 
 async function readRoot(tree: LogTree, size: number): Promise<string> {
@@ -58,14 +58,14 @@ export async function contradict(
   checkpoint: Checkpoint,
   what: string,
 ): Promise<Loss | undefined> {
-  const contradiction = await contradictionOf(store, originOf(store), checkpoint);
+  const contradiction = await contradictionOf(store, formatOrigin(store), checkpoint);
   if (contradiction === undefined) return undefined;
   const expected = { expected_position: checkpoint.position, expected_hash: checkpoint.hash };
   const { kind, position } = contradiction;
   if (kind === "other-log") {
     const { position: end } = await store.head();
     const orCut = checkpoint.position > end ? " (or an import of it that lacks its end)" : "";
-    const sentence = `${what} is of another log, ${checkpoint.origin}, and this is ${originOf(store)}${orCut}`;
+    const sentence = `${what} is of another log, ${checkpoint.origin}, and this is ${formatOrigin(store)}${orCut}`;
     return { sentence, newEvents: { reason: "other_log", ...expected } };
   }
   if (kind === "lost-tail") {

@@ -28,7 +28,7 @@ const KIND_OF_STORE: Readonly<Record<StoreErrorCode, ErrorKind | undefined>> = {
 };
 
 /** The kind of an expected failure; undefined: the failure is unexpected. */
-export function kindOf(fault: unknown): ErrorKind | undefined {
+export function classifyError(fault: unknown): ErrorKind | undefined {
   if (fault instanceof ServiceError) return fault.kind;
   if (fault instanceof StoreError) return KIND_OF_STORE[fault.code];
   return fault instanceof InvalidEvent ? "damaged" : undefined;

@@ -1,18 +1,18 @@
 import { cloudevents } from "./export-formats/cloudevents.ts";
 import { csv } from "./export-formats/csv.ts";
-import { readJsonLines, storedOf, type ExportFormat, type ShownEvent } from "./export-formats/format.ts";
+import { readJsonLines, toStored, type ExportFormat, type ShownEvent } from "./export-formats/format.ts";
 
 /** JSON objects, their members in the documented order. */
 const jsonl: ExportFormat = {
   head: "",
   line: ({ position, id, stream, version, type, time, data, meta, hash, stored }) =>
     `${JSON.stringify({ position, id, stream, version, type, time, data, meta, hash, stored })}\n`,
-  createReader: () => readJsonLines((line) => storedOf(line as unknown as ShownEvent)),
+  createReader: () => readJsonLines((line) => toStored(line as unknown as ShownEvent)),
 };
 
 /** What the log is exported to, and imported from. */
-export const FORMATS = { jsonl, csv, cloudevents } as const satisfies Record<string, ExportFormat>;
+export const EXPORT_FORMATS = { jsonl, csv, cloudevents } as const satisfies Record<string, ExportFormat>;
 
-export type Format = keyof typeof FORMATS;
+export type Format = keyof typeof EXPORT_FORMATS;
 
-export const FORMAT_NAMES = Object.keys(FORMATS) as readonly Format[];
+export const FORMAT_NAMES = Object.keys(EXPORT_FORMATS) as readonly Format[];

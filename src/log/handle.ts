@@ -5,7 +5,7 @@ import type { Projector } from "../projector/projector.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
 /** What a decision comes to: events to append (none: nothing is left to do), or why there are none. */
-export type Decision<Refusal> = { readonly events: readonly NewEvent[] } | { readonly refusal: Refusal };
+export type AppendDecision<Refusal> = { readonly events: readonly NewEvent[] } | { readonly refusal: Refusal };
 
 /** The result: the events that were decided; nothing was appended if there were none. */
 export type Handled<Refusal> =
@@ -48,7 +48,7 @@ const BACKOFF_MS_MAX = 1_000;
 export async function handle<Refusal = never>(
   { eventLog, projector, sleep, random }: HandleDeps,
   stream: string,
-  decide: () => Decision<Refusal>,
+  decide: () => AppendDecision<Refusal>,
   { metadata, lease, attempts = ATTEMPTS_MAX, ...key }: HandleOptions,
 ): Promise<Handled<Refusal>> {
   const decideAndAppend = async (fence: Fenced): Promise<Handled<Refusal>> => {

@@ -190,7 +190,7 @@ async function refuseDifference(
 ): Promise<void> {
   for (;;) {
     await others.look();
-    const different = others.seen().filter(({ instance }) => differenceOf(own, instance) !== undefined);
+    const different = others.seen().filter(({ instance }) => findDifference(own, instance) !== undefined);
     const living = different.find(({ isAlive }) => isAlive);
     if (living !== undefined) throw refusal(own, living.instance);
     if (different.length === 0) return;
@@ -201,12 +201,12 @@ async function refuseDifference(
 }
 
 /** A variable in which the two differ. */
-function differenceOf(own: Instance, other: Instance): string | undefined {
+function findDifference(own: Instance, other: Instance): string | undefined {
   return Object.keys(own.settings).find((name) => own.settings[name] !== other.settings[name]);
 }
 
 function refusal(own: Instance, other: Instance): ServiceError {
-  const name = differenceOf(own, other) ?? "";
+  const name = findDifference(own, other) ?? "";
   const [here, there] = [own, other].map(({ settings, url, id }) => `${settings[name]} at ${url} (instance ${id})`);
   return new ServiceError(
     "configuration",

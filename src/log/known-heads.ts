@@ -37,19 +37,19 @@ export async function readKnownHeads(
 ): Promise<KnownHead[]> {
   const own = (await checkpoints.findKey())?.publicKey;
   const heads: KnownHead[] = [];
-  const note = await noteOf(checkpoints.read());
+  const note = await readNote(checkpoints.read());
   if (note !== undefined) {
     const publicKey = headFile === undefined ? (given ?? own) : (own ?? given);
     heads.push({ what: `the checkpoint ${checkpoints.checkpoint}`, note, publicKey });
   }
   if (headFile !== undefined) {
-    const head = await noteOf(readCheckpointFile(headFile));
+    const head = await readNote(readCheckpointFile(headFile));
     heads.push({ what: `the head ${headFile}`, note: head, publicKey: given ?? own });
   }
   return heads;
 }
 
-async function noteOf(reading: Promise<string | undefined>): Promise<string | undefined> {
+async function readNote(reading: Promise<string | undefined>): Promise<string | undefined> {
   try {
     return await reading;
   } catch (fault) {

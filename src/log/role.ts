@@ -39,7 +39,7 @@ export const ROLES = {
 } as const;
 
 /** The instance that has it, by each role that one has now. */
-export async function holdersOf({ store }: EventLog): Promise<Readonly<Record<string, string>>> {
+export async function listHolders({ store }: EventLog): Promise<Readonly<Record<string, string>>> {
   const { dispatcher, ...others } = ROLES;
   const held = await store.leases.list([...CHANNELS.map(dispatcher), ...Object.values(others)]);
   // Each run is a holder of its own on its instance.

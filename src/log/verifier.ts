@@ -3,7 +3,7 @@ import type { DataOf, Event, Recorded } from "../../events/catalog.ts";
 import { type Clock, isoTime } from "../platform/clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
-import { kindOf } from "./error-kind.ts";
+import { classifyError } from "./error-kind.ts";
 import { type EventLog, type EventMetadata, STREAMS } from "./event-log.ts";
 import { compare, type Compared, type KnownHead, readKnownHeads } from "./known-heads.ts";
 
@@ -57,7 +57,7 @@ export function createLogVerifier({ eventLog, checkpoints, clock, logger, announ
         threads: THREADS,
         onProgress: (checked) => (progress = progress && { ...progress, checked }),
       });
-      const data = dataOf(verified);
+      const data = toVerifiedData(verified);
       // Said in the logger too: a log that is broken may not take the event.
       if (!verified.isWhole) logger.error("the log is broken", { ...data });
       await eventLog.append(STREAMS.log, [{ type: "LogVerified", data }], metadata);
@@ -65,7 +65,7 @@ export function createLogVerifier({ eventLog, checkpoints, clock, logger, announ
       await announce(`the log is broken: ${data.fault}`, `broken/${data.broken_position ?? data.position}`);
     } catch (fault) {
       // A service that stops closes the log, and its verification is over.
-      if (kindOf(fault) === "closed") return;
+      if (classifyError(fault) === "closed") return;
       const what = verified === undefined ? "the log could not be verified" : "a verification could not be recorded";
       logger.error(what, errorFields(fault));
     } finally {
@@ -98,7 +98,7 @@ function unplaced(known: KnownHead): KnownHead {
   return { ...known, what: "the checkpoint beside the log" };
 }
 
-function dataOf({ verification, compared, isWhole }: VerifiedLog): DataOf<"LogVerified"> {
+function toVerifiedData({ verification, compared, isWhole }: VerifiedLog): DataOf<"LogVerified"> {
   const { head, checked, fault } = verification;
   const known = { position: head.position, hash: head.hash, checked };
   if (isWhole) return { ...known, result: "whole" };

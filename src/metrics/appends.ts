@@ -1,6 +1,6 @@
 import { Counter, Histogram, type Registry } from "prom-client";
 import type { Commit } from "eventstore-lite";
-import { kindOf } from "../log/error-kind.ts";
+import { classifyError } from "../log/error-kind.ts";
 import type { EventLog } from "../log/event-log.ts";
 import { lookUp } from "./figures.ts";
 
@@ -56,7 +56,7 @@ export function createAppendMetrics(registry: Registry): AppendMetrics {
         },
         (fault: unknown) => {
           pending--;
-          failures.inc({ kind: kindOf(fault) ?? "fault" });
+          failures.inc({ kind: classifyError(fault) ?? "fault" });
         },
       );
       return appended;

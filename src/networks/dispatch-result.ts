@@ -1,6 +1,6 @@
 import type { CredentialCheck, DispatchResult } from "./network.ts";
 import { NetworkFault } from "./network-fault.ts";
-import { retryAfterOf } from "./retry-after.ts";
+import { parseRetryAfter } from "./retry-after.ts";
 import type { NetworkAnswer } from "./safe-fetch.ts";
 
 /** As in {@link DispatchResult}. */
@@ -34,7 +34,7 @@ export function classifyAnswer(answer: NetworkAnswer, rules: AnswerRules, dedupl
   const accepted = rules.accepted(answer);
   if (accepted !== undefined) return delivered(status, accepted);
   const failed = { status, detail: rules.describe(answer) };
-  const wait = rules.retryAfterMs === undefined ? retryAfterOf(answer.headers) : rules.retryAfterMs(answer);
+  const wait = rules.retryAfterMs === undefined ? parseRetryAfter(answer.headers) : rules.retryAfterMs(answer);
   const retryable = { outcome: "retryable", ...failed, ...(wait === undefined ? {} : { retryAfterMs: wait }) } as const;
   if (rules.isRateLimit?.(answer) ?? status === 429) return retryable;
   if (rules.isUncertain?.(answer) ?? isUncertainStatus(status)) {
@@ -54,7 +54,7 @@ function isUncertainStatus(status: number): boolean {
 }
 
 /** What one request means for a dispatch, whether an answer comes or not. */
-export async function resultOf(
+export async function toDispatchResult(
   request: Promise<NetworkAnswer>,
   rules: AnswerRules,
   deduplicates = false,
@@ -62,7 +62,7 @@ export async function resultOf(
   try {
     return classifyAnswer(await request, rules, deduplicates);
   } catch (fault) {
-    const { kind, certainlyNotSent, message: detail } = networkFault(fault);
+    const { kind, certainlyNotSent, message: detail } = expectNetworkFault(fault);
     if (kind === "forbidden") return { outcome: "refused", detail, channel: true };
     if (certainlyNotSent) return { outcome: "retryable", detail };
     return deduplicates ? { outcome: "retryable", detail, mayHaveArrived: true } : { outcome: "in_doubt", detail };
@@ -74,12 +74,12 @@ export async function checked(check: () => Promise<CredentialCheck>): Promise<Cr
   try {
     return await check();
   } catch (fault) {
-    return { ok: false, detail: networkFault(fault).message };
+    return { ok: false, detail: expectNetworkFault(fault).message };
   }
 }
 
 /** Anything else is a defect of ours and thrown on. */
-function networkFault(fault: unknown): NetworkFault {
+function expectNetworkFault(fault: unknown): NetworkFault {
   if (fault instanceof NetworkFault) return fault;
   throw fault;
 }

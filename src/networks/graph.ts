@@ -1,6 +1,6 @@
 import { Type, type Static } from "@sinclair/typebox";
-import { readJson } from "./json-answer.ts";
-import { retryAfterMs, retryAfterOf } from "./retry-after.ts";
+import { parseAnswer } from "./json-answer.ts";
+import { retryAfterMs, parseRetryAfter } from "./retry-after.ts";
 import type { NetworkAnswer } from "./safe-fetch.ts";
 
 /** Published 2026-07-29; a version lives two years, https://developers.facebook.com/docs/graph-api/changelog */
@@ -13,8 +13,8 @@ const ERROR = Type.Object({
 });
 
 /** The error of an answer, whatever its status; undefined where there is none in the form of the Graph API. */
-export function graphErrorOf({ text }: NetworkAnswer): Static<typeof ERROR> | undefined {
-  return readJson(Type.Object({ error: ERROR }), text)?.error;
+export function parseGraphError({ text }: NetworkAnswer): Static<typeof ERROR> | undefined {
+  return parseAnswer(Type.Object({ error: ERROR }), text)?.error;
 }
 
 /** Unknown error, service down. */
@@ -31,19 +31,19 @@ const UNKNOWN_OBJECT_SUBCODE = 33;
 
 /** Whether the Graph API asks for fewer calls: it does so with its own codes rather than with a 429. */
 export function isGraphRateLimit(answer: NetworkAnswer): boolean {
-  const { code = 0 } = graphErrorOf(answer) ?? {};
+  const { code = 0 } = parseGraphError(answer) ?? {};
   return answer.status === 429 || RATE_LIMIT_CODES.has(code) || (code >= 80_000 && code <= 80_014);
 }
 
 /** Whether a fault of the moment is reported, by status or by code. */
 export function isPassing(answer: NetworkAnswer): boolean {
-  const { code = 0, is_transient } = graphErrorOf(answer) ?? {};
+  const { code = 0, is_transient } = parseGraphError(answer) ?? {};
   return answer.status >= 500 || answer.status === 408 || is_transient === true || PASSING_CODES.has(code);
 }
 
 /** Whether the token, what it may do, or the object in the address is refused rather than what was sent. */
 export function isCredentialFault(answer: NetworkAnswer): boolean {
-  const error = graphErrorOf(answer);
+  const error = parseGraphError(answer);
   if (error === undefined) return [401, 403, 404].includes(answer.status);
   const { code, error_subcode } = error;
   return (
@@ -55,7 +55,7 @@ export function isCredentialFault(answer: NetworkAnswer): boolean {
 
 /** Status and codes. Never Meta's message, which can repeat the token. */
 export function describeGraph(network: string, answer: NetworkAnswer): string {
-  const error = graphErrorOf(answer);
+  const error = parseGraphError(answer);
   if (error === undefined) return `${network} answered ${answer.status} without a result`;
   const subcode = error.error_subcode === undefined ? "" : `/${error.error_subcode}`;
   return `${network} answered ${answer.status}, error ${error.code}${subcode}`;
@@ -66,7 +66,7 @@ const RATE_LIMIT_PAUSE_MS = 60_000;
 
 /** How long to wait after a rate limit: the longest of what its headers ask for. */
 export function rateLimitPauseMs(headers: Headers): number {
-  const asked = [retryAfterOf(headers), usagePauseMs(headers)].filter((ms) => ms !== undefined);
+  const asked = [parseRetryAfter(headers), usagePauseMs(headers)].filter((ms) => ms !== undefined);
   return asked.length === 0 ? RATE_LIMIT_PAUSE_MS : Math.max(...asked);
 }
 
@@ -89,8 +89,8 @@ const USAGE_PERCENT_MAX = 95;
  * https://developers.facebook.com/docs/graph-api/overview/rate-limiting
  */
 export function usagePauseMs(headers: Headers): number | undefined {
-  const app = readJson(USAGE, headers.get("x-app-usage") ?? "");
-  const businesses = readJson(BUSINESS_USAGE, headers.get("x-business-use-case-usage") ?? "") ?? {};
+  const app = parseAnswer(USAGE, headers.get("x-app-usage") ?? "");
+  const businesses = parseAnswer(BUSINESS_USAGE, headers.get("x-business-use-case-usage") ?? "") ?? {};
   const all = [...(app === undefined ? [] : [app]), ...Object.values(businesses).flat()];
   const minutes = Math.max(0, ...all.map((usage) => usage.estimated_time_to_regain_access ?? 0));
   if (minutes > 0) return retryAfterMs(minutes * 60);

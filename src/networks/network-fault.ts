@@ -75,15 +75,15 @@ const BEFORE_THE_REQUEST: ReadonlySet<NetworkFaultKind> = new Set([
 ]);
 
 /** What fetch threw, as a fault. */
-export function faultOf(thrown: unknown): NetworkFault {
+export function toNetworkFault(thrown: unknown): NetworkFault {
   const { name, code } = thrown as { name?: unknown; code?: unknown };
   if (name === "TimeoutError") return new NetworkFault("timeout", false);
   if (name === "AbortError") return new NetworkFault("aborted", false);
-  const kind = typeof code === "string" ? kindOf(code) : "invalid";
+  const kind = typeof code === "string" ? classifyCode(code) : "invalid";
   return new NetworkFault(kind, BEFORE_THE_REQUEST.has(kind));
 }
 
-function kindOf(code: string): NetworkFaultKind {
+function classifyCode(code: string): NetworkFaultKind {
   if (TLS_CODE.test(code)) return "tls";
   return KIND_BY_CODE[code] ?? (CERTIFICATE_CODE.test(code) ? "certificate" : "invalid");
 }

@@ -202,7 +202,7 @@ export interface InboxMessage extends SentDm {
 }
 
 /** Which part of a long list is wanted. `limit`: at most so many entries, as near as the network allows. */
-export interface Page {
+export interface PageRequest {
   readonly limit: number;
   readonly cursor?: string;
 }
@@ -231,8 +231,8 @@ export interface SocialNetwork {
   usersByUsername(token: string, usernames: readonly string[]): Promise<readonly SocialUser[]>;
   usersById(token: string, ids: readonly string[]): Promise<readonly SocialUser[]>;
   /** Newest first, like the two below. */
-  followers(token: string, userId: string, page: Page): Promise<UserPage>;
-  listMembers(token: string, listId: string, page: Page): Promise<UserPage>;
+  followers(token: string, userId: string, page: PageRequest): Promise<UserPage>;
+  listMembers(token: string, listId: string, page: PageRequest): Promise<UserPage>;
   /**
    * Authors of recent posts that match, each once a page. `since`: only posts newer than that one. `newest` is the
    * newest post of the page, `posts` how many were read.
@@ -240,7 +240,7 @@ export interface SocialNetwork {
   searchAuthors(
     token: string,
     query: string,
-    page: Page & { readonly since?: string },
+    page: PageRequest & { readonly since?: string },
   ): Promise<UserPage & { readonly newest?: string; readonly posts: number }>;
   /** Makes exactly one POST. Never throws for what a network can do. */
   sendDm(token: string, recipientId: string, text: string): Promise<SendDmResult>;
@@ -250,5 +250,8 @@ export interface SocialNetwork {
    */
   conversation(token: string, recipientId: string, limit: number): Promise<readonly SentDm[]>;
   /** The newest messages of all our conversations, newest first. */
-  inbox(token: string, page: Page): Promise<{ readonly messages: readonly InboxMessage[]; readonly next?: string }>;
+  inbox(
+    token: string,
+    page: PageRequest,
+  ): Promise<{ readonly messages: readonly InboxMessage[]; readonly next?: string }>;
 }

@@ -20,7 +20,7 @@ export function retryAfterMs(seconds: string | number | null | undefined): numbe
  * The answer's `Retry-After`: seconds, or a date (RFC 9110, section 10.2.3), which counts from the answer's own `Date`,
  * so that a clock that differs from the network's makes the wait neither longer nor shorter.
  */
-export function retryAfterOf(headers: Headers): number | undefined {
+export function parseRetryAfter(headers: Headers): number | undefined {
   const asked = headers.get("retry-after")?.trim();
   if (asked === undefined) return undefined;
   const answeredAt = readHttpDate(headers.get("date") ?? "");

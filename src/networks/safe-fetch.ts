@@ -1,7 +1,7 @@
 import { systemClock, type Clock } from "../platform/clock.ts";
 import { isBun } from "../platform/runtime.ts";
 import { VERSION } from "../platform/version.ts";
-import { faultOf, NetworkFault } from "./network-fault.ts";
+import { toNetworkFault, NetworkFault } from "./network-fault.ts";
 
 /** Bytes kept of an answer, unpacked, where the caller expects no more: most answers are under 1 KB. */
 export const ANSWER_BYTES_MAX = 64 * 1024;
@@ -62,7 +62,7 @@ export function createSafeFetch(options: SafeFetchOptions): SafeFetch {
     try {
       response = await send(url, init);
     } catch (thrown) {
-      throw request.signal?.aborted === true ? new NetworkFault("aborted", false) : faultOf(thrown);
+      throw request.signal?.aborted === true ? new NetworkFault("aborted", false) : toNetworkFault(thrown);
     }
     const { status } = response;
     const headers = dated(response.headers, clock);

@@ -1,5 +1,5 @@
 import { secret, type Secret } from "../platform/secret.ts";
-import { checked, resultOf, type AnswerRules } from "./dispatch-result.ts";
+import { checked, toDispatchResult, type AnswerRules } from "./dispatch-result.ts";
 import type { Channel } from "./network.ts";
 import type { SafeFetch } from "./safe-fetch.ts";
 
@@ -36,7 +36,7 @@ export function createStandardWebhookChannel(options: StandardWebhookOptions): C
       const body = JSON.stringify({ type, timestamp: time, data: event });
       const sign = await signing;
       const headers = { "content-type": "application/json", ...sign(id, now, body) };
-      return resultOf(safeFetch(url.reveal(), { method: "POST", headers, body, timeoutMs }), ANSWERS, true);
+      return toDispatchResult(safeFetch(url.reveal(), { method: "POST", headers, body, timeoutMs }), ANSWERS, true);
     },
     check: (timeoutMs) =>
       checked(async () => {

@@ -46,14 +46,14 @@ export async function unpooledFetch(
     request.end(body);
   });
   try {
-    return responseOf(incoming);
+    return toResponse(incoming);
   } catch (fault) {
     request.destroy();
     throw fault;
   }
 }
 
-function responseOf(incoming: IncomingMessage): Response {
+function toResponse(incoming: IncomingMessage): Response {
   const { statusCode: status = 0, rawHeaders } = incoming;
   if (REDIRECTS.has(status)) throw Object.assign(new Error("redirected"), { code: "UnexpectedRedirect" });
   const headers = new Headers();

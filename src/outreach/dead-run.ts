@@ -1,6 +1,6 @@
 import type { Run } from "../../projections/run.ts";
 import { SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
-import { handle, type Decision } from "../log/handle.ts";
+import { handle, type AppendDecision } from "../log/handle.ts";
 import type { HeldLease } from "../log/lease.ts";
 import { errorFields } from "../platform/logger.ts";
 import { waitForProjections, type OutreachContext } from "./context.ts";
@@ -67,7 +67,7 @@ async function abandon(context: OutreachContext, lease: HeldLease): Promise<void
 }
 
 /** The run in progress belongs to a dead process. Decides nothing where another instance closed it meanwhile. */
-export function decideAbandoned({ current }: Run): Decision<never> {
+export function decideAbandoned({ current }: Run): AppendDecision<never> {
   if (current === null) return { events: [] };
   const { run_id, sent, skipped, failed, in_doubt } = current;
   return { events: [{ type: "RunAbandoned", data: { run_id, sent, skipped, failed, in_doubt } }] };

@@ -4,7 +4,7 @@ import { entriesOf, findPerson, isOwnRefusal } from "../../projections/contacts.
 import { usedAt, type QuotaMoment } from "../../projections/quota.ts";
 import { linksIn } from "../../projections/sent-links.ts";
 import type { NewEvent } from "../log/event-log.ts";
-import type { Decision } from "../log/handle.ts";
+import type { AppendDecision } from "../log/handle.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
 import { isSkipRecorded, judgeUser, type OutreachRules, type OutreachState, type Refusal } from "./judge.ts";
 
@@ -28,7 +28,7 @@ export function decideStart(
 export function decideStop(
   { run: { current } }: Pick<OutreachState, "run">,
   runId: string | undefined,
-): Decision<"not_in_progress"> {
+): AppendDecision<"not_in_progress"> {
   if (current === null || current.run_id !== (runId ?? current.run_id)) return { refusal: "not_in_progress" };
   if (current.stop_requested_at !== null) return { events: [] };
   return { events: [{ type: "RunStopRequested", data: { run_id: current.run_id } }] };
@@ -83,7 +83,7 @@ export function decideTurn(
   state: OutreachState,
   rules: OutreachRules,
   { user, attempt_id, run_id, accountId, now }: TurnCommand,
-): Decision<TurnRefused> {
+): AppendDecision<TurnRefused> {
   if (state.account.user?.id !== accountId) return { refusal: { end: "not_authorized" } };
   const recipient = { id: user.id, username: user.username };
   const verdict = judgeUser(state, rules, user);

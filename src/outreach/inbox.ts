@@ -2,7 +2,7 @@ import type { Recipient } from "../../events/outreach.ts";
 import { findContact, type Contact } from "../../projections/contacts.ts";
 import { isoTime } from "../platform/clock.ts";
 import { STREAMS, type NewEvent } from "../log/event-log.ts";
-import { handle, record, type Decision } from "../log/handle.ts";
+import { handle, record, type AppendDecision } from "../log/handle.ts";
 import { SocialError, type InboxMessage, type SocialNetwork } from "../networks/network.ts";
 import { guardCursors } from "./sources/paged.ts";
 import { outreachState, type RetryPolicy, type RunContext } from "./context.ts";
@@ -129,7 +129,7 @@ export function decideReceived(
   state: OutreachState,
   { rules, isOptOut }: Pick<RunContext, "rules" | "isOptOut">,
   messages: readonly InboxMessage[],
-): Decision<never> {
+): AppendDecision<never> {
   const own = state.account.user?.id;
   const noted = new Set<string>();
   const once = (what: string): boolean => noted.size < noted.add(what).size;

@@ -1,7 +1,7 @@
 import type { KnownRecipient, RunEnd } from "../../events/outreach.ts";
 import type { Run } from "../../projections/run.ts";
 import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
-import { type Decision, handle } from "../log/handle.ts";
+import { type AppendDecision, handle } from "../log/handle.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
 import {
   waitForProjections,
@@ -70,7 +70,7 @@ type Intention = Intent | { readonly attempt: undefined; readonly end: RunEnd | 
 async function intend(context: RunContext, user: SocialUser): Promise<Intention> {
   const { runId: run_id, accountId, metadata, lease } = context;
   const attempt = { attempt_id: context.makeId(), run_id, recipient: { id: user.id, username: user.username } };
-  const decide = (): Decision<TurnRefused> => {
+  const decide = (): AppendDecision<TurnRefused> => {
     if (context.signal.aborted) return { refusal: { end: undefined } };
     if (isClockSkewed(context)) return { refusal: { end: "clock_skewed" } };
     return decideTurn(outreachState(context), context.rules, { ...attempt, user, accountId, now: quotaNow(context) });
@@ -143,7 +143,11 @@ export async function recordOutcome(
 }
 
 /** The outcome and what follows from it; nothing of an attempt that has its outcome, or was doubted before. */
-export function decideRecorded({ open }: Run, newEvent: OutcomeEvent, more: readonly NewEvent[]): Decision<never> {
+export function decideRecorded(
+  { open }: Run,
+  newEvent: OutcomeEvent,
+  more: readonly NewEvent[],
+): AppendDecision<never> {
   const attempt = open.get(newEvent.data.attempt_id);
   if (attempt === undefined || (newEvent.type === "DirectMessageInDoubt" && attempt.in_doubt)) return { events: [] };
   return { events: [newEvent, ...more] };

@@ -3,7 +3,7 @@ import { markOfErased, type EncryptionKey, type Owner } from "../../events/encry
 import type { Clock } from "../platform/clock.ts";
 import { createClickKeys } from "./click-keys.ts";
 import { createDayKeys } from "./day-keys.ts";
-import { type KeyStore, type NamedKey, checkOf } from "./key-store.ts";
+import { type KeyStore, type NamedKey, formatCheck } from "./key-store.ts";
 import type { PersonKey, PersonKeys } from "./person-keys.ts";
 
 /** Chooses the keys that the events of an append are encrypted with. */
@@ -65,12 +65,12 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps): Key
   };
   /** `found` is absent for who was erased already, and is nothing but a mark. */
   const keyOfPerson = (owner: Person, found: PersonKey | undefined): EncryptionKey => {
-    if (found === undefined) return encryptionKey(`p${markOf(owner)}`, undefined);
+    if (found === undefined) return encryptionKey(`p${findMark(owner)}`, undefined);
     const { ref, key } = found;
-    return key === "gone" ? encryptionKey(ref, undefined) : encryptionKey(`${ref}.${checkOf(key)}`, key);
+    return key === "gone" ? encryptionKey(ref, undefined) : encryptionKey(`${ref}.${formatCheck(key)}`, key);
   };
   const fetchKeys = async (owners: readonly Owner[]): Promise<readonly EncryptionKey[]> => {
-    const named = owners.filter((owner) => owner.kind === "person").filter((owner) => markOf(owner) === undefined);
+    const named = owners.filter((owner) => owner.kind === "person").filter((owner) => findMark(owner) === undefined);
     const keysOfPeople = await people.keysFor(named);
     const byOwner = new Map<Owner, PersonKey>(named.map((owner, at) => [owner, keysOfPeople[at]!]));
     const chosen: EncryptionKey[] = [];
@@ -90,6 +90,6 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps): Key
 }
 
 /** Of who was erased already. */
-function markOf({ id }: Person): string | undefined {
+function findMark({ id }: Person): string | undefined {
   return id === undefined ? undefined : markOfErased(id);
 }

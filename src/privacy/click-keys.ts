@@ -1,6 +1,6 @@
-import { dayOf, newDayRef } from "./day-keys.ts";
+import { formatDay, newDayRef } from "./day-keys.ts";
 import { newKey, type KeyChanges, type KeyStore, type NamedKey } from "./key-store.ts";
-import { childOf, keyAt, LEAF_DIGITS, punctured, type Tree } from "./key-tree.ts";
+import { deriveChild, keyAt, LEAF_DIGITS, punctured, type Tree } from "./key-tree.ts";
 
 /**
  * Keys of clicks, so that one address of a day can be forgotten. Each process makes one stored key a day, the root of a
@@ -72,7 +72,7 @@ export function createClickKeys(keys: KeyStore): ClickKeys {
 
   return {
     of(ip = "", now) {
-      if (tree === undefined || today.day !== dayOf(now)) return undefined;
+      if (tree === undefined || today.day !== formatDay(now)) return undefined;
       const known = young.get(ip);
       if (known !== undefined) return known;
       const leaf = old.get(ip) ?? newLeaf(tree);
@@ -80,7 +80,7 @@ export function createClickKeys(keys: KeyStore): ClickKeys {
     },
     async prepare(now) {
       // All who wait get the same tree.
-      preparing ??= prepare(dayOf(now)).finally(() => (preparing = undefined));
+      preparing ??= prepare(formatDay(now)).finally(() => (preparing = undefined));
       await preparing;
     },
     refresh: drop,
@@ -94,20 +94,20 @@ export function createLeafKeys(): (tree: Tree, leaf: string) => Uint8Array | und
     const above = leaf.slice(0, -1);
     if (parent?.of !== tree || parent.place !== above) parent = { of: tree, place: above, key: keyAt(tree, above) };
     // Beside a punctured leaf some have keys of their own.
-    return parent.key === undefined ? keyAt(tree, leaf) : childOf(parent.key, leaf.slice(-1));
+    return parent.key === undefined ? keyAt(tree, leaf) : deriveChild(parent.key, leaf.slice(-1));
   };
 }
 
 /** What is left of a tree; nothing: it is gone. */
 export async function fetchTree(keys: Pick<KeyStore, "under">, root: string): Promise<Tree> {
   const found = await keys.under(root);
-  return new Map([...found].flatMap(([ref, key]) => (key === "gone" ? [] : [[partsOf(ref)[1], key] as const])));
+  return new Map([...found].flatMap(([ref, key]) => (key === "gone" ? [] : [[splitRef(ref)[1], key] as const])));
 }
 
 /** Makes sure that the keys of these refs can never be derived again. Answers of how many they could be before. */
 export async function puncture(keys: KeyChanges, refs: readonly string[]): Promise<number> {
   let count = 0;
-  for (const [root, ofRoot] of Map.groupBy(refs, (ref) => partsOf(ref)[0])) {
+  for (const [root, ofRoot] of Map.groupBy(refs, (ref) => splitRef(ref)[0])) {
     count += await punctureTree(keys, root, ofRoot);
   }
   return count;
@@ -119,7 +119,7 @@ async function punctureTree(keys: KeyChanges, root: string, refs: readonly strin
   let tree = stored;
   let count = 0;
   for (const ref of refs) {
-    const left = punctured(tree, partsOf(ref)[1]);
+    const left = punctured(tree, splitRef(ref)[1]);
     if (left === undefined) continue;
     count++;
     tree = left;
@@ -134,7 +134,7 @@ async function punctureTree(keys: KeyChanges, root: string, refs: readonly strin
 }
 
 /** The tree that a ref is of, and its place there. */
-export function partsOf(ref: string): readonly [root: string, place: string] {
+export function splitRef(ref: string): readonly [root: string, place: string] {
   const [root = "", place = ""] = ref.split("/", 2);
   return [root, place];
 }

@@ -10,7 +10,7 @@ const DAY_MS = 24 * 3_600_000;
 let lastDay = { number: -1, text: "" };
 
 /** YYYY-MM-DD, UTC. Asked for every click, so that the day of the last one is held. */
-export function dayOf(ms: number): string {
+export function formatDay(ms: number): string {
   const number = Math.floor(ms / DAY_MS);
   if (number !== lastDay.number) lastDay = { number, text: new Date(ms).toISOString().slice(0, 10) };
   return lastDay.text;
@@ -18,7 +18,7 @@ export function dayOf(ms: number): string {
 
 /** The first day that is kept when `days` whole days before today are. */
 export function firstKept(now: number, days: number): string {
-  return dayOf(now - days * DAY_MS);
+  return formatDay(now - days * DAY_MS);
 }
 
 /** Bytes that distinguish two keys of one day. */
@@ -46,10 +46,10 @@ export function createDayKeys(keys: KeyStore): DayKeys {
   return {
     of(purpose, now) {
       const today = current.get(purpose);
-      return today?.day === dayOf(now) ? today.key : undefined;
+      return today?.day === formatDay(now) ? today.key : undefined;
     },
     async prepare(purpose, now) {
-      const day = dayOf(now);
+      const day = formatDay(now);
       const asOf = current;
       const key = (await findDayKey(keys, purpose, day)) ?? (await makeDayKey(keys, purpose, day));
       if (asOf === current) current.set(purpose, { day, key });
@@ -78,7 +78,7 @@ function makeDayKey(keys: KeyStore, purpose: Purpose, day: string): Promise<Name
 }
 
 /** Of a node's ref that of its tree. */
-function rootOf(ref: string): string {
+function toRoot(ref: string): string {
   return ref.split("/", 1)[0] ?? ref;
 }
 
@@ -114,7 +114,7 @@ async function expiredRefs(
 ): Promise<readonly [day: string, ref: string][]> {
   const refs = await Promise.all(purposes.map((purpose) => keys.refs(PURPOSES[purpose])));
   return refs.flat().flatMap((ref): [string, string][] => {
-    const day = DAY_REF.exec(rootOf(ref))?.[1];
+    const day = DAY_REF.exec(toRoot(ref))?.[1];
     return day === undefined || day >= before ? [] : [[day, ref]];
   });
 }

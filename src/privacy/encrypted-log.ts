@@ -5,7 +5,7 @@ import { SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import type { OpenStoreOptions, StorePlace } from "../log/store-place.ts";
 import type { MakeId } from "../platform/clock.ts";
 import { nextTurn } from "../platform/time-slices.ts";
-import { lastForgotten, pastOf } from "../projector/past.ts";
+import { lastForgotten, parsePastName } from "../projector/past.ts";
 import { applyErasures } from "./apply-erasures.ts";
 import type { Keyring } from "./keyring.ts";
 import { keysLost, newestKeys } from "./lost-keys.ts";
@@ -67,7 +67,7 @@ const NAMES: ReadonlySet<string> = new Set(PERSONAL_PROJECTIONS);
 
 /** A state that was folded before the last erasure still holds the erased person. */
 async function isOutdated(store: EventStore<Event>, name: string, position: number): Promise<boolean> {
-  const since = pastOf(name)?.since ?? position;
+  const since = parsePastName(name)?.since ?? position;
   return since < (await lastForgotten(store));
 }
 
@@ -84,14 +84,14 @@ export function encryptSnapshots(store: EventStore<Event>, keyring: Keyring): Sn
       if (snapshot === undefined || snapshot.state === "" || !isPersonal(name)) return snapshot;
       if (await isOutdated(store, name, snapshot.position)) return undefined;
       await nextTurn();
-      const state = await keyring.openState(contextOf(name), snapshot.state);
+      const state = await keyring.openState(toContext(name), snapshot.state);
       await nextTurn();
       return state === undefined ? undefined : { ...snapshot, state };
     },
     async save(name, snapshot, alsoAs) {
       const isEncrypted = isPersonal(name) && snapshot.state !== "";
       await nextTurn();
-      const state = isEncrypted ? await keyring.encryptState(contextOf(name), snapshot.state) : snapshot.state;
+      const state = isEncrypted ? await keyring.encryptState(toContext(name), snapshot.state) : snapshot.state;
       await nextTurn();
       await snapshots.save(name, { ...snapshot, state }, alsoAs);
     },
@@ -102,10 +102,10 @@ export function encryptSnapshots(store: EventStore<Event>, keyring: Keyring): Sn
 
 /** Those that a replay keeps have names such as `rebuilt/contacts`. */
 function isPersonal(name: string): boolean {
-  return NAMES.has(pastOf(name)?.projection ?? name.slice(name.lastIndexOf("/") + 1));
+  return NAMES.has(parsePastName(name)?.projection ?? name.slice(name.lastIndexOf("/") + 1));
 }
 
 /** What a ciphertext is bound to. One of the past has the bytes of the newest that it once was. */
-function contextOf(name: string): string {
-  return pastOf(name)?.projection ?? name;
+function toContext(name: string): string {
+  return parsePastName(name)?.projection ?? name;
 }

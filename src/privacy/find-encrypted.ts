@@ -6,17 +6,17 @@ import { contacts } from "../../projections/contacts.ts";
 import { canonicalAddress, toNetwork } from "../platform/address.ts";
 import { inChunks } from "../platform/time-slices.ts";
 import type { EncryptedLog } from "./encrypted-log.ts";
-import { baseOf } from "./person-keys.ts";
+import { toBaseRef } from "./person-keys.ts";
 
 /** What an erasure has to delete. */
-export interface Found {
+export interface ErasureTargets {
   /** Refs of the keys that their data is encrypted with. */
   readonly keys: ReadonlySet<string>;
   /** Events that are about them. */
   readonly events: number;
 }
 
-export interface Person extends Found {
+export interface Person extends ErasureTargets {
   /** Everything they were ever called. */
   readonly names: readonly Recipient[];
   /** Of these, the ones that distinguish them from others: their id, or where none is known the handles that they have. */
@@ -60,7 +60,7 @@ export async function findEncrypted(log: Log, { positions, isHeld, signal }: Kno
   const refs = later.flatMap((name) => log.keyring.refsOf(name));
   for (const ref of refs) keys.add(ref);
   const own = ids.length > 0 ? ids : handles;
-  const spared = await findSpared(log, new Set(refs.map(baseOf)), keys, signal);
+  const spared = await findSpared(log, new Set(refs.map(toBaseRef)), keys, signal);
   return { keys, names: [...names.values()], own, events: positions.length, spared };
 }
 
@@ -76,7 +76,7 @@ async function findSpared(
     signal.throwIfAborted();
     const ciphertext = ciphertextOf(data);
     const ref = ciphertext === undefined ? "" : log.keyring.refOf(ciphertext);
-    if (bases.has(baseOf(ref)) && !keys.has(ref)) spared.add(ref);
+    if (bases.has(toBaseRef(ref)) && !keys.has(ref)) spared.add(ref);
   }
   return [...spared];
 }
@@ -121,7 +121,11 @@ interface FindClicksOptions {
  * Finds the clicks and wrong tokens of an address by decrypting all. There is no durable index, since with one an erased
  * click could be linked to its address by trying out addresses.
  */
-export async function findClicks(log: Log, address: string, { signal, onProgress }: FindClicksOptions): Promise<Found> {
+export async function findClicks(
+  log: Log,
+  address: string,
+  { signal, onProgress }: FindClicksOptions,
+): Promise<ErasureTargets> {
   const wanted = new Set([canonicalAddress(address), toNetwork(address)]);
   const keys = new Set<string>();
   let events = 0;

@@ -1,6 +1,6 @@
 import type { Awaitable } from "eventstore-lite";
-import { createLeafKeys, fetchTree, partsOf } from "./click-keys.ts";
-import { kindOf, type FoundKey, type StoredKeys } from "./key-store.ts";
+import { createLeafKeys, fetchTree, splitRef } from "./click-keys.ts";
+import { classifyRef, type FoundKey, type StoredKeys } from "./key-store.ts";
 import { keyAt, type Tree } from "./key-tree.ts";
 
 /** The keys that ciphertexts are opened with: the store is asked for many at once, and some are cached. */
@@ -30,14 +30,14 @@ export function createKeyCache(keys: StoredKeys): KeyCache {
   let cached: Entries = { keys: new Map(), trees: new Map() };
   const leafKey = createLeafKeys();
   const keyIn = ({ keys: known, trees }: Entries, ref: string): Uint8Array | undefined => {
-    const [root, leaf] = partsOf(ref);
+    const [root, leaf] = splitRef(ref);
     const tree = trees.get(root);
     if (tree !== undefined) return leafKey(tree, leaf);
     const key = known.get(ref);
     return key === "gone" ? undefined : key;
   };
   const isCached = (ref: string): boolean =>
-    kindOf(ref) === "click" ? cached.trees.has(partsOf(ref)[0]) : cached.keys.has(ref);
+    classifyRef(ref) === "click" ? cached.trees.has(splitRef(ref)[0]) : cached.keys.has(ref);
   const fetch = async (refs: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> => {
     for (;;) {
       const asOf = cached;
@@ -62,8 +62,8 @@ export function createKeyCache(keys: StoredKeys): KeyCache {
 }
 
 async function fetchAll(keys: StoredKeys, refs: readonly string[]): Promise<Entries> {
-  const { click = [], person = [], day = [] } = Object.groupBy(refs, kindOf);
-  const roots = [...new Set(click.map((ref) => partsOf(ref)[0]))];
+  const { click = [], person = [], day = [] } = Object.groupBy(refs, classifyRef);
+  const roots = [...new Set(click.map((ref) => splitRef(ref)[0]))];
   const [found, trees] = await Promise.all([
     keys.getAll([...person, ...day]),
     Promise.all(roots.map(async (root) => [root, await fetchTree(keys, root)] as const)),
@@ -77,11 +77,11 @@ function keep<Value>(cached: Map<string, Value>, fetched: ReadonlyMap<string, Va
 }
 
 /** Of these refs those whose key opens something, or may encrypt something yet; as the store has them. */
-export async function leftOf(keys: StoredKeys, refs: readonly string[]): Promise<readonly string[]> {
+export async function findUsable(keys: StoredKeys, refs: readonly string[]): Promise<readonly string[]> {
   const found = await fetchAll(keys, refs);
   return refs.filter((ref) => {
-    const [root, leaf] = partsOf(ref);
-    if (kindOf(ref) === "click") return keyAt(found.trees.get(root) ?? new Map(), leaf) !== undefined;
-    return kindOf(ref) === "person" ? found.keys.get(ref) !== "gone" : found.keys.has(ref);
+    const [root, leaf] = splitRef(ref);
+    if (classifyRef(ref) === "click") return keyAt(found.trees.get(root) ?? new Map(), leaf) !== undefined;
+    return classifyRef(ref) === "person" ? found.keys.get(ref) !== "gone" : found.keys.has(ref);
   });
 }

@@ -39,7 +39,7 @@ export interface KeyStore extends StoredKeys {
 }
 
 /** Whose key a ref names. */
-export function kindOf(ref: string): "click" | "person" | "day" {
+export function classifyRef(ref: string): "click" | "person" | "day" {
   if (ref.startsWith("c")) return "click";
   return ref.startsWith("p") ? "person" : "day";
 }
@@ -91,13 +91,13 @@ export function newKey(): Uint8Array {
 }
 
 /** The first digits of a hash, which disclose nothing of the key. */
-export function digitsOf(label: string, key: Uint8Array, digits: number): string {
+export function hashDigits(label: string, key: Uint8Array, digits: number): string {
   return hash("sha256", Buffer.concat([Buffer.from(label), key])).slice(0, digits);
 }
 
 const CHECK_DIGITS = 8;
 
 /** Distinguishes a person's key from the one they had before the keys were restored from an older copy. */
-export function checkOf(key: Uint8Array): string {
-  return digitsOf("check", key, CHECK_DIGITS);
+export function formatCheck(key: Uint8Array): string {
+  return hashDigits("check", key, CHECK_DIGITS);
 }

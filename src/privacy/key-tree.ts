@@ -20,7 +20,8 @@ export type Tree = ReadonlyMap<string, Uint8Array>;
 export function keyAt(tree: Tree, place: string): Uint8Array | undefined {
   const above = nodeAbove(tree, place);
   let key = above === undefined ? undefined : tree.get(above);
-  for (let at = above?.length ?? 0; key !== undefined && at < place.length; at++) key = childOf(key, place.charAt(at));
+  for (let at = above?.length ?? 0; key !== undefined && at < place.length; at++)
+    key = deriveChild(key, place.charAt(at));
   return key;
 }
 
@@ -52,7 +53,7 @@ function nodeAbove(tree: Tree, place: string): string | undefined {
 const keyAndDigit = Buffer.alloc(KEY_BYTES + 1);
 
 /** A key and a digit are always as long, so that a plain hash makes keys of them that disclose nothing of each other. */
-export function childOf(key: Uint8Array, digit: string): Uint8Array {
+export function deriveChild(key: Uint8Array, digit: string): Uint8Array {
   keyAndDigit.set(key);
   keyAndDigit.write(digit, KEY_BYTES);
   return hash("sha256", keyAndDigit, "buffer");

@@ -6,8 +6,16 @@ import { nextTurn } from "../platform/time-slices.ts";
 import { createKeyChoice } from "./choose-keys.ts";
 import { encryptText, openText } from "./ciphertext.ts";
 import { puncture } from "./click-keys.ts";
-import { createKeyCache, leftOf } from "./key-cache.ts";
-import { checkOf, digitsOf, type KeyChanges, type KeyStore, kindOf, newKey, type StoredKeys } from "./key-store.ts";
+import { createKeyCache, findUsable } from "./key-cache.ts";
+import {
+  formatCheck,
+  hashDigits,
+  type KeyChanges,
+  type KeyStore,
+  classifyRef,
+  newKey,
+  type StoredKeys,
+} from "./key-store.ts";
 import { createPersonKeys, withHandles } from "./person-keys.ts";
 
 /** Everything that is done with the keys of personal data. */
@@ -64,7 +72,7 @@ async function makeFixed(keys: KeyStore): Promise<void> {
 export async function openKeyring(keys: KeyStore, clock: Clock): Promise<Keyring> {
   await makeFixed(keys);
   const pepper = await fixed(keys, PEPPER);
-  const id = digitsOf("id", pepper, ID_DIGITS);
+  const id = hashDigits("id", pepper, ID_DIGITS);
   const erased = new Set(await keys.gone("p"));
   const people = createPersonKeys(keys, pepper);
   const choice = createKeyChoice({ keys, people, id, clock });
@@ -100,7 +108,7 @@ export async function openKeyring(keys: KeyStore, clock: Clock): Promise<Keyring
       return andThen(find(parts.map(({ ref }) => ref)), (found) => {
         for (const [index, { at, ref, check, encrypted, context }] of parts.entries()) {
           const key = found[index];
-          if (key === undefined || (check !== undefined && check !== checkOf(key))) continue;
+          if (key === undefined || (check !== undefined && check !== formatCheck(key))) continue;
           texts[at] = openText(key, encrypted, context, ref);
         }
         return texts;
@@ -110,9 +118,9 @@ export async function openKeyring(keys: KeyStore, clock: Clock): Promise<Keyring
     refOf: (ciphertext) => ciphertext.split(/[:.]/, 2)[1] ?? "",
     refsOf: people.refsOf,
     isForgotten: (who) => people.namesOf(who).some((ref) => erased.has(ref)),
-    left: (refs) => leftOf(keys, refs),
+    left: (refs) => findUsable(keys, refs),
     async destroy(refs, spared = []) {
-      for (const ref of refs) if (kindOf(ref) === "person") erased.add(ref);
+      for (const ref of refs) if (classifyRef(ref) === "person") erased.add(ref);
       const destroyed = await keys.change((within) => destroyIn(within, refs, new Set(spared)));
       // At once, and only then have others a turn: nothing may be encrypted with what is gone.
       refresh();
@@ -125,7 +133,7 @@ export async function openKeyring(keys: KeyStore, clock: Clock): Promise<Keyring
 
 /** Answers how many keys were there. */
 async function destroyIn(keys: KeyChanges, refs: readonly string[], spared: ReadonlySet<string>): Promise<number> {
-  const { click = [], person = [], day = [] } = Object.groupBy(await leftOf(keys, refs), kindOf);
+  const { click = [], person = [], day = [] } = Object.groupBy(await findUsable(keys, refs), classifyRef);
   // Also what has no key yet: nothing is ever encrypted for an erased person.
   const buried = await withHandles(keys, person, spared);
   const found = [...(await keys.getAll(buried)).values()].filter((key) => key !== "gone");

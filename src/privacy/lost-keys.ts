@@ -7,7 +7,7 @@ import type { MasterKeyPlace } from "../vault/master-key.ts";
 import type { Binding, SecretPlace } from "../vault/secret-database.ts";
 import type { BoundSecrets } from "../vault/secret-store.ts";
 import { latestExpiry } from "./apply-erasures.ts";
-import { kindOf } from "./key-store.ts";
+import { classifyRef } from "./key-store.ts";
 import type { Keyring } from "./keyring.ts";
 
 /** The log holds what was encrypted with keys that are not there. */
@@ -228,7 +228,7 @@ export async function missingKeys(
   const expired = latestExpiry(asOf);
   const [people, days] = [new Set<string>(), new Set<string>()];
   for (const ref of refs) {
-    if (kindOf(ref) === "person") people.add(ref);
+    if (classifyRef(ref) === "person") people.add(ref);
     else if (ref.slice(1, 1 + expired.length) >= expired) days.add(ref.split("/", 1)[0] ?? ref);
   }
   return [...(await absent(keyring, [...people])), ...(await absentDays(keyring, [...days]))];

@@ -35,7 +35,7 @@ const APPEND_BYTES = 4;
 const ALONE = "-";
 
 /** The ref of an id or a handle, of whatever key of it. */
-export function baseOf(ref: string): string {
+export function toBaseRef(ref: string): string {
   return ref.slice(0, 1 + REF_DIGITS);
 }
 
@@ -53,15 +53,15 @@ export function createPersonKeys(keys: KeyStore, pepper: Uint8Array): PersonKeys
         nonces.set(handle, nonce);
         return handle + nonce;
       };
-      const refOf = ({ id }: Named, at: number): string => {
+      const chooseRef = ({ id }: Named, at: number): string => {
         const known = named[at] ?? [];
         const [own = names.ofHandle("")] = known;
         return known.find((one) => found.get(one) === "gone") ?? (id === undefined ? refInAppend(own) : own);
       };
-      const missing = [...new Set(people.map(refOf))].filter((one) => !found.has(one));
+      const missing = [...new Set(people.map(chooseRef))].filter((one) => !found.has(one));
       if (missing.length > 0) for (const [ref, key] of await makeKeys(keys, missing)) found.set(ref, key);
       return people.map((who, at) => {
-        const ref = refOf(who, at);
+        const ref = chooseRef(who, at);
         return { ref, key: found.get(ref) ?? "gone" };
       });
     },
@@ -79,9 +79,9 @@ export async function withHandles(
   refs: readonly string[],
   spared: ReadonlySet<string>,
 ): Promise<readonly string[]> {
-  const bases = refs.filter((ref) => ref === baseOf(ref) || ref.endsWith(ALONE)).map(baseOf);
+  const bases = refs.filter((ref) => ref === toBaseRef(ref) || ref.endsWith(ALONE)).map(toBaseRef);
   const found = (await Promise.all(bases.map((base) => keys.refs(base)))).flat();
-  return [...new Set([...refs, ...found.filter((one) => one !== baseOf(one) && !spared.has(one))])];
+  return [...new Set([...refs, ...found.filter((one) => one !== toBaseRef(one) && !spared.has(one))])];
 }
 
 /**
@@ -92,10 +92,10 @@ async function makeKeys(keys: KeyStore, missing: readonly string[]): Promise<Rea
   await nextTurn();
   const all = await keys.change(async (within) => {
     // Another process may have made or erased some of them by now.
-    const names = missing.flatMap((one) => [one, baseOf(one), baseOf(one) + ALONE]);
+    const names = missing.flatMap((one) => [one, toBaseRef(one), toBaseRef(one) + ALONE]);
     const found = await within.getAll([...new Set(names)]);
     const isErased = (one: string): boolean =>
-      found.get(baseOf(one)) === "gone" || found.get(baseOf(one) + ALONE) === "gone";
+      found.get(toBaseRef(one)) === "gone" || found.get(toBaseRef(one) + ALONE) === "gone";
     // In their order in the store, whose pages are written once each then.
     const unmade = missing.filter((one) => !found.has(one) && !isErased(one)).toSorted();
     const made = unmade.map((one) => [one, newKey()] as const);

@@ -2,7 +2,7 @@ import { SERVICE_METADATA, STREAMS, type EventLog } from "../log/event-log.ts";
 import { isSkewed, type LogClock } from "../log/log-clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import type { Timer } from "../platform/clock.ts";
-import { dayOf, expiredDays, firstKept, newestDay, removeDays } from "./day-keys.ts";
+import { formatDay, expiredDays, firstKept, newestDay, removeDays } from "./day-keys.ts";
 import { expireDays, EXPIRING, latestExpiry } from "./apply-erasures.ts";
 import type { Keyring } from "./keyring.ts";
 
@@ -36,7 +36,7 @@ export async function startRetention(deps: RetentionDeps): Promise<Disposable> {
   let doneOn = "";
   let cancel = (): void => {};
   const look = async (): Promise<void> => {
-    const today = dayOf(logClock.now());
+    const today = formatDay(logClock.now());
     // One of two clocks is wrong; it is not known which.
     if (isDoubtful() || isSkewed(logClock.skewMs()) || today === doneOn) return;
     await expire(deps);
@@ -57,7 +57,7 @@ export async function startRetention(deps: RetentionDeps): Promise<Disposable> {
 /** Whether the clock has leapt since it was last asked, or since the last day of which there is a key. */
 async function createDoubt({ keyring, logClock, logger }: RetentionDeps): Promise<() => boolean> {
   const clock = logClock.now;
-  const last = await newestDay(keyring.keys, dayOf(clock()));
+  const last = await newestDay(keyring.keys, formatDay(clock()));
   let seen = last === undefined ? clock() : Date.parse(last);
   let until = -Infinity;
   return () => {
@@ -65,8 +65,8 @@ async function createDoubt({ keyring, logClock, logger }: RetentionDeps): Promis
     if (now - seen > LEAP_MS) {
       until = now + DOUBTED_MS;
       logger.warn("the clock has leapt ahead: nothing expires until it is believed", {
-        from: dayOf(seen),
-        to: dayOf(now),
+        from: formatDay(seen),
+        to: formatDay(now),
       });
     }
     seen = now;

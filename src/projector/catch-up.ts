@@ -20,7 +20,7 @@ export interface CatchUp {
  * Brings projections that stand at different positions to one, in a single pass: each range of the log is folded into
  * those that have not seen it, and read by their types where that is less.
  */
-export async function catchUp(
+export async function catchUpStates(
   store: EventStore<Event>,
   states: Pick<FoldedStates, "names" | "part">,
   positions: Positions,

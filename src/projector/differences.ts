@@ -17,7 +17,7 @@ export async function differences(stored: unknown, rebuilt: unknown): Promise<re
 }
 
 /** The members of a state that these differences are in: unlike the paths and values, never personal. */
-export function membersOf(found: readonly string[]): readonly string[] {
+export function listMembers(found: readonly string[]): readonly string[] {
   return [...new Set(found.map((difference) => difference.split(/[.:]/, 1)[0] ?? ""))];
 }
 
@@ -26,7 +26,7 @@ function* compare(path: readonly string[], stored: unknown, rebuilt: unknown, fo
   if (Object.is(stored, rebuilt) || found.length >= LISTED_MAX) return;
   if (stored instanceof Map && rebuilt instanceof Map) return yield* compareMaps(path, stored, rebuilt, found);
   if (!isObject(stored) || !isObject(rebuilt) || stored instanceof Map || rebuilt instanceof Map) {
-    found.push(`${nameOf(path)}: stored ${show(stored)}, rebuilt ${show(rebuilt)}`);
+    found.push(`${formatPath(path)}: stored ${show(stored)}, rebuilt ${show(rebuilt)}`);
     return;
   }
   for (const key in stored) {
@@ -49,7 +49,8 @@ function* compareMaps(path: readonly string[], stored: Entries, rebuilt: Entries
     if (!stored.has(key)) yield* compare([...path, String(key)], undefined, value, found);
     if (++compared % STEP_ENTRIES === 0) yield;
   }
-  if (found.length === before && !sameOrder(stored, rebuilt)) found.push(`${nameOf(path)}: stored in another order`);
+  if (found.length === before && !sameOrder(stored, rebuilt))
+    found.push(`${formatPath(path)}: stored in another order`);
 }
 
 type Steps = Generator<void, void, void>;
@@ -75,7 +76,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null;
 }
 
-function nameOf(path: readonly string[]): string {
+function formatPath(path: readonly string[]): string {
   return path.length === 0 ? "state" : path.join(".");
 }
 

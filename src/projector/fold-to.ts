@@ -2,7 +2,7 @@ import type { EventStore, SnapshotEntry } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { projectionOf, type ProjectionName, type States } from "../../projections/all.ts";
 import { createStates, type FoldedStates } from "../../projections/states.ts";
-import { catchUp, type Positions } from "./catch-up.ts";
+import { catchUpStates, type Positions } from "./catch-up.ts";
 import { isReadAlongLog } from "./fold.ts";
 import type { Moment, Place } from "./moment.ts";
 import { isCurrent, isDue, listPast, PAST_EVERY_POSITIONS, pastName, strideAt, thinPast, voidedUpTo } from "./past.ts";
@@ -49,7 +49,7 @@ export async function foldTo<Name extends ProjectionName>(
   const states = createStates(names, from);
   const passing = { store, states, positions, to: position, every: pastEvery };
   const keeping = keepSince === undefined ? undefined : await keepPassed(passing, keepSince);
-  await catchUp(store, states, positions, { to: position, onProgress, signal, ...keeping?.stopping });
+  await catchUpStates(store, states, positions, { to: position, onProgress, signal, ...keeping?.stopping });
   await keeping?.end();
   return { states: states.all(), position, time };
 }

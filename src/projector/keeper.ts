@@ -59,7 +59,7 @@ export interface KeeperOptions {
 export function createKeeper({ store, states, positions, past, sliceMs }: KeeperOptions): Keeper {
   const { last: lastPast, every } = past;
   const saved = new Map([...positions].map(([name, position]) => [name, { position, folded: 0 }]));
-  const savedOf = (name: ProjectionName) => saved.get(name) ?? { position: 0, folded: 0 };
+  const readSaved = (name: ProjectionName) => saved.get(name) ?? { position: 0, folded: 0 };
   let dueAt = Math.min(...positions.values()) + TURN_POSITIONS;
   let next = 0;
   const writing = new Map<ProjectionName, Promise<void>>();
@@ -100,7 +100,7 @@ export function createKeeper({ store, states, positions, past, sliceMs }: Keeper
       next = (next + 1) % PROJECTION_NAMES.length;
       // A slow disk is not given a second one to write.
       if (name === undefined || writing.has(name)) return;
-      const { position: at, folded } = savedOf(name);
+      const { position: at, folded } = readSaved(name);
       if (states.foldedBy(name) === folded && position - at < UNCHANGED_EVERY_POSITIONS) return;
       writing.set(
         name,
@@ -110,7 +110,7 @@ export function createKeeper({ store, states, positions, past, sliceMs }: Keeper
     encoding: (type) => (encoding?.types.has(type) === true ? encoding.encoded : undefined),
     async saveLong(reached) {
       for (const [name, position] of reached) {
-        if (position - savedOf(name).position >= SNAPSHOT_EVERY_POSITIONS) await save(name, position);
+        if (position - readSaved(name).position >= SNAPSHOT_EVERY_POSITIONS) await save(name, position);
       }
     },
     async save(names, position) {
@@ -119,7 +119,7 @@ export function createKeeper({ store, states, positions, past, sliceMs }: Keeper
     },
     async saveAll(position) {
       await Promise.all(writing.values());
-      for (const name of PROJECTION_NAMES) if (savedOf(name).position < position) await save(name, position);
+      for (const name of PROJECTION_NAMES) if (readSaved(name).position < position) await save(name, position);
     },
     voidPast(names) {
       for (const name of names) lastPast.set(name, 0);

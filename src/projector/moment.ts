@@ -75,7 +75,7 @@ export async function checkMoment(store: EventStore<Event>, { to }: Moment): Pro
 }
 
 /** Where the log was at a moment. Throws as {@link checkMoment}. */
-export async function placeOf(store: EventStore<Event>, moment: Moment): Promise<Place> {
+export async function findPlace(store: EventStore<Event>, moment: Moment): Promise<Place> {
   await checkMoment(store, moment);
   for await (const { position, time } of store.read({ ...moment, backwards: true, limit: 1 }))
     return { position, time };

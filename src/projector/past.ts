@@ -19,7 +19,7 @@ export function pastName({ projection, position, since }: Past): string {
 }
 
 /** Undefined: a snapshot of that name is not one of the past. */
-export function pastOf(name: string): Past | undefined {
+export function parsePastName(name: string): Past | undefined {
   const [, projection, position, since] = NAME.exec(name) ?? [];
   if (projection === undefined) return undefined;
   return { projection, position: Number(position), since: Number(since) };
@@ -95,7 +95,7 @@ export async function thinPast(store: EventStore<Event>, name: ProjectionName, e
 
 /** Whether it is of the projection as its code is, and made after all that makes older ones void. */
 export function isCurrent(entry: SnapshotEntry, name: ProjectionName, voided: number): boolean {
-  const since = pastOf(entry.name)?.since ?? entry.position;
+  const since = parsePastName(entry.name)?.since ?? entry.position;
   return entry.version === projectionOf(name).version && since >= voided;
 }
 

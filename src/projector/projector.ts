@@ -7,9 +7,9 @@ import { errorFields, type Logger } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { createTimeSlices, type TimeSlices } from "../platform/time-slices.ts";
 import { type Erase, refold } from "./apply-erasures.ts";
-import { differences, membersOf } from "./differences.ts";
+import { differences, listMembers } from "./differences.ts";
 import { foldRange } from "./fold.ts";
-import { restore, type Restored } from "./restore.ts";
+import { restoreStates, type Restored } from "./restore.ts";
 import { loadRebuilt } from "./snapshots.ts";
 
 /** Feeds the log, in order, to every projection. */
@@ -60,7 +60,7 @@ export interface ProjectorOptions {
  * a forgotten person, and with them what the states hold of that person.
  */
 export async function startProjector(store: EventStore<Event>, options: ProjectorOptions = {}): Promise<Projector> {
-  return follow(store, await restore(store, options), options);
+  return follow(store, await restoreStates(store, options), options);
 }
 
 function follow(
@@ -210,7 +210,7 @@ async function takeOver(
     } else if (found.length === 0) {
       logger?.info("a rebuilt projection was taken over, without a difference", fields);
     } else {
-      const members = membersOf(found).join(", ");
+      const members = listMembers(found).join(", ");
       logger?.warn("a projection differed from the log and was replaced by the rebuilt one", { ...fields, members });
     }
   } catch (fault) {

@@ -2,7 +2,7 @@ import { SnapshotAhead, type EventStore, type Snapshot } from "eventstore-lite";
 import type { Event, Recorded } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../projections/all.ts";
 import { createStates, type FoldedStates } from "../../projections/states.ts";
-import { catchUp, type Positions } from "./catch-up.ts";
+import { catchUpStates, type Positions } from "./catch-up.ts";
 import { applyForgotten, type Erase } from "./apply-erasures.ts";
 import { createKeeper, type Keeper } from "./keeper.ts";
 import { listPast, PAST_EVERY_POSITIONS } from "./past.ts";
@@ -37,7 +37,7 @@ export interface RestoreOptions {
 }
 
 /** Loads the snapshots and folds what came after each. Throws a ServiceError (damaged). */
-export async function restore(
+export async function restoreStates(
   store: EventStore<Event>,
   { erase, names = PROJECTION_NAMES, pastEvery = PAST_EVERY_POSITIONS, sliceMs }: RestoreOptions = {},
 ): Promise<Restored> {
@@ -54,16 +54,16 @@ export async function restore(
   await preferRebuilt(store, from, positions, head.position);
   await applyForgotten(store, from, positions, { to: head.position, erase });
   const states = createStates(names, from);
-  const past = { last: await lastPastOf(store, names), every: pastEvery };
+  const past = { last: await findLastPast(store, names), every: pastEvery };
   const keeper = createKeeper({ store, states, positions, past, sliceMs });
   const stops = stretches(Math.min(...positions.values()), head.position);
   const onStop = (): Promise<void> => keeper.saveLong(positions);
-  await catchUp(store, states, positions, { to: head.position, stops, onStop });
+  await catchUpStates(store, states, positions, { to: head.position, stops, onStop });
   return { states, keeper, ...head };
 }
 
 /** Of each projection the position of the last snapshot of the past. */
-async function lastPastOf(store: EventStore<Event>, names: readonly ProjectionName[]): Promise<Positions> {
+async function findLastPast(store: EventStore<Event>, names: readonly ProjectionName[]): Promise<Positions> {
   const last: Positions = new Map();
   for (const name of names) last.set(name, (await listPast(store, name)).at(-1)?.position ?? 0);
   return last;

@@ -1,13 +1,13 @@
 import { findContact, type Contacts } from "../../projections/contacts.ts";
 import { STREAMS, type EventMetadata } from "../log/event-log.ts";
-import { handle, type Decision, type HandleDeps } from "../log/handle.ts";
+import { handle, type AppendDecision, type HandleDeps } from "../log/handle.ts";
 import { recipientAmong } from "./recipient-name.ts";
 
 /** Why a retry is refused. */
 export type RetryRefusal = "unknown" | "suppressed" | "not_failed";
 
 /** One more message to a person whose last one failed. */
-export function decideRetry(contacts: Contacts, name: string): Decision<RetryRefusal> {
+export function decideRetry(contacts: Contacts, name: string): AppendDecision<RetryRefusal> {
   const recipient = recipientAmong(contacts, name);
   const contact = findContact(contacts, recipient);
   if (contact === undefined) return { refusal: "unknown" };
@@ -25,7 +25,7 @@ export async function allowRetry(
   name: string,
   metadata: EventMetadata,
 ): Promise<RetryRefusal | undefined> {
-  const decide = (): Decision<RetryRefusal> => decideRetry(deps.projector.state("contacts"), name);
+  const decide = (): AppendDecision<RetryRefusal> => decideRetry(deps.projector.state("contacts"), name);
   const handled = await handle(deps, STREAMS.outreach, decide, { metadata });
   return "refusal" in handled ? handled.refusal : undefined;
 }

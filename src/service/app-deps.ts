@@ -20,7 +20,7 @@ import { createStreamPace } from "../http/streams/event-stream.ts";
 import type { CheckpointStore } from "../log/checkpoint-store.ts";
 import type { EventLog } from "../log/event-log.ts";
 import type { Instances } from "../log/instances.ts";
-import { holdersOf } from "../log/role.ts";
+import { listHolders } from "../log/role.ts";
 import { cosignedPosition } from "../log/witness.ts";
 import { proveEvent } from "../log/prove-event.ts";
 import { signHeadNow } from "../log/signed-heads.ts";
@@ -81,7 +81,7 @@ export function appDeps(served: Served): AppDeps {
     instances: () => instances.live,
     awaySince: served.awaySince,
     skewMs: () => skewAt(projector.time),
-    roles: () => holdersOf(eventLog).catch(() => ({})),
+    roles: () => listHolders(eventLog).catch(() => ({})),
   };
   const quota = dailyQuota(config, projector, clock);
   const file = config.log.kind === "sqlite" ? config.log.file : undefined;

@@ -9,7 +9,7 @@ import { openEncryptedLog, type EncryptedLog, type EncryptedLogOptions } from ".
 import { keysIn } from "../privacy/key-store.ts";
 import { openKeyring } from "../privacy/keyring.ts";
 import { bindSecrets, refuseLostKeys, refuseLostLog, type BindOptions } from "../privacy/lost-keys.ts";
-import { masterKeyOf, unlock, type Unlocked } from "../vault/master-key.ts";
+import { readMasterKey, unlock, type Unlocked } from "../vault/master-key.ts";
 import { openSecretStore } from "../vault/secret-store.ts";
 import { locateLog, type LogPlace } from "./log-place.ts";
 
@@ -64,7 +64,7 @@ export async function openLogAt(
   const unlocked = await unlock(secrets);
   const { master, vault } = unlocked;
   opening.use(vault);
-  const renew = (): Promise<Uint8Array> => masterKeyOf(secrets);
+  const renew = (): Promise<Uint8Array> => readMasterKey(secrets);
   const keys = opening.use(await openSecretStore({ place: secrets.keys, master, renew }));
   const logClock = secrets.isShared && clock === undefined ? serverClock({ logger }) : fileClock(clock);
   const keyring = await openKeyring(keysIn(keys), logClock.now);

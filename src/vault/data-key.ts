@@ -20,7 +20,7 @@ export function makeDataKey(): DataKey {
 /** The data key as only this master key opens it. */
 export function wrap({ id, bytes }: DataKey, master: Uint8Array): WrappedKey {
   const by = keyId(master);
-  const wrapped = encrypt(wrappingKey(master), Buffer.from(bytes).toString("base64"), contextOf(id, by));
+  const wrapped = encrypt(wrappingKey(master), Buffer.from(bytes).toString("base64"), formatContext(id, by));
   return { id, master: by, wrapped };
 }
 
@@ -35,7 +35,7 @@ export function unwrap(wrapped: readonly WrappedKey[], master: Uint8Array, place
     const wrappedWith = wrapped.map((candidate) => candidate.master);
     throw new KeyMismatch(place, by, wrappedWith);
   }
-  const text = open(wrappingKey(master), row.wrapped, contextOf(row.id, by));
+  const text = open(wrappingKey(master), row.wrapped, formatContext(row.id, by));
   if (text === undefined) throw damaged(place, `the data key ${row.id}`);
   return { id: row.id, bytes: new Uint8Array(Buffer.from(text, "base64")) };
 }
@@ -45,6 +45,6 @@ function wrappingKey(master: Uint8Array): Uint8Array {
 }
 
 /** Both labels are authenticated: a row under another label does not open. */
-function contextOf(id: string, master: string): string {
+function formatContext(id: string, master: string): string {
   return `${id}|${master}`;
 }

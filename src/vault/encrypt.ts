@@ -34,7 +34,7 @@ function nextIv(): Buffer {
 const CONTEXT_CHARS = 256;
 const contexts = Buffer.alloc(3 * CONTEXT_CHARS);
 
-function bytesOf(context: string): Buffer {
+function encodeContext(context: string): Buffer {
   if (context.length > CONTEXT_CHARS) return Buffer.from(context);
   return contexts.subarray(0, contexts.write(context));
 }
@@ -43,7 +43,7 @@ function bytesOf(context: string): Buffer {
 export function encrypt(key: Uint8Array, text: string, context: string): Buffer {
   const iv = nextIv();
   const cipher = createCipheriv(ALGORITHM, handed(key), iv);
-  cipher.setAAD(bytesOf(context));
+  cipher.setAAD(encodeContext(context));
   const ciphertext = cipher.update(text, "utf8");
   // The mode has no padding: this adds nothing.
   cipher.final();
@@ -54,7 +54,7 @@ export function encrypt(key: Uint8Array, text: string, context: string): Buffer 
 export function open(key: Uint8Array, ciphertext: Uint8Array, context: string): string | undefined {
   if (ciphertext.length < IV_BYTES + TAG_BYTES) return undefined;
   const decipher = createDecipheriv(ALGORITHM, handed(key), ciphertext.subarray(0, IV_BYTES));
-  decipher.setAAD(bytesOf(context));
+  decipher.setAAD(encodeContext(context));
   decipher.setAuthTag(ciphertext.subarray(-TAG_BYTES));
   try {
     return decipher.update(ciphertext.subarray(IV_BYTES, -TAG_BYTES), undefined, "utf8") + decipher.final("utf8");

@@ -51,7 +51,7 @@ export async function unlock(place: MasterKeyPlace): Promise<Unlocked> {
 }
 
 /** The master key in force by now, for who finds that another process has exchanged it. Throws as {@link unlock}. */
-export async function masterKeyOf(place: MasterKeyPlace): Promise<Uint8Array> {
+export async function readMasterKey(place: MasterKeyPlace): Promise<Uint8Array> {
   const { master, vault } = await unlock(place);
   await vault[Symbol.asyncDispose]();
   return master;
@@ -69,7 +69,7 @@ async function givenKey({ vault, keys, key }: MasterKeyPlace): Promise<Uint8Arra
 }
 
 /** What was just done; after each step a crash leaves everything readable with the key that is then in force. */
-export type Step = "begun" | "rewrapped" | "replaced" | "ended";
+export type RotationStep = "begun" | "rewrapped" | "replaced" | "ended";
 
 /**
  * Exchanges the master key. The vault comes first, and from then on knows both keys, so that a process with either one
@@ -79,7 +79,7 @@ export async function rotateKey(
   place: MasterKeyPlace,
   vault: Vault,
   rotation: Rotation,
-  at: (step: Step) => void = () => {},
+  at: (step: RotationStep) => void = () => {},
 ): Promise<void> {
   await vault.beginRotation(rotation);
   at("begun");
@@ -108,7 +108,7 @@ async function finishRotation(
   { keys, key, isShared }: MasterKeyPlace,
   vault: Vault,
   given: Uint8Array,
-  at: (step: Step) => void = () => {},
+  at: (step: RotationStep) => void = () => {},
 ): Promise<Uint8Array> {
   const rotation = await vault.rotation();
   if (rotation === undefined) return given;

@@ -2,9 +2,12 @@ import { isLost, isRefused, sqlState, type TransactionSql } from "eventstore-lit
 import { ServiceError } from "../platform/service-error.ts";
 
 /** Asks the server, with the name of the set of secrets as $1. */
-export type Ask = <Row>(query: string, ...parameters: (string | number | Uint8Array | null)[]) => Promise<Answer<Row>>;
+export type Ask = <Row>(
+  query: string,
+  ...parameters: (string | number | Uint8Array | null)[]
+) => Promise<QueryResult<Row>>;
 
-export interface Answer<Row> extends ReadonlyArray<Row> {
+export interface QueryResult<Row> extends ReadonlyArray<Row> {
   /** Rows that were answered or changed. */
   readonly count: number;
 }
@@ -15,7 +18,7 @@ const PREPARED = { prepare: true };
 export function askOver(sql: Pick<TransactionSql, "unsafe">, store: string): Ask {
   return async <Row>(query: string, ...parameters: readonly unknown[]) => {
     const answer = await sql.unsafe(query, [store, ...parameters] as never[], PREPARED);
-    return answer as unknown as Answer<Row>;
+    return answer as unknown as QueryResult<Row>;
   };
 }
 
@@ -24,7 +27,7 @@ const LOCK_NOT_AVAILABLE = "55P03";
 const QUERY_CANCELED = "57014";
 
 /** Maps the server's answer, or its absence, to our error: nothing was changed, except that a claim may have been made. */
-export function faultOf(fault: unknown, name: string): unknown {
+export function toServiceError(fault: unknown, name: string): unknown {
   const state = sqlState(fault) ?? "";
   const cause = { cause: fault };
   if ([LOCK_NOT_AVAILABLE, QUERY_CANCELED].includes(state))

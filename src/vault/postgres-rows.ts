@@ -40,7 +40,7 @@ function labelIn([row]: readonly LabelRow[]): SecretLabel {
 const LAST = "\u{10ffff}";
 
 export function rowsIn(ask: Ask): Omit<SecretRows, "revision" | "label"> {
-  const namesOf = async (condition: string, prefix: string): Promise<readonly string[]> => {
+  const listNames = async (condition: string, prefix: string): Promise<readonly string[]> => {
     const rows = await ask<{ name: string }>(
       `SELECT name FROM reachlog_vault.secrets WHERE store = $1 AND name >= $2 AND name < $3 ${condition} ORDER BY name`,
       prefix,
@@ -55,8 +55,8 @@ export function rowsIn(ask: Ask): Omit<SecretRows, "revision" | "label"> {
          WHERE store = $1 AND name IN (SELECT json_array_elements_text($2::text::json))`,
         JSON.stringify(names),
       ),
-    names: (prefix) => namesOf("", prefix),
-    buried: (prefix) => namesOf("AND key IS NULL", prefix),
+    names: (prefix) => listNames("", prefix),
+    buried: (prefix) => listNames("AND key IS NULL", prefix),
     dataKeys: () => ask<WrappedKey>("SELECT id, master, wrapped FROM reachlog_vault.data_keys WHERE store = $1"),
   };
 }
@@ -65,7 +65,7 @@ export function rowsIn(ask: Ask): Omit<SecretRows, "revision" | "label"> {
 const GIVEN = `(SELECT name, key, decode(ciphertext, 'base64') AS ciphertext
   FROM json_to_recordset($2::text::json) AS given (name text, key text, ciphertext text)) AS given`;
 
-function rowsOf(secrets: readonly (Encrypted | SecretRow)[]): string {
+function toJsonRows(secrets: readonly (Encrypted | SecretRow)[]): string {
   const textOf = (bytes: Uint8Array | null): string | null => bytes && Buffer.from(bytes).toString("base64");
   return JSON.stringify(secrets.map((secret) => ({ ...secret, ciphertext: textOf(secret.ciphertext) })));
 }
@@ -76,7 +76,7 @@ export function changesIn(ask: Ask): Omit<SecretChanges, keyof SecretRows> {
       const { count } = await ask(
         `INSERT INTO reachlog_vault.secrets (store, name, version, key, ciphertext)
          SELECT $1, given.name, 1, given.key, given.ciphertext FROM ${GIVEN} ON CONFLICT DO NOTHING`,
-        rowsOf(secrets),
+        toJsonRows(secrets),
       );
       return count;
     },
@@ -85,7 +85,7 @@ export function changesIn(ask: Ask): Omit<SecretChanges, keyof SecretRows> {
         `UPDATE reachlog_vault.secrets AS secret
          SET version = version + 1, key = given.key, ciphertext = given.ciphertext FROM ${GIVEN}
          WHERE store = $1 AND secret.name = given.name AND version = $3 AND secret.key IS NOT NULL`,
-        rowsOf([secret]),
+        toJsonRows([secret]),
         expected,
       );
       return count === 1;
@@ -94,7 +94,7 @@ export function changesIn(ask: Ask): Omit<SecretChanges, keyof SecretRows> {
       await ask(
         `UPDATE reachlog_vault.secrets AS secret SET key = given.key, ciphertext = given.ciphertext FROM ${GIVEN}
          WHERE store = $1 AND secret.name = given.name`,
-        rowsOf(secrets),
+        toJsonRows(secrets),
       );
     },
     async remove(name) {
@@ -130,7 +130,7 @@ export function changesIn(ask: Ask): Omit<SecretChanges, keyof SecretRows> {
         `INSERT INTO reachlog_vault.secrets (store, name, version, key, ciphertext)
          SELECT $1, name, version, key, decode(ciphertext, 'base64')
          FROM json_to_recordset($2::text::json) AS given (name text, version bigint, key text, ciphertext text)`,
-        rowsOf(secrets),
+        toJsonRows(secrets),
       );
       await ask(
         `INSERT INTO reachlog_vault.claims (store, name, until)

@@ -2,10 +2,10 @@ import { migrate, openDatabase, type Database } from "eventstore-lite/postgres";
 import { reachServer, type PostgresPlace } from "../log/store-place.ts";
 import type { Secret } from "../platform/secret.ts";
 import { createSerialQueue } from "../platform/serial-queue.ts";
-import { askOver, faultOf, type Ask } from "./postgres-ask.ts";
+import { askOver, toServiceError, type Ask } from "./postgres-ask.ts";
 import { changesIn, claimsIn, countUp, notesIn, readLabel, rowsIn } from "./postgres-rows.ts";
 import { transact, type Scope } from "./postgres-transaction.ts";
-import { contentsOf } from "./secret-contents.ts";
+import { createContents } from "./secret-contents.ts";
 import type { SecretDatabase, SecretPlace } from "./secret-database.ts";
 
 /** Which set of secrets in a database. */
@@ -54,7 +54,7 @@ function databaseIn(database: Database, scope: Scope): SecretDatabase {
     try {
       return await database.run((sql) => askOver(sql, store)(query, ...parameters));
     } catch (fault) {
-      throw faultOf(fault, name);
+      throw toServiceError(fault, name);
     }
   };
   const change: SecretDatabase["transact"] = async (work) => {
@@ -74,7 +74,7 @@ function databaseIn(database: Database, scope: Scope): SecretDatabase {
   const transactAlone: SecretDatabase["transact"] = (work) => oneByOne(() => change(work));
   return {
     name,
-    ...contentsOf({ name, transact: transactAlone }),
+    ...createContents({ name, transact: transactAlone }),
     ...rowsIn(ask),
     revision: async () => (await readLabel(ask)).changes - own,
     label: () => readLabel(ask),

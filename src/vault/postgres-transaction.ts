@@ -1,6 +1,6 @@
 import { ANSWER_MS_MAX, isLost, isUnanswered, type Database, type TransactionSql } from "eventstore-lite/postgres";
 import { ServiceError } from "../platform/service-error.ts";
-import { askOver, away, faultOf, type Ask } from "./postgres-ask.ts";
+import { askOver, away, toServiceError, type Ask } from "./postgres-ask.ts";
 
 /** One change may re-encrypt all secrets, 60 µs each; each of its queries is answered in time, or the change ends. */
 const CHANGE_MS_MAX = 3_600_000;
@@ -34,7 +34,7 @@ export async function transact<Result>(
         return await send(query, ...parameters);
       } catch (fault) {
         isGone ||= isLost(fault);
-        throw faultOf(fault, name);
+        throw toServiceError(fault, name);
       } finally {
         watchdog.answered();
       }
@@ -56,7 +56,7 @@ export async function transact<Result>(
     return done.result;
   } catch (fault) {
     isGone ||= isLost(fault);
-    if (!isCommitting || !isUnanswered(fault)) throw faultOf(fault, name);
+    if (!isCommitting || !isUnanswered(fault)) throw toServiceError(fault, name);
     throw new ServiceError("in_doubt", `${name}: whether a change was stored is not known`, { cause: fault });
   } finally {
     watchdog.stop();

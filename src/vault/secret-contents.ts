@@ -5,7 +5,7 @@ import type { SecretChanges, SecretContents, SecretDatabase, SecretRow } from ".
 const ROWS_AT_ONCE = 1_000;
 
 /** Reads and writes a whole set of secrets, by what an engine asks inside of a transaction. */
-export function contentsOf({ name, transact }: Pick<SecretDatabase, "name" | "transact">): Contents {
+export function createContents({ name, transact }: Pick<SecretDatabase, "name" | "transact">): Contents {
   return {
     contents: () => transact(readAll),
     fill: (contents, binding) =>
@@ -23,7 +23,7 @@ type Contents = Pick<SecretDatabase, "contents" | "fill">;
 
 async function readAll(rows: SecretChanges): Promise<SecretContents> {
   const secrets: SecretRow[] = [];
-  for (const names of chunksOf(await rows.names(""))) secrets.push(...(await rows.secrets(names)));
+  for (const names of splitIntoChunks(await rows.names(""))) secrets.push(...(await rows.secrets(names)));
   const { changes } = await rows.label();
   return { changes, dataKeys: await rows.dataKeys(), secrets, claims: await rows.claims() };
 }
@@ -33,8 +33,8 @@ async function replaceAll(rows: SecretChanges, contents: SecretContents): Promis
   const gone = await rows.buried("");
   await rows.clear();
   for (const wrapped of contents.dataKeys) await rows.addDataKey(wrapped);
-  for (const secrets of chunksOf(contents.secrets)) await rows.insert(secrets, []);
-  for (const claims of chunksOf(contents.claims)) await rows.insert([], claims);
+  for (const secrets of splitIntoChunks(contents.secrets)) await rows.insert(secrets, []);
+  for (const claims of splitIntoChunks(contents.claims)) await rows.insert([], claims);
   for (const name of gone) await rows.bury(name);
 }
 
@@ -47,6 +47,6 @@ async function refuseOthers(rows: SecretChanges, contents: SecretContents, name:
   throw new ServiceError("conflict", `${name} holds other secrets already: nothing is overwritten`);
 }
 
-export function* chunksOf<Item>(items: readonly Item[]): Generator<readonly Item[]> {
+export function* splitIntoChunks<Item>(items: readonly Item[]): Generator<readonly Item[]> {
   for (let at = 0; at < items.length; at += ROWS_AT_ONCE) yield items.slice(at, at + ROWS_AT_ONCE);
 }

@@ -3,7 +3,7 @@ import { makeDataKey, unwrap, wrap, type DataKey } from "./data-key.ts";
 import { encrypt, open } from "./encrypt.ts";
 import { damaged, KeyMismatch } from "./error.ts";
 import { keyId } from "./key.ts";
-import { chunksOf } from "./secret-contents.ts";
+import { splitIntoChunks } from "./secret-contents.ts";
 import type {
   Binding,
   Encrypted,
@@ -223,13 +223,13 @@ function secretsIn(rows: SecretChanges, place: string, first: DataKey): StoredSe
     },
     async addAll(values) {
       const secrets = [...values].map(([name, value]) => encrypted(key, name, { version: 1, value }));
-      for (const some of chunksOf(secrets)) await rows.add(some);
+      for (const some of splitIntoChunks(secrets)) await rows.add(some);
     },
     remove: rows.remove,
     bury: rows.bury,
     async rewrap(masters) {
       const next = makeDataKey();
-      for (const names of chunksOf(await rows.names(""))) {
+      for (const names of splitIntoChunks(await rows.names(""))) {
         const kept = [...(await getAll(names))];
         await rows.reencrypt(kept.flatMap(([name, one]) => (one === "gone" ? [] : [encrypted(next, name, one)])));
       }
@@ -244,7 +244,7 @@ function secretsIn(rows: SecretChanges, place: string, first: DataKey): StoredSe
 function opened(rows: readonly SecretRow[], key: DataKey, place: string): ReadonlyMap<string, Kept | "gone"> {
   const valueOf = ({ name, version, key: id, ciphertext }: SecretRow): Kept | "gone" => {
     if (ciphertext === null) return "gone";
-    const value = id === key.id ? open(key.bytes, ciphertext, contextOf(key, name, version)) : undefined;
+    const value = id === key.id ? open(key.bytes, ciphertext, formatContext(key, name, version)) : undefined;
     if (value === undefined) throw damaged(place, name);
     return { version, value };
   };
@@ -252,10 +252,10 @@ function opened(rows: readonly SecretRow[], key: DataKey, place: string): Readon
 }
 
 function encrypted(key: DataKey, name: string, { version, value }: Kept): Encrypted {
-  return { name, key: key.id, ciphertext: encrypt(key.bytes, value, contextOf(key, name, version)) };
+  return { name, key: key.id, ciphertext: encrypt(key.bytes, value, formatContext(key, name, version)) };
 }
 
 /** All labels of a row are authenticated, so neither another's row nor an older one of the same name opens. */
-function contextOf({ id }: DataKey, name: string, version: number): string {
+function formatContext({ id }: DataKey, name: string, version: number): string {
   return `${id}|${version}|${name}`;
 }

@@ -5,7 +5,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { createSerialQueue } from "../platform/serial-queue.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { keyError } from "./error.ts";
-import { contentsOf } from "./secret-contents.ts";
+import { createContents } from "./secret-contents.ts";
 import type {
   Binding,
   Claim,
@@ -113,7 +113,7 @@ function databaseIn(database: DatabaseSync, file: string): SecretDatabase {
     );
   return {
     name: file,
-    ...contentsOf({ name: file, transact: transactAlone }),
+    ...createContents({ name: file, transact: transactAlone }),
     secrets: (names) => alone(() => rows.secrets(names)),
     names: (prefix) => alone(() => rows.names(prefix)),
     buried: (prefix) => alone(() => rows.buried(prefix)),

@@ -1,12 +1,12 @@
 // On no harness.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { FORMATS, type Format } from "../../src/log/export-formats.ts";
+import { EXPORT_FORMATS, type Format } from "../../src/log/export-formats.ts";
 import { LineFault, type StoredEvent } from "../../src/log/export-formats/format.ts";
 import { name, newEvent } from "./events.ts";
 
 const CASES = 1_000;
-const NAMES = Object.keys(FORMATS) as Format[];
+const NAMES = Object.keys(EXPORT_FORMATS) as Format[];
 
 const stored: fc.Arbitrary<StoredEvent> = fc
   .record({
@@ -35,12 +35,12 @@ const EVENT: StoredEvent = {
 
 /** The lines of an export, as an import gets them. */
 function linesOf(format: Format, events: readonly StoredEvent[]): string[] {
-  const { head, line } = FORMATS[format];
+  const { head, line } = EXPORT_FORMATS[format];
   return (head + events.map(line).join("")).trimEnd().split(/\r?\n/);
 }
 
 function readAll(format: Format, lines: readonly string[]): readonly (StoredEvent | undefined)[] {
-  return FORMATS[format]
+  return EXPORT_FORMATS[format]
     .createReader()(lines)
     .filter((event) => event !== undefined);
 }
@@ -96,7 +96,7 @@ test("a line of JSON that is no event is refused", () => {
 });
 
 describe("csv", () => {
-  const cells = (event: StoredEvent) => FORMATS.csv.line(event).trimEnd();
+  const cells = (event: StoredEvent) => EXPORT_FORMATS.csv.line(event).trimEnd();
 
   test("keeps a spreadsheet from running a cell, and is read without the guard", () => {
     for (const first of ["=", "+", "-", "@"]) {
@@ -122,7 +122,7 @@ describe("csv", () => {
 });
 
 describe("cloudevents", () => {
-  const parsed = (event: StoredEvent) => JSON.parse(FORMATS.cloudevents.line(event)) as Record<string, unknown>;
+  const parsed = (event: StoredEvent) => JSON.parse(EXPORT_FORMATS.cloudevents.line(event)) as Record<string, unknown>;
 
   // CloudEvents 1.0.2, 3 (context attributes) and its JSON format, 3.
   test("are valid: required attributes, names of a-z and 0-9, values of its types", () => {

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { exportLog } from "../../src/commands/audit/export.ts";
 import { importLog } from "../../src/commands/audit/import.ts";
-import { FORMATS, type Format } from "../../src/log/export-formats.ts";
+import { EXPORT_FORMATS, type Format } from "../../src/log/export-formats.ts";
 import { capture } from "../harness/capture.ts";
 import { name, newEvent } from "./events.ts";
 
@@ -15,7 +15,7 @@ import { name, newEvent } from "./events.ts";
 const RUNS = 25;
 const TIMEOUT_MS = 1_200_000;
 
-const NAMES = Object.keys(FORMATS) as Format[];
+const NAMES = Object.keys(EXPORT_FORMATS) as Format[];
 
 const root = mkdtempSync(join(tmpdir(), "reachlog-audit-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -127,7 +127,7 @@ for (const format of NAMES) {
     for (const [what, [spoil, line, reason]] of Object.entries(spoiled)) {
       test(`that is ${what} names the line, and imports nothing`, async () => {
         const { text } = await exportedIn(format);
-        const { head } = FORMATS[format];
+        const { head } = EXPORT_FORMATS[format];
         const body = spoil(text.slice(head.length).trimEnd().split(/\r?\n/));
         const target = newPlace();
         const file = target.file("spoiled");
@@ -152,7 +152,7 @@ for (const format of NAMES) {
     test("without events is refused", async () => {
       const target = newPlace();
       const file = target.file("empty");
-      for (const content of ["", FORMATS[format].head]) {
+      for (const content of ["", EXPORT_FORMATS[format].head]) {
         writeFileSync(file, content);
         const told = await target.run("import", file, "--format", format).catch((fault: Error) => fault.message);
         expect(told).toContain("holds no events");

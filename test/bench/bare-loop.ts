@@ -6,7 +6,7 @@ import { openSqliteStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
 import type { ClickChannel } from "../../events/channel.ts";
 import { WINDOW_MAX } from "../../src/delivery/rate-limiter.ts";
-import { dispatchOf } from "../../src/delivery/dispatch-content.ts";
+import { toDispatch } from "../../src/delivery/dispatch-content.ts";
 import { createMetaChannel } from "../../src/networks/meta/meta.ts";
 import type { Click } from "../../src/networks/network.ts";
 import type { SafeFetch } from "../../src/networks/safe-fetch.ts";
@@ -35,7 +35,7 @@ async function readClicks(): Promise<readonly Click[]> {
   await using store = await openSqliteStore<Event>({ file, codec });
   const found: Click[] = [];
   for await (const event of store.read({ types: ["LinkClicked"] })) {
-    const dispatch = await dispatchOf(store, event, "chat");
+    const dispatch = await toDispatch(store, event, "chat");
     if (dispatch === undefined) throw new Error(`event ${event.position} was erased`);
     if (dispatch.kind === "click") found.push(dispatch);
   }

@@ -5,7 +5,7 @@ import type { Event, Recorded } from "../../events/catalog.ts";
 import { deliveries as projection } from "../../projections/deliveries.ts";
 import { fold } from "../../projections/projection.ts";
 import { deliveries } from "../../src/commands/deliveries.ts";
-import { drainInWords, lagOf, type Measured } from "../../src/delivery/lag.ts";
+import { drainInWords, calculateLag, type Measured } from "../../src/delivery/lag.ts";
 import { readOldestPending, readRequested, readTail } from "../../src/delivery/tail.ts";
 import { duration } from "../../src/platform/duration.ts";
 import { runCommand, type Terminal } from "../../src/commands/shared/command.ts";
@@ -142,7 +142,7 @@ describe("how far a channel is behind", () => {
     ["no estimate, while nothing is settled", { settled: rate(0), requested: rate(0) }, null],
     ["at once, when nothing is pending, however much comes", { backlog: 0, requested: rate(50) }, 0],
   ])("is drained: %s", (_, more, seconds) => {
-    expect(lagOf({ ...measured, ...more }).drained_in_seconds).toBe(seconds);
+    expect(calculateLag({ ...measured, ...more }).drained_in_seconds).toBe(seconds);
   });
 
   const SUSPENSION = { since: timeAt(1), detail: "archived", network: "slack", credential: "h" } as const;
@@ -152,13 +152,13 @@ describe("how far a channel is behind", () => {
     ["nothing settled", { settled: rate(0) }],
     ["not while suspended", { settled: rate(0), suspended: SUSPENSION }],
   ])("says in words: %s", (words, more) => {
-    expect(drainInWords(lagOf({ ...measured, ...more }))).toBe(words);
+    expect(drainInWords(calculateLag({ ...measured, ...more }))).toBe(words);
   });
 
   test("the age of the oldest click; a clock behind the log's makes it no less than nothing", () => {
-    expect(lagOf(measured).oldest_click_seconds).toBe(120);
-    expect(lagOf({ ...measured, now: 0 }).oldest_click_seconds).toBe(0);
-    expect(lagOf({ ...measured, oldest: undefined }).oldest_click_seconds).toBeNull();
+    expect(calculateLag(measured).oldest_click_seconds).toBe(120);
+    expect(calculateLag({ ...measured, now: 0 }).oldest_click_seconds).toBe(0);
+    expect(calculateLag({ ...measured, oldest: undefined }).oldest_click_seconds).toBeNull();
   });
 
   test.each([

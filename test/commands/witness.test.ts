@@ -6,7 +6,7 @@ import { audit } from "../../src/commands/audit.ts";
 import { runCommand } from "../../src/commands/shared/command.ts";
 import { doctor } from "../../src/commands/doctor.ts";
 import { witness } from "../../src/commands/witness.ts";
-import { originOf } from "../../src/log/checkpoint.ts";
+import { formatOrigin } from "../../src/log/checkpoint.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 
@@ -62,7 +62,7 @@ test.each([
       await using served = await openWitnessed(world, folder);
       const key = await world.store.checkpoints.loadKey();
       const hash = "11".repeat(32);
-      const other = { origin: originOf(world.store), position, hash, root: hash, time: undefined };
+      const other = { origin: formatOrigin(world.store), position, hash, root: hash, time: undefined };
       const body = formatSubmission({ old: 0, proof: [], note: signCheckpoint(other, key) });
       const { status } = await fetch(`${served.settings["WITNESS_URL"]}/add-checkpoint`, { method: "POST", body });
       expect(status).toBe(200);

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createApp } from "../../src/http/app.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { FORMATS } from "../../src/log/export-formats.ts";
-import { storedOf, type ShownEvent } from "../../src/log/export-formats/format.ts";
+import { EXPORT_FORMATS } from "../../src/log/export-formats.ts";
+import { toStored, type ShownEvent } from "../../src/log/export-formats/format.ts";
 import { ask, openApp, post, problemIn, TOKEN, type AppHarness } from "../harness/memory/app.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 
@@ -178,7 +178,7 @@ describe("the export", () => {
     expect(events[0]).toMatchObject({ data: { ip: "203.0.113.7" } });
     expect(events[0]?.stored).toBeDefined();
     const stored = await Array.fromAsync(harness.store.readStored({ stream: "link-go.example/a" }));
-    expect(events.map(storedOf)).toEqual(stored);
+    expect(events.map(toStored)).toEqual(stored);
   });
 
   test.each([
@@ -189,9 +189,9 @@ describe("the export", () => {
     expect(answer.headers.get("content-type")).toBe(type);
     expect(answer.headers.get("content-disposition")).toBe(`attachment; filename="${name}"`);
     const text = await answer.text();
-    expect(text).toStartWith(FORMATS[format].head);
+    expect(text).toStartWith(EXPORT_FORMATS[format].head);
     const lines = text.split("\n").slice(0, -1);
-    const read = FORMATS[format].createReader()(lines.map((line) => line.replace(/\r$/, "")));
+    const read = EXPORT_FORMATS[format].createReader()(lines.map((line) => line.replace(/\r$/, "")));
     expect(read.flatMap((event) => event?.position ?? [])).toEqual([1, 2, 3]);
   });
 

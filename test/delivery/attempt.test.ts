@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { codec, makeEvent } from "../../events/catalog.ts";
 import { isFinal } from "../../events/dispatches.ts";
-import { type Attempt, ATTEMPTS_MAX, decideOutcome, retryDelayMs } from "../../src/delivery/attempt.ts";
+import { type Attempt, DISPATCH_ATTEMPTS_MAX, decideAttemptOutcome, retryDelayMs } from "../../src/delivery/attempt.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
 import * as fc from "fast-check";
 
@@ -11,7 +11,7 @@ const NOW = Date.parse("2026-11-20T10:00:00.000Z");
 
 function decide(result: DispatchResult, attempt: Partial<Attempt> = {}) {
   const common = { lane: "direct", isTest: false, number: 3, mode: "single", latencyMs: 12, now: NOW } as const;
-  const outcome = decideOutcome({ ...common, random: 0.5, ...attempt }, result);
+  const outcome = decideAttemptOutcome({ ...common, random: 0.5, ...attempt }, result);
   const { type, request } = outcome;
   const data = { channel: "messaging", lane: "direct", low_watermark: 0, requests: [{ sources: [42], ...request }] };
   // Whatever is decided has to fit the schema of its event.
@@ -112,7 +112,9 @@ test("a network may make us wait for a day, not for ever", () => {
 });
 
 test("the jitter is full: anything from at once to the ceiling, which grows from attempt to attempt", () => {
-  const ceilings = Array.from({ length: ATTEMPTS_MAX - 1 }, (_, index) => retryDelayMs(index + 1, 1, undefined));
+  const ceilings = Array.from({ length: DISPATCH_ATTEMPTS_MAX - 1 }, (_, index) =>
+    retryDelayMs(index + 1, 1, undefined),
+  );
   expect(ceilings[0]).toBe(2_000);
   expect(ceilings).toEqual(ceilings.toSorted((a, b) => a - b));
   expect(new Set(ceilings).size).toBe(ceilings.length);
@@ -123,9 +125,10 @@ test("the jitter is full: anything from at once to the ceiling, which grows from
 });
 
 test("eight attempts are over in about an hour at the longest", () => {
-  expect(ATTEMPTS_MAX).toBe(8);
+  expect(DISPATCH_ATTEMPTS_MAX).toBe(8);
   let total = 0;
-  for (let attempt = 1; attempt < ATTEMPTS_MAX; attempt++) total += retryDelayMs(attempt, 0.999_999, undefined);
+  for (let attempt = 1; attempt < DISPATCH_ATTEMPTS_MAX; attempt++)
+    total += retryDelayMs(attempt, 0.999_999, undefined);
   expect(total).toBeGreaterThan(45 * MINUTE_MS);
   expect(total).toBeLessThan(70 * MINUTE_MS);
 });

@@ -1,7 +1,7 @@
 // On no harness.
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { digestOf } from "../../src/delivery/dispatch-content.ts";
+import { toDigest } from "../../src/delivery/dispatch-content.ts";
 import type { Click } from "../../src/networks/network.ts";
 
 function click(second: number, shortCode: string, bot = false): Click {
@@ -21,7 +21,7 @@ function click(second: number, shortCode: string, bot = false): Click {
 }
 
 test("clicks are grouped by link, the most clicked first, with first and last time", () => {
-  expect(digestOf("d", [click(1, "a"), click(2, "b", true), click(3, "b"), click(4, "b")])).toEqual({
+  expect(toDigest("d", [click(1, "a"), click(2, "b", true), click(3, "b"), click(4, "b")])).toEqual({
     kind: "digest",
     id: "d",
     time: "2026-11-20T10:00:04.000Z",
@@ -55,7 +55,7 @@ test("every click is in exactly one group", () => {
   });
   fc.assert(
     fc.property(some, (clicks) => {
-      const digest = digestOf(
+      const digest = toDigest(
         "d",
         clicks.map(({ code, bot }, second) => click(second, code, bot)),
       );

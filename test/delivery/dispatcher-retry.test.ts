@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { StoreFull } from "eventstore-lite";
 import type { Circuit } from "../../src/delivery/rate-limiter.ts";
-import { ATTEMPTS_MAX } from "../../src/delivery/attempt.ts";
+import { DISPATCH_ATTEMPTS_MAX } from "../../src/delivery/attempt.ts";
 import type { EventLog } from "../../src/log/event-log.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
 import {
@@ -49,7 +49,7 @@ test("after eight attempts over about an hour it is a dead letter", async () => 
   house.time.flow();
   await house.clicks(1);
   await house.settled();
-  expect(chat.sent.length).toBe(ATTEMPTS_MAX);
+  expect(chat.sent.length).toBe(DISPATCH_ATTEMPTS_MAX);
   const [letter] = await house.outcomes("DispatchAbandoned");
   expect(letter?.data).toMatchObject({ attempt: 8, refused: false, status: 503, channel: "chat" });
   const took = house.time.clock() - start;

@@ -6,7 +6,7 @@ import {
   afterStart,
   afterSuccess,
   type CircuitBreaker,
-  circuitOf,
+  toCircuit,
   CLOSED,
   INITIAL_PACE,
   nextStartAt,
@@ -146,8 +146,8 @@ function fail(times: number): CircuitBreaker {
 }
 
 test("four failures in a row leave the circuit closed, the fifth opens it", () => {
-  expect([0, 1, 4].map((times) => circuitOf(fail(times), NOW))).toEqual(["closed", "closed", "closed"]);
-  expect(circuitOf(fail(5), NOW)).toBe("open");
+  expect([0, 1, 4].map((times) => toCircuit(fail(times), NOW))).toEqual(["closed", "closed", "closed"]);
+  expect(toCircuit(fail(5), NOW)).toBe("open");
 });
 
 test("those in flight when it opens are no further failures", () => {
@@ -158,7 +158,7 @@ test("those in flight when it opens are no further failures", () => {
 
 test("an open circuit is half open when its time is over, not a millisecond before", () => {
   const open = fail(5);
-  expect([999, 1_000, 86_400_000].map((later) => circuitOf(open, NOW + later))).toEqual([
+  expect([999, 1_000, 86_400_000].map((later) => toCircuit(open, NOW + later))).toEqual([
     "open",
     "half_open",
     "half_open",
@@ -173,6 +173,6 @@ test("each failed probe doubles the time for which it is open, up to a minute", 
 });
 
 test("after a success the failures are counted from the beginning", () => {
-  expect(circuitOf(afterFailure(CLOSED, NOW), NOW)).toBe("closed");
+  expect(toCircuit(afterFailure(CLOSED, NOW), NOW)).toBe("closed");
   expect(CLOSED).toEqual({ failures: 0, openUntil: 0 });
 });

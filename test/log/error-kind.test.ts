@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { AppendInDoubt, InvalidAppend, StoreClosed, StoreFull, StoreOwned, SigningKeyRefused } from "eventstore-lite";
 import { InvalidEvent } from "../../events/event.ts";
-import { kindOf } from "../../src/log/error-kind.ts";
+import { classifyError } from "../../src/log/error-kind.ts";
 import { SocialError } from "../../src/networks/network.ts";
 import { ServiceError, type ErrorKind } from "../../src/platform/service-error.ts";
 
@@ -23,5 +23,5 @@ const FAULTS: readonly (readonly [unknown, ErrorKind | undefined])[] = [
 ];
 
 test("every failure that can be foreseen has its kind", () => {
-  for (const [fault, kind] of FAULTS) expect([String(fault), kindOf(fault)]).toEqual([String(fault), kind]);
+  for (const [fault, kind] of FAULTS) expect([String(fault), classifyError(fault)]).toEqual([String(fault), kind]);
 });

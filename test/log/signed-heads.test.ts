@@ -14,7 +14,7 @@ import { rebuildChain, tamper } from "../../events/eventstore-lite/test/tamperin
 import { ServiceError } from "../../src/platform/service-error.ts";
 import { openSignedHeads } from "../../src/log/signed-heads.ts";
 import { checkpointFiles, checkpointInVault, type CheckpointStore } from "../../src/log/checkpoint-store.ts";
-import { originOf } from "../../src/log/checkpoint.ts";
+import { formatOrigin } from "../../src/log/checkpoint.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { createEventLog, SERVICE_METADATA, type EventLog } from "../../src/log/event-log.ts";
 import { logFiles, type LogFiles } from "../../src/log/log-files.ts";
@@ -104,7 +104,7 @@ test("a checkpoint is there from the start on, and at the stop it is that of the
   await home.run(async ({ store }) => {
     const { position, hash } = await store.head();
     expect(known(home)).toEqual({
-      origin: originOf(store),
+      origin: formatOrigin(store),
       position,
       hash,
       root: Buffer.from(await createLogTree(store).at(position).root()).toString("hex"),
@@ -138,7 +138,7 @@ test("while the head moves a newer one is written every ten seconds, and none wh
 test("a checkpoint that another instance left, and the log denies, is not replaced", async () => {
   const home = house();
   await home.run(async (eventLog) => {
-    const denied = { origin: originOf(eventLog.store), position: 9, hash: "0".repeat(64), time: undefined };
+    const denied = { origin: formatOrigin(eventLog.store), position: 9, hash: "0".repeat(64), time: undefined };
     writeFileSync(home.files.checkpoint, signCheckpoint(denied, loadSigningKey(home.files.signingKey)));
     await write(eventLog, 5);
   });
@@ -298,7 +298,7 @@ test("each kind of loss can be accepted, and is told apart", async () => {
     },
     broken_chain({ files }, store) {
       const key = loadSigningKey(files.signingKey);
-      const empty = { origin: originOf(store), position: 0, hash: "0".repeat(64), time: undefined };
+      const empty = { origin: formatOrigin(store), position: 0, hash: "0".repeat(64), time: undefined };
       writeFileSync(files.checkpoint, signCheckpoint(empty, key));
       tamper(files.log, `UPDATE events SET data = '{"text":"other"}' WHERE position = 2`);
     },

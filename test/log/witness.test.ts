@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { openSqliteStore, openWitness, openProof, signCheckpoint, signingKeyOf, type Witness } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
 import { checkpointFiles } from "../../src/log/checkpoint-store.ts";
-import { originOf, signHead } from "../../src/log/checkpoint.ts";
+import { formatOrigin, signHead } from "../../src/log/checkpoint.ts";
 import { createEventLog, SERVICE_METADATA, type EventLog } from "../../src/log/event-log.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { proveEvent } from "../../src/log/prove-event.ts";
@@ -84,7 +84,7 @@ async function openWorld(file = newLogFile(), witnessFile = newLogFile()) {
     /** What the witness says of the head as it is now, or of another history of that length. */
     async ask(url: string, old: number, root?: string): Promise<Witnessed> {
       const { position, hash } = await store.head();
-      const checkpoint = { origin: originOf(store), position, hash, root: root ?? "", time: undefined };
+      const checkpoint = { origin: formatOrigin(store), position, hash, root: root ?? "", time: undefined };
       const note =
         root === undefined ? await signHead(store, await store.head(), key, () => 0) : signCheckpoint(checkpoint, key);
       return askWitness(store, { url, cosigner }, { note, checkpoint }, old);
@@ -178,7 +178,7 @@ describe("heads and their witness", () => {
     expect(rolledBack).toMatchObject({ result: "cosigned" });
     const { position, hash } = await world.store.head();
     const shorter = { ...world.store, head: async () => ({ position: 2, hash, time: undefined }) };
-    const checkpoint = { origin: originOf(world.store), position: 2, hash, root: hash, time: undefined };
+    const checkpoint = { origin: formatOrigin(world.store), position: 2, hash, root: hash, time: undefined };
     const head = { note: signCheckpoint(checkpoint, world.key), checkpoint };
     expect(await askWitness(shorter, { url, cosigner }, head, 0)).toEqual({
       result: "split",

@@ -1,6 +1,6 @@
 // On no harness.
 import { expect, test } from "bun:test";
-import { faultOf, type NetworkFaultKind } from "../../src/networks/network-fault.ts";
+import { toNetworkFault, type NetworkFaultKind } from "../../src/networks/network-fault.ts";
 
 const thrown = (code: unknown, name = "TypeError"): Error =>
   Object.assign(new Error("http://host/bot-token"), { code, name });
@@ -30,12 +30,12 @@ test.each<[unknown, NetworkFaultKind, boolean]>([
   [undefined, "invalid", false],
   [23, "invalid", false],
 ])("fetch's code %p is %s", (code, kind, certainlyNotSent) => {
-  const fault = faultOf(thrown(code));
+  const fault = toNetworkFault(thrown(code));
   expect([fault.kind, fault.certainlyNotSent]).toEqual([kind, certainlyNotSent]);
   expect(fault.message).not.toContain("token");
 });
 
 test("DOMExceptions are told apart by name", () => {
-  expect(faultOf(thrown(23, "TimeoutError")).kind).toBe("timeout");
-  expect(faultOf(thrown(20, "AbortError")).kind).toBe("aborted");
+  expect(toNetworkFault(thrown(23, "TimeoutError")).kind).toBe("timeout");
+  expect(toNetworkFault(thrown(20, "AbortError")).kind).toBe("aborted");
 });

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { excerpt, oneLine, plainText, truncate } from "../../src/networks/plain-text.ts";
-import { retryAfterMs, retryAfterOf } from "../../src/networks/retry-after.ts";
+import { retryAfterMs, parseRetryAfter } from "../../src/networks/retry-after.ts";
 
 describe("plain text", () => {
   test("loses control characters and direction marks, keeps line breaks and tabs", () => {
@@ -90,5 +90,5 @@ test.each<[string, string | undefined, number | undefined]>([
   ["soon", ANSWERED, undefined],
 ])("Retry-After %p in an answer of %p is %p ms", (retryAfter, date, ms) => {
   const headers = new Headers({ "retry-after": retryAfter, ...(date === undefined ? {} : { date }) });
-  expect(retryAfterOf(headers)).toBe(ms);
+  expect(parseRetryAfter(headers)).toBe(ms);
 });

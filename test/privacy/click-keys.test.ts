@@ -1,6 +1,6 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { createClickKeys, fetchTree, partsOf, puncture, type ClickKeys } from "../../src/privacy/click-keys.ts";
+import { createClickKeys, fetchTree, splitRef, puncture, type ClickKeys } from "../../src/privacy/click-keys.ts";
 import type { KeyStore, NamedKey } from "../../src/privacy/key-store.ts";
 import { keyAt } from "../../src/privacy/key-tree.ts";
 import { openKeys } from "../harness/memory/keyring.ts";
@@ -22,7 +22,7 @@ function leafOf(clicks: ClickKeys, ip: string): NamedKey {
 
 /** What the store has for that ref. */
 async function storedKey(keys: KeyStore, ref: string): Promise<Uint8Array | undefined> {
-  const [root, leaf] = partsOf(ref);
+  const [root, leaf] = splitRef(ref);
   return keyAt(await fetchTree(keys, root), leaf);
 }
 
@@ -107,7 +107,7 @@ test("a day whose keys another process deletes just then gets another tree", asy
   const { keys } = await world.open();
   const clicks = await prepared(keys);
   const { ref } = leafOf(clicks, "203.0.113.7");
-  await keys.change((within) => within.remove(partsOf(ref)[0]));
+  await keys.change((within) => within.remove(splitRef(ref)[0]));
   clicks.refresh();
   await clicks.prepare(NOW);
   const again = leafOf(clicks, "203.0.113.7");
@@ -132,7 +132,7 @@ test("keys that are deleted while what is left of a day is fetched are not hande
   const { ref } = leafOf(clicks, "203.0.113.7");
   clicks.refresh();
   meanwhile = async () => {
-    await keys.change((within) => within.remove(partsOf(ref)[0]));
+    await keys.change((within) => within.remove(splitRef(ref)[0]));
     clicks.refresh();
   };
   await clicks.prepare(NOW);

@@ -5,7 +5,7 @@ import type { Codec, NewEvent, Recorded as Stored } from "eventstore-lite";
 import { codec as withoutKeys, makeEvent, ENCRYPTED_TYPES, encryptingCodec, type Event } from "../../events/catalog.ts";
 import { ciphertextOf } from "../../events/encrypted-data.ts";
 import { InvalidEvent } from "../../events/event.ts";
-import { kindOf } from "../../src/log/error-kind.ts";
+import { classifyError } from "../../src/log/error-kind.ts";
 import { anyEvent } from "../events/from-schema.ts";
 import { openKeys } from "../harness/memory/keyring.ts";
 import { finished } from "./encrypted.ts";
@@ -132,7 +132,7 @@ test("a ciphertext does not open in another event", async () => {
   for (const event of PERSONAL) {
     const moved = { ...(await write(event)), id: "another" };
     const fault = await refusalOf(() => decoded(codec, moved));
-    expect([kindOf(fault), String(fault)]).toEqual(["damaged", expect.stringMatching(/(for|to) another event/)]);
+    expect([classifyError(fault), String(fault)]).toEqual(["damaged", expect.stringMatching(/(for|to) another event/)]);
   }
 });
 

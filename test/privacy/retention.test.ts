@@ -9,7 +9,7 @@ import { createIdempotency } from "../../src/http/server/idempotency.ts";
 import { Problem } from "../../src/http/server/problem.ts";
 import { serverClock } from "../../src/log/log-clock.ts";
 import { createEventLog, type NewEvent } from "../../src/log/event-log.ts";
-import { dispatchOf } from "../../src/delivery/dispatch-content.ts";
+import { toDispatch } from "../../src/delivery/dispatch-content.ts";
 import { applyErasures } from "../../src/privacy/apply-erasures.ts";
 import { startRetention } from "../../src/privacy/retention.ts";
 import { logFiles } from "../../src/log/log-files.ts";
@@ -206,7 +206,7 @@ test("what was erased before it was dispatched is nothing to dispatch, also when
   await world.eventLog.append("a", [{ type: "DispatchRetryRequested", data: retry }], {});
   const dispatches = async () =>
     Promise.all(
-      (await Array.fromAsync(world.log.read({ to: 2 }))).map(async (event) => dispatchOf(world.log, event, "ads")),
+      (await Array.fromAsync(world.log.read({ to: 2 }))).map(async (event) => toDispatch(world.log, event, "ads")),
     );
   expect(await dispatches()).toEqual([
     expect.objectContaining({ kind: "click" }),

@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
 import { fold } from "../../projections/projection.ts";
 import { decodeState, encodeState } from "../../projections/snapshot.ts";
-import { differences, membersOf } from "../../src/projector/differences.ts";
+import { differences, listMembers } from "../../src/projector/differences.ts";
 import { histories } from "./history.ts";
 
 test("a state does not differ from its own snapshot", async () => {
@@ -50,5 +50,5 @@ test("the members that differ are named once, without whose they are", async () 
   const rebuilt = { people: new Map([["@ann.b", { status: "sent", name: "y" }]]), ids: new Map(), sent: 2 };
   const found = await differences(stored, rebuilt);
   expect(found).toHaveLength(4);
-  expect(membersOf(found)).toEqual(["people", "ids", "sent"]);
+  expect(listMembers(found)).toEqual(["people", "ids", "sent"]);
 });

@@ -7,7 +7,7 @@ import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
 import { fold } from "../../projections/projection.ts";
 import { encodeState } from "../../projections/snapshot.ts";
 import { createStates } from "../../projections/states.ts";
-import { catchUp } from "../../src/projector/catch-up.ts";
+import { catchUpStates } from "../../src/projector/catch-up.ts";
 import { histories } from "../projections/history.ts";
 
 /** The part of a store that folding needs, over events in memory, a few in a batch. */
@@ -46,7 +46,7 @@ test("wherever the projections stand, and wherever it stops on the way, each eve
           met.push(position);
           for (const reached of positions.values()) expect(reached).toBeGreaterThanOrEqual(position);
         };
-        await catchUp(memory(events).store, states, positions, { to, stops, onStop });
+        await catchUpStates(memory(events).store, states, positions, { to, stops, onStop });
         for (const name of PROJECTION_NAMES) {
           const atOnce = fold(projectionOf(name), projectionOf(name).initial(), events);
           expect(encodeState(states.get(name))).toBe(encodeState(atOnce));
@@ -70,7 +70,11 @@ test("interrupted, each projection stands where it came to", async () => {
       const onProgress = (): void => {
         if (told++ === batches) abort.abort();
       };
-      await catchUp(memory(events).store, states, positions, { to: events.length, onProgress, signal: abort.signal });
+      await catchUpStates(memory(events).store, states, positions, {
+        to: events.length,
+        onProgress,
+        signal: abort.signal,
+      });
       for (const [name, position] of positions) {
         const atOnce = fold(projectionOf(name), projectionOf(name).initial(), events.slice(0, position));
         expect(encodeState(states.get(name))).toBe(encodeState(atOnce));
@@ -83,7 +87,7 @@ test("interrupted, each projection stands where it came to", async () => {
 test("what lags behind is read by its types, where that is not most of the log", async () => {
   const { store, reads } = memory([]);
   const positions = new Map(PROJECTION_NAMES.map((name) => [name, name === "quota" ? 10 : 40]));
-  await catchUp(store, createStates(PROJECTION_NAMES), positions, { to: 50 });
+  await catchUpStates(store, createStates(PROJECTION_NAMES), positions, { to: 50 });
   expect(reads).toEqual([
     { from: 11, to: 40, types: projectionOf("quota").types },
     { from: 41, to: 50 },

@@ -5,7 +5,7 @@ import { dirname } from "node:path";
 import { unwrap } from "../../src/vault/data-key.ts";
 import { makeKeyFile } from "../../src/vault/key-file.ts";
 import { deriveKey } from "../../src/vault/key.ts";
-import { masterKeyOf, rotateKey, type MasterKeyPlace, type Step } from "../../src/vault/master-key.ts";
+import { readMasterKey, rotateKey, type MasterKeyPlace, type RotationStep } from "../../src/vault/master-key.ts";
 import { openSecretStore } from "../../src/vault/secret-store.ts";
 import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";
 import { openVault, type Rotation } from "../../src/vault/vault.ts";
@@ -15,7 +15,7 @@ import { temporaryFolder } from "../harness/temporary.ts";
 
 const FROM = new Uint8Array(32).fill(1);
 const TO = new Uint8Array(32).fill(2);
-const STEPS: readonly Step[] = ["begun", "rewrapped", "replaced", "ended"];
+const STEPS: readonly RotationStep[] = ["begun", "rewrapped", "replaced", "ended"];
 
 /** A log's files with a token in the vault, the key in its file or in the environment. */
 async function openFiles(source: "file" | "environment") {
@@ -55,7 +55,7 @@ async function tokenWith(files: LogFiles, master: Uint8Array): Promise<string | 
 test("after a rotation the new key opens everything, and the former one nothing", async () => {
   using world = await openFiles("file");
   await rotate(world.given, { from: FROM, to: TO });
-  expect(await masterKeyOf(world.place())).toEqual(TO);
+  expect(await readMasterKey(world.place())).toEqual(TO);
   await using vault = await openVault(sqliteSecrets(world.files.vault), TO);
   expect(await vault.get("tokens")).toEqual({ version: 2, value: "canary" });
   expect(openVault(sqliteSecrets(world.files.vault), FROM)).rejects.toThrow("was encrypted with");
@@ -117,7 +117,7 @@ test("a vault that was open meanwhile writes nothing that the new key would not 
 
 describe("killed", () => {
   /** Rotates in a process of its own, which is killed right after the step. */
-  async function rotateKilled(files: LogFiles, key: string | undefined, killedAfter: Step): Promise<void> {
+  async function rotateKilled(files: LogFiles, key: string | undefined, killedAfter: RotationStep): Promise<void> {
     const from = (name: string) => JSON.stringify(require.resolve(`../../src/${name}`));
     const script = `import { rotateKey } from ${from("vault/master-key.ts")};
       import { sqliteSecrets } from ${from("vault/sqlite-secrets.ts")};
@@ -145,7 +145,7 @@ describe("killed", () => {
       expect(inFile).toEqual(step === "begun" || step === "rewrapped" ? FROM : TO);
       expect(await tokenWith(world.files, inFile)).toBe("canary");
 
-      expect(await masterKeyOf(world.place())).toEqual(TO);
+      expect(await readMasterKey(world.place())).toEqual(TO);
       expect(await tokenWith(world.files, TO)).toBe("canary");
       expect(await stableKey(world.files, TO)).toEqual(deriveKey(FROM, "suppression"));
       expect(openVault(sqliteSecrets(world.files.vault), FROM)).rejects.toThrow("was encrypted with");
@@ -160,9 +160,9 @@ describe("killed", () => {
       await rotateKilled(world.files, Buffer.from(FROM).toString("hex"), step);
       for (const key of [FROM, FROM, TO]) {
         expect(await tokenWith(world.files, key)).toBe("canary");
-        expect(await masterKeyOf(world.place(key))).toEqual(TO);
+        expect(await readMasterKey(world.place(key))).toEqual(TO);
       }
-      expect(masterKeyOf(world.place(FROM))).rejects.toThrow("was encrypted with");
+      expect(readMasterKey(world.place(FROM))).rejects.toThrow("was encrypted with");
       expect(await tokenWith(world.files, TO)).toBe("canary");
     },
   );
@@ -177,7 +177,7 @@ test("the keys of personal data open with the new key only from the rotation on,
   }
   await rotate(world.given, { from: FROM, to: TO });
   for (const key of [FROM, FROM, TO]) {
-    expect(await masterKeyOf(world.place(key))).toEqual(TO);
+    expect(await readMasterKey(world.place(key))).toEqual(TO);
     await using keys = await openKeys(TO);
     expect(await keys.get("person")).toEqual({ version: 1, value: "canary" });
     expect(openKeys(FROM)).rejects.toThrow("was encrypted with");
@@ -186,7 +186,7 @@ test("the keys of personal data open with the new key only from the rotation on,
 
 test("no new key file is made beside a vault whose key file is gone: it would open nothing", async () => {
   using world = await openFiles("environment");
-  expect(masterKeyOf(world.place())).rejects.toThrow(
+  expect(readMasterKey(world.place())).rejects.toThrow(
     /is gone, and .* was encrypted with it: restore it, or set REACHLOG_KEY/,
   );
   expect(existsSync(world.files.key)).toBe(false);
@@ -197,7 +197,7 @@ test("a wrong key changes no file", async () => {
   using world = await openFiles("file");
   const contents = () => [world.files.vault, world.files.key].map((file) => readFileSync(file));
   const before = contents();
-  expect(masterKeyOf(world.place(TO))).rejects.toThrow("was encrypted with");
+  expect(readMasterKey(world.place(TO))).rejects.toThrow("was encrypted with");
   expect(rotate(world.given, { from: TO, to: FROM })).rejects.toThrow("was encrypted with");
   expect(contents()).toEqual(before);
 });

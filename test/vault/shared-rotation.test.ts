@@ -4,11 +4,11 @@ import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { secret } from "../../src/platform/secret.ts";
 import {
   endRotation,
-  masterKeyOf,
+  readMasterKey,
   rotateKey,
   unlock,
   type MasterKeyPlace,
-  type Step,
+  type RotationStep,
 } from "../../src/vault/master-key.ts";
 import { postgresSecrets } from "../../src/vault/postgres-secrets.ts";
 import { openSecretStore } from "../../src/vault/secret-store.ts";
@@ -36,7 +36,7 @@ async function openDatabases() {
 /** What an instance holds open that was given this key. */
 async function start(place: MasterKeyPlace) {
   const { master, vault, isFormerGiven } = await unlock(place);
-  const keys = await openSecretStore({ place: place.keys, master, renew: () => masterKeyOf(place) });
+  const keys = await openSecretStore({ place: place.keys, master, renew: () => readMasterKey(place) });
   return {
     vault,
     keys,
@@ -84,9 +84,9 @@ test("a rotation is ended with the new key only, and from then on the former one
   expect(await endRotation(world.place(FROM))).toBe(false);
   await rotate(world.place(FROM), { from: FROM, to: TO });
   expect(endRotation(world.place(FROM))).rejects.toMatchObject({ kind: "configuration" });
-  expect(await masterKeyOf(world.place(FROM))).toEqual(TO);
+  expect(await readMasterKey(world.place(FROM))).toEqual(TO);
   expect([await endRotation(world.place(TO)), await endRotation(world.place(TO))]).toEqual([true, false]);
-  expect(masterKeyOf(world.place(FROM))).rejects.toThrow("was encrypted with");
+  expect(readMasterKey(world.place(FROM))).rejects.toThrow("was encrypted with");
   await using started = await start(world.place(TO));
   expect(await started.read()).toEqual(CANARIES);
 });
@@ -95,7 +95,7 @@ test("another rotation waits for the end of the one before", async () => {
   const world = await openDatabases();
   await rotate(world.place(FROM), { from: FROM, to: TO });
   expect(rotate(world.place(TO), { from: TO, to: NEXT })).rejects.toThrow("has not ended");
-  expect([await masterKeyOf(world.place(FROM)), await masterKeyOf(world.place(TO))]).toEqual([TO, TO]);
+  expect([await readMasterKey(world.place(FROM)), await readMasterKey(world.place(TO))]).toEqual([TO, TO]);
   await endRotation(world.place(TO));
   await rotate(world.place(TO), { from: TO, to: NEXT });
   for (const key of [TO, NEXT]) {
@@ -104,7 +104,7 @@ test("another rotation waits for the end of the one before", async () => {
   }
 });
 
-test.each<Step>(["begun", "rewrapped"])(
+test.each<RotationStep>(["begun", "rewrapped"])(
   "killed after the step %j, both keys open everything, and whoever starts next finishes",
   async (killedAfter) => {
     const world = await openDatabases();
@@ -119,7 +119,10 @@ test.each<Step>(["begun", "rewrapped"])(
 );
 
 /** Rotates in a process of its own, which is killed right after the step. */
-async function rotateKilled({ vault, keys }: { vault: string; keys: string }, killedAfter: Step): Promise<void> {
+async function rotateKilled(
+  { vault, keys }: { vault: string; keys: string },
+  killedAfter: RotationStep,
+): Promise<void> {
   const from = (name: string) => JSON.stringify(require.resolve(`../../src/${name}`));
   const script = `import { rotateKey, unlock } from ${from("vault/master-key.ts")};
     import { postgresSecrets } from ${from("vault/postgres-secrets.ts")};

@@ -10,7 +10,7 @@ import {
 } from "../shared/command.ts";
 import { toSelection, type LogFilter } from "../../history/log-filter.ts";
 import { storedEvents, type Selection } from "../../history/selection.ts";
-import { FORMATS, type Format } from "../../log/export-formats.ts";
+import { EXPORT_FORMATS, type Format } from "../../log/export-formats.ts";
 import type { StoredEvent } from "../../log/export-formats/format.ts";
 import { exportText, shownBy, type Show } from "../../log/export-text.ts";
 import { foldTo } from "../../projector/fold-to.ts";
@@ -108,7 +108,7 @@ async function writeLog(
 ): Promise<void> {
   const { position } = await store.head();
   const progress = startProgress(terminal, "exporting", position);
-  for await (const chunk of exportText(storedEvents(store, selection, show), FORMATS[format])) {
+  for await (const chunk of exportText(storedEvents(store, selection, show), EXPORT_FORMATS[format])) {
     write(chunk.text);
     progress.update(chunk.position);
   }

@@ -9,7 +9,7 @@ import {
   type Terminal,
   formatOption,
 } from "../shared/command.ts";
-import { FORMATS, type Format } from "../../log/export-formats.ts";
+import { EXPORT_FORMATS, type Format } from "../../log/export-formats.ts";
 import { LineFault, type StoredEvent } from "../../log/export-formats/format.ts";
 import type { StorePlace } from "../../log/store-place.ts";
 import { refuseForeignSecrets } from "../../privacy/lost-keys.ts";
@@ -104,7 +104,7 @@ async function* readEvents(
   place: Place,
   signal: AbortSignal,
 ): AsyncGenerator<StoredEvent, void, void> {
-  const read = FORMATS[format].createReader();
+  const read = EXPORT_FORMATS[format].createReader();
   let isEmpty = true;
   for await (const { first, lines } of readLines(chunks)) {
     if (signal.aborted) throw fileFault(first, "interrupted");

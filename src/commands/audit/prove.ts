@@ -10,7 +10,7 @@ import {
 } from "eventstore-lite";
 import type { Event } from "../../../events/catalog.ts";
 import { findEvent, isEventName } from "../../history/find-event.ts";
-import { FORMATS } from "../../log/export-formats.ts";
+import { EXPORT_FORMATS } from "../../log/export-formats.ts";
 import { shownBy } from "../../log/export-text.ts";
 import { proveEvent } from "../../log/prove-event.ts";
 import { isoTime, systemClock } from "../../platform/clock.ts";
@@ -61,7 +61,9 @@ that these encrypted bytes stood at that position.`,
         if (log === undefined) return EXIT.ok;
         for await (const one of log.readStored({ from: position, to: position })) {
           const [shown = one] = await shownBy(log.open)([one]);
-          await makeNewFile(`${out}.jsonl`, (descriptor) => writeFileSync(descriptor, FORMATS.jsonl.line(shown)));
+          await makeNewFile(`${out}.jsonl`, (descriptor) =>
+            writeFileSync(descriptor, EXPORT_FORMATS.jsonl.line(shown)),
+          );
         }
         return EXIT.ok;
       }),

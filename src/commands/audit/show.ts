@@ -7,7 +7,7 @@ import { historyOfRecipient, type RecipientHistory } from "../../history/recipie
 import type { ChannelTally } from "../../history/tally.ts";
 import { eventsAt } from "../../log/events-at.ts";
 import { findNamed, parseRecipient } from "../../recipients/recipient-name.ts";
-import { parseMoment, placeOf } from "../../projector/moment.ts";
+import { parseMoment, findPlace } from "../../projector/moment.ts";
 import { Command, readConfig, EXIT, type MakeCommand, type Terminal, parseLink } from "../shared/command.ts";
 import { formatContacts } from "../contacts.ts";
 import { openExistingLog } from "../shared/log-session.ts";
@@ -53,7 +53,7 @@ async function showHistory(terminal: Terminal, wanted: string, { at, all, json }
   const moment = parseMoment(at, config.outreach.timezone);
   const subject = parseSubject(wanted);
   await using store = await openExistingLog(config);
-  const place = await placeOf(store, moment);
+  const place = await findPlace(store, moment);
   const progress = startProgress(terminal, "reading", place.position);
   const reading = { store, to: place.position, onProgress: progress.update };
   const found = await subject.findIn(reading);

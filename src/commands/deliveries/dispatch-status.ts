@@ -1,6 +1,6 @@
 import type { Recorded } from "../../../events/catalog.ts";
 import type { Suspended } from "../../../projections/deliveries.ts";
-import { ATTEMPTS_MAX } from "../../delivery/attempt.ts";
+import { DISPATCH_ATTEMPTS_MAX } from "../../delivery/attempt.ts";
 import { quoteText } from "../../history/words/phrases.ts";
 
 type Waiting = { readonly status: "waiting"; readonly attempts: number; readonly retry_at: string | undefined };
@@ -63,5 +63,5 @@ function describeWait({ attempts, retry_at }: Waiting, blocked: BlockReason): st
   if (blocked === "not configured") return "waits: the channel is not configured here";
   if (blocked !== null) return `waits: the channel is suspended since ${blocked.since}, ${quoteText(blocked.detail)}`;
   if (retry_at === undefined) return "waits for its first attempt";
-  return `waits: attempt ${attempts + 1} of ${ATTEMPTS_MAX} is due at ${retry_at}`;
+  return `waits: attempt ${attempts + 1} of ${DISPATCH_ATTEMPTS_MAX} is due at ${retry_at}`;
 }

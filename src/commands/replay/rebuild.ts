@@ -4,7 +4,7 @@ import { type ProjectionName, projectionOf } from "../../../projections/all.ts";
 import { createStates, type FoldedStates } from "../../../projections/states.ts";
 import { createEventLog, type NewEvent, STREAMS } from "../../log/event-log.ts";
 import { makeId } from "../../platform/clock.ts";
-import { catchUp, type Positions } from "../../projector/catch-up.ts";
+import { catchUpStates, type Positions } from "../../projector/catch-up.ts";
 import { differences } from "../../projector/differences.ts";
 import { lastForgotten } from "../../projector/past.ts";
 import { loadFitting, rebuiltName } from "../../projector/snapshots.ts";
@@ -163,7 +163,7 @@ async function advance(work: Work, to: number, options: FoldOptions): Promise<vo
     await keep(work);
   };
   await compareAt(work);
-  await catchUp(work.store, work.states, work.positions, { to, stops, onStop, onProgress, signal });
+  await catchUpStates(work.store, work.states, work.positions, { to, stops, onStop, onProgress, signal });
 }
 
 /** Compares those that stand where their snapshot was taken. */

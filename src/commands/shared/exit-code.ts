@@ -1,4 +1,4 @@
-import { kindOf } from "../../log/error-kind.ts";
+import { classifyError } from "../../log/error-kind.ts";
 import type { ErrorKind } from "../../platform/service-error.ts";
 import { EXIT } from "./command.ts";
 import { systemCode } from "./system-fault.ts";
@@ -25,7 +25,7 @@ const EXIT_CODES: Readonly<Record<ErrorKind, number | undefined>> = {
 
 /** The exit code of a failure that the operator can do something about; undefined for any other. */
 export function toExitCode(fault: unknown): number | undefined {
-  const kind = kindOf(fault);
+  const kind = classifyError(fault);
   if (kind !== undefined) return EXIT_CODES[kind];
   const code = systemCode(fault);
   // Whatever file it comes to first: nothing of the service can be kept there.

@@ -4,7 +4,7 @@ import type { ProjectionName, StateOf } from "../../../projections/all.ts";
 import { foldTo, type FoldedTo } from "../../projector/fold-to.ts";
 import { checkMoment, type Moment, type Place } from "../../projector/moment.ts";
 import type { EncryptedLog } from "../../privacy/encrypted-log.ts";
-import { restore } from "../../projector/restore.ts";
+import { restoreStates } from "../../projector/restore.ts";
 import type { Terminal } from "./command.ts";
 import { startProgress } from "./progress.ts";
 
@@ -36,7 +36,7 @@ export async function stateNow<Name extends ProjectionName>(
   store: EventStore<Event>,
   name: Name,
 ): Promise<Place & { readonly state: StateOf<Name> }> {
-  const { states, position, time } = await restore(store, { names: [name] });
+  const { states, position, time } = await restoreStates(store, { names: [name] });
   return { state: states.get(name), position, time };
 }
 

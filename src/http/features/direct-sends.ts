@@ -3,7 +3,7 @@ import { CHANNELS, type ChannelName } from "../../../events/channel.ts";
 import { level, type Level } from "../../../events/delivery.ts";
 import type { Settlement } from "../../delivery/delivery.ts";
 import { ATTEMPT_TIMEOUT_MS } from "../../delivery/dispatch.ts";
-import { kindOf } from "../../log/error-kind.ts";
+import { classifyError } from "../../log/error-kind.ts";
 import type { NewEvent } from "../../log/event-log.ts";
 import { duration } from "../../platform/duration.ts";
 import { status } from "elysia";
@@ -178,7 +178,7 @@ async function orPending(settled: Promise<Settlement | undefined>): Promise<Sett
   try {
     return await settled;
   } catch (fault) {
-    if (kindOf(fault) === "closed") return undefined;
+    if (classifyError(fault) === "closed") return undefined;
     throw fault;
   }
 }

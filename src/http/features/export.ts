@@ -1,6 +1,6 @@
 import { filterIn, FILTER_WORDS, toSelection } from "../../history/log-filter.ts";
 import { storedEvents, type Selection } from "../../history/selection.ts";
-import { FORMAT_NAMES, FORMATS, type Format } from "../../log/export-formats.ts";
+import { FORMAT_NAMES, EXPORT_FORMATS, type Format } from "../../log/export-formats.ts";
 import { exportText, shownBy, type ExportChunk } from "../../log/export-text.ts";
 import { errorFields, requestFields, withFields } from "../../platform/logger.ts";
 import { ServiceError } from "../../platform/service-error.ts";
@@ -92,7 +92,7 @@ function openStream(
   const { encryptedLog, load, stopping, streamPace, logger } = deps;
   const onGone = load.openStream(name);
   const shown = storedEvents(encryptedLog, selection, shownBy(encryptedLog.open));
-  const chunks: AsyncGenerator<ExportChunk, void, void> = exportText(shown, FORMATS[format]);
+  const chunks: AsyncGenerator<ExportChunk, void, void> = exportText(shown, EXPORT_FORMATS[format]);
   const encoder = new TextEncoder();
   const end = async (): Promise<void> => {
     onGone();

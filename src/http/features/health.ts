@@ -4,7 +4,7 @@ import { RunPaused } from "../../../events/outreach.ts";
 import { pendingOf, type ChannelState } from "../../../projections/deliveries.ts";
 import type { RunState } from "../../../projections/run.ts";
 import type { Circuit } from "../../delivery/rate-limiter.ts";
-import { kindOf } from "../../log/error-kind.ts";
+import { classifyError } from "../../log/error-kind.ts";
 import { METRICS_TYPE } from "../../metrics/metrics.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { quotaLeft } from "../access/rate-limit.ts";
@@ -231,7 +231,7 @@ async function holds(check: Promise<boolean>): Promise<boolean> {
   try {
     return await check;
   } catch (fault) {
-    if (kindOf(fault) === undefined) throw fault;
+    if (classifyError(fault) === undefined) throw fault;
     return false;
   }
 }

@@ -1,4 +1,4 @@
-import { kindOf } from "../../log/error-kind.ts";
+import { classifyError } from "../../log/error-kind.ts";
 import { SKEW_REMEDY, skewInWords } from "../../log/log-clock.ts";
 import type { NextStep } from "../../console/view.ts";
 import type { ErrorKind } from "../../platform/service-error.ts";
@@ -243,7 +243,7 @@ export const repeatable = <T>(work: Promise<T>): Promise<T> =>
   });
 
 function nothingDoneIf(kinds: readonly (ErrorKind | undefined)[], fault: unknown): unknown {
-  return kinds.includes(kindOf(fault)) ? problems.logUnavailable(true) : fault;
+  return kinds.includes(classifyError(fault)) ? problems.logUnavailable(true) : fault;
 }
 
 const logUnavailable = (_fault: Error, isRead: boolean): Problem => problems.logUnavailable(isRead);
@@ -272,7 +272,7 @@ const PROBLEM_OF_KIND: Readonly<Record<ErrorKind, ((fault: Error, isRead: boolea
 /** Every fault as the problem it is to a caller; undefined: a fault of ours. `isRead`: of a request that changes nothing. */
 export function toProblem(fault: unknown, isRead = false): Problem | undefined {
   if (fault instanceof Problem) return fault;
-  const kind = kindOf(fault);
+  const kind = classifyError(fault);
   return kind === undefined ? undefined : PROBLEM_OF_KIND[kind]?.(fault as Error, isRead);
 }
 

@@ -1,5 +1,5 @@
 import { StoreFull, type Appended, type IdempotencyKey } from "eventstore-lite";
-import { kindOf } from "../../log/error-kind.ts";
+import { classifyError } from "../../log/error-kind.ts";
 import { STREAMS, type EventLog, type EventMetadata, type NewEvent } from "../../log/event-log.ts";
 import { eventAt } from "../../log/events-at.ts";
 import { errorFields, type Logger } from "../../platform/logger.ts";
@@ -62,7 +62,7 @@ export function createRequestLog(
   };
   /** Remembers when the log refused an append. */
   const refuse = (fault: unknown, type: string): never => {
-    if (kindOf(fault) === "full") {
+    if (classifyError(fault) === "full") {
       refusedTypes.add(type);
       // A nearly full disk accepts what is small and refuses what is large: that would be a line for each.
       if (!isSaid && !(fault instanceof StoreFull)) {
@@ -94,7 +94,7 @@ export function createRequestLog(
         await eventLog.store.snapshots.save(PROBE.name, PROBE.snapshot);
         recover();
       } catch (fault) {
-        if (kindOf(fault) !== "full") throw fault;
+        if (classifyError(fault) !== "full") throw fault;
       }
       return refusedTypes.size === 0;
     },

@@ -31,7 +31,7 @@ function toCloudEvent({ position, id, stream, version, type, time, data, meta, h
     datacontenttype: "application/json",
     sequence: String(position),
     streamversion: version,
-    ...attributesOf(meta),
+    ...toAttributes(meta),
     meta: jsonText(meta),
     hash,
     ...(stored === undefined ? {} : { stored: jsonText(stored) }),
@@ -40,7 +40,7 @@ function toCloudEvent({ position, id, stream, version, type, time, data, meta, h
 }
 
 /** What others may want of `meta` without taking it apart: only written, never read back. */
-function attributesOf(meta: unknown) {
+function toAttributes(meta: unknown) {
   const { schema, traceparent } = (meta ?? {}) as { schema?: unknown; traceparent?: unknown };
   const isInteger = typeof schema === "number" && Number.isSafeInteger(schema) && Math.abs(schema) <= INTEGER_MAX;
   return {

@@ -19,7 +19,7 @@ const GUARD = "'";
 export const csv: ExportFormat = {
   head: `${HEADER}\r\n`,
   line: ({ position, id, stream, version, type, time, data, meta, hash, stored }) => {
-    const texts = [jsonOf(data), jsonOf(meta), hash, stored === undefined ? "" : jsonOf(stored)];
+    const texts = [formatJson(data), formatJson(meta), hash, stored === undefined ? "" : formatJson(stored)];
     const cells = [escaped(id), escaped(stream), String(version), escaped(type), time, ...texts];
     return `${cell(String(position))},${cells.map(cell).join(",")}\r\n`;
   },
@@ -41,7 +41,7 @@ export const csv: ExportFormat = {
 const NEXT_CELL_TO_BE_GUARDED = /(;\s*)([=+\-@\uff1d\uff0b\uff0d\uff20])/g;
 
 /** JSON in which no further cell is a formula; it says the same. */
-function jsonOf(value: unknown): string {
+function formatJson(value: unknown): string {
   return JSON.stringify(value).replace(
     NEXT_CELL_TO_BE_GUARDED,
     (_, divider: string, sign: string) => `${divider}\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`,

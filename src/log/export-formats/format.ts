@@ -8,7 +8,7 @@ export type StoredEvent = Recorded<NewEvent>;
 export type ShownEvent = StoredEvent & { readonly stored?: unknown };
 
 /** What was stored of a line that shows it opened: the hashes cover nothing else. */
-export function storedOf({ stored, ...event }: ShownEvent): StoredEvent {
+export function toStored({ stored, ...event }: ShownEvent): StoredEvent {
   return stored === undefined ? event : { ...event, data: stored };
 }
 

@@ -1,10 +1,10 @@
 import { Type } from "@sinclair/typebox";
 import { VERSION } from "../../platform/version.ts";
 import type { AnswerRules } from "../dispatch-result.ts";
-import { readJson } from "../json-answer.ts";
+import { parseAnswer } from "../json-answer.ts";
 import type { Channel } from "../network.ts";
 import { excerpt } from "../plain-text.ts";
-import { retryAfterMs, retryAfterOf } from "../retry-after.ts";
+import { retryAfterMs, parseRetryAfter } from "../retry-after.ts";
 import { USER_AGENT } from "../safe-fetch.ts";
 import { createWebhookChannel, type WebhookOptions } from "./webhook.ts";
 
@@ -68,18 +68,19 @@ const CHANNEL_CODES: ReadonlySet<number> = new Set([10_003, 10_015, 50_027, 50_0
  */
 export const DISCORD_ANSWERS: AnswerRules = {
   accepted({ status, text, headers }) {
-    const sent = status === 200 ? readJson(SENT, text) : undefined;
+    const sent = status === 200 ? parseAnswer(SENT, text) : undefined;
     return sent === undefined ? undefined : { networkId: sent.id, pauseMs: pauseAfter(headers) };
   },
   describe({ status, text }) {
-    const refused = readJson(REFUSED, text);
+    const refused = parseAnswer(REFUSED, text);
     return `Discord answered ${status}${refused === undefined ? "" : `, error ${refused.code} ${excerpt(refused.message)}`}`;
   },
   refusesChannel({ status, text }) {
-    return CHANNEL_STATUSES.has(status) || CHANNEL_CODES.has(readJson(REFUSED, text)?.code ?? 0);
+    return CHANNEL_STATUSES.has(status) || CHANNEL_CODES.has(parseAnswer(REFUSED, text)?.code ?? 0);
   },
   // The body has fractions of a second; without it a proxy in front of Discord answered.
-  retryAfterMs: ({ text, headers }) => retryAfterMs(readJson(LIMITED, text)?.retry_after) ?? retryAfterOf(headers),
+  retryAfterMs: ({ text, headers }) =>
+    retryAfterMs(parseAnswer(LIMITED, text)?.retry_after) ?? parseRetryAfter(headers),
 };
 
 /** The last message that the window has room for says when the next one opens. */

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { AnswerRules } from "../dispatch-result.ts";
-import { readJson } from "../json-answer.ts";
+import { parseAnswer } from "../json-answer.ts";
 import type { Channel } from "../network.ts";
 import { excerpt, truncate, withLookAlikes } from "../plain-text.ts";
 import type { NetworkAnswer } from "../safe-fetch.ts";
@@ -61,7 +61,7 @@ const KEY_REASON = /^API_KEY_/;
  */
 export const GOOGLE_CHAT_ANSWERS: AnswerRules = {
   accepted({ status, text }) {
-    const created = status === 200 ? readJson(CREATED, text) : undefined;
+    const created = status === 200 ? parseAnswer(CREATED, text) : undefined;
     return created === undefined ? undefined : { networkId: created.name };
   },
   describe(answer) {
@@ -80,5 +80,5 @@ function missesContent(answer: NetworkAnswer): boolean {
 }
 
 function errorIn({ text }: NetworkAnswer) {
-  return readJson(REFUSED, text)?.error;
+  return parseAnswer(REFUSED, text)?.error;
 }

@@ -16,18 +16,18 @@ const MACRO_OPENING = /(?<=\{)(?=\{)/;
  */
 export function teamsMessage(text: string): string {
   const blocks: object[] = [];
-  let left = MESSAGE_BYTES_MAX - Buffer.byteLength(messageOf([]));
+  let left = MESSAGE_BYTES_MAX - Buffer.byteLength(formatCard([]));
   for (const line of text.split("\n")) {
-    const size = sizeOf(line);
+    const size = countBytes(line);
     // Room for the mark that something is missing is kept for as long as there may be more.
-    if (size > left - sizeOf(ELLIPSIS)) {
-      blocks.push(blockOf(cut(line, left) + ELLIPSIS));
+    if (size > left - countBytes(ELLIPSIS)) {
+      blocks.push(toBlock(cut(line, left) + ELLIPSIS));
       break;
     }
-    blocks.push(blockOf(line));
+    blocks.push(toBlock(line));
     left -= size;
   }
-  return messageOf(blocks);
+  return formatCard(blocks);
 }
 
 /** As much of a line as there is room for beside an ellipsis, never half a character. */
@@ -37,24 +37,24 @@ function cut(line: string, bytes: number): string {
   let tooLong = line.length + 1;
   while (tooLong - fits > 1) {
     const middle = Math.floor((fits + tooLong) / 2);
-    if (sizeOf(line.slice(0, middle).toWellFormed() + ELLIPSIS) <= bytes) fits = middle;
+    if (countBytes(line.slice(0, middle).toWellFormed() + ELLIPSIS) <= bytes) fits = middle;
     else tooLong = middle;
   }
   return line.slice(0, fits).replace(/[\ud800-\udbff]$/, "");
 }
 
 /** Bytes of a line's block in the list, with its comma. */
-function sizeOf(line: string): number {
-  return Buffer.byteLength(JSON.stringify(blockOf(line))) + 1;
+function countBytes(line: string): number {
+  return Buffer.byteLength(JSON.stringify(toBlock(line))) + 1;
 }
 
-function blockOf(line: string): object {
+function toBlock(line: string): object {
   // An empty run would be no line at all.
   const runs = line === "" ? ["\u00a0"] : line.split(MACRO_OPENING);
   return { type: "RichTextBlock", spacing: "None", inlines: runs.map((text) => ({ type: "TextRun", text })) };
 }
 
-function messageOf(body: readonly object[]): string {
+function formatCard(body: readonly object[]): string {
   const content = {
     $schema: "http://adaptivecards.io/schemas/adaptive-card.json",
     type: "AdaptiveCard",

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { AnswerRules } from "../dispatch-result.ts";
-import { readJson } from "../json-answer.ts";
+import { parseAnswer } from "../json-answer.ts";
 import type { Channel } from "../network.ts";
 import type { NetworkAnswer } from "../safe-fetch.ts";
 import { teamsMessage } from "./teams-card.ts";
@@ -47,5 +47,5 @@ export const TEAMS_ANSWERS: AnswerRules = {
 };
 
 function codeIn({ text }: NetworkAnswer): string {
-  return readJson(REFUSED, text)?.error.code ?? "";
+  return parseAnswer(REFUSED, text)?.error.code ?? "";
 }

@@ -1,5 +1,5 @@
 import type { Secret } from "../../platform/secret.ts";
-import { checked, resultOf, type AnswerRules } from "../dispatch-result.ts";
+import { checked, toDispatchResult, type AnswerRules } from "../dispatch-result.ts";
 import type { Channel } from "../network.ts";
 import { JSON_BODY, type NetworkAnswer, type SafeFetch, type SafeRequest } from "../safe-fetch.ts";
 import { wordDispatch } from "../wording.ts";
@@ -37,7 +37,7 @@ export function createWebhookChannel({ webhookUrl, safeFetch }: WebhookOptions, 
     send(dispatch, { timeoutMs }) {
       const url = webhookUrl.reveal();
       const body = webhook.messageOf(wordDispatch(dispatch));
-      return resultOf(
+      return toDispatchResult(
         safeFetch(webhook.addressOf?.(url) ?? url, { method: "POST", headers, body, timeoutMs }),
         answers,
       );

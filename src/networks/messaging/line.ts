@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { secret, type Secret } from "../../platform/secret.ts";
-import { checked, resultOf, type AnswerRules } from "../dispatch-result.ts";
-import { readJson } from "../json-answer.ts";
+import { checked, toDispatchResult, type AnswerRules } from "../dispatch-result.ts";
+import { parseAnswer } from "../json-answer.ts";
 import type { Channel } from "../network.ts";
 import { excerpt, truncate } from "../plain-text.ts";
 import type { NetworkAnswer, SafeFetch } from "../safe-fetch.ts";
@@ -41,7 +41,7 @@ export function createLineChannel({ accessToken, to, baseUrl, safeFetch }: LineO
         body: JSON.stringify({ to, messages: [{ type: "text", text }] }),
         timeoutMs,
       });
-      return resultOf(request, LINE_ANSWERS, dispatch.kind !== "digest");
+      return toDispatchResult(request, LINE_ANSWERS, dispatch.kind !== "digest");
     },
     check: (timeoutMs) =>
       checked(async () => {
@@ -76,7 +76,7 @@ const RECIPIENT_AT_FAULT = /failed to send messages|'to'/i;
  */
 export const LINE_ANSWERS: AnswerRules = {
   accepted({ status, text }) {
-    const id = readJson(ACCEPTED, text)?.sentMessages[0]?.id;
+    const id = parseAnswer(ACCEPTED, text)?.sentMessages[0]?.id;
     return status === 409 || (status === 200 && id !== undefined) ? { networkId: id } : undefined;
   },
   describe: (answer) => `LINE answered ${answer.status} ${excerpt(refusalIn(answer).message)}`.trimEnd(),
@@ -90,5 +90,5 @@ export const LINE_ANSWERS: AnswerRules = {
 };
 
 function refusalIn({ text }: NetworkAnswer) {
-  return readJson(REFUSED, text) ?? { message: "" };
+  return parseAnswer(REFUSED, text) ?? { message: "" };
 }

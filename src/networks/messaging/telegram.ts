@@ -1,11 +1,11 @@
 import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { secret, type Secret } from "../../platform/secret.ts";
-import { checked, resultOf, type AnswerRules } from "../dispatch-result.ts";
-import { readJson } from "../json-answer.ts";
+import { checked, toDispatchResult, type AnswerRules } from "../dispatch-result.ts";
+import { parseAnswer } from "../json-answer.ts";
 import type { Channel } from "../network.ts";
 import { excerpt, truncate } from "../plain-text.ts";
-import { retryAfterMs, retryAfterOf } from "../retry-after.ts";
+import { retryAfterMs, parseRetryAfter } from "../retry-after.ts";
 import { JSON_BODY, type NetworkAnswer, type SafeFetch } from "../safe-fetch.ts";
 import { wordDispatch } from "../wording.ts";
 
@@ -46,7 +46,7 @@ export function createTelegramChannel(options: TelegramOptions): Channel {
     // The chat too: a wrong one suspends the channel as a wrong token does.
     credential: secret(`${options.chatId}\n${options.botToken.reveal()}`),
     send(dispatch, { timeoutMs }) {
-      return resultOf(sendText(telegramText(wordDispatch(dispatch)), timeoutMs), TELEGRAM_ANSWERS);
+      return toDispatchResult(sendText(telegramText(wordDispatch(dispatch)), timeoutMs), TELEGRAM_ANSWERS);
     },
     check: (timeoutMs) =>
       checked(async () => {
@@ -120,12 +120,12 @@ export const TELEGRAM_ANSWERS: AnswerRules = {
   refusesChannel: (answer) =>
     CHANNEL_STATUSES.has(answer.status) || (answer.status === 400 && CHAT_AT_FAULT.test(descriptionIn(answer))),
   retryAfterMs: ({ text, headers }) =>
-    retryAfterMs(readJson(RETRY, text)?.parameters.retry_after) ?? retryAfterOf(headers),
+    retryAfterMs(parseAnswer(RETRY, text)?.parameters.retry_after) ?? parseRetryAfter(headers),
 };
 
 /** The chat's new id when the answer says that the group became a supergroup: then nothing was sent. */
 function migratedTo({ status, text }: NetworkAnswer): string | undefined {
-  const id = status === 400 ? readJson(MIGRATED, text)?.parameters.migrate_to_chat_id : undefined;
+  const id = status === 400 ? parseAnswer(MIGRATED, text)?.parameters.migrate_to_chat_id : undefined;
   return id === undefined ? undefined : String(id);
 }
 
@@ -135,9 +135,9 @@ function isDone(answer: NetworkAnswer): boolean {
 }
 
 function doneIn({ status, text }: NetworkAnswer) {
-  return status === 200 ? readJson(DONE, text) : undefined;
+  return status === 200 ? parseAnswer(DONE, text) : undefined;
 }
 
 function descriptionIn({ text }: NetworkAnswer): string {
-  return readJson(REFUSED, text)?.description ?? "";
+  return parseAnswer(REFUSED, text)?.description ?? "";
 }

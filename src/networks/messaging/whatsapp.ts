@@ -1,20 +1,20 @@
 import { Type } from "@sinclair/typebox";
 import { secret, type Secret } from "../../platform/secret.ts";
-import { checked, resultOf, type AnswerRules } from "../dispatch-result.ts";
+import { checked, toDispatchResult, type AnswerRules } from "../dispatch-result.ts";
 import {
   describeGraph,
   GRAPH_VERSION,
-  graphErrorOf,
+  parseGraphError,
   isCredentialFault,
   isGraphRateLimit,
   isPassing,
   rateLimitPauseMs,
   usagePauseMs,
 } from "../graph.ts";
-import { readJson } from "../json-answer.ts";
+import { parseAnswer } from "../json-answer.ts";
 import type { Channel } from "../network.ts";
 import { truncate, withLookAlikes } from "../plain-text.ts";
-import { retryAfterOf } from "../retry-after.ts";
+import { parseRetryAfter } from "../retry-after.ts";
 import type { NetworkAnswer, SafeFetch } from "../safe-fetch.ts";
 import { wordDispatch } from "../wording.ts";
 
@@ -49,7 +49,7 @@ export function createWhatsappChannel(options: WhatsappOptions): Channel {
         body: JSON.stringify({ messaging_product: "whatsapp", recipient_type: "individual", to, type: "text", text }),
         timeoutMs,
       });
-      return resultOf(request, WHATSAPP_ANSWERS);
+      return toDispatchResult(request, WHATSAPP_ANSWERS);
     },
     check: (timeoutMs) =>
       checked(async () => {
@@ -107,26 +107,28 @@ const CHANNEL_FAULTS: ReadonlyMap<number, string> = new Map([
  */
 export const WHATSAPP_ANSWERS: AnswerRules = {
   accepted({ status, text, headers }) {
-    return status === 200 && readJson(ACCEPTED, text) !== undefined ? { pauseMs: usagePauseMs(headers) } : undefined;
+    return status === 200 && parseAnswer(ACCEPTED, text) !== undefined ? { pauseMs: usagePauseMs(headers) } : undefined;
   },
   describe(answer) {
-    const words = CHANNEL_FAULTS.get(codeOf(answer));
+    const words = CHANNEL_FAULTS.get(parseCode(answer));
     return describeGraph("WhatsApp", answer) + (words === undefined ? "" : `: ${words}`);
   },
-  isRateLimit: (answer) => PAUSES_MS.has(codeOf(answer)) || isGraphRateLimit(answer),
+  isRateLimit: (answer) => PAUSES_MS.has(parseCode(answer)) || isGraphRateLimit(answer),
   // A fault of the channel is one whatever its status.
   isUncertain: (answer) => !isChannelFault(answer) && (answer.status < 400 || isPassing(answer)),
   refusesChannel: isChannelFault,
   retryAfterMs(answer) {
-    const documented = PAUSES_MS.get(codeOf(answer));
-    return documented === undefined ? rateLimitPauseMs(answer.headers) : (retryAfterOf(answer.headers) ?? documented);
+    const documented = PAUSES_MS.get(parseCode(answer));
+    return documented === undefined
+      ? rateLimitPauseMs(answer.headers)
+      : (parseRetryAfter(answer.headers) ?? documented);
   },
 };
 
 function isChannelFault(answer: NetworkAnswer): boolean {
-  return CHANNEL_FAULTS.has(codeOf(answer)) || isCredentialFault(answer);
+  return CHANNEL_FAULTS.has(parseCode(answer)) || isCredentialFault(answer);
 }
 
-function codeOf(answer: NetworkAnswer): number {
-  return graphErrorOf(answer)?.code ?? -1;
+function parseCode(answer: NetworkAnswer): number {
+  return parseGraphError(answer)?.code ?? -1;
 }

@@ -51,7 +51,7 @@ export async function deliverBatch(events: readonly string[], options: BatchOpti
   const results: DispatchResult[] = [];
   const endsAt = elapsedMs() + DEADLINE_REQUESTS * timeoutMs;
   // The next part is the last of the list.
-  const open = requestsOf(events).toReversed();
+  const open = splitIntoRequests(events).toReversed();
   let rest = UNASKED;
   for (let requests = 0; requests < REQUESTS_MAX; requests++) {
     const part = open.pop();
@@ -91,7 +91,7 @@ function unaskedAfter(result: DispatchResult): Unasked {
 }
 
 /** The events in runs that each fit into one request; one that is too large by itself goes alone. */
-function requestsOf(events: readonly string[]): string[][] {
+function splitIntoRequests(events: readonly string[]): string[][] {
   const runs: string[][] = [];
   let bytes = Infinity;
   for (const event of events) {

@@ -1,21 +1,21 @@
 import { Type } from "@sinclair/typebox";
 import { secret, type Secret } from "../../platform/secret.ts";
-import { checked, resultOf, type AnswerRules } from "../dispatch-result.ts";
+import { checked, toDispatchResult, type AnswerRules } from "../dispatch-result.ts";
 import {
   describeGraph,
   GRAPH_VERSION,
-  graphErrorOf,
+  parseGraphError,
   isCredentialFault,
   isGraphRateLimit,
   isPassing,
   rateLimitPauseMs,
   usagePauseMs,
 } from "../graph.ts";
-import { readJson } from "../json-answer.ts";
+import { parseAnswer } from "../json-answer.ts";
 import { deliverBatch, EVENTS_MAX } from "./batch.ts";
 import { metaBody, pageView, testEvent, type MetaEvent } from "./event.ts";
 import type { Channel, Click, DispatchResult } from "../network.ts";
-import { retryAfterOf } from "../retry-after.ts";
+import { parseRetryAfter } from "../retry-after.ts";
 import { JSON_BODY, type SafeFetch } from "../safe-fetch.ts";
 
 /** Meta refuses a request that holds an event older than this. */
@@ -43,7 +43,7 @@ export function createMetaChannel(options: MetaOptions): Channel {
   async function post(events: readonly string[], timeoutMs: number): Promise<DispatchResult> {
     const body = metaBody(events, { accessToken: accessToken.reveal(), testEventCode });
     const request = safeFetch(`${pixelUrl}/events`, { method: "POST", headers: JSON_BODY, body, timeoutMs });
-    return resultOf(request, metaAnswers(events.length), true);
+    return toDispatchResult(request, metaAnswers(events.length), true);
   }
 
   return {
@@ -55,7 +55,7 @@ export function createMetaChannel(options: MetaOptions): Channel {
     batch: {
       max: EVENTS_MAX,
       async send(clicks, { timeoutMs, now, goesOn }) {
-        const wanted = clicks.map((click) => eventOf(click, now));
+        const wanted = clicks.map((click) => toMetaEvent(click, now));
         const events = wanted.flatMap((event) => ("outcome" in event ? [] : [JSON.stringify(event)]));
         const results = await deliverBatch(events, { timeoutMs, post, goesOn });
         let next = 0;
@@ -65,7 +65,7 @@ export function createMetaChannel(options: MetaOptions): Channel {
     async send(dispatch, { timeoutMs, now }) {
       const { kind } = dispatch;
       if (kind !== "click" && kind !== "test") throw new TypeError(`the ads channel delivers no ${kind}`);
-      const event = kind === "test" ? testEvent(dispatch, testEventCode) : eventOf(dispatch, now);
+      const event = kind === "test" ? testEvent(dispatch, testEventCode) : toMetaEvent(dispatch, now);
       return "outcome" in event ? event : post([JSON.stringify(event)], timeoutMs);
     },
     check: (timeoutMs) =>
@@ -79,7 +79,7 @@ export function createMetaChannel(options: MetaOptions): Channel {
 }
 
 /** A click as an event, or as skipped where Meta would refuse it. */
-function eventOf(click: Click, now: number): MetaEvent | Skipped {
+function toMetaEvent(click: Click, now: number): MetaEvent | Skipped {
   if (click.userAgent === undefined || click.userAgent.trim() === "") {
     return { outcome: "skipped", reason: "no_user_agent" };
   }
@@ -100,17 +100,17 @@ const RECEIVED = Type.Object({
 export function metaAnswers(events = 1): AnswerRules {
   return {
     accepted({ status, text, headers }) {
-      const received = status === 200 ? readJson(RECEIVED, text) : undefined;
+      const received = status === 200 ? parseAnswer(RECEIVED, text) : undefined;
       if (received === undefined || received.events_received < events) return undefined;
       return { networkId: received.fbtrace_id, pauseMs: usagePauseMs(headers) };
     },
     describe: (answer) => describeGraph("Meta", answer),
     isRateLimit: isGraphRateLimit,
-    isUncertain: (answer) => isPassing(answer) || (answer.status < 400 && graphErrorOf(answer) === undefined),
+    isUncertain: (answer) => isPassing(answer) || (answer.status < 400 && parseGraphError(answer) === undefined),
     refusesChannel: isCredentialFault,
     retryAfterMs: (answer) =>
       isGraphRateLimit(answer)
         ? rateLimitPauseMs(answer.headers)
-        : (retryAfterOf(answer.headers) ?? usagePauseMs(answer.headers)),
+        : (parseRetryAfter(answer.headers) ?? usagePauseMs(answer.headers)),
   };
 }

@@ -1,24 +1,24 @@
 import { Type } from "@sinclair/typebox";
-import { readJson } from "../json-answer.ts";
+import { parseAnswer } from "../json-answer.ts";
 import { SocialError, type SendDmResult, type StopReason } from "../network.ts";
 import { excerpt } from "../plain-text.ts";
 import type { NetworkAnswer } from "../safe-fetch.ts";
 import { ID } from "./bodies.ts";
-import { rateOf, retryAtOf } from "./rate.ts";
+import { parseRate, calculateRetryAt } from "./rate.ts";
 
 const SENT = Type.Object({ data: Type.Object({ dm_event_id: ID }) });
 
 /** What the answer to a send means. `now` in ms since the epoch, when the answer came. */
 export function sendOutcome(answer: NetworkAnswer, now: number): SendDmResult {
-  const rate = rateOf(answer.headers, now);
+  const rate = parseRate(answer.headers, now);
   if (answer.status >= 200 && answer.status < 300) {
-    const messageId = readJson(SENT, answer.text)?.data.dm_event_id;
+    const messageId = parseAnswer(SENT, answer.text)?.data.dm_event_id;
     if (messageId !== undefined) return { outcome: "sent", messageId, rate };
     return { outcome: "in_doubt", detail: `X answered ${answer.status} without the message's id`, rate };
   }
   const refusal = classifyXRefusal(answer);
   if (refusal.kind === "rate_limited")
-    return { outcome: "rate_limited", retryAt: retryAtOf(answer.headers, now), rate };
+    return { outcome: "rate_limited", retryAt: calculateRetryAt(answer.headers, now), rate };
   if (refusal.kind === "unauthorized") return { outcome: "unauthorized", rate };
   const { kind, detail } = refusal;
   if (kind === "stopped") return { outcome: kind, reason: refusal.reason, detail, rate };
@@ -31,7 +31,7 @@ export function sendOutcome(answer: NetworkAnswer, now: number): SendDmResult {
 export function readFailure(answer: NetworkAnswer, now: number): SocialError {
   const refusal = classifyXRefusal(answer);
   if (refusal.kind === "rate_limited") {
-    return new SocialError("rate_limited", "X asks to wait", { retryAt: retryAtOf(answer.headers, now) });
+    return new SocialError("rate_limited", "X asks to wait", { retryAt: calculateRetryAt(answer.headers, now) });
   }
   if (refusal.kind === "unauthorized") return new SocialError("unauthorized", "X no longer accepts the token");
   const { kind, detail } = refusal;
@@ -113,11 +113,11 @@ const FORBIDDEN: readonly (Meaning & Signs)[] = [
 
 /** Reads an answer without success. */
 export function classifyXRefusal(answer: NetworkAnswer): Meaning & { readonly detail: string } {
-  const problem = problemOf(answer);
-  return { ...meaningOf(problem), detail: describe(problem) };
+  const problem = parseProblem(answer);
+  return { ...classifyProblem(problem), detail: describe(problem) };
 }
 
-function meaningOf(problem: Problem): Meaning {
+function classifyProblem(problem: Problem): Meaning {
   const { status, detail, codes } = problem;
   // Whatever such a body says, the message may have gone through; 408 leaves open how much was understood.
   if (status < 400 || status === 408 || status >= 500) return { kind: "unavailable" };
@@ -135,15 +135,15 @@ function fits(problem: Problem, { status, slugs = [], title, codes = [], words }
   return problem.codes.some((code) => codes.includes(code)) || words?.test(problem.detail) === true;
 }
 
-function problemOf({ status, text }: NetworkAnswer): Problem {
-  const body = readJson(PROBLEM, text);
-  const spoken = readJson(SPOKEN, text)?.errors[0]?.message;
+function parseProblem({ status, text }: NetworkAnswer): Problem {
+  const body = parseAnswer(PROBLEM, text);
+  const spoken = parseAnswer(SPOKEN, text)?.errors[0]?.message;
   return {
     status,
     slug: body?.type?.split("/").at(-1) ?? "",
     title: body?.title ?? "",
     detail: body?.detail ?? body?.message ?? spoken ?? "",
-    codes: (readJson(CODED, text)?.errors ?? [readJson(CODE, text)]).flatMap((coded) => coded?.code ?? []),
+    codes: (parseAnswer(CODED, text)?.errors ?? [parseAnswer(CODE, text)]).flatMap((coded) => coded?.code ?? []),
   };
 }
 

@@ -1,6 +1,6 @@
 import { Type, type Static, type TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { readJson } from "../json-answer.ts";
+import { parseAnswer } from "../json-answer.ts";
 import { SocialError } from "../network.ts";
 
 export const ID = Type.String({ pattern: "^[0-9]{1,19}$" });
@@ -19,12 +19,12 @@ export const META = Type.Object({
 });
 
 /** Where the list goes on, as a member of a page. */
-export function nextOf(meta: Static<typeof META> | undefined): { readonly next?: string } {
+export function parseNext(meta: Static<typeof META> | undefined): { readonly next?: string } {
   return meta?.next_token === undefined || meta.next_token === "" ? {} : { next: meta.next_token };
 }
 
 export function required<T extends TSchema>(schema: T, text: string): Static<T> {
-  const body = readJson(schema, text);
+  const body = parseAnswer(schema, text);
   if (body === undefined) throw unreadable();
   return body;
 }

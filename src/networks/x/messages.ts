@@ -1,8 +1,8 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import type { InboxMessage, Page, SentDm } from "../network.ts";
-import { ID, META, nextOf, required, unreadable, USERNAME } from "./bodies.ts";
-import { FRAME_BYTES, sizeOf, type XRead } from "./read.ts";
+import type { InboxMessage, PageRequest, SentDm } from "../network.ts";
+import { ID, META, parseNext, required, unreadable, USERNAME } from "./bodies.ts";
+import { FRAME_BYTES, clampPageSize, type XRead } from "./read.ts";
 
 /** https://docs.x.com/x-api/direct-messages/get-dm-events */
 const MESSAGES = { least: 1, most: 100 };
@@ -50,14 +50,14 @@ const ONE_TO_ONE = /^\d+-\d+$/;
  * The newest messages of one conversation. Reads on where X gives fewer than were asked for and says that there are
  * more: to miss one is to call it absent.
  */
-export async function readConversation(
+export async function fetchConversation(
   read: XRead,
   token: string,
   recipientId: string,
   limit: number,
 ): Promise<SentDm[]> {
   const path = `/2/dm_conversations/with/${recipientId}/dm_events`;
-  const size = sizeOf({ limit }, MESSAGES);
+  const size = clampPageSize({ limit }, MESSAGES);
   const found: SentDm[] = [];
   let cursor: string | undefined;
   for (let page = 1; page <= PAGES_MAX; page++) {
@@ -65,7 +65,7 @@ export async function readConversation(
     const { events, senders, next } = await readEvents(read, token, path, `${FIELDS},entities`, left, cursor);
     // By the expansion X lists the senders; if there is only one, it is the sender of all.
     const onlySender = senders.length === 1 ? senders[0]?.id : undefined;
-    found.push(...events.map((event) => messageOf(event, event.sender_id ?? onlySender)));
+    found.push(...events.map((event) => toMessage(event, event.sender_id ?? onlySender)));
     if (found.length >= size || next === undefined) return found.slice(0, size);
     cursor = next;
   }
@@ -73,17 +73,17 @@ export async function readConversation(
 }
 
 /** A page of all conversations. Without `entities`: the links of a stranger's message may be ten times its text. */
-export async function readInbox(
+export async function fetchInbox(
   read: XRead,
   token: string,
-  page: Page,
+  page: PageRequest,
 ): Promise<{ readonly messages: readonly InboxMessage[]; readonly next?: string }> {
-  const size = sizeOf(page, MESSAGES);
+  const size = clampPageSize(page, MESSAGES);
   const { events, senders, ...more } = await readEvents(read, token, "/2/dm_events", FIELDS, size, page.cursor);
   const known = senders.filter((user) => Value.Check(SENDER, user));
   const usernames = new Map(known.map(({ id, username }) => [id, username]));
   const messages = events.map((event) => {
-    const message = messageOf(event, event.sender_id);
+    const message = toMessage(event, event.sender_id);
     const inGroup = ONE_TO_ONE.test(event.dm_conversation_id ?? "") ? {} : { inGroup: true as const };
     return { ...message, senderUsername: usernames.get(message.senderId), ...inGroup };
   });
@@ -114,10 +114,10 @@ async function readEvents(
   // Empty only where X says so: an error, or a count without the messages, leaves it open.
   const isEmpty = (meta?.result_count ?? events?.length) === 0 && errors.length === 0;
   if (!isEmpty && !events?.length) throw unreadable();
-  return { events: events ?? [], senders: includes?.users ?? [], ...nextOf(meta) };
+  return { events: events ?? [], senders: includes?.users ?? [], ...parseNext(meta) };
 }
 
-function messageOf(event: DmEvent, senderId: string | undefined): SentDm {
+function toMessage(event: DmEvent, senderId: string | undefined): SentDm {
   const createdAt = Date.parse(event.created_at);
   if (senderId === undefined || Number.isNaN(createdAt)) throw unreadable();
   return { id: event.id, senderId, text: asWritten(event), createdAt };

@@ -1,5 +1,5 @@
 import type { RateWindow } from "../network.ts";
-import { retryAfterOf } from "../retry-after.ts";
+import { parseRetryAfter } from "../retry-after.ts";
 
 /** X's windows: of the endpoint in 15 minutes; of the user and of the app in 24 hours. */
 const ENDPOINT_PREFIX = "x-rate-limit";
@@ -19,9 +19,9 @@ const UNKNOWN_WINDOW_MS = 15 * 60_000;
  * one of the day, whose messages are not to be spread over the day while the endpoint takes more. Undefined where no
  * window is given whole. `now` in ms since the epoch.
  */
-export function rateOf(headers: Headers, now: number): RateWindow | undefined {
-  const endpoint = windowOf(headers, ENDPOINT_PREFIX, now);
-  const days = DAY_PREFIXES.map((prefix) => windowOf(headers, prefix, now)).filter((window) => window !== undefined);
+export function parseRate(headers: Headers, now: number): RateWindow | undefined {
+  const endpoint = parseWindow(headers, ENDPOINT_PREFIX, now);
+  const days = DAY_PREFIXES.map((prefix) => parseWindow(headers, prefix, now)).filter((window) => window !== undefined);
   const all = endpoint === undefined ? days : [endpoint, ...days];
   const exhausted = all.filter(({ remaining }) => remaining === 0).sort((one, other) => other.resetAt - one.resetAt)[0];
   return exhausted ?? endpoint ?? days.sort((one, other) => one.remaining - other.remaining)[0];
@@ -32,15 +32,15 @@ export function rateOf(headers: Headers, now: number): RateWindow | undefined {
  * and `Retry-After` has passed. Where X says that something is left and refuses all the same, `Retry-After` decides, else
  * the window's reset; where nothing is given, X's usual window.
  */
-export function retryAtOf(headers: Headers, now: number): number {
-  const rate = rateOf(headers, now);
-  const asked = retryAfterOf(headers);
+export function calculateRetryAt(headers: Headers, now: number): number {
+  const rate = parseRate(headers, now);
+  const asked = parseRetryAfter(headers);
   if (rate?.remaining === 0) return Math.max(rate.resetAt, now + (asked ?? 0));
   const unknown = Math.min(rate?.resetAt ?? Infinity, now + UNKNOWN_WINDOW_MS);
   return asked === undefined ? unknown : now + asked;
 }
 
-function windowOf(headers: Headers, prefix: string, now: number): RateWindow | undefined {
+function parseWindow(headers: Headers, prefix: string, now: number): RateWindow | undefined {
   const limit = integer(headers.get(`${prefix}-limit`));
   const remaining = integer(headers.get(`${prefix}-remaining`));
   const resetSeconds = integer(headers.get(`${prefix}-reset`));

@@ -1,6 +1,6 @@
 import type { Clock } from "../../platform/clock.ts";
 import { NetworkFault } from "../network-fault.ts";
-import { SocialError, type Page } from "../network.ts";
+import { SocialError, type PageRequest } from "../network.ts";
 import type { SafeFetch } from "../safe-fetch.ts";
 import { readFailure } from "./answers.ts";
 
@@ -56,6 +56,6 @@ export interface PageSize {
 }
 
 /** As many entries as are asked for, so far as X gives them. */
-export function sizeOf({ limit }: Page, { least, most }: PageSize): number {
+export function clampPageSize({ limit }: PageRequest, { least, most }: PageSize): number {
   return Math.min(most, Math.max(least, Math.trunc(limit)));
 }

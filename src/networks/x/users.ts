@@ -2,7 +2,7 @@ import { Type, type Static } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { SocialError, type SocialUser, type UserPage } from "../network.ts";
 import { excerpt, oneLine } from "../plain-text.ts";
-import { ID, META, nextOf, required, unreadable, USERNAME } from "./bodies.ts";
+import { ID, META, parseNext, required, unreadable, USERNAME } from "./bodies.ts";
 
 const USER = Type.Object({
   id: ID,
@@ -31,7 +31,7 @@ const FOUND = Type.Object({
 const NOT_FOUND = Type.Object({ detail: Type.String() });
 
 export function readUser(text: string): SocialUser {
-  return userOf(required(ONE_USER, text).data);
+  return toSocialUser(required(ONE_USER, text).data);
 }
 
 /** The users that a look-up found. */
@@ -45,7 +45,7 @@ export function readUsers(text: string): readonly SocialUser[] {
 export function readUserPage(text: string): UserPage {
   const { data, errors, meta } = required(USERS, text);
   if (data === undefined && meta === undefined) throw errors === undefined ? unreadable() : refusedBy(errors);
-  return { users: usersIn(data), ...nextOf(meta) };
+  return { users: usersIn(data), ...parseNext(meta) };
 }
 
 /** The authors of a page of posts, in the order of their newest one. */
@@ -59,13 +59,13 @@ export function readAuthors(text: string): UserPage & { readonly newest?: string
     users: [...authors].flatMap((id) => users.get(id) ?? []),
     posts: posts.length,
     ...(newest === "" ? {} : { newest }),
-    ...nextOf(meta),
+    ...parseNext(meta),
   };
 }
 
 /** An entry that is no user is left out rather than spoil the page. */
 function usersIn(entries: readonly unknown[] = []): SocialUser[] {
-  return entries.filter((entry) => Value.Check(USER, entry)).map(userOf);
+  return entries.filter((entry) => Value.Check(USER, entry)).map(toSocialUser);
 }
 
 /** Ids of X grow with time. */
@@ -73,7 +73,7 @@ function later(one: string, other: string): string {
   return BigInt(one) > BigInt(other) ? one : other;
 }
 
-function userOf(user: Static<typeof USER>): SocialUser {
+function toSocialUser(user: Static<typeof USER>): SocialUser {
   return {
     id: user.id,
     username: user.username,

@@ -1,9 +1,9 @@
 import { NetworkFault } from "../network-fault.ts";
-import { SocialError, type Page, type Prices, type SendDmResult, type SocialNetwork } from "../network.ts";
+import { SocialError, type PageRequest, type Prices, type SendDmResult, type SocialNetwork } from "../network.ts";
 import { sendOutcome } from "./answers.ts";
 import { isXId, isXUsername } from "./bodies.ts";
-import { readConversation, readInbox } from "./messages.ts";
-import { createRead, FRAME_BYTES, sizeOf, type PageSize, type XOptions, type XRead } from "./read.ts";
+import { fetchConversation, fetchInbox } from "./messages.ts";
+import { createRead, FRAME_BYTES, clampPageSize, type PageSize, type XOptions, type XRead } from "./read.ts";
 import { readAuthors, readUser, readUserPage, readUsers } from "./users.ts";
 
 /** What one look-up of users takes. */
@@ -41,7 +41,7 @@ export function createX(options: XOptions): SocialNetwork {
       return people(read, token, `/2/lists/${checkedId(listId)}/members`, page, MEMBERS);
     },
     async searchAuthors(token, query, page) {
-      const size = sizeOf(page, POSTS);
+      const size = clampPageSize(page, POSTS);
       const text = await read(token, {
         path: "/2/tweets/search/recent",
         query: {
@@ -58,9 +58,9 @@ export function createX(options: XOptions): SocialNetwork {
     },
     sendDm: (token, recipientId, text) => sendDm(options, token, recipientId, text),
     async conversation(token, recipientId, limit) {
-      return readConversation(read, token, checkedId(recipientId), limit);
+      return fetchConversation(read, token, checkedId(recipientId), limit);
     },
-    inbox: (token, page) => readInbox(read, token, page),
+    inbox: (token, page) => fetchInbox(read, token, page),
   };
 }
 
@@ -72,8 +72,8 @@ async function lookUp(read: XRead, token: string, path: string, key: string, pos
   return readUsers(await read(token, { path, query, answerBytesMax: userBytes(possible.length) }));
 }
 
-async function people(read: XRead, token: string, path: string, page: Page, sizes: PageSize) {
-  const size = sizeOf(page, sizes);
+async function people(read: XRead, token: string, path: string, page: PageRequest, sizes: PageSize) {
+  const size = clampPageSize(page, sizes);
   const query = { max_results: String(size), ...USER_FIELDS, pagination_token: page.cursor };
   return readUserPage(await read(token, { path, query, answerBytesMax: userBytes(size) }));
 }

@@ -1,10 +1,10 @@
 import type { PagedSource } from "../../../events/outreach.ts";
 import { cursorOf } from "../../../projections/sources.ts";
-import { type Page, SocialError, type UserPage } from "../../networks/network.ts";
+import { type PageRequest, SocialError, type UserPage } from "../../networks/network.ts";
 import type { Batch, Reader, RunContext, Source } from "../context.ts";
 
 /** What is asked of the network: a page, and only what is newer than `since` where it can. */
-export type PageWanted = Page & { readonly since?: string };
+export type PageWanted = PageRequest & { readonly since?: string };
 
 type PageRead = UserPage & { readonly newest?: string };
 

@@ -2,7 +2,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "bun:test";
 import { loadSigningKey, openCheckpoint, openProof, signCheckpoint, writeCheckpointFile } from "eventstore-lite";
-import { originOf } from "../../../src/log/checkpoint.ts";
+import { formatOrigin } from "../../../src/log/checkpoint.ts";
 import { logFiles } from "../../../src/log/log-files.ts";
 import { disposedAfterEach } from "../../harness/dispose.ts";
 import { ask, openApp, post, problemIn, TOKEN } from "../../harness/memory/app.ts";
@@ -70,7 +70,12 @@ test("a log that is broken is not hidden: where and why is said on the pages, by
 test("a log without what its checkpoint knew is broken too, and no head of it is signed", async () => {
   const { harness, headers, untilVerified, files } = await openBrowser();
   const key = loadSigningKey(files.signingKey);
-  const known = { origin: originOf(harness.store), position: 301, hash: "0".repeat(64), time: "2026-01-01T00:00:00Z" };
+  const known = {
+    origin: formatOrigin(harness.store),
+    position: 301,
+    hash: "0".repeat(64),
+    time: "2026-01-01T00:00:00Z",
+  };
   await writeCheckpointFile(files.checkpoint, signCheckpoint(known, key));
   expect(await problemIn(await ask(harness.app, "/api/audit/head", { headers }))).toBe("503 log-contradicted");
   await post(harness.app, "/api/audit/verify", {}, { token: TOKEN });

@@ -3,7 +3,7 @@ import type { Recorded } from "../../../events/catalog.ts";
 import { lanesOf, type ChannelName, type Lane } from "../../../events/channel.ts";
 import { laneOf, requestsDispatch } from "../../../events/dispatches.ts";
 import { pendingOf, type ChannelState } from "../../../projections/deliveries.ts";
-import { ATTEMPTS_MAX } from "../../../src/delivery/attempt.ts";
+import { DISPATCH_ATTEMPTS_MAX } from "../../../src/delivery/attempt.ts";
 import type { OutcomeOfOne } from "../../harness/memory/outcomes.ts";
 import { isFinal, keysByPosition, outcomesOf, type OrderWatch } from "./watch.ts";
 
@@ -92,7 +92,7 @@ function auditAttempts(outcomes: readonly OutcomeOfOne[], keys: ReadonlyMap<numb
     // One that ended without an attempt has the number of the last.
     const isNext = data.attempt === before + 1 || data.attempt === before;
     if (!isNext) throw new Error(`${keys.get(data.source)}: attempt ${data.attempt} after ${before}, ${type}`);
-    if (data.attempt > ATTEMPTS_MAX) expect(type).not.toBe("DispatchAbandoned");
+    if (data.attempt > DISPATCH_ATTEMPTS_MAX) expect(type).not.toBe("DispatchAbandoned");
     last.set(data.source, data.attempt);
   }
 }

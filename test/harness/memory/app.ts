@@ -25,7 +25,7 @@ import { checkpointFiles, type CheckpointStore } from "../../../src/log/checkpoi
 import { createEventLog, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
 import { logFiles } from "../../../src/log/log-files.ts";
 import type { Instance } from "../../../src/log/instances.ts";
-import { holdersOf } from "../../../src/log/role.ts";
+import { listHolders } from "../../../src/log/role.ts";
 import { proveEvent } from "../../../src/log/prove-event.ts";
 import { signHeadNow } from "../../../src/log/signed-heads.ts";
 import { createMetrics } from "../../../src/metrics/metrics.ts";
@@ -227,7 +227,7 @@ function wire({
     instances: () => given.instances ?? [INSTANCE],
     awaySince: () => given.awaySince,
     skewMs: () => given.skewMs ?? 0,
-    roles: () => holdersOf(eventLog),
+    roles: () => listHolders(eventLog),
   };
   const observed = { ...shared, projector, delivery, quota, load, clock };
   metrics.observe({ ...observed, store: eventLog.store, version: "1.2.3", file: tmpdir() });

@@ -1,7 +1,7 @@
 import {
   SocialError,
   type InboxMessage,
-  type Page,
+  type PageRequest,
   type SendDmResult,
   type SentDm,
   type SocialNetwork,
@@ -234,7 +234,7 @@ function isBefore(id: string, than: string | undefined): boolean {
   return than === undefined || BigInt(id) < BigInt(than);
 }
 
-function pageOf(people: readonly SocialUser[], pageMax: number, { limit, cursor }: Page): UserPage {
+function pageOf(people: readonly SocialUser[], pageMax: number, { limit, cursor }: PageRequest): UserPage {
   const from = Number(cursor ?? 0);
   const end = from + Math.min(limit, pageMax);
   const users = people.slice(from, end);

@@ -1,6 +1,6 @@
 // On no harness.
 import { describe, expect, test } from "bun:test";
-import { rateOf, retryAtOf } from "../../../src/networks/x/rate.ts";
+import { parseRate, calculateRetryAt } from "../../../src/networks/x/rate.ts";
 
 const NOW = Date.parse("2026-11-20T10:00:00.000Z");
 const MINUTE_MS = 60_000;
@@ -22,7 +22,7 @@ const USER_DAY = "x-user-limit-24hour";
 const APP_DAY = "x-app-limit-24hour";
 
 test("a window is read with its reset in ms", () => {
-  expect(rateOf(headers({ [ENDPOINT]: [15, 14, EPOCH_S + 900] }), NOW)).toEqual({
+  expect(parseRate(headers({ [ENDPOINT]: [15, 14, EPOCH_S + 900] }), NOW)).toEqual({
     limit: 15,
     remaining: 14,
     resetAt: NOW + 15 * MINUTE_MS,
@@ -35,17 +35,17 @@ test("while all windows have something left the one of the endpoint decides, how
     [USER_DAY]: [1440, 3, EPOCH_S + 7200],
     [APP_DAY]: [1440, 700, EPOCH_S + 60],
   } as const;
-  expect(rateOf(headers(given), NOW)).toEqual({ limit: 15, remaining: 9, resetAt: NOW + MINUTE_MS });
+  expect(parseRate(headers(given), NOW)).toEqual({ limit: 15, remaining: 9, resetAt: NOW + MINUTE_MS });
 });
 
 test("without the endpoint's window the tighter day decides", () => {
   const given = { [USER_DAY]: [1440, 700, EPOCH_S + 60], [APP_DAY]: [1440, 3, EPOCH_S + 7200] } as const;
-  expect(rateOf(headers(given), NOW)).toMatchObject({ remaining: 3, resetAt: NOW + 120 * MINUTE_MS });
+  expect(parseRate(headers(given), NOW)).toMatchObject({ remaining: 3, resetAt: NOW + 120 * MINUTE_MS });
 });
 
 test.each([USER_DAY, APP_DAY])("an exhausted %s decides, whatever the endpoint has left", (day) => {
   const given = { [ENDPOINT]: [15, 9, EPOCH_S + 60], [day]: [1440, 0, EPOCH_S + 7200] } as const;
-  expect(rateOf(headers(given), NOW)).toEqual({ limit: 1440, remaining: 0, resetAt: NOW + 120 * MINUTE_MS });
+  expect(parseRate(headers(given), NOW)).toEqual({ limit: 1440, remaining: 0, resetAt: NOW + 120 * MINUTE_MS });
 });
 
 test("of two exhausted windows the later reset decides", () => {
@@ -58,20 +58,20 @@ test("of two exhausted windows the later reset decides", () => {
       [sooner]: [15, 0, EPOCH_S + 60],
       [later]: [1440, 0, EPOCH_S + 7200],
     };
-    expect(rateOf(headers(given), NOW)).toMatchObject({ limit: 1440, remaining: 0, resetAt: NOW + 120 * MINUTE_MS });
+    expect(parseRate(headers(given), NOW)).toMatchObject({ limit: 1440, remaining: 0, resetAt: NOW + 120 * MINUTE_MS });
   }
 });
 
 test.each([-10 * MINUTE_MS, 10 * MINUTE_MS, 400 * DAY_MS])("a clock that differs by %i ms does not matter", (skew) => {
   const theirs = NOW + skew;
-  const rate = rateOf(headers({ [ENDPOINT]: [15, 0, theirs / 1000 + 300] }, theirs), NOW);
+  const rate = parseRate(headers({ [ENDPOINT]: [15, 0, theirs / 1000 + 300] }, theirs), NOW);
   expect(rate?.resetAt).toBe(NOW + 5 * MINUTE_MS);
 });
 
 test("a broken Date header means our clock", () => {
   const given = headers({ [ENDPOINT]: [15, 0, EPOCH_S + 300] });
   given.set("date", "yesterday");
-  expect(rateOf(given, NOW)?.resetAt).toBe(NOW + 5 * MINUTE_MS);
+  expect(parseRate(given, NOW)?.resetAt).toBe(NOW + 5 * MINUTE_MS);
 });
 
 test.each([
@@ -82,7 +82,7 @@ test.each([
   [999_999_999_999_999, NOW + DAY_MS],
   [NOW, NOW + DAY_MS],
 ])("a reset of %p is kept within bounds", (reset, resetAt) => {
-  expect(rateOf(headers({ [ENDPOINT]: [15, 0, reset] }), NOW)?.resetAt).toBe(resetAt);
+  expect(parseRate(headers({ [ENDPOINT]: [15, 0, reset] }), NOW)?.resetAt).toBe(resetAt);
 });
 
 test.each([
@@ -93,17 +93,17 @@ test.each([
   [15, 0, "9".repeat(400)],
   [15, 1.5, EPOCH_S],
 ])("garbage (%p, %p, %p) is no window", (limit, remaining, reset) => {
-  expect(rateOf(headers({ [ENDPOINT]: [limit, remaining, reset] }), NOW)).toBeUndefined();
+  expect(parseRate(headers({ [ENDPOINT]: [limit, remaining, reset] }), NOW)).toBeUndefined();
 });
 
 test("garbage in one window leaves the others", () => {
   const given = { [ENDPOINT]: ["?", "?", "?"], [USER_DAY]: [1440, 5, EPOCH_S + 60] } as const;
-  expect(rateOf(headers(given), NOW)?.remaining).toBe(5);
+  expect(parseRate(headers(given), NOW)?.remaining).toBe(5);
 });
 
 test("no headers, no window; fewer than none left is none", () => {
-  expect(rateOf(new Headers(), NOW)).toBeUndefined();
-  expect(rateOf(headers({ [ENDPOINT]: [15, -3, EPOCH_S + 60] }), NOW)?.remaining).toBe(0);
+  expect(parseRate(new Headers(), NOW)).toBeUndefined();
+  expect(parseRate(headers({ [ENDPOINT]: [15, -3, EPOCH_S + 60] }), NOW)?.remaining).toBe(0);
 });
 
 describe("a 429 waits", () => {
@@ -111,7 +111,7 @@ describe("a 429 waits", () => {
   const waitOf = (windows: Parameters<typeof headers>[0], retryAfter?: string): number => {
     const given = headers(windows);
     if (retryAfter !== undefined) given.set("retry-after", retryAfter);
-    return retryAtOf(given, NOW) - NOW;
+    return calculateRetryAt(given, NOW) - NOW;
   };
 
   test("for the exhausted window, else a quarter of an hour", () => {
