@@ -1,6 +1,5 @@
 import * as oauth from "oauth4webapi";
-import { NetworkFault } from "../networks/network-fault.ts";
-import { USER_AGENT, type SafeFetch } from "../networks/safe-fetch.ts";
+import { USER_AGENT, type SafeFetch, NetworkFault } from "../networks/safe-fetch.ts";
 import type { Secret } from "../platform/secret.ts";
 import { toErrorCode, endsAuthorization, endsGrant, readRefusal, type Ends } from "./oauth-refusal.ts";
 import { ServiceError } from "../platform/service-error.ts";

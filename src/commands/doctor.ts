@@ -6,7 +6,7 @@ import { askWitness, cosignedPosition, type WitnessConfig } from "../log/witness
 import { readMasterKey } from "../vault/master-key.ts";
 import { systemClock } from "../platform/clock.ts";
 import type { Config } from "../config/config.ts";
-import { createAnnounce } from "../delivery/announce.ts";
+import { createAnnounce } from "../delivery/suspension.ts";
 import { createLogger } from "../platform/logger.ts";
 import { missingPlaceholders } from "../template/template.ts";
 import { openAccount } from "../service/account.ts";

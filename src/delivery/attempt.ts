@@ -3,7 +3,7 @@ import type { DispatchMode } from "../../events/delivery.ts";
 import type { OutcomeType, RequestOf } from "../../events/dispatches.ts";
 import { isoTime } from "../platform/clock.ts";
 import type { DispatchResult } from "../networks/network.ts";
-import { RETRY_AFTER_MAX_MS } from "../networks/retry-after.ts";
+import { RETRY_AFTER_MAX_MS } from "../networks/answer.ts";
 
 /** The outcome of one attempt, as an event of that type records it for all that the request carried. */
 export type AttemptOutcome = { readonly [T in OutcomeType]: OutcomeOf<T> }[OutcomeType];

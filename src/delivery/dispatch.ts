@@ -3,15 +3,17 @@ import type { DispatchMode } from "../../events/delivery.ts";
 import type { OutcomeType } from "../../events/dispatches.ts";
 import type { EventLog, NewEvent } from "../log/event-log.ts";
 import type { HeldLease } from "../log/lease.ts";
-import type { Channel, Click, Dispatch, DispatchResult } from "../networks/network.ts";
+import type { Channel, Click, Dispatch, DispatchResult, DigestLink } from "../networks/network.ts";
 import type { Clock, MakeId } from "../platform/clock.ts";
 import { errorFields, type LogFields, type Logger, requestFields } from "../platform/logger.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { Tracing } from "../tracing/tracing.ts";
 import { decideAttemptOutcome } from "./attempt.ts";
 import { uncertainSince } from "./deduplication-window.ts";
-import { toDigest, toDispatch } from "./dispatch-content.ts";
 import { isTest, type OutboxWindow, type PendingDispatch } from "./outbox-window.ts";
+import type { EventStore } from "eventstore-lite";
+import type { Event, Recorded } from "../../events/catalog.ts";
+import { eventAt } from "../log/events-at.ts";
 
 /** One attempt's total deadline; Meta recommends 1.5 s, chat services answer within a few seconds. */
 export const ATTEMPT_TIMEOUT_MS = 5_000;
@@ -201,5 +203,78 @@ export function describeCauses(items: readonly Pick<PendingDispatch, "event">[])
     positions: all("position"),
     request_id: all("request_id"),
     trace_id: all("trace_id"),
+  };
+}
+
+/** What networks receive of a click: made once for all channels. */
+const clicks = new WeakMap<Recorded, Click>();
+
+/**
+ * What an event requests to be dispatched to the channel; for a retry, that of the event whose dispatch is repeated.
+ * Undefined: its personal data was erased, so there is nothing to send. The webhook carries events as they are, also tests
+ * and what is left of one that was erased.
+ */
+export function toDispatch(
+  store: EventStore<Event>,
+  event: Recorded,
+  channel: ChannelName,
+): Dispatch | undefined | Promise<Dispatch | undefined> {
+  if (event.type === "DispatchRetryRequested" && event.data.channel === channel) {
+    return eventAt(store, event.data.source).then((source) => toDispatch(store, source, channel));
+  }
+  if (channel === "webhook") return { kind: "event", id: event.id, time: event.time, event };
+  if (event.meta.erased === true) return undefined;
+  const { id, time } = event;
+  switch (event.type) {
+    case "LinkClicked":
+      return clicks.get(event) ?? toClick(event);
+    case "NotificationRequested":
+      return { kind: "notification", id, time, ...event.data };
+    case "MessageRequested":
+      return { kind: "message", id, time, text: event.data.text };
+    case "ChannelTestRequested":
+      return { kind: "test", id, time };
+    default:
+      throw new Error(`${event.type} requests no dispatch`);
+  }
+}
+
+function toClick(event: Recorded<"LinkClicked">): Click {
+  const { id, time, data } = event;
+  const { domain, short_code: shortCode, original_url: originalUrl, ip, user_agent: userAgent, bot } = data;
+  const { normalized_url: normalizedUrl = originalUrl } = data;
+  const click: Click = {
+    kind: "click",
+    id,
+    time,
+    event: data.event,
+    domain,
+    shortCode,
+    originalUrl,
+    normalizedUrl,
+    ip,
+    userAgent,
+    bot,
+  };
+  clicks.set(event, click);
+  return click;
+}
+
+/** Many clicks as one message: grouped by link, the most clicked first (pure). `clicks` in the order of the log, not empty. */
+export function toDigest(id: string, clicks: readonly Click[]): Dispatch {
+  const links = new Map<string, DigestLink>();
+  for (const { domain, shortCode, bot, time } of clicks) {
+    const key = `${domain}/${shortCode}`;
+    const link = links.get(key);
+    const counted = { clicks: (link?.clicks ?? 0) + 1, bots: (link?.bots ?? 0) + (bot ? 1 : 0) };
+    links.set(key, { domain, shortCode, ...counted, first: link?.first ?? time, last: time });
+  }
+  return {
+    kind: "digest",
+    id,
+    time: clicks.at(-1)?.time ?? "",
+    clicks: clicks.length,
+    bots: clicks.filter(({ bot }) => bot).length,
+    links: [...links.values()].sort((one, other) => other.clicks - one.clicks),
   };
 }

@@ -6,12 +6,19 @@ import type { HeldLease } from "../log/lease.ts";
 import { ROLES, type Roles } from "../log/role.ts";
 import type { Channel } from "../networks/network.ts";
 import { errorFields } from "../platform/logger.ts";
-import { type Chunk, type OutboxReader, readChunk } from "./outbox-reader.ts";
 import { breakerIn, createRateLimiter } from "./rate-limiter.ts";
 import { createIntakePriority, type IntakePriority } from "./intake-priority.ts";
 import type { DispatchDeps } from "./dispatch.ts";
 import { createInFlight, type InFlight } from "./in-flight.ts";
-import { isTest, openOutboxWindow, type OutboxWindow, WINDOW_DISPATCHES_MAX } from "./outbox-window.ts";
+import {
+  isTest,
+  openOutboxWindow,
+  type OutboxWindow,
+  WINDOW_DISPATCHES_MAX,
+  type Chunk,
+  type OutboxReader,
+  readChunk,
+} from "./outbox-window.ts";
 import { createSuspension, type Suspension, type SuspensionDeps, rejectWhileSuspended } from "./suspension.ts";
 import { createOutcomeBatching, type RecorderDeps, ROUND_DISPATCHES } from "./recorder.ts";
 import { systemTimer, type Timer } from "../platform/clock.ts";

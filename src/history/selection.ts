@@ -1,8 +1,7 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event, EventType, Folded, Recorded } from "../../events/catalog.ts";
 import { eventsAt } from "../log/events-at.ts";
-import type { ShownEvent, StoredEvent } from "../log/export-formats/format.ts";
-import type { Show } from "../log/export-text.ts";
+import type { ShownEvent, StoredEvent, Show } from "../log/export-formats/format.ts";
 import { inChunks } from "../platform/time-slices.ts";
 
 /** What can be asked of an event by all ways of reading it. */

@@ -9,10 +9,83 @@ import {
   type Head,
   type LogTree,
   type SigningKey,
+  readCheckpointFile,
+  loadSigningKey,
+  signingKeyOf,
+  writeCheckpointFile,
 } from "eventstore-lite";
 import type { DataOf, Event } from "../../events/catalog.ts";
 import { isoTime, type Clock } from "../platform/clock.ts";
-import type { CheckpointStore } from "./checkpoint-store.ts";
+import type { KeyObject } from "node:crypto";
+import { existsSync } from "node:fs";
+import type { LogFiles } from "./log-files.ts";
+
+/** Where the newest checkpoint of a log is kept, and the key that signs it. */
+export interface CheckpointStore {
+  /** How the checkpoint is called in a sentence: where it is. */
+  readonly checkpoint: string;
+  /** How the key is called in a sentence. */
+  readonly signingKey: string;
+  /** The note; undefined when there is none. Throws CheckpointRefused for what is no text. */
+  read(): Promise<string | undefined>;
+  /** Replaces the note; after a crash it is the old one or the new one, whole. */
+  write(note: string): Promise<void>;
+  /** The newest note with a witness's cosignature; undefined when there is none. Throws CheckpointRefused. */
+  readCosigned(): Promise<string | undefined>;
+  writeCosigned(note: string): Promise<void>;
+  /** Keeps what the log denies: from then on it is what is read, whatever others write, until the loss is accepted. */
+  writeDenied(note: string): Promise<void>;
+  acceptLoss(): Promise<void>;
+  /** Makes the key where there is none. Throws SigningKeyRefused. */
+  loadKey(): Promise<SigningKey>;
+  /** Undefined where no key was made yet. Throws SigningKeyRefused. */
+  findKey(): Promise<SigningKey | undefined>;
+}
+
+/** Beside the log, as files. */
+export function checkpointFiles({ checkpoint, cosigned, signingKey }: LogFiles): CheckpointStore {
+  return {
+    checkpoint,
+    signingKey,
+    read: () => readCheckpointFile(checkpoint),
+    write: (note) => writeCheckpointFile(checkpoint, note),
+    readCosigned: () => readCheckpointFile(cosigned),
+    writeCosigned: (note) => writeCheckpointFile(cosigned, note),
+    writeDenied: (note) => writeCheckpointFile(checkpoint, note),
+    acceptLoss: async () => {},
+    loadKey: async () => loadSigningKey(signingKey),
+    findKey: async () => (existsSync(signingKey) ? loadSigningKey(signingKey) : undefined),
+  };
+}
+
+/** Where a shared log's checkpoint is: apart from the log's own tables, which an older dump may replace. */
+export interface Notes {
+  note(name: string): Promise<string | undefined>;
+  keepNote(name: string, text: string | undefined): Promise<void>;
+}
+
+const NOTE = "checkpoint";
+const COSIGNED = "checkpoint/cosigned";
+const DENIED = "checkpoint/denied";
+
+/** In the vault, which all instances share. `seed`: 32 secret bytes that are the same for all of them. */
+export function checkpointInVault({ note, keepNote }: Notes, seed: Uint8Array): CheckpointStore {
+  const key = signingKeyOf(seed);
+  const read = async (): Promise<string | undefined> => (await note(DENIED)) ?? (await note(NOTE));
+  return {
+    checkpoint: "in the vault",
+    signingKey: "the key in the vault",
+    read,
+    write: (text) => keepNote(NOTE, text),
+    readCosigned: () => note(COSIGNED),
+    writeCosigned: (text) => keepNote(COSIGNED, text),
+    writeDenied: (text) => keepNote(DENIED, text),
+    acceptLoss: () => keepNote(DENIED, undefined),
+    loadKey: async () => key,
+    // It is derived, so it is made with the first note: a log that only commands have written to has neither.
+    findKey: async () => ((await read()) === undefined ? undefined : key),
+  };
+}
 
 /** The name of a log in its checkpoints: its id is made with it, so that no two logs share a name. */
 export function formatOrigin(store: { readonly id: string }): string {
@@ -120,4 +193,68 @@ async function findBreak(store: EventStore<Event>, { position, hash }: Checkpoin
       broken_position: fault.position,
     },
   };
+}
+
+/** A checkpoint that the log is compared with, as its file held it. */
+export interface KnownHead {
+  /** How it is called in a sentence. */
+  readonly what: string;
+  /** Undefined when there is no such file. */
+  readonly note: string | undefined;
+  /** What it must be signed with; undefined when not given. */
+  readonly publicKey: KeyObject | undefined;
+}
+
+/** What came of comparing the log with one head. `fault` is a sentence; without one, the log extends `checkpoint`. */
+export type Compared =
+  | { readonly what: string; readonly checkpoint: Checkpoint; readonly fault?: undefined }
+  | { readonly what: string; readonly fault: string };
+
+/**
+ * Reads the log's own checkpoint, where there is one, and that of `headFile`. To be called before the log is read:
+ * a service that runs meanwhile writes newer ones. A key that is given is that of the head: the checkpoint of an import
+ * is signed by a key of its own.
+ */
+export async function readKnownHeads(
+  checkpoints: CheckpointStore,
+  headFile: string | undefined,
+  given: KeyObject | undefined,
+): Promise<KnownHead[]> {
+  const own = (await checkpoints.findKey())?.publicKey;
+  const heads: KnownHead[] = [];
+  const note = await readNote(checkpoints.read());
+  if (note !== undefined) {
+    const publicKey = headFile === undefined ? (given ?? own) : (own ?? given);
+    heads.push({ what: `the checkpoint ${checkpoints.checkpoint}`, note, publicKey });
+  }
+  if (headFile !== undefined) {
+    const head = await readNote(readCheckpointFile(headFile));
+    heads.push({ what: `the head ${headFile}`, note: head, publicKey: given ?? own });
+  }
+  return heads;
+}
+
+async function readNote(reading: Promise<string | undefined>): Promise<string | undefined> {
+  try {
+    return await reading;
+  } catch (fault) {
+    // It is no text, and thus no checkpoint: as any other file that is none, it is reported with the rest.
+    if (fault instanceof CheckpointRefused) return "";
+    throw fault;
+  }
+}
+
+/** Whether the log is the one of that head, and holds its position with its hash. */
+export async function compare(store: EventStore<Event>, { what, note, publicKey }: KnownHead): Promise<Compared> {
+  if (note === undefined) return { what, fault: `${what} is not there` };
+  if (publicKey === undefined) return { what, fault: `${what} cannot be checked without the key: give --public-key` };
+  let checkpoint: Checkpoint;
+  try {
+    checkpoint = openCheckpoint(note, publicKey);
+  } catch (fault) {
+    if (fault instanceof CheckpointRefused) return { what, fault: `${what} proves nothing: ${fault.message}` };
+    throw fault;
+  }
+  const loss = await contradict(store, checkpoint, what);
+  return loss === undefined ? { what, checkpoint } : { what, fault: loss.sentence };
 }

@@ -2,10 +2,9 @@ import type { EventStore, Verification } from "eventstore-lite";
 import type { DataOf, Event, Recorded } from "../../events/catalog.ts";
 import { type Clock, isoTime } from "../platform/clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
-import type { CheckpointStore } from "./checkpoint-store.ts";
 import { classifyError } from "./error-kind.ts";
 import { type EventLog, type EventMetadata, STREAMS } from "./event-log.ts";
-import { compare, type Compared, type KnownHead, readKnownHeads } from "./known-heads.ts";
+import { compare, type Compared, type KnownHead, readKnownHeads, type CheckpointStore } from "./checkpoint.ts";
 
 /** A verification beside the service takes one core at the most: the others are for the requests. */
 const THREADS = 1;

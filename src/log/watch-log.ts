@@ -3,8 +3,7 @@ import type { Event } from "../../events/catalog.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import type { Projector } from "../projector/projector.ts";
-import { signChain } from "./checkpoint.ts";
-import type { CheckpointStore } from "./checkpoint-store.ts";
+import { signChain, type CheckpointStore } from "./checkpoint.ts";
 import type { LogClock } from "./log-clock.ts";
 
 export interface WatchLogDeps {

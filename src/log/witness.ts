@@ -9,10 +9,9 @@ import {
 } from "eventstore-lite";
 import type { Checkpoint, Cosigner, EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
-import { NetworkFault } from "../networks/network-fault.ts";
-import { createSafeFetch, type NetworkAnswer } from "../networks/safe-fetch.ts";
+import { createSafeFetch, type NetworkAnswer, NetworkFault } from "../networks/safe-fetch.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
-import type { CheckpointStore } from "./checkpoint-store.ts";
+import type { CheckpointStore } from "./checkpoint.ts";
 
 /** A witness of https://c2sp.org/tlog-witness. */
 export interface WitnessConfig {

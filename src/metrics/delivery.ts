@@ -7,7 +7,7 @@ import { channelsOf } from "../../projections/deliveries.ts";
 import type { Circuit } from "../delivery/rate-limiter.ts";
 import type { Delivery } from "../delivery/delivery.ts";
 import type { DispatchMetrics } from "../delivery/dispatch.ts";
-import { readOldestPending } from "../delivery/tail.ts";
+import { readOldestPending } from "../delivery/lag.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";
 import { lookUpEach } from "./figures.ts";

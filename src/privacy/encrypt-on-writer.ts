@@ -1,7 +1,7 @@
 // Loaded by the writer thread of the log: encrypts what the codec left unfinished.
 import type { Finish } from "eventstore-lite";
 import { decodeRequest, withCiphertext } from "../../events/encryption.ts";
-import { encryptText } from "./ciphertext.ts";
+import { encryptText } from "./key-store.ts";
 
 const finish: Finish = (data, unfinished) => {
   const { prefix, key, context, text } = decodeRequest(unfinished);

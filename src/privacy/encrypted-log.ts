@@ -5,8 +5,8 @@ import { SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import type { OpenStoreOptions, StorePlace } from "../log/store-place.ts";
 import type { MakeId } from "../platform/clock.ts";
 import { nextTurn } from "../platform/time-slices.ts";
-import { lastForgotten, parsePastName } from "../projector/past.ts";
-import { applyErasures } from "./apply-erasures.ts";
+import { lastForgotten, parsePastName } from "../projector/snapshots.ts";
+import { applyErasures } from "./retention.ts";
 import type { Keyring } from "./keyring.ts";
 import { keysLost, newestKeys } from "./lost-keys.ts";
 

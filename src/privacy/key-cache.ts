@@ -1,7 +1,6 @@
 import type { Awaitable } from "eventstore-lite";
-import { createLeafKeys, fetchTree, splitRef } from "./click-keys.ts";
+import { createLeafKeys, fetchTree, splitRef, keyAt, type Tree } from "./click-keys.ts";
 import { classifyRef, type FoundKey, type StoredKeys } from "./key-store.ts";
-import { keyAt, type Tree } from "./key-tree.ts";
 
 /** The keys that ciphertexts are opened with: the store is asked for many at once, and some are cached. */
 export interface KeyCache {

@@ -1,6 +1,8 @@
 import { hash, randomBytes } from "node:crypto";
 import { KEY_BYTES } from "../vault/key.ts";
 import type { SecretStore, StoredSecrets } from "../vault/secret-store.ts";
+import { open, encrypt } from "../vault/encrypt.ts";
+import { ServiceError } from "../platform/service-error.ts";
 
 /** `gone`: it was here and was deleted for ever. */
 export type FoundKey = Uint8Array | "gone";
@@ -100,4 +102,21 @@ const CHECK_DIGITS = 8;
 /** Distinguishes a person's key from the one they had before the keys were restored from an older copy. */
 export function formatCheck(key: Uint8Array): string {
   return hashDigits("check", key, CHECK_DIGITS);
+}
+
+/** In base64, as it stands in an event. */
+export function encryptText(key: Uint8Array, text: string, context: string): string {
+  return encrypt(key, text, context).toString("base64");
+}
+
+/** `reference` names the key in the error. Throws a ServiceError (damaged). */
+export function openText(key: Uint8Array, encrypted: string, context: string, reference: string): string {
+  const text = open(key, Buffer.from(encrypted, "base64"), context);
+  if (text === undefined) {
+    throw new ServiceError(
+      "damaged",
+      `personal data encrypted with the key ${reference} is damaged, or was encrypted for another event`,
+    );
+  }
+  return text;
 }

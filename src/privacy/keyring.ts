@@ -1,11 +1,9 @@
 import { andThen, type Awaitable } from "eventstore-lite";
-import type { Encryptor } from "../../events/encryption.ts";
+import { type Encryptor, markOfErased, type EncryptionKey, type Owner } from "../../events/encryption.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import type { Clock } from "../platform/clock.ts";
 import { nextTurn } from "../platform/time-slices.ts";
-import { createKeyChoice } from "./choose-keys.ts";
-import { encryptText, openText } from "./ciphertext.ts";
-import { puncture } from "./click-keys.ts";
+import { puncture, createClickKeys } from "./click-keys.ts";
 import { createKeyCache, findUsable } from "./key-cache.ts";
 import {
   formatCheck,
@@ -15,8 +13,12 @@ import {
   classifyRef,
   newKey,
   type StoredKeys,
+  encryptText,
+  openText,
+  type NamedKey,
 } from "./key-store.ts";
-import { createPersonKeys, withHandles } from "./person-keys.ts";
+import { createPersonKeys, withHandles, type PersonKey, type PersonKeys } from "./person-keys.ts";
+import { createDayKeys } from "./day-keys.ts";
 
 /** Everything that is done with the keys of personal data. */
 export interface Keyring extends Encryptor {
@@ -219,4 +221,92 @@ export async function trackFreshness(keys: Pick<KeyStore, "revision">, refresh: 
       invalidations++;
     },
   };
+}
+
+/** Chooses the keys that the events of an append are encrypted with. */
+export interface KeyChoice {
+  /** As of an encryptor. */
+  keysFor(owners: readonly Owner[]): Awaitable<readonly EncryptionKey[]>;
+  /** Keys may have been deleted. */
+  refresh(): void;
+}
+
+interface KeyChoiceDeps {
+  readonly keys: KeyStore;
+  readonly people: PersonKeys;
+  /** Names the keys in ciphertexts. */
+  readonly id: string;
+  readonly clock: Clock;
+}
+
+type Person = Extract<Owner, { kind: "person" }>;
+
+export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps): KeyChoice {
+  const clicks = createClickKeys(keys);
+  const days = createDayKeys(keys);
+  const encryptionKey = (name: string, key: Uint8Array | undefined): EncryptionKey => ({
+    prefix: `${id}:${name}:`,
+    key: key?.toHex(),
+  });
+
+  /** Made once for each key that is held, and no longer there than it is: all clicks of an address have the same. */
+  const made = new WeakMap<NamedKey, EncryptionKey>();
+  const asEncryptionKey = (found: NamedKey): EncryptionKey => {
+    const known = made.get(found);
+    if (known !== undefined) return known;
+    const key = encryptionKey(found.ref, found.key);
+    made.set(found, key);
+    return key;
+  };
+
+  /** Undefined: it has to be fetched or made. */
+  const cachedKey = (owner: Owner): NamedKey | undefined => {
+    if (owner.kind === "person") return undefined;
+    return owner.kind === "click" ? clicks.of(owner.ip, clock()) : days.of(owner.kind, clock());
+  };
+  const cachedKeys = (owners: readonly Owner[]): readonly EncryptionKey[] | undefined => {
+    const chosen: EncryptionKey[] = [];
+    for (const owner of owners) {
+      const found = cachedKey(owner);
+      if (found === undefined) return undefined;
+      chosen.push(asEncryptionKey(found));
+    }
+    return chosen;
+  };
+  const keyOfNobody = async (owner: Exclude<Owner, Person>): Promise<EncryptionKey> => {
+    for (;;) {
+      const found = cachedKey(owner);
+      if (found !== undefined) return asEncryptionKey(found);
+      await (owner.kind === "click" ? clicks.prepare(clock()) : days.prepare(owner.kind, clock()));
+    }
+  };
+  /** `found` is absent for who was erased already, and is nothing but a mark. */
+  const keyOfPerson = (owner: Person, found: PersonKey | undefined): EncryptionKey => {
+    if (found === undefined) return encryptionKey(`p${findMark(owner)}`, undefined);
+    const { ref, key } = found;
+    return key === "gone" ? encryptionKey(ref, undefined) : encryptionKey(`${ref}.${formatCheck(key)}`, key);
+  };
+  const fetchKeys = async (owners: readonly Owner[]): Promise<readonly EncryptionKey[]> => {
+    const named = owners.filter((owner) => owner.kind === "person").filter((owner) => findMark(owner) === undefined);
+    const keysOfPeople = await people.keysFor(named);
+    const byOwner = new Map<Owner, PersonKey>(named.map((owner, at) => [owner, keysOfPeople[at]!]));
+    const chosen: EncryptionKey[] = [];
+    for (const owner of owners) {
+      chosen.push(owner.kind === "person" ? keyOfPerson(owner, byOwner.get(owner)) : await keyOfNobody(owner));
+    }
+    return chosen;
+  };
+
+  return {
+    keysFor: (owners) => cachedKeys(owners) ?? fetchKeys(owners),
+    refresh() {
+      clicks.refresh();
+      days.refresh();
+    },
+  };
+}
+
+/** Of who was erased already. */
+function findMark({ id }: Person): string | undefined {
+  return id === undefined ? undefined : markOfErased(id);
 }

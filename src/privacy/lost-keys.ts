@@ -6,7 +6,7 @@ import { ServiceError } from "../platform/service-error.ts";
 import type { MasterKeyPlace } from "../vault/master-key.ts";
 import type { Binding, SecretPlace } from "../vault/secret-database.ts";
 import type { BoundSecrets } from "../vault/secret-store.ts";
-import { latestExpiry } from "./apply-erasures.ts";
+import { latestExpiry } from "./retention.ts";
 import { classifyRef } from "./key-store.ts";
 import type { Keyring } from "./keyring.ts";
 

@@ -2,12 +2,21 @@ import type { EventStore, SnapshotEntry } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { projectionOf, type ProjectionName, type States } from "../../projections/all.ts";
 import { createStates, type FoldedStates } from "../../projections/states.ts";
-import { catchUpStates, type Positions } from "./catch-up.ts";
-import { isReadAlongLog } from "./fold.ts";
+import { isReadAlongLog, catchUpStates, type Positions } from "./fold.ts";
 import type { Moment, Place } from "./moment.ts";
-import { isCurrent, isDue, listPast, PAST_EVERY_POSITIONS, pastName, strideAt, thinPast, voidedUpTo } from "./past.ts";
-import { loadFitting } from "./snapshots.ts";
-import { packState, unpackState } from "./stored-states.ts";
+import {
+  isCurrent,
+  isDue,
+  listPast,
+  PAST_EVERY_POSITIONS,
+  pastName,
+  strideAt,
+  thinPast,
+  voidedUpTo,
+  loadFitting,
+  packState,
+  unpackState,
+} from "./snapshots.ts";
 
 export interface FoldToOptions extends Moment {
   /** Told now and then which position is folded. */

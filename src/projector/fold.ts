@@ -1,7 +1,7 @@
 import type { EventStore, Query } from "eventstore-lite";
 import type { Event, EventType } from "../../events/catalog.ts";
 import { projectionOf, type ProjectionName } from "../../projections/all.ts";
-import type { Folding } from "../../projections/states.ts";
+import type { Folding, FoldedStates } from "../../projections/states.ts";
 
 export interface FoldRange {
   /** Both inclusive. */
@@ -43,4 +43,39 @@ function queryFor(names: readonly ProjectionName[]): Pick<Query, "types" | "alon
 /** Whether the way from one state to the next is as long as the log between them, however little of it counts. */
 export function isReadAlongLog(name: ProjectionName): boolean {
   return projectionOf(name).types.some((type) => BULK.includes(type));
+}
+
+/** Position up to which each projection is folded. */
+export type Positions = Map<ProjectionName, number>;
+
+export interface CatchUp {
+  readonly to: number;
+  /** Positions at which `onStop` is called on the way, each projection being there or further. */
+  readonly stops?: Iterable<number>;
+  readonly onStop?: (position: number) => Promise<void> | void;
+  readonly onProgress?: ((position: number) => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Brings projections that stand at different positions to one, in a single pass: each range of the log is folded into
+ * those that have not seen it, and read by their types where that is less.
+ */
+export async function catchUpStates(
+  store: EventStore<Event>,
+  states: Pick<FoldedStates, "names" | "part">,
+  positions: Positions,
+  { to, stops = [], onStop, onProgress, signal }: CatchUp,
+): Promise<void> {
+  let from = Math.min(to, ...positions.values());
+  const ends = new Set([...positions.values(), ...stops, to]);
+  for (const end of [...ends].filter((stop) => stop > from && stop <= to).sort((a, b) => a - b)) {
+    const behind = states.names.filter((name) => (positions.get(name) ?? 0) <= from);
+    const range = { from: from + 1, to: end, onProgress, signal };
+    const { position } = await foldRange(store, states.part(behind), range);
+    for (const name of behind) positions.set(name, position);
+    if (signal?.aborted === true) return;
+    from = end;
+    await onStop?.(end);
+  }
 }

@@ -6,10 +6,9 @@ import { sleep } from "../platform/clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { createTimeSlices, type TimeSlices } from "../platform/time-slices.ts";
-import { type Erase, refold } from "./apply-erasures.ts";
 import { differences, listMembers } from "./differences.ts";
 import { foldRange } from "./fold.ts";
-import { restoreStates, type Restored } from "./restore.ts";
+import { restoreStates, type Restored, type Erase, refold } from "./restore.ts";
 import { loadRebuilt } from "./snapshots.ts";
 
 /** Feeds the log, in order, to every projection. */
@@ -68,7 +67,7 @@ function follow(
   restored: Restored,
   { logger, erase, saves = () => true, sliceMs }: ProjectorOptions,
 ): Projector {
-  const { states, keeper } = restored;
+  const { states, snapshotWriter } = restored;
   const stop = new AbortController();
   const waiters = createWaiters();
   /** Replaced, not changed, so that a listener may remove itself while it is called. */
@@ -84,10 +83,10 @@ function follow(
     last = event;
     for (const listener of listeners) listener(event);
     waiters.reached(position);
-    if (position >= keeper.dueAt) keeper.turn(position, saves());
+    if (position >= snapshotWriter.dueAt) snapshotWriter.turn(position, saves());
   };
 
-  const folding = { store, logger, erase, states, keeper, fold, slices: createTimeSlices(sliceMs) };
+  const folding = { store, logger, erase, states, snapshotWriter, fold, slices: createTimeSlices(sliceMs) };
 
   const followOn = async (): Promise<void> => {
     const following = store.subscribeBatches({ from: position + 1, signal: stop.signal });
@@ -128,7 +127,7 @@ function follow(
       stop.abort();
       await running.catch(() => {});
       // After a fault some states may hold half of an event: the next start rebuilds them.
-      if (fault === undefined) await keeper.saveAll(position);
+      if (fault === undefined) await snapshotWriter.saveAll(position);
     },
   };
 }
@@ -154,7 +153,7 @@ async function untilStopped(
   }
 }
 
-interface Folding extends Pick<Restored, "states" | "keeper"> {
+interface Folding extends Pick<Restored, "states" | "snapshotWriter"> {
   readonly store: EventStore<Event>;
   readonly logger: Logger | undefined;
   readonly erase: Erase | undefined;
@@ -165,14 +164,14 @@ interface Folding extends Pick<Restored, "states" | "keeper"> {
 
 /** Folds events in, and applies those after which a state is another one. */
 async function foldBatch(folding: Folding, batch: readonly Recorded[]): Promise<void> {
-  const { store, logger, erase, states, keeper, fold, slices } = folding;
+  const { store, logger, erase, states, snapshotWriter, fold, slices } = folding;
   for (const event of batch) {
     if (event.position % STEP_EVENTS === 0 && slices.isOver()) await slices.next();
-    const encoding = keeper.encoding(event.type);
+    const encoding = snapshotWriter.encoding(event.type);
     if (encoding !== undefined) await encoding;
     if (event.type === "ProjectionRebuilt") {
       await takeOver(store, states, event, logger);
-      keeper.voidPast(PROJECTION_NAMES.filter((name) => name === event.data.projection));
+      snapshotWriter.voidPast(PROJECTION_NAMES.filter((name) => name === event.data.projection));
     }
     if (event.type !== "PersonForgotten" || erase === undefined) {
       fold(event);
@@ -182,8 +181,8 @@ async function foldBatch(folding: Folding, batch: readonly Recorded[]): Promise<
     const { position } = event;
     const names = await refold(store, states, position - 1);
     fold(event);
-    keeper.voidPast(names);
-    await keeper.save(names, position);
+    snapshotWriter.voidPast(names);
+    await snapshotWriter.save(names, position);
     // Those behind it in the batch were opened while the keys were there; and reading the event once more drops what was
     // encrypted here with them meanwhile.
     const to = batch.at(-1)?.position ?? position;

@@ -1,13 +1,10 @@
 import { SnapshotAhead, type EventStore, type Snapshot } from "eventstore-lite";
 import type { Event, Recorded } from "../../events/catalog.ts";
-import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../projections/all.ts";
+import { PROJECTION_NAMES, projectionOf, type ProjectionName, PERSONAL_PROJECTIONS } from "../../projections/all.ts";
 import { createStates, type FoldedStates } from "../../projections/states.ts";
-import { catchUpStates, type Positions } from "./catch-up.ts";
-import { applyForgotten, type Erase } from "./apply-erasures.ts";
-import { createKeeper, type Keeper } from "./keeper.ts";
-import { listPast, PAST_EVERY_POSITIONS } from "./past.ts";
-import { loadRebuilt } from "./snapshots.ts";
-import { unpackState } from "./stored-states.ts";
+import { catchUpStates, type Positions, foldRange } from "./fold.ts";
+import { createSnapshotWriter, type SnapshotWriter } from "./snapshot-writer.ts";
+import { listPast, PAST_EVERY_POSITIONS, loadRebuilt, unpackState } from "./snapshots.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
 /**
@@ -18,7 +15,7 @@ const STRETCH_POSITIONS = 250_000;
 
 export interface Restored {
   readonly states: FoldedStates;
-  readonly keeper: Keeper;
+  readonly snapshotWriter: SnapshotWriter;
   /** All states are folded up to here. */
   readonly position: number;
   /** Of the event there. */
@@ -55,11 +52,11 @@ export async function restoreStates(
   await applyForgotten(store, from, positions, { to: head.position, erase });
   const states = createStates(names, from);
   const past = { last: await findLastPast(store, names), every: pastEvery };
-  const keeper = createKeeper({ store, states, positions, past, sliceMs });
+  const snapshotWriter = createSnapshotWriter({ store, states, positions, past, sliceMs });
   const stops = stretches(Math.min(...positions.values()), head.position);
-  const onStop = (): Promise<void> => keeper.saveLong(positions);
+  const onStop = (): Promise<void> => snapshotWriter.saveLong(positions);
   await catchUpStates(store, states, positions, { to: head.position, stops, onStop });
-  return { states, keeper, ...head };
+  return { states, snapshotWriter, ...head };
 }
 
 /** Of each projection the position of the last snapshot of the past. */
@@ -108,4 +105,45 @@ function lostEnd(cause: SnapshotAhead): ServiceError {
   const remedy =
     "Restore the whole log; or, to go on with what is left of it, run reachlog replay, which rebuilds the projections";
   return new ServiceError("damaged", `${cause.message}. ${remedy}`, { cause });
+}
+
+/** Makes everything that the event names unreadable. */
+export type Erase = (event: Recorded<"PersonForgotten">) => Promise<void>;
+
+/**
+ * Applies erasures that come while the states are restored: deletes their keys, and so the older snapshots, before the log
+ * is folded. `to`: the end of what will be folded; later erasures are applied on the way.
+ */
+export async function applyForgotten(
+  store: EventStore<Event>,
+  states: Map<ProjectionName, unknown>,
+  positions: Positions,
+  { to, erase }: { readonly to: number; readonly erase: Erase | undefined },
+): Promise<void> {
+  const names = PERSONAL_PROJECTIONS.filter((name) => positions.has(name));
+  const from = Math.min(...names.map((name) => positions.get(name) ?? 0)) + 1;
+  for await (const event of store.read({ types: ["PersonForgotten"], from, to })) {
+    if (event.type !== "PersonForgotten") continue;
+    await erase?.(event);
+    for (const name of names) {
+      if ((positions.get(name) ?? 0) >= event.position) continue;
+      states.delete(name);
+      positions.set(name, 0);
+    }
+  }
+}
+
+/**
+ * Rebuilds the states that hold personal data from the log, where less is readable since a key was deleted. So they equal
+ * what a rebuild gives, whatever they held before. Returns their names.
+ */
+export async function refold(
+  store: EventStore<Event>,
+  states: FoldedStates,
+  to: number,
+): Promise<readonly ProjectionName[]> {
+  const rebuilt = createStates(PERSONAL_PROJECTIONS);
+  if (to > 0) await foldRange(store, rebuilt, { from: 1, to });
+  for (const name of PERSONAL_PROJECTIONS) states.replace(name, rebuilt.get(name));
+  return PERSONAL_PROJECTIONS;
 }

@@ -1,8 +1,136 @@
-import { SnapshotAhead, type EventStore, type Snapshot } from "eventstore-lite";
+import { type EventStore, type SnapshotEntry, SnapshotAhead, type Snapshot } from "eventstore-lite";
 import type { Event, Recorded } from "../../events/catalog.ts";
-import { projectionOf, type ProjectionName, PROJECTION_NAMES } from "../../projections/all.ts";
-import { removePast } from "./past.ts";
-import { unpackState } from "./stored-states.ts";
+import { PERSONAL_PROJECTIONS, projectionOf, type ProjectionName, PROJECTION_NAMES } from "../../projections/all.ts";
+import { Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
+import { pipeline } from "node:stream/promises";
+import { constants, createDeflateRaw, createInflateRaw } from "node:zlib";
+import { createStateDecoder, encodePieces } from "../../projections/snapshot.ts";
+import { createTimeSlices } from "../platform/time-slices.ts";
+
+/** A snapshot that is kept so that a moment near it, long ago, is not folded from the start of the log. */
+export interface Past {
+  readonly projection: string;
+  readonly position: number;
+  /** It takes account of the erasures and rebuilds up to this position of the log. */
+  readonly since: number;
+}
+
+/** The snapshots of the past have names of their own in the store, which tell all that need be known to choose one. */
+const PREFIX = "past/";
+const NAME = /^past\/([^/]+)\/(\d+)\/(\d+)$/;
+
+export function pastName({ projection, position, since }: Past): string {
+  return `${PREFIX}${projection}/${position}/${since}`;
+}
+
+/** Undefined: a snapshot of that name is not one of the past. */
+export function parsePastName(name: string): Past | undefined {
+  const [, projection, position, since] = NAME.exec(name) ?? [];
+  if (projection === undefined) return undefined;
+  return { projection, position: Number(position), since: Number(since) };
+}
+
+/** Positions between two of them while a log is short. */
+export const PAST_EVERY_POSITIONS = 20_000;
+
+/** Kept of one projection. A moment is at most two strides behind one of them: 320,000 positions in a log of 10,000,000. */
+export const PAST_MAX = 64;
+
+/** Kept of one projection, with which fewer of them are large: those of 50,000 people are 2 MB each. */
+const PAST_BYTES_MAX = 256 * 2 ** 20;
+
+/** How far apart they are in a log that goes up to `position`: doubled whenever there would be too many. */
+export function strideAt(position: number, every: number): number {
+  let stride = every;
+  while (position / stride >= PAST_MAX) stride *= 2;
+  return stride;
+}
+
+/** Of each stride only the first is kept. */
+export function isDue(position: number, last: number, every: number): boolean {
+  const stride = strideAt(position, every);
+  return Math.floor(position / stride) > Math.floor(last / stride);
+}
+
+/** Those in the order of the log that are one too many for their stride, or too large altogether. */
+function surplus(entries: readonly SnapshotEntry[], every: number): readonly SnapshotEntry[] {
+  let stride = strideAt(entries.at(-1)?.position ?? 0, every);
+  for (;;) {
+    const kept = firstOfEach(stride, entries);
+    if (kept.size <= 1 || bytesOf(kept) <= PAST_BYTES_MAX) return entries.filter((entry) => !kept.has(entry));
+    stride *= 2;
+  }
+}
+
+function firstOfEach(stride: number, entries: readonly SnapshotEntry[]): ReadonlySet<SnapshotEntry> {
+  let last = 0;
+  return new Set(
+    entries.filter(({ position }) => {
+      const slot = Math.floor(position / stride);
+      if (slot === last) return false;
+      last = slot;
+      return true;
+    }),
+  );
+}
+
+function bytesOf(entries: Iterable<SnapshotEntry>): number {
+  let sum = 0;
+  for (const { bytes } of entries) sum += bytes;
+  return sum;
+}
+
+/** Those of one projection, in the order of the log. */
+export async function listPast(store: EventStore<Event>, name: ProjectionName): Promise<readonly SnapshotEntry[]> {
+  const entries = await store.snapshots.list(`${PREFIX}${name}/`);
+  return entries.toSorted((one, other) => one.position - other.position);
+}
+
+/** Removes those that are void, and then those that are too many. */
+export async function thinPast(store: EventStore<Event>, name: ProjectionName, every: number): Promise<void> {
+  const voided = (await voidedUpTo(store)).get(name) ?? 0;
+  const entries = await listPast(store, name);
+  const [valid, invalid] = [entries.filter(isValid), entries.filter((entry) => !isValid(entry))];
+  await store.snapshots.remove([...invalid, ...surplus(valid, every)].map((entry) => entry.name));
+
+  function isValid(entry: SnapshotEntry): boolean {
+    return isCurrent(entry, name, voided);
+  }
+}
+
+/** Whether it is of the projection as its code is, and made after all that makes older ones void. */
+export function isCurrent(entry: SnapshotEntry, name: ProjectionName, voided: number): boolean {
+  const since = parsePastName(entry.name)?.since ?? entry.position;
+  return entry.version === projectionOf(name).version && since >= voided;
+}
+
+/** Removes all of them, of every projection. */
+export async function removePast(store: EventStore<Event>): Promise<void> {
+  const entries = await store.snapshots.list(PREFIX);
+  await store.snapshots.remove(entries.map(({ name }) => name));
+}
+
+/** The position of the last erasure; 0: none. Reading that event drops the erased person's keys from memory. */
+export async function lastForgotten(store: EventStore<Event>): Promise<number> {
+  for await (const { position } of store.read({ types: ["PersonForgotten"], backwards: true, limit: 1 })) {
+    return position;
+  }
+  return 0;
+}
+
+/**
+ * The position at which a projection was last rebuilt, or at which a person was erased that it may hold. Older snapshots
+ * are not used.
+ */
+export async function voidedUpTo(store: EventStore<Event>): Promise<ReadonlyMap<string, number>> {
+  const forgotten = await lastForgotten(store);
+  const voided = new Map<string, number>(PERSONAL_PROJECTIONS.map((name) => [name, forgotten]));
+  for await (const { type, data, position } of store.read({ types: ["ProjectionRebuilt"] })) {
+    if (type === "ProjectionRebuilt") voided.set(data.projection, Math.max(voided.get(data.projection) ?? 0, position));
+  }
+  return voided;
+}
 
 /** The snapshot of that name; undefined when there is none, or when it includes events that the log has lost. */
 export async function loadFitting(store: EventStore<Event>, name: string): Promise<Snapshot | undefined> {
@@ -38,4 +166,62 @@ export async function loadRebuilt(
 export async function forgetSnapshots(store: EventStore<Event>): Promise<void> {
   await removePast(store);
   await store.snapshots.remove(PROJECTION_NAMES.flatMap((name) => [name, rebuiltName(name)]));
+}
+
+export interface PackOptions {
+  /** Called once the state may change again. */
+  readonly onEncoded?: () => void;
+  /** How long it is encoded until others have their turn. */
+  readonly sliceMs?: number | undefined;
+}
+
+/**
+ * What a snapshot stores of a state: its text, compressed beside this thread to a tenth. It is encoded in time slices, and
+ * decoded so: a list of 50,000 people takes a tenth of a second.
+ */
+export async function packState(state: unknown, options: PackOptions = {}): Promise<string> {
+  const deflate = createDeflateRaw({ level: constants.Z_BEST_SPEED });
+  const [packed] = await Promise.all([buffer(deflate), pipeline(encodeInTimeSlices(state, options), deflate)]);
+  return packed.toString("base64");
+}
+
+/** The reverse of {@link packState}; of a text that was not compressed too, as older versions stored it. */
+export async function unpackState(stored: string): Promise<unknown> {
+  const texts = stored.startsWith("{") ? [stored] : inflate(stored);
+  const decoder = createStateDecoder();
+  let begun = "";
+  const slices = createTimeSlices();
+  for await (const text of texts) {
+    const lines = (begun + text).split("\n");
+    begun = lines.pop() ?? "";
+    for (const line of lines) {
+      decoder.add(line);
+      if (slices.isOver()) await slices.next();
+    }
+  }
+  decoder.add(begun);
+  return decoder.state();
+}
+
+async function* encodeInTimeSlices(
+  state: unknown,
+  { onEncoded, sliceMs }: PackOptions,
+): AsyncGenerator<string, void, void> {
+  let text = "";
+  const slices = createTimeSlices(sliceMs);
+  for (const piece of encodePieces(state)) {
+    text += piece;
+    if (!slices.isOver()) continue;
+    yield text;
+    text = "";
+    await slices.next();
+  }
+  onEncoded?.();
+  yield text;
+}
+
+function inflate(packed: string): AsyncIterable<string> {
+  return Readable.from([Buffer.from(packed, "base64")])
+    .pipe(createInflateRaw())
+    .setEncoding("utf8");
 }

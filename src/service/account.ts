@@ -1,5 +1,5 @@
 import { createTokens, type Tokens } from "../account/tokens.ts";
-import type { Announce } from "../delivery/announce.ts";
+import type { Announce } from "../delivery/suspension.ts";
 import type { EventLog } from "../log/event-log.ts";
 import type { LogClock } from "../log/log-clock.ts";
 import { makeId, sleep, type Clock } from "../platform/clock.ts";

@@ -1,7 +1,7 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import type { Config } from "../config/config.ts";
-import type { CheckpointStore } from "../log/checkpoint-store.ts";
+import type { CheckpointStore } from "../log/checkpoint.ts";
 import { fileClock, serverClock, type LogClock } from "../log/log-clock.ts";
 import { makeId as newId } from "../platform/clock.ts";
 import type { Logger } from "../platform/logger.ts";

@@ -1,8 +1,7 @@
 import { existsSync } from "node:fs";
 import type { Secret } from "../platform/secret.ts";
-import { keyError, KeyMismatch } from "./error.ts";
 import { loadKeyFile, replaceKeyFile } from "./key-file.ts";
-import { parseKey } from "./key.ts";
+import { parseKey, keyError, KeyMismatch } from "./key.ts";
 import type { SecretPlace } from "./secret-database.ts";
 import { openSecretStore } from "./secret-store.ts";
 import { openVault, type Rotation, type Vault } from "./vault.ts";

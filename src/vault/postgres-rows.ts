@@ -1,4 +1,4 @@
-import type { Ask } from "./postgres-ask.ts";
+import type { Ask } from "./postgres-transaction.ts";
 import type {
   Claim,
   Encrypted,

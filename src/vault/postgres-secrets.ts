@@ -2,11 +2,9 @@ import { migrate, openDatabase, type Database } from "eventstore-lite/postgres";
 import { reachServer, type PostgresPlace } from "../log/store-place.ts";
 import type { Secret } from "../platform/secret.ts";
 import { createSerialQueue } from "../platform/serial-queue.ts";
-import { askOver, toServiceError, type Ask } from "./postgres-ask.ts";
 import { changesIn, claimsIn, countUp, notesIn, readLabel, rowsIn } from "./postgres-rows.ts";
-import { transact, type Scope } from "./postgres-transaction.ts";
-import { createContents } from "./secret-contents.ts";
-import type { SecretDatabase, SecretPlace } from "./secret-database.ts";
+import { transact, type Scope, askOver, toServiceError, type Ask } from "./postgres-transaction.ts";
+import { type SecretDatabase, type SecretPlace, createContents } from "./secret-database.ts";
 
 /** Which set of secrets in a database. */
 export interface PostgresSecretsPlace extends PostgresPlace {

@@ -1,17 +1,15 @@
 import { ServiceError } from "../platform/service-error.ts";
-import { makeDataKey, unwrap, wrap, type DataKey } from "./data-key.ts";
-import { encrypt, open } from "./encrypt.ts";
-import { damaged, KeyMismatch } from "./error.ts";
-import { keyId } from "./key.ts";
-import { splitIntoChunks } from "./secret-contents.ts";
-import type {
-  Binding,
-  Encrypted,
-  SecretChanges,
-  SecretDatabase,
-  SecretLabel,
-  SecretPlace,
-  SecretRow,
+import { encrypt, open, makeDataKey, unwrap, wrap, type DataKey } from "./encrypt.ts";
+import { keyId, damaged, KeyMismatch } from "./key.ts";
+import {
+  type Binding,
+  type Encrypted,
+  type SecretChanges,
+  type SecretDatabase,
+  type SecretLabel,
+  type SecretPlace,
+  type SecretRow,
+  splitIntoChunks,
 } from "./secret-database.ts";
 
 /** A secret and the version to name when it is replaced. */

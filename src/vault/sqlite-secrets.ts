@@ -4,17 +4,17 @@ import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { setTimeout as wait } from "node:timers/promises";
 import { createSerialQueue } from "../platform/serial-queue.ts";
 import { ServiceError } from "../platform/service-error.ts";
-import { keyError } from "./error.ts";
-import { createContents } from "./secret-contents.ts";
-import type {
-  Binding,
-  Claim,
-  SecretChanges,
-  SecretDatabase,
-  SecretPlace,
-  SecretRow,
-  SecretRows,
-  WrappedKey,
+import { keyError } from "./key.ts";
+import {
+  type Binding,
+  type Claim,
+  type SecretChanges,
+  type SecretDatabase,
+  type SecretPlace,
+  type SecretRow,
+  type SecretRows,
+  type WrappedKey,
+  createContents,
 } from "./secret-database.ts";
 
 /** "rlsc": marks the file as ours (https://sqlite.org/pragma.html#pragma_application_id). */

@@ -1,5 +1,4 @@
-import { keyError } from "./error.ts";
-import { deriveKey, keyId } from "./key.ts";
+import { deriveKey, keyId, keyError } from "./key.ts";
 import type { SecretDatabase, SecretPlace } from "./secret-database.ts";
 import { openSecretStore, type BoundSecrets, type Kept, type SecretStore, type StoredSecrets } from "./secret-store.ts";
 

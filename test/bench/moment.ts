@@ -4,7 +4,7 @@ import { openScan } from "eventstore-lite/bench/scan";
 import { codec, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { foldTo } from "../../src/projector/fold-to.ts";
-import { listPast } from "../../src/projector/past.ts";
+import { listPast } from "../../src/projector/snapshots.ts";
 import { onCopyOf } from "./copied.ts";
 import { mixedLog } from "./mixed-logs.ts";
 

@@ -5,8 +5,14 @@ import type { Event, Recorded } from "../../events/catalog.ts";
 import { deliveries as projection } from "../../projections/deliveries.ts";
 import { fold } from "../../projections/projection.ts";
 import { deliveries } from "../../src/commands/deliveries.ts";
-import { drainInWords, calculateLag, type Measured } from "../../src/delivery/lag.ts";
-import { readOldestPending, readRequested, readTail } from "../../src/delivery/tail.ts";
+import {
+  drainInWords,
+  calculateLag,
+  type Measured,
+  readOldestPending,
+  readRequested,
+  readTail,
+} from "../../src/delivery/lag.ts";
 import { duration } from "../../src/platform/duration.ts";
 import { runCommand, type Terminal } from "../../src/commands/shared/command.ts";
 import { makeId } from "../../src/platform/clock.ts";

@@ -1,7 +1,7 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
 import type { ChannelName } from "../../events/channel.ts";
-import { createAnnounce } from "../../src/delivery/announce.ts";
+import { createAnnounce } from "../../src/delivery/suspension.ts";
 import type { Logger } from "../../src/platform/logger.ts";
 import { newLogFile } from "../harness/memory/log.ts";
 import { openDelivery } from "../harness/memory/delivery.ts";

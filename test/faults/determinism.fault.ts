@@ -5,7 +5,7 @@ import type { Recorded } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../projections/all.ts";
 import { decodeState, encodeState } from "../../projections/snapshot.ts";
 import { logFiles } from "../../src/log/log-files.ts";
-import { unpackState } from "../../src/projector/stored-states.ts";
+import { unpackState } from "../../src/projector/snapshots.ts";
 import { filePlace } from "../../src/service/log-place.ts";
 import { openLogAt } from "../../src/service/open.ts";
 import {

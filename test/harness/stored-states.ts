@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { encodeState } from "../../projections/snapshot.ts";
-import { unpackState } from "../../src/projector/stored-states.ts";
+import { unpackState } from "../../src/projector/snapshots.ts";
 
 /** What the snapshots in a log's file tell whoever unpacks them, by their names; an encrypted one as it is stored. */
 export async function readStoredStates(file: string): Promise<Record<string, string>> {

@@ -4,8 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { loadSigningKey } from "eventstore-lite";
-import { checkpointFiles } from "../../src/log/checkpoint-store.ts";
-import { readKnownHeads } from "../../src/log/known-heads.ts";
+import { readKnownHeads, checkpointFiles } from "../../src/log/checkpoint.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "reachlog-test-"));

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { StoreClosed, StoreFull, type EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
-import { checkpointFiles } from "../../src/log/checkpoint-store.ts";
+import { checkpointFiles } from "../../src/log/checkpoint.ts";
 import { createEventLog } from "../../src/log/event-log.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { createLogVerifier } from "../../src/log/verifier.ts";

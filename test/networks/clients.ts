@@ -1,12 +1,13 @@
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
-import { NetworkFault, type NetworkFaultKind } from "../../src/networks/network-fault.ts";
 import {
   createSafeFetch,
   type NetworkAnswer,
   type SafeFetch,
   type SafeRequest,
+  NetworkFault,
+  type NetworkFaultKind,
 } from "../../src/networks/safe-fetch.ts";
 import { denoProgram } from "../harness/runtime.ts";
 import { residentMiB } from "../http/wire/memory.ts";

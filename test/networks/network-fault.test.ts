@@ -1,6 +1,6 @@
 // On no harness.
 import { expect, test } from "bun:test";
-import { toNetworkFault, type NetworkFaultKind } from "../../src/networks/network-fault.ts";
+import { toNetworkFault, type NetworkFaultKind } from "../../src/networks/safe-fetch.ts";
 
 const thrown = (code: unknown, name = "TypeError"): Error =>
   Object.assign(new Error("http://host/bot-token"), { code, name });

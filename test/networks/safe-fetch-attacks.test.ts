@@ -1,8 +1,7 @@
 // On the memory harness.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Socket } from "node:net";
-import { NetworkFault } from "../../src/networks/network-fault.ts";
-import { ANSWER_BYTES_MAX, createSafeFetch, type SafeRequest } from "../../src/networks/safe-fetch.ts";
+import { ANSWER_BYTES_MAX, createSafeFetch, type SafeRequest, NetworkFault } from "../../src/networks/safe-fetch.ts";
 import { serve, serveRaw } from "../harness/memory/servers.ts";
 import { CLIENTS, type Client } from "./clients.ts";
 

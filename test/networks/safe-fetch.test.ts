@@ -1,11 +1,12 @@
 // On the memory harness.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { NetworkFault, type NetworkFaultKind } from "../../src/networks/network-fault.ts";
 import {
   ANSWER_BYTES_MAX,
   createSafeFetch,
   EXPECTED_BYTES_MAX,
   type SafeRequest,
+  NetworkFault,
+  type NetworkFaultKind,
 } from "../../src/networks/safe-fetch.ts";
 import { CLIENTS, openBunClient, type Client } from "./clients.ts";
 import { selfSigned } from "./self-signed.ts";

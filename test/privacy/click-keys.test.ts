@@ -1,8 +1,7 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { createClickKeys, fetchTree, splitRef, puncture, type ClickKeys } from "../../src/privacy/click-keys.ts";
+import { createClickKeys, fetchTree, splitRef, puncture, type ClickKeys, keyAt } from "../../src/privacy/click-keys.ts";
 import type { KeyStore, NamedKey } from "../../src/privacy/key-store.ts";
-import { keyAt } from "../../src/privacy/key-tree.ts";
 import { openKeys } from "../harness/memory/keyring.ts";
 
 const NOW = Date.parse("2026-11-20T10:00:00.000Z");

@@ -11,7 +11,7 @@ import { foldRange } from "../../src/projector/fold.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { isSuppressed } from "../../src/outreach/judge.ts";
 import { createSuppressionHashes } from "../../src/recipients/suppress.ts";
-import { createEraseHandler } from "../../src/privacy/apply-erasures.ts";
+import { createEraseHandler } from "../../src/privacy/retention.ts";
 import { findEncrypted } from "../../src/privacy/find-encrypted.ts";
 import { startProjector } from "../../src/projector/projector.ts";
 import { capture } from "../harness/capture.ts";

@@ -1,7 +1,7 @@
 // On no harness.
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { keyAt, LEAF_DIGITS, punctured, type Tree } from "../../src/privacy/key-tree.ts";
+import { keyAt, LEAF_DIGITS, punctured, type Tree } from "../../src/privacy/click-keys.ts";
 
 const ROOT: Tree = new Map([["", new Uint8Array(32).fill(7)]]);
 

@@ -8,7 +8,7 @@ import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { locateLog } from "../../src/service/log-place.ts";
 import { openLogAt } from "../../src/service/open.ts";
 import { secret } from "../../src/platform/secret.ts";
-import { createEraseHandler } from "../../src/privacy/apply-erasures.ts";
+import { createEraseHandler } from "../../src/privacy/retention.ts";
 import { forgetAddress, forgetPerson } from "../../src/privacy/forget.ts";
 import { startProjector } from "../../src/projector/projector.ts";
 import { temporaryFolder } from "../harness/temporary.ts";

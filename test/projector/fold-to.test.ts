@@ -7,12 +7,10 @@ import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../proje
 import { encodeState } from "../../projections/snapshot.ts";
 import { forget } from "../../src/commands/forget.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { createEraseHandler } from "../../src/privacy/apply-erasures.ts";
+import { createEraseHandler } from "../../src/privacy/retention.ts";
 import { foldLog } from "../harness/fold-log.ts";
 import { foldTo, type FoldToOptions } from "../../src/projector/fold-to.ts";
-import { listPast, PAST_MAX } from "../../src/projector/past.ts";
-import { forgetSnapshots } from "../../src/projector/snapshots.ts";
-import { unpackState } from "../../src/projector/stored-states.ts";
+import { listPast, PAST_MAX, forgetSnapshots, unpackState } from "../../src/projector/snapshots.ts";
 import { startProjector } from "../../src/projector/projector.ts";
 import { clicksPart } from "../bench/mixed-clicks.ts";
 import type { Emit, Part } from "../bench/mixed-log.ts";

@@ -6,7 +6,7 @@ import type { Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, type States } from "../../projections/all.ts";
 import { forget } from "../../src/commands/forget.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { createEraseHandler } from "../../src/privacy/apply-erasures.ts";
+import { createEraseHandler } from "../../src/privacy/retention.ts";
 import { createPastStates, type PastStates } from "../../src/projector/past-states.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { foldLog } from "../harness/fold-log.ts";

@@ -6,7 +6,7 @@ import { rebuild, type RebuildOptions, type Rebuilt } from "../../src/commands/r
 import { foldLog } from "../harness/fold-log.ts";
 import { createLogger, type Logger } from "../../src/platform/logger.ts";
 import { startProjector } from "../../src/projector/projector.ts";
-import { unpackState } from "../../src/projector/stored-states.ts";
+import { unpackState } from "../../src/projector/snapshots.ts";
 import { writeMixedLog } from "../bench/mixed-log.ts";
 import { newLogFile } from "../harness/memory/log.ts";
 

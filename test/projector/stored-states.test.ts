@@ -1,6 +1,6 @@
 // On no harness.
 import { expect, test } from "bun:test";
-import { packState, unpackState } from "../../src/projector/stored-states.ts";
+import { packState, unpackState } from "../../src/projector/snapshots.ts";
 
 const people = (count: number) => new Map(Array.from({ length: count }, (_, at) => [`née_${at}`, { name: "Zoë" }]));
 

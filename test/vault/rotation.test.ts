@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { unwrap } from "../../src/vault/data-key.ts";
+import { unwrap } from "../../src/vault/encrypt.ts";
 import { makeKeyFile } from "../../src/vault/key-file.ts";
 import { deriveKey } from "../../src/vault/key.ts";
 import { readMasterKey, rotateKey, type MasterKeyPlace, type RotationStep } from "../../src/vault/master-key.ts";

@@ -2,8 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { copyFileSync, existsSync, readFileSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { deriveKey, keyId } from "../../src/vault/key.ts";
-import { KeyMismatch } from "../../src/vault/error.ts";
+import { deriveKey, keyId, KeyMismatch } from "../../src/vault/key.ts";
 import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";
 import { openVault } from "../../src/vault/vault.ts";
 import { temporaryFolder } from "../harness/temporary.ts";

@@ -11,8 +11,7 @@ import {
 import { toSelection, type LogFilter } from "../../history/log-filter.ts";
 import { storedEvents, type Selection } from "../../history/selection.ts";
 import { EXPORT_FORMATS, type Format } from "../../log/export-formats.ts";
-import type { StoredEvent } from "../../log/export-formats/format.ts";
-import { exportText, shownBy, type Show } from "../../log/export-text.ts";
+import { type StoredEvent, exportText, shownBy, type Show } from "../../log/export-formats/format.ts";
 import { foldTo } from "../../projector/fold-to.ts";
 import { openExistingLog, openExistingStoredLog } from "../shared/log-session.ts";
 import { makeNewFile } from "../shared/new-file.ts";

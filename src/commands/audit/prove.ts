@@ -11,8 +11,8 @@ import {
 import type { Event } from "../../../events/catalog.ts";
 import { findEvent, isEventName } from "../../history/find-event.ts";
 import { EXPORT_FORMATS } from "../../log/export-formats.ts";
-import { shownBy } from "../../log/export-text.ts";
-import { proveEvent } from "../../log/prove-event.ts";
+import { shownBy } from "../../log/export-formats/format.ts";
+import { proveEvent } from "../../log/signed-heads.ts";
 import { isoTime, systemClock } from "../../platform/clock.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import {

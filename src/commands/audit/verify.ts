@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { parsePublicKey, SigningKeyRefused } from "eventstore-lite";
-import { readKnownHeads, type Compared } from "../../log/known-heads.ts";
+import { readKnownHeads, type Compared } from "../../log/checkpoint.ts";
 import { verifyLog, type VerifiedLog } from "../../log/verifier.ts";
 import {
   absolutePath,

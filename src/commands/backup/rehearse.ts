@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../../events/catalog.ts";
 import { logFiles, type LogFiles } from "../../log/log-files.ts";
-import { readKnownHeads } from "../../log/known-heads.ts";
+import { readKnownHeads } from "../../log/checkpoint.ts";
 import { verifyLog } from "../../log/verifier.ts";
 import { secret } from "../../platform/secret.ts";
 import { ServiceError } from "../../platform/service-error.ts";
@@ -11,8 +11,7 @@ import type { Keyring } from "../../privacy/keyring.ts";
 import { missingKeys } from "../../privacy/lost-keys.ts";
 import { filePlace } from "../../service/log-place.ts";
 import { openLogAt } from "../../service/open.ts";
-import { KeyMismatch } from "../../vault/error.ts";
-import { keyId } from "../../vault/key.ts";
+import { keyId, KeyMismatch } from "../../vault/key.ts";
 import { makeNewFile } from "../shared/new-file.ts";
 import { copyUnchanged } from "./copy-file.ts";
 import {

@@ -1,7 +1,7 @@
 import type { ChannelName } from "../../../events/channel.ts";
 import { sleep } from "../../platform/clock.ts";
 import { drainInWords, measureLags, type ChannelLag } from "../../delivery/lag.ts";
-import { NEWEST_MS, RATE_MS } from "../../delivery/tail.ts";
+import { NEWEST_MS, RATE_MS } from "../../delivery/lag.ts";
 import type { Projector } from "../../projector/projector.ts";
 import { Command, readConfig, EXIT, type MakeCommand, type Terminal } from "../shared/command.ts";
 import { openSession } from "../shared/log-session.ts";

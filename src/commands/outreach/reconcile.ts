@@ -3,7 +3,7 @@ import type { Event } from "../../../events/catalog.ts";
 import type { OpenAttempt, Run } from "../../../projections/run.ts";
 import { systemClock } from "../../platform/clock.ts";
 import type { Config } from "../../config/config.ts";
-import { createAnnounce } from "../../delivery/announce.ts";
+import { createAnnounce } from "../../delivery/suspension.ts";
 import { configurationError } from "../../config/error.ts";
 import { createLogger, type Logger } from "../../platform/logger.ts";
 import { createRunner, type Runner } from "../../outreach/runner.ts";

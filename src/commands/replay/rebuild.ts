@@ -4,11 +4,9 @@ import { type ProjectionName, projectionOf } from "../../../projections/all.ts";
 import { createStates, type FoldedStates } from "../../../projections/states.ts";
 import { createEventLog, type NewEvent, STREAMS } from "../../log/event-log.ts";
 import { makeId } from "../../platform/clock.ts";
-import { catchUpStates, type Positions } from "../../projector/catch-up.ts";
+import { catchUpStates, type Positions } from "../../projector/fold.ts";
 import { differences } from "../../projector/differences.ts";
-import { lastForgotten } from "../../projector/past.ts";
-import { loadFitting, rebuiltName } from "../../projector/snapshots.ts";
-import { packState, unpackState } from "../../projector/stored-states.ts";
+import { lastForgotten, loadFitting, rebuiltName, packState, unpackState } from "../../projector/snapshots.ts";
 import { COMMAND_METADATA } from "../shared/log-session.ts";
 
 /** Positions between two savings of the work: about a second's, of which saving is a few hundredths. */

@@ -1,11 +1,11 @@
 import type { Config } from "../../config/config.ts";
-import { NetworkFault } from "../../networks/network-fault.ts";
 import {
   createSafeFetch,
   EXPECTED_BYTES_MAX,
   JSON_BODY,
   type NetworkAnswer,
   type SafeRequest,
+  NetworkFault,
 } from "../../networks/safe-fetch.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { readConfig, usageError, type Terminal } from "./command.ts";

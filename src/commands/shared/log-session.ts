@@ -6,7 +6,7 @@ import type { LogClock } from "../../log/log-clock.ts";
 import { createSuppressionHashes, type HashesOf } from "../../recipients/suppress.ts";
 import { locateLog } from "../../service/log-place.ts";
 import { openLog, openStoredLog, type OpenedLog, type StoredLog } from "../../service/open.ts";
-import { createEraseHandler } from "../../privacy/apply-erasures.ts";
+import { createEraseHandler } from "../../privacy/retention.ts";
 import type { Keyring } from "../../privacy/keyring.ts";
 import type { Vault } from "../../vault/vault.ts";
 import { startProjector, type Projector } from "../../projector/projector.ts";

@@ -1,4 +1,4 @@
-import type { NewEvent, Recorded } from "eventstore-lite";
+import type { NewEvent, Recorded, Awaitable } from "eventstore-lite";
 import { ServiceError } from "../../platform/service-error.ts";
 
 /** An event as the log holds it, neither upcast nor checked. */
@@ -61,4 +61,51 @@ export function attempt<Result>(index: number, read: () => Result): Result {
       throw new LineFault(index, "not JSON: it is damaged, or the file was cut off here");
     throw new LineFault(index, (fault as Error).message);
   }
+}
+
+/** Characters handed out at once: more are not faster, and a slow reader holds back the next read. */
+const CHUNK_CHARS = 64 * 1024;
+
+/** A part of an export. */
+export interface ExportChunk {
+  readonly text: string;
+  /** Of the last event in it; 0: there is none. */
+  readonly position: number;
+  readonly events: number;
+}
+
+/** Events as the text of a file, chunk after chunk: the next are read when the one before was taken. */
+export async function* exportText(
+  shown: AsyncIterable<ShownEvent>,
+  { head, line }: ExportFormat,
+): AsyncGenerator<ExportChunk, void, void> {
+  let text = head;
+  let events = 0;
+  let position = 0;
+  for await (const event of shown) {
+    text += line(event);
+    events++;
+    ({ position } = event);
+    if (text.length < CHUNK_CHARS) continue;
+    yield { text, position, events };
+    text = "";
+    events = 0;
+  }
+  if (text.length > 0) yield { text, position, events };
+}
+
+/** Makes of stored events what is shown of them, each in its place. */
+export type Show = (events: readonly StoredEvent[]) => Awaitable<readonly ShownEvent[]>;
+
+/** Shows events as they were written, beside the data as it is stored where something of it is encrypted. */
+export function shownBy(
+  open: (events: readonly StoredEvent[]) => Awaitable<readonly { readonly data: unknown }[]>,
+): Show {
+  return async (events) => {
+    const opened = await open(events);
+    return events.map((event, at) => {
+      const data = opened[at]?.data;
+      return data === event.data ? event : { ...event, data, stored: event.data };
+    });
+  };
 }

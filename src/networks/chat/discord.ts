@@ -1,10 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import { VERSION } from "../../platform/version.ts";
-import type { AnswerRules } from "../dispatch-result.ts";
-import { parseAnswer } from "../json-answer.ts";
+import { type AnswerRules, retryAfterMs, parseRetryAfter, parseAnswer } from "../answer.ts";
 import type { Channel } from "../network.ts";
-import { excerpt } from "../plain-text.ts";
-import { retryAfterMs, parseRetryAfter } from "../retry-after.ts";
+import { excerpt } from "../wording.ts";
 import { USER_AGENT } from "../safe-fetch.ts";
 import { createWebhookChannel, type WebhookOptions } from "./webhook.ts";
 

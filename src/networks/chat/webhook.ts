@@ -1,5 +1,5 @@
 import type { Secret } from "../../platform/secret.ts";
-import { checked, toDispatchResult, type AnswerRules } from "../dispatch-result.ts";
+import { checked, toDispatchResult, type AnswerRules } from "../answer.ts";
 import type { Channel } from "../network.ts";
 import { JSON_BODY, type NetworkAnswer, type SafeFetch, type SafeRequest } from "../safe-fetch.ts";
 import { wordDispatch } from "../wording.ts";

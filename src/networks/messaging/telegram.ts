@@ -1,13 +1,10 @@
 import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { secret, type Secret } from "../../platform/secret.ts";
-import { checked, toDispatchResult, type AnswerRules } from "../dispatch-result.ts";
-import { parseAnswer } from "../json-answer.ts";
+import { checked, toDispatchResult, type AnswerRules, retryAfterMs, parseRetryAfter, parseAnswer } from "../answer.ts";
 import type { Channel } from "../network.ts";
-import { excerpt, truncate } from "../plain-text.ts";
-import { retryAfterMs, parseRetryAfter } from "../retry-after.ts";
 import { JSON_BODY, type NetworkAnswer, type SafeFetch } from "../safe-fetch.ts";
-import { wordDispatch } from "../wording.ts";
+import { wordDispatch, excerpt, truncate } from "../wording.ts";
 
 export interface TelegramOptions {
   readonly botToken: Secret;

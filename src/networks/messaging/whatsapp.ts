@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { secret, type Secret } from "../../platform/secret.ts";
-import { checked, toDispatchResult, type AnswerRules } from "../dispatch-result.ts";
+import { checked, toDispatchResult, type AnswerRules, parseRetryAfter, parseAnswer } from "../answer.ts";
 import {
   describeGraph,
   GRAPH_VERSION,
@@ -11,12 +11,9 @@ import {
   rateLimitPauseMs,
   usagePauseMs,
 } from "../graph.ts";
-import { parseAnswer } from "../json-answer.ts";
 import type { Channel } from "../network.ts";
-import { truncate, withLookAlikes } from "../plain-text.ts";
-import { parseRetryAfter } from "../retry-after.ts";
 import type { NetworkAnswer, SafeFetch } from "../safe-fetch.ts";
-import { wordDispatch } from "../wording.ts";
+import { wordDispatch, truncate, withLookAlikes } from "../wording.ts";
 
 export interface WhatsappOptions {
   /** Id of the sending number, which is not the number itself. */

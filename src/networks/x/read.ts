@@ -1,7 +1,6 @@
 import type { Clock } from "../../platform/clock.ts";
-import { NetworkFault } from "../network-fault.ts";
 import { SocialError, type PageRequest } from "../network.ts";
-import type { SafeFetch } from "../safe-fetch.ts";
+import { type SafeFetch, NetworkFault } from "../safe-fetch.ts";
 import { readFailure } from "./answers.ts";
 
 /** Most answers of X come in a second. */

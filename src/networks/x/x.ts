@@ -1,7 +1,6 @@
-import { NetworkFault } from "../network-fault.ts";
+import { NetworkFault } from "../safe-fetch.ts";
 import { SocialError, type PageRequest, type Prices, type SendDmResult, type SocialNetwork } from "../network.ts";
-import { sendOutcome } from "./answers.ts";
-import { isXId, isXUsername } from "./bodies.ts";
+import { sendOutcome, isXId, isXUsername } from "./answers.ts";
 import { fetchConversation, fetchInbox } from "./messages.ts";
 import { createRead, FRAME_BYTES, clampPageSize, type PageSize, type XOptions, type XRead } from "./read.ts";
 import { readAuthors, readUser, readUserPage, readUsers } from "./users.ts";

@@ -2,8 +2,8 @@ import { CHANNELS, CLICK_CHANNELS, type ChannelName, type ClickChannel } from ".
 import type { OutcomeType } from "../../../events/dispatches.ts";
 import { pendingOf } from "../../../projections/deliveries.ts";
 import { makeId, type Clock } from "../../../src/platform/clock.ts";
-import type { Announce } from "../../../src/delivery/announce.ts";
-import { createOutboxReader } from "../../../src/delivery/outbox-reader.ts";
+import type { Announce } from "../../../src/delivery/suspension.ts";
+import { createOutboxReader } from "../../../src/delivery/outbox-window.ts";
 import type { DispatchMetrics } from "../../../src/delivery/dispatch.ts";
 import { createDelivery, type Delivery } from "../../../src/delivery/delivery.ts";
 import { startDispatchers, type Dispatchers } from "../../../src/delivery/dispatcher.ts";

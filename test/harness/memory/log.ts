@@ -1,7 +1,7 @@
 /** The memory harness: parts of the service in the test's own process, on a real log in a temporary folder. */
 import { openSqliteStore, type EventStore } from "eventstore-lite";
 import { codec, type Event, type EventType, type Recorded } from "../../../events/catalog.ts";
-import type { Notes } from "../../../src/log/checkpoint-store.ts";
+import type { Notes } from "../../../src/log/checkpoint.ts";
 import { createEventLog, type EventLog } from "../../../src/log/event-log.ts";
 import { sqliteStore } from "../../../src/log/store-place.ts";
 import { systemClock, type Clock, type MakeId } from "../../../src/platform/clock.ts";

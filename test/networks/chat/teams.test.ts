@@ -2,9 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { DispatchResult } from "../../../src/networks/network.ts";
-import { classifyAnswer } from "../../../src/networks/dispatch-result.ts";
-import { teamsMessage } from "../../../src/networks/chat/teams-card.ts";
-import { createTeamsChannel, TEAMS_ANSWERS } from "../../../src/networks/chat/teams.ts";
+import { classifyAnswer } from "../../../src/networks/answer.ts";
+import { createTeamsChannel, TEAMS_ANSWERS, teamsMessage } from "../../../src/networks/chat/teams.ts";
 import { renderTeams } from "../../../sandbox/teams.ts";
 import { secret } from "../../../src/platform/secret.ts";
 import { MESSAGE, NOW } from "../dispatches.ts";

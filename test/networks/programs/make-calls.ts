@@ -1,8 +1,7 @@
 // Makes the calls that are asked for, a line of JSON each, and tells how each ended. For any runtime.
 import { createInterface } from "node:readline";
 import { inspect } from "node:util";
-import { NetworkFault } from "../../../src/networks/network-fault.ts";
-import { createSafeFetch } from "../../../src/networks/safe-fetch.ts";
+import { createSafeFetch, NetworkFault } from "../../../src/networks/safe-fetch.ts";
 import { unpooledFetch } from "../../../src/networks/unpooled-fetch.ts";
 import type { Asked, Ended } from "../clients.ts";
 

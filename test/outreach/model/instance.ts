@@ -20,7 +20,7 @@ import {
   listSource,
 } from "../../../src/outreach/sources/sources.ts";
 import { createStopWords } from "../../../src/outreach/stop-words.ts";
-import { createEraseHandler } from "../../../src/privacy/apply-erasures.ts";
+import { createEraseHandler } from "../../../src/privacy/retention.ts";
 import type { Keyring } from "../../../src/privacy/keyring.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
 import { RULES } from "../../harness/memory/outreach.ts";

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { deriveKey } from "../../../src/vault/key.ts";
-import { unwrap } from "../../../src/vault/data-key.ts";
+import { unwrap } from "../../../src/vault/encrypt.ts";
 import { openSecretStore } from "../../../src/vault/secret-store.ts";
 import { sqliteSecrets } from "../../../src/vault/sqlite-secrets.ts";
 import type { LogFiles } from "../../../src/log/log-files.ts";

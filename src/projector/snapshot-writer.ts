@@ -2,9 +2,8 @@ import type { EventStore } from "eventstore-lite";
 import type { Event, EventType } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../projections/all.ts";
 import type { FoldedStates } from "../../projections/states.ts";
-import type { Positions } from "./catch-up.ts";
-import { isDue, pastName, thinPast } from "./past.ts";
-import { packState } from "./stored-states.ts";
+import type { Positions } from "./fold.ts";
+import { isDue, pastName, thinPast, packState } from "./snapshots.ts";
 
 /** Positions between two snapshots of one projection: bounds what a start has to fold again to some tens of ms. */
 const SNAPSHOT_EVERY_POSITIONS = 20_000;
@@ -19,7 +18,7 @@ const UNCHANGED_EVERY_POSITIONS = 10 * SNAPSHOT_EVERY_POSITIONS;
  * Keeps snapshots of the states; now and then one of them stays as one of the past, in the same bytes. They only shorten
  * the next start and the way to a moment, so that one which cannot be saved (a full disk) stops nothing.
  */
-export interface Keeper {
+export interface SnapshotWriter {
   /** Position at which `turn` is to be called next. */
   readonly dueAt: number;
   /** Saves one projection in the background, if it is its time and `isSaving`. All stand at `position`. */
@@ -46,7 +45,7 @@ export interface PastKept {
 /** After these the states are other ones, and what is made of the former is void. */
 const REPLACING: readonly EventType[] = ["PersonForgotten", "ProjectionRebuilt"];
 
-export interface KeeperOptions {
+export interface SnapshotWriterOptions {
   readonly store: EventStore<Event>;
   readonly states: FoldedStates;
   /** Where the snapshots are that the states were made from. */
@@ -56,7 +55,13 @@ export interface KeeperOptions {
   readonly sliceMs: number | undefined;
 }
 
-export function createKeeper({ store, states, positions, past, sliceMs }: KeeperOptions): Keeper {
+export function createSnapshotWriter({
+  store,
+  states,
+  positions,
+  past,
+  sliceMs,
+}: SnapshotWriterOptions): SnapshotWriter {
   const { last: lastPast, every } = past;
   const saved = new Map([...positions].map(([name, position]) => [name, { position, folded: 0 }]));
   const readSaved = (name: ProjectionName) => saved.get(name) ?? { position: 0, folded: 0 };

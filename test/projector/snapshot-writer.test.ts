@@ -5,7 +5,7 @@ import type { Event } from "../../events/catalog.ts";
 import type { ProjectionName } from "../../projections/all.ts";
 import { encodeState } from "../../projections/snapshot.ts";
 import { startProjector } from "../../src/projector/projector.ts";
-import { unpackState } from "../../src/projector/stored-states.ts";
+import { unpackState } from "../../src/projector/snapshots.ts";
 import { writeMixedLog } from "../bench/mixed-log.ts";
 import { newLogFile } from "../harness/memory/log.ts";
 import { open, textsOf, truth } from "./rebuilding.ts";
