@@ -55,14 +55,9 @@ export interface SnapshotWriterOptions {
   readonly sliceMs: number | undefined;
 }
 
-export function createSnapshotWriter({
-  store,
-  states,
-  positions,
-  past,
-  sliceMs,
-}: SnapshotWriterOptions): SnapshotWriter {
-  const { last: lastPast, every } = past;
+export function createSnapshotWriter(options: SnapshotWriterOptions): SnapshotWriter {
+  const { store, states, positions, sliceMs } = options;
+  const { last: lastPast, every } = options.past;
   const saved = new Map([...positions].map(([name, position]) => [name, { position, folded: 0 }]));
   const readSaved = (name: ProjectionName) => saved.get(name) ?? { position: 0, folded: 0 };
   let dueAt = Math.min(...positions.values()) + TURN_POSITIONS;
