@@ -3,7 +3,7 @@ import { importLog } from "./audit/import.ts";
 import { checkProof, consistency, prove } from "./audit/prove.ts";
 import { showHistoryCommand } from "./audit/show.ts";
 import { verify } from "./audit/verify.ts";
-import { Command, readConfig, EXIT, group, type MakeCommand, usageError } from "./shared/command.ts";
+import { Command, fail, group, type MakeCommand, usageError } from "./shared/command.ts";
 import { writeFileSync } from "node:fs";
 import { formatPublicKey } from "eventstore-lite";
 import { signHeadNow } from "../log/signed-heads.ts";
@@ -31,21 +31,16 @@ Exit code 1 when the log does not hold what its last checkpoint knew.`,
     .addHelpText("after", "\nExample:\n  reachlog audit head --out /mnt/elsewhere/head-of-monday")
     .action(
       exit(async ({ out, publicKey }) => {
-        await using store = await openExistingStoredLog(readConfig(terminal));
+        await using store = await openExistingStoredLog(terminal);
         const { checkpoints } = store;
         if (publicKey === true) {
-          terminal.out(`${formatPublicKey((await checkpoints.loadKey()).publicKey)}\n`);
-          return EXIT.ok;
+          return terminal.out(`${formatPublicKey((await checkpoints.loadKey()).publicKey)}\n`);
         }
         const signed = await signHeadNow(store, checkpoints, systemClock);
-        if ("loss" in signed) {
-          terminal.err(`${signed.loss}; nothing was signed\n`);
-          return EXIT.fault;
-        }
-        if (out === undefined) terminal.out(signed.note);
+        if ("loss" in signed) return fail(terminal, `${signed.loss}; nothing was signed`);
+        if (out === undefined) return terminal.out(signed.note);
         // Existing files are not overwritten: an older head proves something that a newer one cannot.
-        else await makeNewFile(out, (descriptor) => writeFileSync(descriptor, signed.note));
-        return EXIT.ok;
+        return await makeNewFile(out, (descriptor) => writeFileSync(descriptor, signed.note));
       }),
     );
 
@@ -60,13 +55,12 @@ const tail: MakeCommand = (terminal, exit) =>
     .addHelpText("after", "\nExample:\n  reachlog audit tail --from 1")
     .action(
       exit(async ({ from, json }) => {
-        await using store = await openExistingLog(readConfig(terminal));
+        await using store = await openExistingLog(terminal);
         const { position } = await store.head();
         const start = from ?? Math.max(1, position - TAIL_EVENTS + 1);
         for await (const event of store.subscribe({ from: start, signal: terminal.signal })) {
           terminal.out(json === true ? EXPORT_FORMATS.jsonl.line(event) : formatEvent(event));
         }
-        return EXIT.ok;
       }),
     );
 

@@ -1,10 +1,11 @@
 import { systemClock } from "../platform/clock.ts";
 import { keysMissing, missingKeys } from "../privacy/lost-keys.ts";
 import { locateLog } from "../service/log-place.ts";
+import { openLog } from "../service/open.ts";
 import { nameOfKey } from "../vault/master-key.ts";
 import { recordBackup, writeBackup } from "./backup/write-backup.ts";
-import { absolutePath, Command, readConfig, EXIT, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
-import { openExistingLog } from "./shared/log-session.ts";
+import { absolutePath, answer, Command, fail, JSON_OPTION, type MakeCommand, readConfig } from "./shared/command.ts";
+import { refuseNoLog } from "./shared/log-session.ts";
 import { startProgress } from "./shared/progress.ts";
 
 export const backup: MakeCommand = (terminal, exit) =>
@@ -40,7 +41,8 @@ erased later. You may delete a FOLDER.*.partial: a killed backup leaves it.`,
       exit(async (folder, { json }) => {
         const config = readConfig(terminal);
         const { secrets, store } = locateLog(config);
-        await using log = await openExistingLog(config);
+        await refuseNoLog(config);
+        await using log = await openLog(config);
         const progress = startProgress(terminal, "verifying", (await log.head()).position);
         const made = await writeBackup(log, secrets, folder, { clock: systemClock, onProgress: progress.update });
         progress.end();
@@ -48,13 +50,11 @@ erased later. You may delete a FOLDER.*.partial: a killed backup leaves it.`,
         const { length: missing_keys } = await missingKeys(log, log.keyring, log.logClock.now());
         const { position, hash } = made.log;
         const bytes = Object.values(made.files).reduce((sum, file) => sum + file.bytes, 0);
-        if (json === true) terminal.out(`${JSON.stringify({ folder, position, hash, bytes, missing_keys })}\n`);
-        else {
-          terminal.out(`${folder}: ${position} events, the chain is whole; head ${position} ${hash}; ${bytes} bytes\n`);
-          terminal.err(`the master key is not in it: ${nameOfKey(secrets)}\n`);
-        }
-        if (missing_keys === 0) return EXIT.ok;
-        terminal.err(`${keysMissing(missing_keys)}; reachlog restore takes this backup with --accept-lost-keys only\n`);
-        return EXIT.fault;
+        const text = `${folder}: ${position} events, the chain is whole; head ${position} ${hash}; ${bytes} bytes\n`;
+        answer(terminal, json, { folder, position, hash, bytes, missing_keys }, text);
+        if (json !== true) terminal.err(`the master key is not in it: ${nameOfKey(secrets)}\n`);
+        if (missing_keys === 0) return undefined;
+        const remedy = "reachlog restore takes this backup with --accept-lost-keys only";
+        return fail(terminal, `${keysMissing(missing_keys)}; ${remedy}`);
       }),
     );

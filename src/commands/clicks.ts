@@ -6,18 +6,9 @@ import { byLastClick } from "../../projections/recent-links.ts";
 import { createStates } from "../../projections/states.ts";
 import { suspected, type SuspectedCounts } from "../../projections/suspected.ts";
 import { streamOfLink } from "../history/link.ts";
-import {
-  Command,
-  readConfig,
-  EXIT,
-  JSON_OPTION,
-  type MakeCommand,
-  type Terminal,
-  parseLink,
-} from "./shared/command.ts";
-import { openExistingLog } from "./shared/log-session.ts";
-import { parseMoment, findPlace, type Place } from "../projector/moment.ts";
-import { AS_OF_OPTION, describeMoment, toAsOfJson, foldToMoment } from "./shared/moment.ts";
+import { answer, Command, fail, JSON_OPTION, type MakeCommand, parseLink } from "./shared/command.ts";
+import { findPlace, type Place } from "../projector/moment.ts";
+import { AS_OF_OPTION, describeMoment, openAsOf, toAsOfJson } from "./shared/moment.ts";
 import { printable, table } from "./shared/table.ts";
 
 export const clicks: MakeCommand = (terminal, exit) =>
@@ -39,36 +30,21 @@ for these.`,
     .addHelpText("after", "\nExample:\n  reachlog clicks go.example/welcome --as-of 2026-11-21")
     .action(
       exit(async (wanted, { asOf: at, json }) => {
-        const config = readConfig(terminal);
-        const moment = parseMoment(at, config.outreach.timezone);
-        await using store = await openExistingLog(config);
-        if (wanted !== undefined)
-          return await showLink(terminal, parseLink(wanted), await findPlace(store, moment), store, json === true);
-        const folded = await foldToMoment(terminal, store, NAMES, moment);
-        terminal.out(json === true ? allAsJson(folded.states, folded) : allAsText(folded.states, folded));
-        return EXIT.ok;
+        await using asked = await openAsOf(terminal, at);
+        if (wanted === undefined) {
+          const folded = await asked.fold(...NAMES);
+          return answer(terminal, json, allAsJson(folded.states, folded), allAsText(folded.states, folded));
+        }
+        const link = parseLink(wanted);
+        const place = await findPlace(asked.store, asked.moment);
+        const counted = listed(await countLink(asked.store, link, place)).find((one) => one.link === link);
+        if (counted === undefined) {
+          return fail(terminal, `no click of ${printable(link)} is in the log (${describeMoment(place)})`);
+        }
+        const text = `${table(HEAD, [row(counted)])}(${describeMoment(place)})\n`;
+        return answer(terminal, json, { ...counted, as_of: toAsOfJson(place) }, text);
       }),
     );
-
-async function showLink(
-  terminal: Terminal,
-  link: string,
-  place: Place,
-  store: EventStore<Event>,
-  json: boolean,
-): Promise<number> {
-  const counted = listed(await countLink(store, link, place)).find((one) => one.link === link);
-  if (counted === undefined) {
-    terminal.err(`no click of ${printable(link)} is in the log (${describeMoment(place)})\n`);
-    return EXIT.fault;
-  }
-  terminal.out(
-    json
-      ? `${JSON.stringify({ ...counted, as_of: toAsOfJson(place) })}\n`
-      : `${table(HEAD, [row(counted)])}(${describeMoment(place)})\n`,
-  );
-  return EXIT.ok;
-}
 
 const NAMES = ["clicks", "suspected"] as const;
 
@@ -115,11 +91,11 @@ async function* inLogOrder(
   }
 }
 
-function allAsJson(counted: Counted, place: Place): string {
+function allAsJson(counted: Counted, place: Place): object {
   const { total, bots } = counted.clicks;
   const { all, others } = counted.suspected;
   const links = listed(counted);
-  return `${JSON.stringify({ clicks: total, bots, suspected: all.suspected, links, others, as_of: toAsOfJson(place) })}\n`;
+  return { clicks: total, bots, suspected: all.suspected, links, others, as_of: toAsOfJson(place) };
 }
 
 function allAsText(counted: Counted, place: Place): string {

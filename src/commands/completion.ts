@@ -1,4 +1,4 @@
-import { Argument, Command, EXIT, type MakeCommand } from "./shared/command.ts";
+import { Argument, Command, type MakeCommand } from "./shared/command.ts";
 import { bashScript } from "./completion/bash.ts";
 import { describeCommands } from "./completion/commands.ts";
 import { fishScript } from "./completion/fish.ts";
@@ -25,6 +25,5 @@ Examples:
     .action(
       exit((shell, _options, { parent }) => {
         if (parent !== null) terminal.out(SCRIPTS[shell](describeCommands(parent)));
-        return EXIT.ok;
       }),
     );

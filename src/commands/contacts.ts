@@ -1,9 +1,6 @@
 import type { Contact } from "../../projections/contacts.ts";
-import { Command, readConfig, EXIT, type MakeCommand, type Terminal } from "./shared/command.ts";
-import { openExistingLog } from "./shared/log-session.ts";
-import type { EncryptedLog } from "../privacy/encrypted-log.ts";
-import { parseMoment, type Moment } from "../projector/moment.ts";
-import { AS_OF_OPTION, describeMoment, foldToMoment, stateNow } from "./shared/moment.ts";
+import { Command, fail, type MakeCommand, type Terminal } from "./shared/command.ts";
+import { AS_OF_OPTION, contactsNow, describeMoment, openAsOf } from "./shared/moment.ts";
 import { findNamed } from "../recipients/recipient-name.ts";
 import { printable, table } from "./shared/table.ts";
 
@@ -18,35 +15,23 @@ person is not known.`,
     .option(...AS_OF_OPTION)
     .option("--json", "answer with one JSON object for each person")
     .addHelpText("after", "\nExample:\n  reachlog contacts sara_sells --as-of 2026-11-21")
-    .action(exit((wanted, { asOf: at, json }) => showContacts(terminal, { wanted, asOf: at, json: json === true })));
+    .action(exit((wanted, options) => showContacts(terminal, options, wanted)));
 
-export interface ShowContacts {
-  /** Undefined: all. */
-  readonly wanted?: string | undefined;
-  readonly asOf?: string | undefined;
-  readonly json: boolean;
-}
-
-export async function showContacts(terminal: Terminal, { wanted, json, ...options }: ShowContacts): Promise<number> {
-  const config = readConfig(terminal);
-  const moment = parseMoment(options.asOf, config.outreach.timezone);
-  await using store = await openExistingLog(config);
-  const { state, ...place } =
-    options.asOf === undefined ? await stateNow(store, "contacts") : await foldContacts(terminal, store, moment);
-  const one = wanted === undefined ? undefined : findNamed(state, wanted);
+/** `wanted` undefined: all. */
+export async function showContacts(
+  terminal: Terminal,
+  { asOf, json }: { readonly asOf?: string | undefined; readonly json?: true | undefined },
+  wanted?: string,
+): Promise<number | void> {
+  await using asked = await openAsOf(terminal, asOf);
+  const { states, ...place } = asOf === undefined ? await contactsNow(asked.store) : await asked.fold("contacts");
+  const one = wanted === undefined ? undefined : findNamed(states.contacts, wanted);
   if (wanted !== undefined && one === undefined) {
-    terminal.err(`no recipient is known as ${printable(wanted)} (${describeMoment(place)})\n`);
-    return EXIT.fault;
+    return fail(terminal, `no recipient is known as ${printable(wanted)} (${describeMoment(place)})`);
   }
-  const people = one === undefined ? [...state.people.values()] : [one];
-  if (json) for (const contact of people) terminal.out(`${JSON.stringify(contact)}\n`);
-  else terminal.out(`${formatContacts(people)}(${describeMoment(place)})\n`);
-  return EXIT.ok;
-}
-
-async function foldContacts(terminal: Terminal, store: EncryptedLog, moment: Moment) {
-  const { states, position, time } = await foldToMoment(terminal, store, ["contacts"], moment);
-  return { state: states.contacts, position, time };
+  const people = one === undefined ? [...states.contacts.people.values()] : [one];
+  if (json !== true) return terminal.out(`${formatContacts(people)}(${describeMoment(place)})\n`);
+  for (const contact of people) terminal.out(`${JSON.stringify(contact)}\n`);
 }
 
 /** People, a line each. */

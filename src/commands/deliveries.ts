@@ -1,4 +1,4 @@
-import { Command, readConfig, EXIT, group, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
+import { answer, Command, EXIT, fail, group, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
 import { discard, retry } from "./deliveries/letters.ts";
 import { lag } from "./deliveries/lag.ts";
 import { list } from "./deliveries/list.ts";
@@ -23,17 +23,12 @@ suspends the channel again if the network still refuses it.`,
     .addHelpText("after", "\nExample:\n  reachlog deliveries resume chat")
     .action(
       exit(async (channel, { json }) => {
-        await using session = await openSession(readConfig(terminal));
+        await using session = await openSession(terminal);
         const ended = await resumeChannel(session, channel, COMMAND_METADATA);
-        if (ended.kind === "not_suspended") {
-          terminal.err(`${channel} is not suspended\n`);
-          return EXIT.fault;
-        }
+        if (ended.kind === "not_suspended") return fail(terminal, `${channel} is not suspended`);
         const { since, repeated } = ended;
-        if (json === true) terminal.out(`${JSON.stringify({ channel, since, repeated })}\n`);
-        else if (repeated) terminal.out(`${channel} was resumed at the same moment\n`);
-        else terminal.out(`${channel} is resumed, suspended since ${since}\n`);
-        return EXIT.ok;
+        const how = repeated ? "was resumed at the same moment" : `is resumed, suspended since ${since}`;
+        return answer(terminal, json, { channel, since, repeated }, `${channel} ${how}\n`);
       }),
     );
 
@@ -59,16 +54,10 @@ ${TOKEN_HELP}`,
     .addHelpText("after", "\nExample:\n  reachlog deliveries test")
     .action(
       exit(async ({ url, json }) => {
-        const answer = (await askService(terminal, url, "/api/tracking/test", {})) as Tested;
-        const rows = CHANNELS.map((channel) => ({ channel, ...answer.results[channel] }));
-        terminal.out(
-          json === true
-            ? `${JSON.stringify(answer)}\n`
-            : table(
-                ["channel", "result", ""],
-                rows.map(({ channel, status, detail = "" }) => [channel, plain(status), detail]),
-              ),
-        );
+        const tested = (await askService(terminal, url, "/api/tracking/test", {})) as Tested;
+        const rows = CHANNELS.map((channel) => ({ channel, ...tested.results[channel] }));
+        const cells = rows.map(({ channel, status, detail = "" }) => [channel, plain(status), detail]);
+        answer(terminal, json, tested, table(["channel", "result", ""], cells));
         return rows.every(({ ok, status }) => ok || status === "not_configured") ? EXIT.ok : EXIT.fault;
       }),
     );

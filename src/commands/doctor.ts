@@ -130,10 +130,10 @@ const NO_ACCOUNT = { missing: "no account is authorized yet: open /social/auth o
 /** Asks X who the authorized account is; a token that has run out is refreshed for that, as the service does. */
 async function checkAccount(config: Config, terminal: Terminal): Promise<string | { readonly missing: string }> {
   if (!(await locateLog(config).store.isThere())) return NO_ACCOUNT;
-  await using session = await openSession(config);
+  await using session = await openSession(terminal);
   if (session.projector.state("account").user === null) return NO_ACCOUNT;
   const logger = createLogger("warn", terminal.err, systemClock);
-  const { channels, social } = connectNetworks(config, session.logClock.now);
+  const { channels, social } = connectNetworks(session.config, session.logClock.now);
   if (social === undefined) throw new Error("X is not configured");
   const announce = createAnnounce({ ...session, configured: channels.map(({ name }) => name), logger });
   await using account = openAccount({ ...session, social, logger, announce });

@@ -1,15 +1,7 @@
 import { isIP } from "node:net";
 import { findNamed, parseRecipient } from "../recipients/recipient-name.ts";
 import { forgetAddress, forgetPerson, type ForgetDeps, type Forgotten } from "../privacy/forget.ts";
-import {
-  Command,
-  readConfig,
-  EXIT,
-  JSON_OPTION,
-  type MakeCommand,
-  type Terminal,
-  usageError,
-} from "./shared/command.ts";
+import { answer, Command, fail, JSON_OPTION, type MakeCommand, type Terminal, usageError } from "./shared/command.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
 import { startProgress } from "./shared/progress.ts";
 import { printable } from "./shared/table.ts";
@@ -44,29 +36,23 @@ docs/personal-data.md.`,
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExamples:\n  reachlog forget @sara_sells\n  reachlog forget 203.0.113.7 --yes")
     .action(
-      exit((subject, { yes, json }) => forgetSubject(terminal, subject, { isSure: yes === true, json: json === true })),
+      exit(async (subject, { yes, json }) => {
+        const isAddress = isIP(subject) !== 0;
+        if (!isAddress) parseRecipient(subject);
+        if (yes !== true && !(await confirms(terminal, subject))) return fail(terminal, "nothing was erased");
+        await using deps = await openSession(terminal);
+        const forgotten = await (isAddress
+          ? forgetClicks(terminal, deps, subject)
+          : forgetPerson(deps, (contacts) => findNamed(contacts, subject), ENDLESS));
+        const shown = printable(subject);
+        if (forgotten === undefined) {
+          return fail(terminal, `no recipient is known as ${shown}: they were erased already, or never recorded`);
+        }
+        const { events, keys } = forgotten;
+        const text = `${shown} is erased: ${events} events can no longer be read, ${keys} keys deleted\n`;
+        return answer(terminal, json, { events, keys }, text);
+      }),
     );
-
-interface ForgetOptions {
-  readonly isSure: boolean;
-  readonly json: boolean;
-}
-
-async function forgetSubject(terminal: Terminal, subject: string, { isSure, json }: ForgetOptions): Promise<number> {
-  const isAddress = isIP(subject) !== 0;
-  if (!isAddress) parseRecipient(subject);
-  if (!isSure && !(await confirms(terminal, subject))) {
-    terminal.err("nothing was erased\n");
-    return EXIT.fault;
-  }
-  await using deps = await openSession(readConfig(terminal));
-  const forgotten = await (isAddress ? ofAddress(terminal, deps, subject) : ofPerson(deps, subject));
-  if (forgotten === undefined) {
-    terminal.err(`no recipient is known as ${printable(subject)}: they were erased already, or never recorded\n`);
-    return EXIT.fault;
-  }
-  return report(terminal, subject, forgotten, json);
-}
 
 /** Throws a ServiceError (usage) where there is no operator to ask. */
 async function confirms({ ask }: Terminal, subject: string): Promise<boolean> {
@@ -78,20 +64,9 @@ async function confirms({ ask }: Terminal, subject: string): Promise<boolean> {
 /** An interrupted command ends at once: the next process that opens the log finishes what it began. */
 const ENDLESS = { metadata: COMMAND_METADATA, signal: new AbortController().signal } as const;
 
-function ofPerson(deps: ForgetDeps, subject: string): Promise<Forgotten | undefined> {
-  return forgetPerson(deps, (contacts) => findNamed(contacts, subject), ENDLESS);
-}
-
-async function ofAddress(terminal: Terminal, deps: ForgetDeps, address: string): Promise<Forgotten | undefined> {
+async function forgetClicks(terminal: Terminal, deps: ForgetDeps, address: string): Promise<Forgotten | undefined> {
   const progress = startProgress(terminal, "opening clicks", (await deps.encryptedLog.head()).position);
   const forgotten = await forgetAddress(deps, address, { ...ENDLESS, onProgress: progress.update });
   progress.end();
   return forgotten;
-}
-
-function report({ out }: Terminal, subject: string, forgotten: Forgotten, json: boolean): number {
-  const { events, keys } = forgotten;
-  if (json) out(`${JSON.stringify({ events, keys })}\n`);
-  else out(`${printable(subject)} is erased: ${events} events can no longer be read, ${keys} keys deleted\n`);
-  return EXIT.ok;
 }

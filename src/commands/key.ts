@@ -9,17 +9,17 @@ import { KEY_BYTES, keyId, parseKey } from "../vault/key.ts";
 import { endRotation, nameOfKey, rotateKey } from "../vault/master-key.ts";
 import {
   absolutePath,
+  answer,
   Command,
-  Option,
-  readConfig,
-  EXIT,
   group,
   JSON_OPTION,
+  Option,
+  readConfig,
   usageError,
   type MakeCommand,
   type Terminal,
 } from "./shared/command.ts";
-import { COMMAND_METADATA, openExistingLog, refuseNoLog } from "./shared/log-session.ts";
+import { COMMAND_METADATA, refuseNoLog } from "./shared/log-session.ts";
 
 const show: MakeCommand = (terminal, exit) =>
   new Command("show")
@@ -29,7 +29,17 @@ const show: MakeCommand = (terminal, exit) =>
 and discloses nothing else about it.`,
     )
     .option(...JSON_OPTION)
-    .action(exit(({ json }) => showKey(terminal, json === true)));
+    .action(
+      exit(async ({ json }) => {
+        const config = readConfig(terminal);
+        await refuseNoLog(config);
+        await using log = await openLog(config);
+        const source = nameOfKey(locateLog(config).secrets);
+        const [id, is_former_given] = [keyId(log.master), log.isFormerGiven];
+        const note = is_former_given ? "; REACHLOG_KEY still holds the former one" : "";
+        answer(terminal, json, { id, source, is_former_given }, `the key ${id}, of ${source}${note}\n`);
+      }),
+    );
 
 const rotate: MakeCommand = (terminal, exit) =>
   new Command("rotate")
@@ -62,24 +72,14 @@ Exit codes: 0 done, 75 the service is running, 78 the key is not the right one.`
     )
     .action(
       exit(({ keep, end, json }) =>
-        end === true ? endKeyRotation(terminal, json === true) : rotateMasterKey(terminal, keep, json === true),
+        end === true ? endKeyRotation(terminal, json) : rotateMasterKey(terminal, keep, json),
       ),
     );
 
 export const key = group("key", "show or exchange the master key", [show, rotate]);
 
-async function showKey(terminal: Terminal, json: boolean): Promise<number> {
-  const config = readConfig(terminal);
-  await using log = await openExistingLog(config);
-  const source = nameOfKey(locateLog(config).secrets);
-  const [id, is_former_given] = [keyId(log.master), log.isFormerGiven];
-  const note = is_former_given ? "; REACHLOG_KEY still holds the former one" : "";
-  terminal.out(json ? `${JSON.stringify({ id, source, is_former_given })}\n` : `the key ${id}, of ${source}${note}\n`);
-  return EXIT.ok;
-}
-
 /** Takes the log as its one service does, so that none runs meanwhile. Throws StoreOwned. */
-async function rotateMasterKey(terminal: Terminal, keep: string | undefined, json: boolean): Promise<number> {
+async function rotateMasterKey(terminal: Terminal, keep: string | undefined, json: boolean | undefined): Promise<void> {
   const config = readConfig(terminal);
   await refuseNoLog(config);
   await using store = await openLog(config, { owner: `reachlog key rotate, pid ${process.pid}` });
@@ -93,11 +93,8 @@ async function rotateMasterKey(terminal: Terminal, keep: string | undefined, jso
   const options = { key: `rotation/${ids.from}/${ids.to}` };
   const eventLog = createEventLog(store, makeId);
   await eventLog.append(STREAMS.access, [{ type: "KeyRotated", data: ids }], COMMAND_METADATA, options);
-  if (json) {
-    terminal.out(`${JSON.stringify({ ...ids, kept: keep ?? null })}\n`);
-    return EXIT.ok;
-  }
-  terminal.out(`the key ${ids.to} is in force; it was ${ids.from}\n`);
+  answer(terminal, json, { ...ids, kept: keep ?? null }, `the key ${ids.to} is in force; it was ${ids.from}\n`);
+  if (json === true) return;
   if (config.key !== undefined) {
     const end = secrets.isShared ? "reachlog key rotate --end" : "something is started with it";
     terminal.out(`put REACHLOG_KEY_NEXT into REACHLOG_KEY: the former key stays good until ${end}\n`);
@@ -107,19 +104,17 @@ async function rotateMasterKey(terminal: Terminal, keep: string | undefined, jso
       ? "backups that were made before open with the former key only\n"
       : `the former key is in ${keep}: backups that were made before open with it only\n`,
   );
-  return EXIT.ok;
 }
 
 /** Instances with the former key keep running until they stop. */
-async function endKeyRotation(terminal: Terminal, json: boolean): Promise<number> {
+async function endKeyRotation(terminal: Terminal, json: boolean | undefined): Promise<void> {
   const config = readConfig(terminal);
   await refuseNoLog(config);
   const { secrets } = locateLog(config);
   if (!secrets.isShared) throw usageError("--end is for a log on PostgreSQL: a start with the new key ends a rotation");
   const is_ended = await endRotation(secrets);
   const text = is_ended ? "the former key opens nothing any more" : "no rotation is under way";
-  terminal.out(json ? `${JSON.stringify({ is_ended })}\n` : `${text}\n`);
-  return EXIT.ok;
+  answer(terminal, json, { is_ended }, `${text}\n`);
 }
 
 function nextKey({ key, nextKey: given }: Config): Uint8Array {

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { Command, readConfig, EXIT, type MakeCommand, type Terminal } from "./shared/command.ts";
+import { Command, type MakeCommand, readConfig } from "./shared/command.ts";
 
 export const mcp: MakeCommand = (terminal, exit) =>
   new Command("mcp")
@@ -11,16 +11,15 @@ run would do. It reads the configured log beside a running service, and cannot
 send, spend or erase anything. The assistant sees people's handles and texts.
 Ends when its input does.`,
     )
-    .action(exit(() => serveMcp(terminal)));
-
-async function serveMcp(terminal: Terminal): Promise<number> {
-  // A wrong configuration is said at once, and not in each answer.
-  readConfig(terminal);
-  const { serveStdio } = await import("@modelcontextprotocol/server/stdio");
-  const { createMcpServer } = await import("./mcp/server.ts");
-  const ended = once(process.stdin, "end", { signal: terminal.signal }).catch(() => {});
-  const serving = serveStdio(() => createMcpServer(terminal));
-  await ended;
-  await serving.close();
-  return EXIT.ok;
-}
+    .action(
+      exit(async () => {
+        // A wrong configuration is reported at once, and not in each answer.
+        readConfig(terminal);
+        const { serveStdio } = await import("@modelcontextprotocol/server/stdio");
+        const { createMcpServer } = await import("./mcp/server.ts");
+        const ended = once(process.stdin, "end", { signal: terminal.signal }).catch(() => {});
+        const serving = serveStdio(() => createMcpServer(terminal));
+        await ended;
+        await serving.close();
+      }),
+    );

@@ -16,10 +16,10 @@ import { putBack, refuseTaken } from "./backup/put-back.ts";
 import { writeBackup } from "./backup/write-backup.ts";
 import {
   absolutePath,
+  answer,
   Command,
-  readConfig,
-  EXIT,
   JSON_OPTION,
+  readConfig,
   type MakeCommand,
   type Terminal,
 } from "./shared/command.ts";
@@ -59,39 +59,29 @@ server: a killed migration leaves them. The first start in the new place records
 that the log was restored: no run starts on that day. Never serve both places:
 they would be two histories of one log.`,
     )
-    .action(exit((file, { json }) => move(terminal, file, json === true)));
+    .action(
+      exit(async (file, { json }) => {
+        const source = readConfig(terminal);
+        await refuseNoLog(source);
+        const { secrets } = locateLog(source);
+        const owner = source.log.kind === "sqlite" ? { owner: `reachlog migrate, pid ${process.pid}` } : {};
+        await using log = await openLog(source, owner);
+        const target = loadTarget(terminal, file, log.master);
+        await refuseServed(log);
+        // Keys that stay where they are go on with the log.
+        await refuseTaken(target, log.id, true);
+        const { position, hash } = (await copyTo(terminal, log, source, target)).log;
+        const to = redactedUrl(target.log);
+        const text = `${position} events are moved to ${to}, the chain is whole; head ${position} ${hash}\n`;
+        answer(terminal, json, { to, position, hash }, text);
+        terminal.err(
+          `start the service with the settings of ${file} and the same master key (${nameOfKey(secrets)}), ` +
+            `and never again on ${redactedUrl(source.log)}\n`,
+        );
+      }),
+    );
 
-async function move(terminal: Terminal, file: string, json: boolean): Promise<number> {
-  const source = readConfig(terminal);
-  await refuseNoLog(source);
-  const { secrets } = locateLog(source);
-  const owner = source.log.kind === "sqlite" ? { owner: `reachlog migrate, pid ${process.pid}` } : {};
-  await using log = await openLog(source, owner);
-  const target = loadTarget(terminal, file, log.master);
-  await refuseServed(log);
-  // Keys that stay where they are go on with the log.
-  await refuseTaken(target, log.id, true);
-  const { log: moved } = await copyTo(terminal, log, { source, target });
-  const { position, hash } = moved;
-  const place = redactedUrl(target.log);
-  terminal.out(
-    json
-      ? `${JSON.stringify({ to: place, position, hash })}\n`
-      : `${position} events are moved to ${place}, the chain is whole; head ${position} ${hash}\n`,
-  );
-  terminal.err(
-    `start the service with the settings of ${file} and the same master key (${nameOfKey(secrets)}), ` +
-      `and never again on ${redactedUrl(source.log)}\n`,
-  );
-  return EXIT.ok;
-}
-
-interface Places {
-  readonly source: Config;
-  readonly target: Config;
-}
-
-async function copyTo(terminal: Terminal, log: OpenedLog, { source, target }: Places): Promise<Manifest> {
+async function copyTo(terminal: Terminal, log: OpenedLog, source: Config, target: Config): Promise<Manifest> {
   const [beside = tmpdir()] = [source.log, target.log].flatMap((one) =>
     one.kind === "sqlite" ? [dirname(one.file)] : [],
   );

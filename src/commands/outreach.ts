@@ -1,4 +1,4 @@
-import { Command, readConfig, EXIT, group, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
+import { answer, Command, fail, group, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
 import { preview } from "./outreach/preview.ts";
 import { reconcile } from "./outreach/reconcile.ts";
 import { watch } from "./outreach/watch.ts";
@@ -33,11 +33,10 @@ ${TOKEN_HELP}`,
     .addHelpText("after", "\nExample:\n  reachlog outreach run --dry-run")
     .action(
       exit(async ({ dryRun, url, json }) => {
-        const answer = await askService(terminal, url, "/social/run", { dry_run: dryRun === true });
-        if (json === true) terminal.out(`${JSON.stringify(answer)}\n`);
-        else if (dryRun === true) terminal.out(rehearsalText(answer as Rehearsed));
-        else terminal.out(`run ${printable((answer as { run_id: string }).run_id)} has started\n`);
-        return EXIT.ok;
+        const dry_run = dryRun === true;
+        const begun = (await askService(terminal, url, "/social/run", { dry_run })) as Rehearsed & { run_id: string };
+        const text = dry_run ? rehearsalText(begun) : `run ${printable(begun.run_id)} has started\n`;
+        answer(terminal, json, begun, text);
       }),
     );
 
@@ -65,18 +64,17 @@ Exit code 1 when no run is in progress.`,
     .addHelpText("after", "\nExample:\n  reachlog outreach stop")
     .action(
       exit(async ({ run, json }) => {
-        await using session = await openSession(readConfig(terminal));
+        await using session = await openSession(terminal);
         const asked = await requestStop({ ...session, sleep, random: Math.random }, run, COMMAND_METADATA);
         if (asked.kind === "not_in_progress") {
-          terminal.err(run === undefined ? "no run is in progress\n" : `run ${printable(run)} is not in progress\n`);
-          return EXIT.fault;
+          return fail(
+            terminal,
+            run === undefined ? "no run is in progress" : `run ${printable(run)} is not in progress`,
+          );
         }
-        terminal.out(
-          json === true
-            ? `${JSON.stringify({ run_id: asked.run_id })}\n`
-            : `run ${printable(asked.run_id)} is stopping; outreach watch shows its end\n`,
-        );
-        return EXIT.ok;
+        const { run_id } = asked;
+        const text = `run ${printable(run_id)} is stopping; outreach watch shows its end\n`;
+        return answer(terminal, json, { run_id }, text);
       }),
     );
 

@@ -1,5 +1,5 @@
 import { askReadiness, URL_OPTION } from "./shared/ask-service.ts";
-import { Command, EXIT, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
+import { answer, Command, EXIT, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
 
 export const ready: MakeCommand = (terminal, exit) =>
   new Command("ready")
@@ -22,8 +22,8 @@ Exit codes: 0 ready, 75 not ready, or no service answers.`,
       exit(async ({ url, json }) => {
         const { status, checks } = await askReadiness(terminal, url);
         const failed = Object.entries(checks).flatMap(([name, holds]) => (holds ? [] : [name.replaceAll("_", " ")]));
-        if (json === true) terminal.out(`${JSON.stringify({ status, checks })}\n`);
-        else terminal.out(status === "ok" ? "ready\n" : `not ready: not ${failed.join(", not ")}\n`);
+        const text = status === "ok" ? "ready\n" : `not ready: not ${failed.join(", not ")}\n`;
+        answer(terminal, json, { status, checks }, text);
         return status === "ok" ? EXIT.ok : EXIT.temporary;
       }),
     );

@@ -3,16 +3,7 @@ import { parseRecipient } from "../recipients/recipient-name.ts";
 import { RECIPIENTS_FORMATS } from "../recipients/file/format.ts";
 import { suppress } from "../recipients/suppress.ts";
 import { sleep } from "../platform/clock.ts";
-import {
-  Command,
-  Option,
-  readConfig,
-  EXIT,
-  group,
-  JSON_OPTION,
-  type MakeCommand,
-  type Terminal,
-} from "./shared/command.ts";
+import { answer, Command, EXIT, group, JSON_OPTION, Option, type MakeCommand } from "./shared/command.ts";
 import { showContacts } from "./contacts.ts";
 import { forget } from "./forget.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
@@ -41,13 +32,13 @@ interrupted import says how far it came; run it again to import the rest.`,
       "after",
       "\nExamples:\n  reachlog recipients import people.csv\n  jq .people crm.json | reachlog recipients import - --format json",
     )
-    .action(exit((path, { format, json }) => importFile(terminal, path, { format, json: json === true })));
+    .action(exit((path, options) => importFile(terminal, path, options)));
 
 const list: MakeCommand = (terminal, exit) =>
   new Command("list")
     .summary("show all known recipients, as reachlog contacts does")
     .option("--json", "answer with one JSON object for each person")
-    .action(exit(({ json }) => showContacts(terminal, { json: json === true })));
+    .action(exit((options) => showContacts(terminal, options)));
 
 const suppressRecipient: MakeCommand = (terminal, exit) =>
   new Command("suppress")
@@ -55,7 +46,16 @@ const suppressRecipient: MakeCommand = (terminal, exit) =>
     .argument("<handle>", "id, handle or @handle")
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog recipients suppress @sara_sells")
-    .action(exit((subject, { json }) => suppressPerson(terminal, subject, json === true)));
+    .action(
+      exit(async (subject, { json }) => {
+        parseRecipient(subject);
+        await using session = await openSession(terminal);
+        const { isKnown } = await suppress(session, subject, COMMAND_METADATA);
+        const stranger = isKnown ? "" : "; no recipient of that name is known yet";
+        const text = `${printable(subject)} will never be written to${stranger}\n`;
+        answer(terminal, json, { subject, is_known: isKnown }, text);
+      }),
+    );
 
 const retryRecipient: MakeCommand = (terminal, exit) =>
   new Command("retry")
@@ -63,7 +63,17 @@ const retryRecipient: MakeCommand = (terminal, exit) =>
     .argument("<handle>", "id, handle or @handle")
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog recipients retry @sara_sells")
-    .action(exit((subject, { json }) => retryPerson(terminal, subject, json === true)));
+    .action(
+      exit(async (subject, { json }) => {
+        parseRecipient(subject);
+        await using session = await openSession(terminal);
+        const refusal = await allowRetry({ ...session, sleep, random: Math.random }, subject, COMMAND_METADATA);
+        const text = `${printable(subject)} ${refusal === undefined ? "is tried again in the next run" : REFUSALS[refusal]}\n`;
+        if (json !== true && refusal !== undefined) terminal.err(text);
+        else answer(terminal, json, { subject, refusal: refusal ?? null }, text);
+        return refusal === undefined ? EXIT.ok : EXIT.fault;
+      }),
+    );
 
 export const recipients = group(
   "recipients",
@@ -72,31 +82,8 @@ export const recipients = group(
   "All of them work beside a running service.",
 );
 
-async function suppressPerson(terminal: Terminal, subject: string, json: boolean): Promise<number> {
-  parseRecipient(subject);
-  await using session = await openSession(readConfig(terminal));
-  const { isKnown } = await suppress(session, subject, COMMAND_METADATA);
-  const stranger = isKnown ? "" : "; no recipient of that name is known yet";
-  terminal.out(
-    json
-      ? `${JSON.stringify({ subject, is_known: isKnown })}\n`
-      : `${printable(subject)} will never be written to${stranger}\n`,
-  );
-  return EXIT.ok;
-}
-
 const REFUSALS: Readonly<Record<RetryRefusal, string>> = {
   unknown: "has no failed message to retry",
   suppressed: "is suppressed, and is never written to",
   not_failed: "has no failed message to retry",
 };
-
-async function retryPerson(terminal: Terminal, subject: string, json: boolean): Promise<number> {
-  parseRecipient(subject);
-  await using session = await openSession(readConfig(terminal));
-  const refusal = await allowRetry({ ...session, sleep, random: Math.random }, subject, COMMAND_METADATA);
-  if (json) terminal.out(`${JSON.stringify({ subject, refusal: refusal ?? null })}\n`);
-  else if (refusal === undefined) terminal.out(`${printable(subject)} is tried again in the next run\n`);
-  else terminal.err(`${printable(subject)} ${REFUSALS[refusal]}\n`);
-  return refusal === undefined ? EXIT.ok : EXIT.fault;
-}

@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import { createLogTree, type EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, type ProjectionName } from "../../projections/all.ts";
-import { Command, Option, readConfig, EXIT, type MakeCommand, type Terminal } from "./shared/command.ts";
+import { Command, EXIT, Option, type MakeCommand, type Terminal } from "./shared/command.ts";
 import { openExistingLog } from "./shared/log-session.ts";
 import { startProgress, type Progress } from "./shared/progress.ts";
 import { foldInWorker } from "./replay/fold-in-worker.ts";
@@ -29,7 +29,7 @@ the last saved work.`,
     .action(
       exit(async ({ projection, restart, json }) => {
         const names = projection === undefined ? PROJECTION_NAMES : [projection];
-        await using store = await openExistingLog(readConfig(terminal));
+        await using store = await openExistingLog(terminal);
         const shown = show(terminal, names);
         const { signal } = terminal;
         const apart = availableParallelism() > 1 ? foldsBySettings(terminal) : {};

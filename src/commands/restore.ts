@@ -11,10 +11,10 @@ import { recordBackup } from "./backup/write-backup.ts";
 import { refuseNoLog } from "./shared/log-session.ts";
 import {
   absolutePath,
+  answer,
   Command,
-  readConfig,
-  EXIT,
   JSON_OPTION,
+  readConfig,
   type MakeCommand,
   type Terminal,
 } from "./shared/command.ts";
@@ -54,7 +54,20 @@ whose cursor is beyond the backup are refused.
 
 The master key is read from REACHLOG_KEY${keyFileIn(terminal)}.`,
     )
-    .action(exit((folder, options) => restoreBackup(terminal, folder, options)));
+    .action(
+      exit(async (folder, { rehearse: only = false, acceptLostKeys = false, takeOverKeys = false, json }) => {
+        const config = readConfig(terminal);
+        const master = loadMasterKey(config);
+        if (!only) await refuseTaken(config, readManifest(folder).log.id, takeOverKeys);
+        const manifest = await putBack(terminal, folder, config, { master, isRehearsal: only, acceptLostKeys });
+        if (only) await recordBackup(terminal, "BackupRehearsed", manifest, locateLog(config).store);
+        const { log, made_at } = manifest;
+        const { position, hash } = log;
+        const done = only ? "is whole and can be restored" : `is restored to ${redactedUrl(config.log)}`;
+        const text = `${folder} of ${made_at} ${done}: ${position} events; head ${position} ${hash}\n`;
+        answer(terminal, json, { folder, restored: !only, made_at, position, hash }, text);
+      }),
+    );
 
 export const restored: MakeCommand = (terminal, exit) =>
   new Command("restored")
@@ -79,12 +92,7 @@ On PostgreSQL a start notices most copies by itself: see docs/postgresql.md.`,
         await refuseNoLog(config);
         await locateLog(config).store.beginEpoch("operator", `reachlog restored, pid ${process.pid}`);
         const shown = redactedUrl(config.log);
-        terminal.out(
-          json === true
-            ? `${JSON.stringify({ restored: shown })}\n`
-            : `the next start treats the log in ${shown} as a restored one\n`,
-        );
-        return EXIT.ok;
+        answer(terminal, json, { restored: shown }, `the next start treats the log in ${shown} as a restored one\n`);
       }),
     );
 
@@ -99,28 +107,6 @@ function keyFileIn(terminal: Terminal): string {
   } catch {
     return "";
   }
-}
-
-type RestoreOptions = Partial<Record<"rehearse" | "acceptLostKeys" | "takeOverKeys" | "json", boolean | undefined>>;
-
-async function restoreBackup(
-  terminal: Terminal,
-  folder: string,
-  { rehearse: only = false, acceptLostKeys = false, takeOverKeys = false, json = false }: RestoreOptions,
-): Promise<number> {
-  const config = readConfig(terminal);
-  const master = loadMasterKey(config);
-  if (!only) await refuseTaken(config, readManifest(folder).log.id, takeOverKeys);
-  const manifest = await putBack(terminal, folder, config, { master, isRehearsal: only, acceptLostKeys });
-  if (only) await recordBackup(terminal, "BackupRehearsed", manifest, locateLog(config).store);
-  const { position, hash } = manifest.log;
-  const done = only ? "is whole and can be restored" : `is restored to ${redactedUrl(config.log)}`;
-  terminal.out(
-    json
-      ? `${JSON.stringify({ folder, restored: !only, made_at: manifest.made_at, position, hash })}\n`
-      : `${folder} of ${manifest.made_at} ${done}: ${position} events; head ${position} ${hash}\n`,
-  );
-  return EXIT.ok;
 }
 
 /** The master key that a configuration is given, which is in no backup. Throws a ServiceError (configuration). */

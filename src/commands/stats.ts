@@ -10,10 +10,9 @@ import {
 } from "../../projections/variants.ts";
 import { isoTime } from "../platform/clock.ts";
 import { wilsonInterval } from "../platform/wilson-interval.ts";
-import { Command, Option, readConfig, EXIT, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
-import { openExistingLog } from "./shared/log-session.ts";
-import { parseMoment, type Moment, type Place } from "../projector/moment.ts";
-import { AS_OF_OPTION, describeMoment, toAsOfJson, foldToMoment } from "./shared/moment.ts";
+import { answer, Command, JSON_OPTION, Option, type MakeCommand } from "./shared/command.ts";
+import type { Moment, Place } from "../projector/moment.ts";
+import { AS_OF_OPTION, describeMoment, openAsOf, toAsOfJson } from "./shared/moment.ts";
 import { table } from "./shared/table.ts";
 
 export const stats: MakeCommand = (terminal, exit) =>
@@ -36,41 +35,30 @@ bots, in each of the last ${SHOWN.day} days or ${SHOWN.hour} hours of QUOTA_TIME
     .addHelpText("after", "\nExample:\n  reachlog stats --by variant --as-of 2026-11-21")
     .action(
       exit(async ({ by, asOf: at, json }) => {
-        const config = readConfig(terminal);
-        const { timezone } = config.outreach;
-        const moment = parseMoment(at, timezone);
-        await using store = await openExistingLog(config);
+        await using asked = await openAsOf(terminal, at);
+        const { timezone } = asked.outreach;
         if (by === "variant") {
-          const folded = await foldToMoment(terminal, store, ["variants", "referrers", "clicks", "suspected"], moment);
+          const folded = await asked.fold("variants", "referrers", "clicks", "suspected");
           const { variants, referrers, clicks, suspected } = folded.states;
           const clicksOf = clicksByPeople(clicks, suspected);
           const groups = variants.groups.map((group) => ({
             ...group,
             clicked: clicksOfVariant(referrers, group, clicksOf),
           }));
-          terminal.out(json === true ? variantsAsJson(groups, folded) : variantsAsText(groups, folded));
-          return EXIT.ok;
+          return answer(terminal, json, variantsAsJson(groups, folded), variantsAsText(groups, folded));
         }
         if (by !== undefined) {
-          const folded = await foldToMoment(terminal, store, ["timeline", "suspected"], moment);
-          const query = {
-            unit: by,
-            count: SHOWN[by],
-            until: resolveEnd(moment, folded, store.logClock.now()),
-            timezone,
-          };
-          const periods = countPeriods(folded.states, query);
-          terminal.out(json === true ? periodsAsJson(periods, folded) : periodsAsText(periods, by, timezone, folded));
-          return EXIT.ok;
+          const folded = await asked.fold("timeline", "suspected");
+          const until = resolveEnd(asked.moment, folded, asked.store.logClock.now());
+          const periods = countPeriods(folded.states, { unit: by, count: SHOWN[by], until, timezone });
+          const shown = periods.map(({ start, ...counts }) => ({ start: isoTime(start), ...counts }));
+          const text = periodsAsText(periods, by, timezone, folded);
+          return answer(terminal, json, { periods: shown, as_of: toAsOfJson(folded) }, text);
         }
-        const folded = await foldToMoment(terminal, store, ["stats"], moment);
+        const folded = await asked.fold("stats");
         const { sent, skipped, failed } = folded.states.stats;
-        terminal.out(
-          json === true
-            ? `${JSON.stringify({ sent, skipped, failed, as_of: toAsOfJson(folded) })}\n`
-            : `sent ${sent}, skipped ${skipped}, failed ${failed} (${describeMoment(folded)})\n`,
-        );
-        return EXIT.ok;
+        const text = `sent ${sent}, skipped ${skipped}, failed ${failed} (${describeMoment(folded)})\n`;
+        return answer(terminal, json, { sent, skipped, failed, as_of: toAsOfJson(folded) }, text);
       }),
     );
 
@@ -116,11 +104,6 @@ function periodsAsText(
   return `${table([unit, ...PERIOD_HEAD], rows)}(${timezone}, ${describeMoment(place)})\n`;
 }
 
-function periodsAsJson(periods: readonly CountedPeriod[], place: Place): string {
-  const shown = periods.map(({ start, ...counts }) => ({ start: isoTime(start), ...counts }));
-  return `${JSON.stringify({ periods: shown, as_of: toAsOfJson(place) })}\n`;
-}
-
 const HEAD = [
   "template",
   "variant",
@@ -145,7 +128,7 @@ function variantsAsText(groups: readonly ClickedVariant[], place: Place): string
 }
 
 /** Results as one JSON object; `template` is null for messages of before templates were recorded. */
-function variantsAsJson(groups: readonly ClickedVariant[], place: Place): string {
+function variantsAsJson(groups: readonly ClickedVariant[], place: Place): object {
   const variants = groups.map(({ clicked, ...results }) => ({
     ...results,
     clicks: clicked?.clicks ?? null,
@@ -154,7 +137,7 @@ function variantsAsJson(groups: readonly ClickedVariant[], place: Place): string
     reply_rate: computeReplyRate(results) ?? null,
     reply_rate_interval: wilsonInterval(results.replied, results.sent) ?? null,
   }));
-  return `${JSON.stringify({ variants, as_of: toAsOfJson(place) })}\n`;
+  return { variants, as_of: toAsOfJson(place) };
 }
 
 function row(results: ClickedVariant): (string | number)[] {

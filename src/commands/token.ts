@@ -1,7 +1,16 @@
 import { createHash, randomBytes } from "node:crypto";
 import { configurationError, createReport } from "../config/error.ts";
 import { type ApiToken, readTokenLines, readTokens, unfitName } from "../config/tokens.ts";
-import { Command, EXIT, group, JSON_OPTION, type MakeCommand, type Terminal, usageError } from "./shared/command.ts";
+import {
+  answer,
+  Command,
+  fail,
+  group,
+  JSON_OPTION,
+  type MakeCommand,
+  type Terminal,
+  usageError,
+} from "./shared/command.ts";
 import { table } from "./shared/table.ts";
 import {
   appendFileSync,
@@ -35,14 +44,45 @@ Both are valid meanwhile, and the log shows the name either way.`,
     .option("--add", "append the entry to API_TOKENS_FILE; creates a missing file")
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog token new shortener --add")
-    .action(exit((name, { add, json }) => makeToken(terminal, name, { add: add === true, json: json === true })));
+    .action(
+      exit((name, { add = false, json }) => {
+        const unfit = unfitName(name);
+        if (unfit !== undefined) throw usageError(unfit);
+        const file = resolveTokensFile(terminal);
+        if (add && file === undefined) throw usageError("--add needs API_TOKENS_FILE: set it");
+        const token = `${PREFIX}${randomBytes(TOKEN_BYTES).toString("base64url")}`;
+        const sha256 = createHash("sha256").update(token).digest("hex");
+        const id = tokenId(sha256);
+        const entry = `${name}:sha256:${sha256}`;
+        if (add && file !== undefined) appendEntry(file, entry);
+        const text = `token  ${token}\nid     ${id}\nentry  ${entry}\n`;
+        answer(terminal, json, { name, id, token, entry, added: add }, text);
+        if (json !== true) terminal.err(add ? `\nThe entry is in ${file}.\n${ONCE}` : `\n${WHERE}${ONCE}`);
+      }),
+    );
 
 const list: MakeCommand = (terminal, exit) =>
   new Command("list")
     .summary("show the callers' tokens by name and id")
     .description("The callers' tokens by name and id, those of API_TOKENS and of API_TOKENS_FILE.")
     .option("--json", "answer with one JSON object for each token")
-    .action(exit(({ json }) => listTokens(terminal, json === true)));
+    .action(
+      exit(({ json }) => {
+        const { fixed, filed } = readAllTokens(terminal);
+        const rows = [...fixed, ...filed].map(({ name, sha256 }, at) => {
+          return { name, id: tokenId(sha256), source: at < fixed.length ? "API_TOKENS" : "API_TOKENS_FILE" };
+        });
+        if (json === true) for (const row of rows) terminal.out(`${JSON.stringify(row)}\n`);
+        else if (rows.length === 0) terminal.out("no token is configured\n");
+        else
+          terminal.out(
+            table(
+              ["name", "id", "in"],
+              rows.map(({ name, id, source }) => [name, id, source]),
+            ),
+          );
+      }),
+    );
 
 const remove: MakeCommand = (terminal, exit) =>
   new Command("remove")
@@ -50,7 +90,7 @@ const remove: MakeCommand = (terminal, exit) =>
     .argument("<id>", `the token's id, or at least ${ID_DIGITS_MIN} digits of its beginning`)
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog token remove 3f2a9c")
-    .action(exit((id, { json }) => removeToken(terminal, id, json === true)));
+    .action(exit((id, { json }) => removeToken(terminal, id, json)));
 
 export const token = group(
   "token",
@@ -75,24 +115,6 @@ const TOKEN_BYTES = 32;
 /** Lets scanners for leaked secrets find one, and people see what it is. */
 const PREFIX = "reachlog_";
 
-function makeToken(terminal: Terminal, name: string, { add, json }: { add: boolean; json: boolean }): number {
-  const unfit = unfitName(name);
-  if (unfit !== undefined) throw usageError(unfit);
-  const file = resolveTokensFile(terminal);
-  if (add && file === undefined) throw usageError("--add needs API_TOKENS_FILE: set it");
-  const token = `${PREFIX}${randomBytes(TOKEN_BYTES).toString("base64url")}`;
-  const sha256 = createHash("sha256").update(token).digest("hex");
-  const entry = `${name}:sha256:${sha256}`;
-  if (add && file !== undefined) appendEntry(file, entry);
-  if (json) {
-    terminal.out(`${JSON.stringify({ name, id: tokenId(sha256), token, entry, added: add })}\n`);
-    return EXIT.ok;
-  }
-  terminal.out(`token  ${token}\nid     ${tokenId(sha256)}\nentry  ${entry}\n`);
-  terminal.err(add ? `\nThe entry is in ${file}.\n${ONCE}` : `\n${WHERE}${ONCE}`);
-  return EXIT.ok;
-}
-
 const WHERE = `Configure the entry: API_TOKENS=…,ENTRY and a restart, or as a line of
 API_TOKENS_FILE, which a running service takes over.
 `;
@@ -100,26 +122,7 @@ API_TOKENS_FILE, which a running service takes over.
 const ONCE = `The token is shown this once. The caller sends it as "Authorization: Bearer TOKEN".
 `;
 
-function listTokens(terminal: Terminal, json: boolean): number {
-  const { fixed, filed } = readAllTokens(terminal);
-  const rows = [
-    ...fixed.map(({ name, sha256 }) => ({ name, id: tokenId(sha256), source: "API_TOKENS" })),
-    ...filed.map(({ name, sha256 }) => ({ name, id: tokenId(sha256), source: "API_TOKENS_FILE" })),
-  ];
-  if (json) for (const row of rows) terminal.out(`${JSON.stringify(row)}\n`);
-  else if (rows.length === 0) terminal.out("no token is configured\n");
-  else {
-    terminal.out(
-      table(
-        ["name", "id", "in"],
-        rows.map(({ name, id, source }) => [name, id, source]),
-      ),
-    );
-  }
-  return EXIT.ok;
-}
-
-function removeToken(terminal: Terminal, id: string, json: boolean): number {
+function removeToken(terminal: Terminal, id: string, json: true | undefined): number | void {
   if (!new RegExp(`^[0-9a-f]{${ID_DIGITS_MIN},64}$`).test(id)) {
     throw usageError(`token remove needs an id as "token list" shows it, or at least ${ID_DIGITS_MIN} digits of it`);
   }
@@ -129,23 +132,18 @@ function removeToken(terminal: Terminal, id: string, json: boolean): number {
   const [token] = found;
   if (file === undefined || token === undefined) {
     const isFixed = fixed.some(({ sha256 }) => sha256.startsWith(id));
-    terminal.err(isFixed ? "it is in API_TOKENS: take it out there, and restart\n" : "no token has this id\n");
-    return EXIT.fault;
+    return fail(terminal, isFixed ? "it is in API_TOKENS: take it out there, and restart" : "no token has this id");
   }
   if (new Set(found.map(({ sha256 }) => sha256)).size > 1) {
-    terminal.err("several tokens begin so: give more of the id\n");
-    return EXIT.fault;
+    return fail(terminal, "several tokens begin so: give more of the id");
   }
   if (fixed.length === 0 && found.length === filed.length) {
-    terminal.err(
-      "it is the only token, and a service keeps the tokens it has rather than none: make another one first\n",
-    );
-    return EXIT.fault;
+    const remedy = "a service keeps the tokens it has rather than none: make another one first";
+    return fail(terminal, `it is the only token, and ${remedy}`);
   }
   rewriteEntries(file, (line) => !holds(line, token.sha256));
   const removed = { name: token.name, id: tokenId(token.sha256) };
-  terminal.out(json ? `${JSON.stringify(removed)}\n` : `${removed.name} ${removed.id} is removed\n`);
-  return EXIT.ok;
+  answer(terminal, json, removed, `${removed.name} ${removed.id} is removed\n`);
 }
 
 /** Whether a line is the entry of this token, plain or hashed. */

@@ -12,7 +12,7 @@ import {
 import { systemClock } from "../platform/clock.ts";
 import { untilAborted } from "../platform/signals.ts";
 import { readKeyOption } from "./audit/verify.ts";
-import { absolutePath, Command, EXIT, group, usageError, type MakeCommand, type Terminal } from "./shared/command.ts";
+import { absolutePath, Command, group, usageError, type MakeCommand, type Terminal } from "./shared/command.ts";
 import { parsePort } from "./development/sandbox.ts";
 import { printable } from "./shared/table.ts";
 
@@ -60,7 +60,6 @@ proxy with TLS before it where others reach it.`,
         await untilAborted(terminal.signal);
         server.closeAllConnections();
         await new Promise((resolve) => server.close(resolve));
-        return EXIT.ok;
       }),
     );
 

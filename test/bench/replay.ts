@@ -3,7 +3,6 @@ import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-l
 import { openScan } from "eventstore-lite/bench/scan";
 import { codec, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
-import { readConfig } from "../../src/commands/shared/command.ts";
 import { openExistingLog } from "../../src/commands/shared/log-session.ts";
 import { foldInWorker } from "../../src/commands/replay/fold-in-worker.ts";
 import { rebuild } from "../../src/commands/replay/rebuild.ts";
@@ -50,7 +49,7 @@ export const replay: Bench = async (options) => {
 /** As the command does it, with the start of the thread and the keys of what it hands over. */
 async function rebuildOnTwoThreads(log: string): Promise<void> {
   const env = { DATABASE_URL: `sqlite:${log}` };
-  await using store = await openExistingLog(readConfig({ env }));
+  await using store = await openExistingLog({ env });
   await rebuild(store, PROJECTION_NAMES, {
     restart: true,
     signal: new AbortController().signal,

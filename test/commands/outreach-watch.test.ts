@@ -3,10 +3,11 @@ import { describe, expect, test } from "bun:test";
 import type { RunState } from "../../projections/run.ts";
 import { outreach } from "../../src/commands/outreach.ts";
 import { runCommand, type Terminal } from "../../src/commands/shared/command.ts";
-import { formatStatus, startStatusLine } from "../../src/commands/outreach/watch-lines.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
+import { formatStatus } from "../../src/commands/outreach/watch.ts";
+import { startStatusLine } from "../../src/commands/shared/progress.ts";
 
 const ANN = { id: "101", username: "ann" };
 const OUTCOME = { attempt_id: "1", run_id: "run-1", recipient: ANN };

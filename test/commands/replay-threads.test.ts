@@ -3,7 +3,6 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { clicks } from "../../projections/clicks.ts";
-import { readConfig } from "../../src/commands/shared/command.ts";
 import { openExistingLog } from "../../src/commands/shared/log-session.ts";
 import { foldInWorker } from "../../src/commands/replay/fold-in-worker.ts";
 import { foldPart, type RebuildOptions, loadPartial, savePartial } from "../../src/commands/replay/rebuild.ts";
@@ -64,7 +63,7 @@ test("what the other thread found to differ is told", async () => {
 test("the thread opens the log by the same settings, and keeps what it folded, encrypted where it is personal", async () => {
   const file = await servedLog();
   const env = { DATABASE_URL: `sqlite:${file}` };
-  await using store = await openExistingLog(readConfig({ env }));
+  await using store = await openExistingLog({ env });
   const { position: to } = await store.head();
   await foldInWorker({ env, names: ["clicks", "contacts"], to }, new AbortController().signal);
   for (const name of ["clicks", "contacts"] as const) {

@@ -1,17 +1,18 @@
 import type { EventStore } from "eventstore-lite";
+import type { Event } from "../../../events/catalog.ts";
 import {
   Command,
+  fail,
+  formatOption,
   readConfig,
-  EXIT,
   usageError,
   type MakeCommand,
   type Terminal,
-  formatOption,
 } from "../shared/command.ts";
 import { toSelection, type LogFilter } from "../../history/log-filter.ts";
-import { storedEvents, type Selection } from "../../history/selection.ts";
+import { storedEvents } from "../../history/selection.ts";
 import { EXPORT_FORMATS, type Format } from "../../log/export-formats.ts";
-import { type StoredEvent, exportText, shownBy, type Show } from "../../log/export-formats/format.ts";
+import { exportText, shownBy, type Show } from "../../log/export-formats/format.ts";
 import { foldTo } from "../../projector/fold-to.ts";
 import { openExistingLog, openExistingStoredLog } from "../shared/log-session.ts";
 import { makeNewFile } from "../shared/new-file.ts";
@@ -48,19 +49,14 @@ events can be imported.`,
         }
         await using source = await openSource(terminal, encrypted === true, filter);
         if (out !== undefined) return await exportToFile(source, terminal, format, out);
-        await writeLog(source, terminal, format, terminal.out);
-        return EXIT.ok;
+        return await writeLog(source, terminal, format, terminal.out);
       }),
     );
 
-/** A log and how its events are shown. */
-interface Source extends AsyncDisposable {
-  readonly store: EventStore;
-  readonly show: Show;
-  readonly selection: Selection;
-}
+/** The events chosen of a log, and how they are shown: encrypted, as they are stored. */
+type Source = Awaited<ReturnType<typeof openSource>>;
 
-async function openSource(terminal: Terminal, isEncrypted: boolean, filter: LogFilter): Promise<Source> {
+async function openSource(terminal: Terminal, isEncrypted: boolean, filter: LogFilter) {
   await using opening = new AsyncDisposableStack();
   const { store, show } = await openShown(opening, terminal, isEncrypted);
   const { position } = await store.head();
@@ -71,29 +67,29 @@ async function openSource(terminal: Terminal, isEncrypted: boolean, filter: LogF
   return { store, show, selection, [Symbol.asyncDispose]: () => resources.disposeAsync() };
 }
 
-/** Encrypted, events are shown as they are stored. */
-async function openShown(stack: AsyncDisposableStack, terminal: Terminal, isEncrypted: boolean) {
-  const config = readConfig(terminal);
-  if (isEncrypted)
-    return { store: stack.use(await openExistingStoredLog(config)), show: (events: readonly StoredEvent[]) => events };
-  const store = stack.use(await openExistingLog(config));
+async function openShown(
+  stack: AsyncDisposableStack,
+  terminal: Terminal,
+  isEncrypted: boolean,
+): Promise<{ readonly store: EventStore<Event>; readonly show: Show }> {
+  if (isEncrypted) return { store: stack.use(await openExistingStoredLog(terminal)), show: (events) => events };
+  const store = stack.use(await openExistingLog(terminal));
   return { store, show: shownBy(store.open) };
 }
 
 /** Half an export would pass for a whole one: interrupted, none is made. Answers the exit code. */
-async function exportToFile(source: Source, terminal: Terminal, format: Format, file: string): Promise<number> {
+async function exportToFile(source: Source, terminal: Terminal, format: Format, file: string): Promise<number | void> {
   const { signal } = terminal;
   try {
-    await makeNewFile(file, (descriptor) =>
+    return await makeNewFile(file, (descriptor) =>
       writeLog(source, terminal, format, (text) => {
         signal.throwIfAborted();
         writeText(descriptor, text);
       }),
     );
-    return EXIT.ok;
   } catch (fault) {
     if (!signal.aborted || fault !== signal.reason) throw fault;
-    terminal.err(`interrupted: ${printable(file)} was not made\n`);
+    fail(terminal, `interrupted: ${printable(file)} was not made`);
     // The signal's reason is the code that a shell expects of it.
     return Number(signal.reason);
   }

@@ -1,13 +1,13 @@
 import { createReadStream, statSync } from "node:fs";
 import { ImportRefused } from "eventstore-lite";
 import {
+  answer,
   Command,
-  readConfig,
-  EXIT,
+  formatOption,
   JSON_OPTION,
+  readConfig,
   type MakeCommand,
   type Terminal,
-  formatOption,
 } from "../shared/command.ts";
 import { EXPORT_FORMATS, type Format } from "../../log/export-formats.ts";
 import { LineFault, type StoredEvent } from "../../log/export-formats/format.ts";
@@ -45,12 +45,7 @@ restored one, so its first day has no run.`,
         if (takeOverKeys !== true) await refuseForeignSecrets(place, undefined);
         const { position, hash } = await importFile(place.store, path, format, terminal);
         await bindNext(place);
-        terminal.out(
-          json === true
-            ? `${JSON.stringify({ position, hash })}\n`
-            : `${position} events imported; head ${position} ${hash}\n`,
-        );
-        return EXIT.ok;
+        answer(terminal, json, { position, hash }, `${position} events imported; head ${position} ${hash}\n`);
       }),
     );
 

@@ -17,9 +17,10 @@ import { isoTime, systemClock } from "../../platform/clock.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import {
   absolutePath,
+  answer,
   Command,
-  readConfig,
   EXIT,
+  fail,
   JSON_OPTION,
   usageError,
   type MakeCommand,
@@ -46,26 +47,22 @@ that these encrypted bytes stood at that position.`,
     .action(
       exit(async (event, { out, plain }) => {
         if (plain === true && out === undefined) throw usageError("--plain writes a second file: give --out");
-        const config = readConfig(terminal);
-        await using log = plain === true ? await openExistingLog(config) : undefined;
-        await using stored = log === undefined ? await openExistingStoredLog(config) : undefined;
+        await using log = plain === true ? await openExistingLog(terminal) : undefined;
+        await using stored = log === undefined ? await openExistingStoredLog(terminal) : undefined;
         const store = log ?? stored!;
         const position = await findPosition(store, event);
         const proved = await proveEvent(store, store.checkpoints, systemClock, position);
-        if ("loss" in proved) {
-          terminal.err(`${proved.loss}; nothing was proved\n`);
-          return EXIT.fault;
-        }
+        if ("loss" in proved) return fail(terminal, `${proved.loss}; nothing was proved`);
         if (out === undefined) terminal.out(proved.proof);
         else await makeNewFile(out, (descriptor) => writeFileSync(descriptor, proved.proof));
-        if (log === undefined) return EXIT.ok;
+        if (log === undefined) return undefined;
         for await (const one of log.readStored({ from: position, to: position })) {
           const [shown = one] = await shownBy(log.open)([one]);
           await makeNewFile(`${out}.jsonl`, (descriptor) =>
             writeFileSync(descriptor, EXPORT_FORMATS.jsonl.line(shown)),
           );
         }
-        return EXIT.ok;
+        return undefined;
       }),
     );
 
@@ -98,10 +95,10 @@ settings. Says in one sentence what is proved; exit code 1 when nothing is.`,
         const key = readKeyOption("--public-key", publicKey, parsePublicKey);
         const witness =
           witnessKey === undefined ? undefined : readKeyOption("--witness-key", witnessKey, parseVerifierKey);
-        const text = naming(file, () => readFileSync(file, "utf8"));
-        const found = refusing(() => openProof(text, key, witness));
+        const proof = naming(file, () => readFileSync(file, "utf8"));
+        const found = refusing(() => openProof(proof, key, witness));
         if (typeof found === "string") {
-          terminal.out(json === true ? `${JSON.stringify({ ok: false, fault: found })}\n` : `not proved: ${found}\n`);
+          answer(terminal, json, { ok: false, fault: found }, `not proved: ${found}\n`);
           return EXIT.fault;
         }
         const { event, position, checkpoint, cosignedAt } = found;
@@ -110,13 +107,10 @@ settings. Says in one sentence what is proved; exit code 1 when nothing is.`,
         const { origin, position: size, time = "an unknown time" } = checkpoint;
         const cosigned = cosignedAt === undefined ? "" : ` and cosigned at ${isoTime(cosignedAt * 1_000)}`;
         const shown = { ok: true, origin, position, id, type, stream, time: recorded, head: { position: size, time } };
-        terminal.out(
-          json === true
-            ? `${JSON.stringify({ ...shown, data: JSON.parse(data) as unknown })}\n`
-            : `proved: exactly these bytes, ${printable(type)} ${printable(id)} of ${recorded}, stood at position ` +
-                `${position} of ${printable(origin)} when its head of ${size} events was signed at ${printable(time)}${cosigned}\n`,
-        );
-        return EXIT.ok;
+        const text =
+          `proved: exactly these bytes, ${printable(type)} ${printable(id)} of ${recorded}, stood at position ` +
+          `${position} of ${printable(origin)} when its head of ${size} events was signed at ${printable(time)}${cosigned}\n`;
+        return answer(terminal, json, { ...shown, data: JSON.parse(data) as unknown }, text);
       }),
     );
 
@@ -136,7 +130,7 @@ it does not hold.`,
     .addHelpText("after", "\nExample:\n  reachlog audit consistency head-of-monday head-of-friday")
     .action(
       exit(async (head1, head2, { publicKey, json }) => {
-        await using store = await openExistingStoredLog(readConfig(terminal));
+        await using store = await openExistingStoredLog(terminal);
         const key =
           publicKey === undefined
             ? (await store.checkpoints.loadKey()).publicKey
@@ -146,13 +140,8 @@ it does not hold.`,
         const found = typeof heads === "string" ? heads : await proveExtension(store, heads);
         const fault = typeof found === "string" ? found : undefined;
         const proof = typeof found === "string" ? [] : found.map((hash) => Buffer.from(hash).toString("base64"));
-        terminal.out(
-          json === true
-            ? `${JSON.stringify({ ok: fault === undefined, fault: fault ?? null, proof })}\n`
-            : fault === undefined
-              ? `the newer head holds all events of the older one; the proof has ${proof.length} hashes\n`
-              : `${fault}\n`,
-        );
+        const held = `the newer head holds all events of the older one; the proof has ${proof.length} hashes`;
+        answer(terminal, json, { ok: fault === undefined, fault: fault ?? null, proof }, `${fault ?? held}\n`);
         return fault === undefined ? EXIT.ok : EXIT.fault;
       }),
     );

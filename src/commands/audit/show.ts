@@ -7,11 +7,10 @@ import { historyOfRecipient, type RecipientHistory } from "../../history/recipie
 import type { ChannelTally } from "../../history/tally.ts";
 import { eventsAt } from "../../log/events-at.ts";
 import { findNamed, parseRecipient } from "../../recipients/recipient-name.ts";
-import { parseMoment, findPlace } from "../../projector/moment.ts";
-import { Command, readConfig, EXIT, type MakeCommand, type Terminal, parseLink } from "../shared/command.ts";
+import { findPlace } from "../../projector/moment.ts";
+import { Command, fail, parseLink, type MakeCommand } from "../shared/command.ts";
 import { formatContacts } from "../contacts.ts";
-import { openExistingLog } from "../shared/log-session.ts";
-import { AS_OF_OPTION, describeMoment } from "../shared/moment.ts";
+import { AS_OF_OPTION, describeMoment, openAsOf } from "../shared/moment.ts";
 import { startProgress } from "../shared/progress.ts";
 import { printable, table } from "../shared/table.ts";
 import { formatEventJson, formatEventLine } from "./show/lines.ts";
@@ -37,59 +36,34 @@ Digits are a person's id if there is one, else the position of an event.`,
       "\nExamples:\n  reachlog audit show @sara_sells\n  reachlog audit show go.example/welcome --all\n  reachlog audit show 43",
     )
     .action(
-      exit((wanted, { asOf: at, all, json }) =>
-        showHistory(terminal, wanted, { at, all: all === true, json: json === true }),
-      ),
+      exit(async (wanted, { asOf: at, all, json }) => {
+        const subject = parseSubject(wanted);
+        await using asked = await openAsOf(terminal, at);
+        const { store, moment } = asked;
+        const place = await findPlace(store, moment);
+        const progress = startProgress(terminal, "reading", place.position);
+        const found = await subject.findIn({ store, to: place.position, onProgress: progress.update });
+        progress.end();
+        if (found === undefined) {
+          return fail(terminal, `the log knows no ${subject.kind} ${printable(wanted)} (${describeMoment(place)})`);
+        }
+        const { positions, dispatches } = found.history;
+        const between = positions.length - 2 * SHOWN_EVENTS;
+        const isCut = json !== true && all !== true && between > 0;
+        const write = async (some: readonly number[]): Promise<void> => {
+          const format = json === true ? formatEventJson : formatEventLine;
+          for await (const event of eventsAt(store, some)) terminal.out(format(event, dispatches));
+        };
+        await write(isCut ? positions.slice(0, SHOWN_EVENTS) : positions);
+        if (isCut) terminal.out(`… ${between} more, which --all shows …\n`);
+        if (isCut) await write(positions.slice(-SHOWN_EVENTS));
+        if (json !== true) terminal.out(`\n${found.summary}(${describeMoment(place)})\n`);
+        return undefined;
+      }),
     );
-
-interface Wanted {
-  readonly at: string | undefined;
-  readonly all: boolean;
-  readonly json: boolean;
-}
-
-async function showHistory(terminal: Terminal, wanted: string, { at, all, json }: Wanted): Promise<number> {
-  const config = readConfig(terminal);
-  const moment = parseMoment(at, config.outreach.timezone);
-  const subject = parseSubject(wanted);
-  await using store = await openExistingLog(config);
-  const place = await findPlace(store, moment);
-  const progress = startProgress(terminal, "reading", place.position);
-  const reading = { store, to: place.position, onProgress: progress.update };
-  const found = await subject.findIn(reading);
-  progress.end();
-  if (found === undefined) {
-    terminal.err(`the log knows no ${subject.kind} ${printable(wanted)} (${describeMoment(place)})\n`);
-    return EXIT.fault;
-  }
-  const { history, summary } = found;
-  if (json) {
-    for await (const event of eventsAt(store, history.positions))
-      terminal.out(formatEventJson(event, history.dispatches));
-    return EXIT.ok;
-  }
-  await writeSentences(terminal, reading, history, all);
-  terminal.out(`\n${summary}(${describeMoment(place)})\n`);
-  return EXIT.ok;
-}
 
 /** Events shown of each end of a long history: both together fill a screen. */
 const SHOWN_EVENTS = 20;
-
-async function writeSentences(
-  { out }: Terminal,
-  { store }: Reading,
-  { positions, dispatches }: History,
-  all: boolean,
-): Promise<void> {
-  const between = positions.length - 2 * SHOWN_EVENTS;
-  const isCut = between > 0 && !all;
-  const first = isCut ? positions.slice(0, SHOWN_EVENTS) : positions;
-  for await (const event of eventsAt(store, first)) out(formatEventLine(event, dispatches));
-  if (!isCut) return;
-  out(`… ${between} more, which --all shows …\n`);
-  for await (const event of eventsAt(store, positions.slice(-SHOWN_EVENTS))) out(formatEventLine(event, dispatches));
-}
 
 /** What a history is asked for. */
 interface Subject {

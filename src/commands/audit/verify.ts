@@ -2,15 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { parsePublicKey, SigningKeyRefused } from "eventstore-lite";
 import { readKnownHeads, type Compared } from "../../log/checkpoint.ts";
 import { verifyLog, type VerifiedLog } from "../../log/verifier.ts";
-import {
-  absolutePath,
-  Command,
-  readConfig,
-  EXIT,
-  JSON_OPTION,
-  usageError,
-  type MakeCommand,
-} from "../shared/command.ts";
+import { absolutePath, answer, Command, EXIT, JSON_OPTION, usageError, type MakeCommand } from "../shared/command.ts";
 import { openExistingStoredLog } from "../shared/log-session.ts";
 import { startProgress } from "../shared/progress.ts";
 
@@ -31,18 +23,18 @@ code is 1.`,
     .action(
       exit(async ({ head, publicKey, json }) => {
         const given = publicKey === undefined ? undefined : readKeyOption("--public-key", publicKey, parsePublicKey);
-        await using store = await openExistingStoredLog(readConfig(terminal));
+        await using store = await openExistingStoredLog(terminal);
         const known = await readKnownHeads(store.checkpoints, head, given);
         const { position } = await store.head();
         const progress = startProgress(terminal, "verifying", position);
         const verified = await verifyLog(store, known, { onProgress: progress.update });
         progress.end();
-        terminal.out(json === true ? asJson(verified) : asText(verified));
+        answer(terminal, json, toJson(verified), formatVerified(verified));
         return verified.isWhole ? EXIT.ok : EXIT.fault;
       }),
     );
 
-function asText({ verification: { checked, head, fault }, compared }: VerifiedLog): string {
+function formatVerified({ verification: { checked, head, fault }, compared }: VerifiedLog): string {
   const chain =
     fault === undefined
       ? `${checked} events, the chain is whole; head ${head.position} ${head.hash}`
@@ -53,14 +45,14 @@ function asText({ verification: { checked, head, fault }, compared }: VerifiedLo
   return [chain, ...heads].map((line) => `${line}\n`).join("");
 }
 
-function asJson({ verification: { checked, head, fault }, compared, isWhole: ok }: VerifiedLog): string {
+function toJson({ verification: { checked, head, fault }, compared, isWhole: ok }: VerifiedLog): object {
   const heads = compared.map((one: Compared) => ({
     what: one.what,
     ok: one.fault === undefined,
     position: one.fault === undefined ? one.checkpoint.position : null,
     fault: one.fault ?? null,
   }));
-  return `${JSON.stringify({ ok, checked, head, fault: fault ?? null, heads })}\n`;
+  return { ok, checked, head, fault: fault ?? null, heads };
 }
 
 /** The key of that option, as text or as a file of it. */

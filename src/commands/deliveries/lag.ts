@@ -1,9 +1,7 @@
 import type { ChannelName } from "../../../events/channel.ts";
-import { sleep } from "../../platform/clock.ts";
-import { drainInWords, measureLags, type ChannelLag } from "../../delivery/lag.ts";
-import { NEWEST_MS, RATE_MS } from "../../delivery/lag.ts";
-import type { Projector } from "../../projector/projector.ts";
-import { Command, readConfig, EXIT, type MakeCommand, type Terminal } from "../shared/command.ts";
+import { isoTime, sleep } from "../../platform/clock.ts";
+import { drainInWords, measureLags, NEWEST_MS, RATE_MS, type ChannelLag } from "../../delivery/lag.ts";
+import { answer, Command, type MakeCommand } from "../shared/command.ts";
 import { openSession } from "../shared/log-session.ts";
 import { channelOption, selectChannels, isConfigured } from "./channel-name.ts";
 import { duration } from "../../platform/duration.ts";
@@ -24,45 +22,30 @@ when nothing is pending any more, by the rate of the last ${duration(NEWEST_MS /
     .option("--json", "answer with one JSON object")
     .option("--watch", `again every ${WATCH_MS / 1_000} seconds, until interrupted`)
     .addHelpText("after", "\nExample:\n  reachlog deliveries lag --watch")
-    .action(exit(({ channel, json, watch: again }) => showLag(terminal, selectChannels(channel), { json, again })));
-
-async function showLag(
-  terminal: Terminal,
-  wanted: readonly ChannelName[],
-  { json, again }: { readonly json: true | undefined; readonly again: true | undefined },
-): Promise<number> {
-  const config = readConfig(terminal);
-  await using session = await openSession(config);
-  const { eventLog, projector, logClock } = session;
-  const sources = {
-    store: eventLog.store,
-    deliveries: () => projector.state("deliveries"),
-    isConfigured: (channel: ChannelName) => isConfigured(config, channel),
-  };
-  const look = async (): Promise<void> => {
-    const now = logClock.now();
-    const lags = await measureLags(sources, wanted, now);
-    const time = new Date(now).toISOString();
-    terminal.out(json === true ? `${JSON.stringify({ time, channels: lags })}\n` : lagsAsText(lags, time));
-  };
-  await look();
-  return again === true ? await watch(terminal, projector, look) : EXIT.ok;
-}
-
-/** Looks again and again until the signal; its reason is the exit code that a shell expects. */
-async function watch({ signal }: Terminal, projector: Projector, look: () => Promise<void>): Promise<number> {
-  for (;;) {
-    await Promise.race([sleep(WATCH_MS, signal), projector.failed]);
-    if (signal.aborted) return Number(signal.reason);
-    await look();
-  }
-}
+    .action(
+      exit(async ({ channel: name, json, watch }) => {
+        await using session = await openSession(terminal);
+        const { config, eventLog, projector, logClock } = session;
+        const sources = {
+          store: eventLog.store,
+          deliveries: () => projector.state("deliveries"),
+          isConfigured: (channel: ChannelName) => isConfigured(config, channel),
+        };
+        const { signal } = terminal;
+        for (;;) {
+          const now = logClock.now();
+          const lags = await measureLags(sources, selectChannels(name), now);
+          const time = isoTime(now);
+          answer(terminal, json, { time, channels: lags }, `${table(HEAD, lags.map(row))}(${time})\n`);
+          if (watch !== true) return undefined;
+          await Promise.race([sleep(WATCH_MS, signal), projector.failed]);
+          // The signal's reason is the code that a shell expects of it.
+          if (signal.aborted) return Number(signal.reason);
+        }
+      }),
+    );
 
 const HEAD = ["channel", "backlog", "oldest click", "settled/min", "requested/min", "drained in", "state"];
-
-function lagsAsText(lags: readonly ChannelLag[], time: string): string {
-  return `${table(HEAD, lags.map(row))}(${time})\n`;
-}
 
 function row(lag: ChannelLag): (string | number)[] {
   const { channel, backlog, oldest_click_seconds: age } = lag;

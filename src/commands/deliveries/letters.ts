@@ -8,31 +8,23 @@ import {
   WHY_CHARACTERS_MAX,
 } from "../../delivery/dead-letters.ts";
 import { findAt } from "../../history/find-event.ts";
-import {
-  Command,
-  readConfig,
-  EXIT,
-  JSON_OPTION,
-  type MakeCommand,
-  type Terminal,
-  usageError,
-} from "../shared/command.ts";
+import { answer, Command, EXIT, JSON_OPTION, type MakeCommand, type Terminal, usageError } from "../shared/command.ts";
 import { COMMAND_METADATA, openSession, type Session } from "../shared/log-session.ts";
 import { printable } from "../shared/table.ts";
 import { connectNetworks } from "../../service/networks.ts";
 import { channelOption, selectChannels } from "./channel-name.ts";
 
-/** Which dead letters the arguments mean. */
+/** The dead letters that the arguments mean. */
 interface Given {
-  readonly all: boolean;
   readonly ids: readonly string[];
-  readonly channels: readonly ChannelName[];
+  readonly all?: boolean | undefined;
+  readonly channel?: ChannelName | undefined;
 }
 
 /** Throws a ServiceError (usage) unless it is all letters or some that are named. */
-function toSelection(action: string, { all, ids, channels }: Given): LetterSelection {
+function toSelection(action: string, { all = false, ids, channel }: Given): LetterSelection {
   if (all === ids.length > 0) throw usageError(`${action} needs --all, or event ids or positions`);
-  return { ids: all ? undefined : ids, channels };
+  return { ids: all ? undefined : ids, channels: selectChannels(channel) };
 }
 
 /**
@@ -42,16 +34,13 @@ function toSelection(action: string, { all, ids, channels }: Given): LetterSelec
 async function decideByCommand(
   terminal: Terminal,
   selection: LetterSelection,
-  { done, json }: { readonly done: string; readonly json: boolean },
+  { done, json }: { readonly done: string; readonly json: boolean | undefined },
   decide: (session: Session, selection: LetterSelection) => Promise<Decided>,
 ): Promise<number> {
-  await using session = await openSession(readConfig(terminal));
+  await using session = await openSession(terminal);
   const decided = await decide(session, await withIds(session, selection));
-  if (json) terminal.out(`${JSON.stringify(decided)}\n`);
-  else {
-    terminal.out(`${decided.done} ${done}\n`);
-    for (const line of explainLeft(decided)) terminal.err(`${line}\n`);
-  }
+  answer(terminal, json, decided, `${decided.done} ${done}\n`);
+  if (json !== true) for (const line of explainLeft(decided)) terminal.err(`${line}\n`);
   const faults = decided.left.filter(({ why }) => why !== "decided_meanwhile" || selection.ids !== undefined);
   return faults.length === 0 ? EXIT.ok : EXIT.fault;
 }
@@ -70,19 +59,19 @@ async function withIds(
 
 /** Why letters were left, once for all of which it is true; each that is none by itself. */
 function explainLeft({ left }: Decided): readonly string[] {
-  const hindrances = new Set(
-    left.flatMap(({ channel, why }) => (channel === null ? [] : (hindered(channel, why) ?? []))),
+  const reasons = new Set(
+    left.flatMap(({ channel, why }) => (channel === null ? [] : (explainNotApplied(channel, why) ?? []))),
   );
   const unknown = left.filter(({ why }) => why === "no_dead_letter");
   const lost = left.filter(({ why }) => why === "decided_meanwhile").length;
   return [
-    ...hindrances,
+    ...reasons,
     ...unknown.map(({ event_id }) => `${printable(event_id)} is no dead letter`),
     ...(lost === 0 ? [] : [`of ${lost} another caller decided at the same moment`]),
   ];
 }
 
-function hindered(channel: ChannelName, why: NotAppliedReason): string | undefined {
+function explainNotApplied(channel: ChannelName, why: NotAppliedReason): string | undefined {
   if (why === "suspended") {
     return `${channel} is suspended and would turn them away: reachlog deliveries resume ${channel}`;
   }
@@ -108,26 +97,16 @@ the network would not know again.`,
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog deliveries retry --all --channel messaging")
     .action(
-      exit(async (ids, { all, channel, acceptDoubles, json }) => {
-        const selection = toSelection("retry", { all: all === true, ids, channels: selectChannels(channel) });
-        return await retryByCommand(terminal, selection, {
-          acceptsDoubles: acceptDoubles === true,
-          json: json === true,
+      exit((ids, { all, channel, acceptDoubles = false, json }) => {
+        const selection = toSelection("retry", { all, ids, channel });
+        return decideByCommand(terminal, selection, { done: "retried", json }, (session, letters) => {
+          const { channels } = connectNetworks(session.config);
+          const recognisesMs = (name: ChannelName) => channels.find((one) => one.name === name)?.recognisesMs ?? 0;
+          const deps = { ...session, recognisesMs, clock: session.logClock.now };
+          return retryLetters(deps, letters, acceptDoubles, COMMAND_METADATA);
         });
       }),
     );
-
-function retryByCommand(
-  terminal: Terminal,
-  selection: LetterSelection,
-  { acceptsDoubles, json }: { readonly acceptsDoubles: boolean; readonly json: boolean },
-): Promise<number> {
-  const { channels } = connectNetworks(readConfig(terminal));
-  const recognisesMs = (name: ChannelName) => channels.find((channel) => channel.name === name)?.recognisesMs ?? 0;
-  return decideByCommand(terminal, selection, { done: "retried", json }, (deps, letters) =>
-    retryLetters({ ...deps, recognisesMs, clock: deps.logClock.now }, letters, acceptsDoubles, COMMAND_METADATA),
-  );
-}
 
 export const discard: MakeCommand = (terminal, exit) =>
   new Command("discard")
@@ -140,14 +119,14 @@ export const discard: MakeCommand = (terminal, exit) =>
     .option(...JSON_OPTION)
     .addHelpText("after", '\nExample:\n  reachlog deliveries discard --all --channel ads --why "the account is closed"')
     .action(
-      exit(async (ids, { all, why: given, channel: name, json }) => {
+      exit((ids, { all, why: given, channel, json }) => {
         const why = given.trim();
         if (why.length === 0 || why.length > WHY_CHARACTERS_MAX) {
           throw usageError(`discard needs --why, in 1 to ${WHY_CHARACTERS_MAX} characters`);
         }
-        const choice = toSelection("discard", { all: all === true, ids, channels: selectChannels(name) });
-        return await decideByCommand(terminal, choice, { done: "discarded", json: json === true }, (deps, letters) =>
-          discardLetters(deps, letters, why, COMMAND_METADATA),
+        const selection = toSelection("discard", { all, ids, channel });
+        return decideByCommand(terminal, selection, { done: "discarded", json }, (session, letters) =>
+          discardLetters(session, letters, why, COMMAND_METADATA),
         );
       }),
     );

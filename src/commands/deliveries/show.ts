@@ -6,7 +6,7 @@ import { findDispatches, isDecision, readRequestedChannels, sourcesOfEvent } fro
 import { findEvent, isEventName } from "../../history/find-event.ts";
 import type { Reading } from "../../history/history.ts";
 import { toEventJson, formatEventLine } from "../audit/show/lines.ts";
-import { Command, readConfig, EXIT, usageError, type MakeCommand, type Terminal } from "../shared/command.ts";
+import { Command, EXIT, fail, usageError, type MakeCommand, type Terminal } from "../shared/command.ts";
 import { openSession } from "../shared/log-session.ts";
 import { startProgress } from "../shared/progress.ts";
 import { printable } from "../shared/table.ts";
@@ -33,22 +33,18 @@ Of an event about many dispatches the first ${SHOWN_DISPATCHES_MAX} are shown.`,
     )
     .action(
       exit(async (id, { channel: name, json }) => {
-        const config = readConfig(terminal);
-        await using session = await openSession(config);
-        const { eventLog, projector } = session;
+        await using session = await openSession(terminal);
+        const { config, eventLog, projector } = session;
         const to = projector.position;
         const progress = startProgress(terminal, "reading", to);
         const reading = { store: eventLog.store, to, onProgress: progress.update };
         const dispatches = await findByEvent(reading, id, selectChannels(name));
         progress.end();
-        if (dispatches === undefined) {
-          terminal.err(`the log knows no event ${id}\n`);
-          return EXIT.fault;
-        }
+        if (dispatches === undefined) return fail(terminal, `the log knows no event ${id}`);
         const states = projector.state("deliveries");
         if (json === true) {
-          for (const dispatch of dispatches) terminal.out(`${JSON.stringify(dispatchForPrograms(dispatch))}\n`);
-          return EXIT.ok;
+          for (const dispatch of dispatches) terminal.out(`${JSON.stringify(toDispatchJson(dispatch))}\n`);
+          return undefined;
         }
         const codes = dispatches.map((dispatch, at) => {
           if (at > 0) terminal.out("\n");
@@ -112,7 +108,7 @@ function ofChannel(events: readonly Recorded[], channel: ChannelName): readonly 
   return events.filter(({ data }) => "channel" in data && data.channel === channel);
 }
 
-function dispatchForPrograms({ source, channels, requested }: Dispatch): object {
+function toDispatchJson({ source, channels, requested }: Dispatch): object {
   const shown = [...channels].map(([channel, events]) => {
     return { channel, fate: toDispatchStatus(events), events: events.map((event) => toEventJson(event, requested)) };
   });
@@ -120,15 +116,13 @@ function dispatchForPrograms({ source, channels, requested }: Dispatch): object 
 }
 
 function print(
-  { out, err }: Terminal,
+  terminal: Terminal,
   { source, channels, requested }: Dispatch,
   blockReason: (channel: ChannelName) => BlockReason,
 ): number {
+  const { out } = terminal;
   out(formatEventLine(source, requested));
-  if (channels.size === 0) {
-    err("it requests no dispatch to any channel that was asked for\n");
-    return EXIT.fault;
-  }
+  if (channels.size === 0) return fail(terminal, "it requests no dispatch to any channel that was asked for");
   for (const [channel, events] of channels) {
     out(`\n${channel}: ${printable(describeDispatch(toDispatchStatus(events), blockReason(channel), source.id))}\n`);
     for (const event of events) out(`  ${formatEventLine(event, requested)}`);

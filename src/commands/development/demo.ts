@@ -87,7 +87,7 @@ async function runDemo(terminal: Terminal, options: DemoOptions): Promise<number
   };
   const inDemo: Terminal = { ...terminal, env, signal: terminal.signal };
   const sample = fileURLToPath(new URL(import.meta.resolve("@reachlog/sandbox/recipients.csv")));
-  await importFile(inDemo, sample, { format: "csv", json: false });
+  await importFile(inDemo, sample, { format: "csv" });
   const settings = join(directory, "demo.env");
   if (instances !== undefined) {
     const ports = await portsFrom(port, options.instances);

@@ -1,5 +1,5 @@
 import { untilAborted } from "../../platform/signals.ts";
-import { Command, EXIT, Option, usageError, type MakeCommand } from "../shared/command.ts";
+import { Command, Option, usageError, type MakeCommand } from "../shared/command.ts";
 import { loadSandbox } from "./dependencies.ts";
 
 export const sandbox: MakeCommand = (terminal, exit) =>
@@ -23,7 +23,6 @@ service at them. Its pages show what arrived and switch faults on and off.`,
         const settings = settingsOf(running, { chat, messaging });
         for (const [name, value] of Object.entries(settings)) terminal.out(`${name}=${value}\n`);
         await untilAborted(terminal.signal);
-        return EXIT.ok;
       }),
     );
 

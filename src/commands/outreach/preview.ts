@@ -3,15 +3,7 @@ import { configurationError } from "../../config/error.ts";
 import { outreachState } from "../../outreach/context.ts";
 import type { OutreachRules } from "../../outreach/judge.ts";
 import type { Template } from "../../template/template.ts";
-import {
-  Command,
-  readConfig,
-  EXIT,
-  JSON_OPTION,
-  usageError,
-  type MakeCommand,
-  type Terminal,
-} from "../shared/command.ts";
+import { answer, Command, fail, JSON_OPTION, usageError, type MakeCommand } from "../shared/command.ts";
 import { openSession, type Session } from "../shared/log-session.ts";
 import { describeMoment } from "../shared/moment.ts";
 import { findNamed } from "../../recipients/recipient-name.ts";
@@ -35,33 +27,26 @@ that person is not known, 78 without a template.`,
     .option("--limit <n>", "people named for each reason of a skip", parseLimit, PEOPLE_SHOWN)
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog outreach preview sara_sells")
-    .action(exit((wanted, { limit, json }) => showPreview(terminal, wanted, limit, json === true)));
+    .action(
+      exit(async (wanted, { limit, json }) => {
+        await using session = await openSession(terminal);
+        const { projector, config } = session;
+        const template = requireTemplate(config);
+        const rules = createRules(template, session);
+        const place = { position: projector.position, time: projector.time };
+        const person = wanted === undefined ? undefined : findNamed(projector.state("contacts"), wanted);
+        if (wanted !== undefined && person === undefined) {
+          return fail(terminal, `no recipient is known as ${printable(wanted)} (${describeMoment(place)})`);
+        }
+        const found = survey(outreachState({ projector }), rules, { person, limit });
+        const text = surveyAsText(found, writeNotes(config, found), place);
+        return answer(terminal, json, surveyAsJson(found, place), text);
+      }),
+    );
 
 function parseLimit(text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw usageError("--limit needs a number");
   return Number(text);
-}
-
-async function showPreview(
-  terminal: Terminal,
-  wanted: string | undefined,
-  limit: number,
-  json: boolean,
-): Promise<number> {
-  const config = readConfig(terminal);
-  const template = requireTemplate(config);
-  await using session = await openSession(config);
-  const { projector } = session;
-  const rules = createRules(config, template, session);
-  const place = { position: projector.position, time: projector.time };
-  const person = wanted === undefined ? undefined : findNamed(projector.state("contacts"), wanted);
-  if (wanted !== undefined && person === undefined) {
-    terminal.err(`no recipient is known as ${printable(wanted)} (${describeMoment(place)})\n`);
-    return EXIT.fault;
-  }
-  const found = survey(outreachState({ projector }), rules, { person, limit });
-  terminal.out(json ? surveyAsJson(found, place) : surveyAsText(found, writeNotes(config, found), place));
-  return EXIT.ok;
 }
 
 /** Throws a ServiceError (configuration) where there is nothing to preview. */
@@ -73,7 +58,7 @@ function requireTemplate({ outreach: { template } }: Config): Template {
   return template;
 }
 
-function createRules(config: Config, template: Template, { keyring, hashesOf }: Session): OutreachRules {
+function createRules(template: Template, { config, keyring, hashesOf }: Session): OutreachRules {
   const { requireConsent, dailyLimit } = config.outreach;
   return { template, requireConsent, dailyLimit, hashes: hashesOf, isForgotten: keyring.isForgotten };
 }

@@ -2,7 +2,6 @@ import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../../events/catalog.ts";
 import type { OpenAttempt, Run } from "../../../projections/run.ts";
 import { systemClock } from "../../platform/clock.ts";
-import type { Config } from "../../config/config.ts";
 import { createAnnounce } from "../../delivery/suspension.ts";
 import { configurationError } from "../../config/error.ts";
 import { createLogger, type Logger } from "../../platform/logger.ts";
@@ -10,11 +9,11 @@ import { createRunner, type Runner } from "../../outreach/runner.ts";
 import { openAccount } from "../../service/account.ts";
 import { connectNetworks } from "../../service/networks.ts";
 import { outreachContext } from "../../service/outreach.ts";
-import { Command, readConfig, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "../shared/command.ts";
+import { answer, Command, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "../shared/command.ts";
 import { openSession, type Session } from "../shared/log-session.ts";
 import { printable, table } from "../shared/table.ts";
 import { formatRecipient } from "../../history/words/phrases.ts";
-import { startStatusLine } from "./watch-lines.ts";
+import { startStatusLine } from "../shared/progress.ts";
 
 export const reconcile: MakeCommand = (terminal, exit) =>
   new Command("reconcile")
@@ -27,35 +26,35 @@ while a run is in progress, which does it itself.`,
     )
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog outreach reconcile")
-    .action(exit(({ json }) => reconcileAttempts(terminal, json === true ? settlementJson : settlementText)));
+    .action(exit(({ json }) => reconcileAttempts(terminal, json)));
 
-async function reconcileAttempts(terminal: Terminal, show: (settlement: Settlement) => string): Promise<number> {
-  const config = readConfig(terminal);
-  await using session = await openSession(config);
+async function reconcileAttempts(terminal: Terminal, json: true | undefined): Promise<number | void> {
+  await using session = await openSession(terminal);
+  const show = (settlement: Settlement): void =>
+    answer(terminal, json, settlementJson(settlement), settlementText(settlement));
   const runState = (): Run => session.projector.state("run");
   const { current, open } = runState();
   if (open.size === 0 && current === null) {
-    terminal.out(show({ outcomes: { sent: 0, notDelivered: 0 }, stay: [], closed: undefined, inDoubt: 0 }));
-    return EXIT.ok;
+    return show({ outcomes: { sent: 0, notDelivered: 0 }, stay: [], closed: undefined, inDoubt: 0 });
   }
   const before = new Map(open);
   const from = session.projector.position + 1;
-  const settled = await settle(terminal, config, session);
+  const settled = await settle(terminal, session);
   if (settled.kind === "running") return showRunning(terminal, settled.run_id);
   await session.projector.until((await session.eventLog.store.head()).position);
   const outcomes = await settledSince(session.eventLog.store, from, before);
   const closed = current !== null && runState().current?.run_id !== current.run_id ? current.run_id : undefined;
   const stay = [...before].filter(([id]) => runState().open.has(id)).map(([, attempt]) => attempt);
-  terminal.out(show({ outcomes, stay, closed, inDoubt: before.size }));
+  show({ outcomes, stay, closed, inDoubt: before.size });
   if (terminal.signal.aborted) return Number(terminal.signal.reason);
   return stay.length === 0 ? EXIT.ok : EXIT.fault;
 }
 
 /** Lets the runner settle what is in doubt, and shows meanwhile that it takes its time. */
-async function settle(terminal: Terminal, config: Config, session: Session) {
+async function settle(terminal: Terminal, session: Session) {
   await using stack = new AsyncDisposableStack();
   const startedAt = performance.now();
-  const seconds = config.outreach.inDoubtSettleSeconds;
+  const seconds = session.config.outreach.inDoubtSettleSeconds;
   using status = startStatusLine(terminal, () => {
     const { size } = session.projector.state("run").open;
     const passed = Math.floor((performance.now() - startedAt) / 1000);
@@ -63,14 +62,14 @@ async function settle(terminal: Terminal, config: Config, session: Session) {
   });
   // Why a message stays in doubt is a warning, whatever the service's own log is to hold.
   const log = createLogger("warn", (line) => status.above(() => terminal.err(line)), systemClock);
-  const runner = openRunner(config, session, log, stack);
+  const runner = openRunner(session, log, stack);
   const stop = (): void => void runner[Symbol.asyncDispose]();
   terminal.signal.addEventListener("abort", stop, { once: true });
   return await runner.reconcile();
 }
 
-function openRunner(config: Config, session: Session, logger: Logger, stack: AsyncDisposableStack): Runner {
-  const { channels, social } = connectNetworks(config, session.logClock.now);
+function openRunner(session: Session, logger: Logger, stack: AsyncDisposableStack): Runner {
+  const { channels, social } = connectNetworks(session.config, session.logClock.now);
   if (social === undefined) {
     throw configurationError([
       { variable: "X_CLIENT_ID", problem: "not set, so X cannot be asked", wanted: "the app's id" },
@@ -78,7 +77,7 @@ function openRunner(config: Config, session: Session, logger: Logger, stack: Asy
   }
   // An append, which the service delivers: only this command has found the grant dead.
   const announce = createAnnounce({ ...session, configured: channels.map(({ name }) => name), logger });
-  const base = { ...session, config, logger, announce };
+  const base = { ...session, logger, announce };
   const account = stack.use(openAccount({ ...base, social }));
   return stack.use(createRunner(outreachContext({ ...base, account })));
 }
@@ -118,11 +117,10 @@ interface Settlement {
   readonly closed: string | undefined;
 }
 
-function settlementJson({ inDoubt, outcomes, stay, closed }: Settlement): string {
+function settlementJson({ inDoubt, outcomes, stay, closed }: Settlement): object {
   const still_in_doubt = stay.map(({ recipient, attempted_at, run_id }) => ({ recipient, attempted_at, run_id }));
   const { sent, notDelivered: not_delivered } = outcomes;
-  const settled = { in_doubt: inDoubt, sent, not_delivered, still_in_doubt, closed_run: closed ?? null };
-  return `${JSON.stringify(settled)}\n`;
+  return { in_doubt: inDoubt, sent, not_delivered, still_in_doubt, closed_run: closed ?? null };
 }
 
 /** Says what was found, and lists what stays in doubt. */

@@ -16,7 +16,7 @@ export function surveyAsText(survey: Survey, notes: readonly string[], place: Pl
 }
 
 /** A survey for programs: texts are null where there is none. */
-export function surveyAsJson({ skips, asked, ...rest }: Survey, place: Place): string {
+export function surveyAsJson({ skips, asked, ...rest }: Survey, place: Place): object {
   const variants = rest.variants.map(({ variant, recipients, sample }) => ({
     variant,
     recipients,
@@ -25,7 +25,7 @@ export function surveyAsJson({ skips, asked, ...rest }: Survey, place: Place): s
     missing: sample === undefined || sample.rendered.ok ? [] : sample.rendered.missing,
   }));
   const skipped = [...skips].map(([reason, { count, people }]) => ({ reason, count, people }));
-  return `${JSON.stringify({ ...rest, variants, skips: skipped, asked: asked ?? null, as_of: toAsOfJson(place) })}\n`;
+  return { ...rest, variants, skips: skipped, asked: asked ?? null, as_of: toAsOfJson(place) };
 }
 
 function variantText({ variant, recipients, sample }: VariantSample): string {

@@ -1,11 +1,14 @@
-import type { Recorded } from "../../../events/catalog.ts";
-import { run as runProjection, type Run, type RunState } from "../../../projections/run.ts";
+import { run as runProjection, type RunState } from "../../../projections/run.ts";
 import { foldTo } from "../../projector/fold-to.ts";
-import type { OpenedLog } from "../../service/open.ts";
 import { formatEventJson } from "../audit/show/lines.ts";
-import { Command, readConfig, EXIT, type MakeCommand, type Terminal } from "../shared/command.ts";
+import { Command, type MakeCommand } from "../shared/command.ts";
 import { openExistingLog } from "../shared/log-session.ts";
-import { formatEnd, eventLine, headerLine, formatStatus, startStatusLine } from "./watch-lines.ts";
+import { startStatusLine } from "../shared/progress.ts";
+import type { Folded, Recorded } from "../../../events/catalog.ts";
+import type { PauseReason, Usage } from "../../../events/outreach.ts";
+import { describeEvent } from "../../history/words.ts";
+import { plain } from "../../history/words/phrases.ts";
+import { printable } from "../shared/table.ts";
 
 export const watch: MakeCommand = (terminal, exit) =>
   new Command("watch")
@@ -19,46 +22,98 @@ interrupted, it exits 130, and the run goes on.`,
     .addHelpText("after", "\nExample:\n  reachlog outreach watch")
     .action(
       exit(async ({ json }) => {
-        await using store = await openExistingLog(readConfig(terminal));
-        const folded = await foldTo(store, ["run"]);
-        return await follow(terminal, store, {
-          json: json === true,
-          state: folded.states.run,
-          from: folded.position + 1,
-        });
+        await using store = await openExistingLog(terminal);
+        const { states, position } = await foldTo(store, ["run"]);
+        let state = states.run;
+        const { signal } = terminal;
+        using status = startStatusLine(terminal, () => formatStatus(state.current, store.logClock.now()));
+        const note = json === true ? terminal.err : terminal.out;
+        const begun =
+          state.current === null ? "no run is in progress; waiting for the next one\n" : headerLine(state.current);
+        status.above(() => note(begun));
+        for await (const event of store.subscribe({ from: position + 1, types: WATCHED, signal })) {
+          const before = state.current;
+          state = runProjection.evolve(state, event);
+          if (before === null && state.current === null) continue;
+          const end = formatEnd(event);
+          const text =
+            end ??
+            (event.type === "RunStarted" && state.current !== null ? headerLine(state.current) : eventLine(event));
+          status.above(() => terminal.out(json === true ? formatEventJson(event) : text));
+          if (end !== undefined) return undefined;
+        }
+        // The signal's reason is the code that a shell expects of it.
+        return Number(signal.reason);
       }),
     );
-
-interface Following {
-  readonly json: boolean;
-  /** As of the event before `from`. */
-  readonly state: Run;
-  readonly from: number;
-}
 
 /** What is shown of a run. An import beside it may be of thousands, and is no part of it. */
 const WATCHED = runProjection.types.filter((type) => type !== "RecipientAdded");
 
-/** Follows one run to its end. Answers the exit code. */
-async function follow(terminal: Terminal, store: OpenedLog, following: Following): Promise<number> {
-  let { state } = following;
-  const { from, json } = following;
-  const { signal } = terminal;
-  using status = startStatusLine(terminal, () => formatStatus(state.current, store.logClock.now()));
-  const note = (text: string): void => status.above(() => (json ? terminal.err(text) : terminal.out(text)));
-  note(state.current === null ? "no run is in progress; waiting for the next one\n" : headerLine(state.current));
-  for await (const event of store.subscribe({ from, types: WATCHED, signal })) {
-    const before = state.current;
-    state = runProjection.evolve(state, event);
-    if (before === null && state.current === null) continue;
-    const end = formatEnd(event);
-    status.above(() => terminal.out(json ? formatEventJson(event) : (end ?? formatLine(event, state.current))));
-    if (end !== undefined) return EXIT.ok;
-  }
-  // The signal's reason is the code that a shell expects of it.
-  return Number(signal.reason);
+const WAITS: Readonly<Record<PauseReason, string>> = {
+  pace: "to spread the messages",
+  rate_limited: "because X asks to",
+  network_unavailable: "because X gives no answer",
+  settling: "for X to show what is in doubt",
+};
+
+/** What is being followed. */
+function headerLine({ run_id, dry_run, started_at, ...counts }: RunState): string {
+  return `${dry_run ? "dry run" : "run"} ${printable(run_id)}, started ${started_at}: ${counted(counts)} so far\n`;
 }
 
-function formatLine(event: Recorded, current: RunState | null): string {
-  return event.type === "RunStarted" && current !== null ? headerLine(current) : eventLine(event);
+/** One event: when, what happened, and to which recipient. */
+function eventLine(event: Recorded): string {
+  return `${event.time} ${printable(describeEvent(event))}\n`;
+}
+
+/** Where the run stands; `now` in ms since the epoch. */
+export function formatStatus(run: RunState | null, now: number): string {
+  if (run === null) return "no run is in progress";
+  const { waiting, stop_requested_at } = run;
+  if (stop_requested_at !== null) return `${counted(run)}; asked to stop`;
+  if (waiting === null) return counted(run);
+  const left = Math.max(0, Math.ceil((Date.parse(waiting.until) - now) / 1000));
+  const until = printable(waiting.until.slice("2026-11-20T".length, "2026-11-20T10:00:00".length));
+  return `${counted(run)}; waits until ${until}Z (${duration(left)}) ${WAITS[waiting.reason]}`;
+}
+
+/** How a run ended; undefined for an event that ends none. */
+function formatEnd(event: Folded): string | undefined {
+  switch (event.type) {
+    case "RunFinished": {
+      const { reason, usage } = event.data;
+      return `${event.time} ended, ${plain(reason)}: ${counted(event.data)}${cost(usage)}\n`;
+    }
+    case "DryRunFinished": {
+      const { reason, would_send, would_skip, usage } = event.data;
+      const found = `it would send to ${would_send} and skip ${would_skip}`;
+      return `${event.time} ended, ${plain(reason)}: ${found}${cost(usage)}\n`;
+    }
+    case "RunAbandoned":
+      return `${event.time} closed, since its process had died: ${counted(event.data)}\n`;
+    default:
+      return undefined;
+  }
+}
+
+function counted({
+  sent,
+  skipped,
+  failed,
+  in_doubt,
+}: Pick<RunState, "sent" | "skipped" | "failed" | "in_doubt">): string {
+  return `${sent} sent, ${skipped} skipped, ${failed} failed, ${in_doubt} in doubt`;
+}
+
+function cost(usage: Usage | undefined): string {
+  return usage === undefined ? "" : `; cost at most ${usage.usd.toFixed(2)} USD`;
+}
+
+/** Whole seconds as a clock shows them, such as 1:02:03. */
+function duration(seconds: number): string {
+  const two = (value: number): string => String(Math.floor(value)).padStart(2, "0");
+  const minutes = Math.floor(seconds / 60);
+  const rest = two(seconds % 60);
+  return minutes < 60 ? `${minutes}:${rest}` : `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${rest}`;
 }

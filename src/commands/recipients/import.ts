@@ -3,9 +3,8 @@ import { importRecipients } from "../../recipients/import.ts";
 import { parseRecipients } from "../../recipients/recipients-file.ts";
 import { formatOfName, type RecipientsFormat, FILE_BYTES_MAX } from "../../recipients/file/format.ts";
 import { ServiceError } from "../../platform/service-error.ts";
-import { openLog } from "../../service/open.ts";
-import { readConfig, EXIT, usageError, type Terminal } from "../shared/command.ts";
-import { COMMAND_METADATA, sessionWith } from "../shared/log-session.ts";
+import { answer, EXIT, readConfig, usageError, type Terminal } from "../shared/command.ts";
+import { COMMAND_METADATA, openSessionWith } from "../shared/log-session.ts";
 import { startProgress } from "../shared/progress.ts";
 import { naming } from "../shared/system-fault.ts";
 import { printable } from "../shared/table.ts";
@@ -16,12 +15,11 @@ const CHUNK_ROWS = 5_000;
 export async function importFile(
   terminal: Terminal,
   path: string,
-  { format, json }: { readonly format: RecipientsFormat | undefined; readonly json: boolean },
+  { format, json }: { readonly format?: RecipientsFormat | undefined; readonly json?: true | undefined },
 ): Promise<number> {
   const read: RecipientsFormat = chooseFormat(path, format);
   const { rows, refused, duplicates } = parseRecipients(await readInput(path), read);
-  const config = readConfig(terminal);
-  await using session = await sessionWith(await openLog(config));
+  await using session = await openSessionWith(readConfig(terminal));
   const progress = startProgress(terminal, "importing", rows.length);
   const { signal } = terminal;
   const options = { chunkRows: CHUNK_ROWS, signal, onProgress: progress.update };
@@ -35,17 +33,16 @@ export async function importFile(
     );
     return Number(signal.reason);
   }
-  if (json) {
-    const updated = rows.length - added;
-    const report = { added, updated, refused, duplicates, without_consent: withoutConsent, fields };
-    terminal.out(`${JSON.stringify(report)}\n`);
-    return refused.length === 0 ? EXIT.ok : EXIT.fault;
-  }
-  terminal.out(`${added} added, ${rows.length - added} updated, ${refused.length} refused\n`);
-  terminal.out(consentLine(withoutConsent, config.outreach.requireConsent) + fieldsLine(fields));
-  for (const { line, of } of duplicates)
-    terminal.out(`line ${line}: the same person as line ${of}; the later row counts\n`);
-  for (const { line, reason } of refused) terminal.err(`line ${line}: ${printable(reason)}\n`);
+  const updated = rows.length - added;
+  const report = { added, updated, refused, duplicates, without_consent: withoutConsent, fields };
+  const { requireConsent } = session.config.outreach;
+  const text =
+    `${added} added, ${updated} updated, ${refused.length} refused\n` +
+    consentLine(withoutConsent, requireConsent) +
+    fieldsLine(fields) +
+    duplicates.map(({ line, of }) => `line ${line}: the same person as line ${of}; the later row counts\n`).join("");
+  answer(terminal, json, report, text);
+  if (json !== true) for (const { line, reason } of refused) terminal.err(`line ${line}: ${printable(reason)}\n`);
   return refused.length === 0 ? EXIT.ok : EXIT.fault;
 }
 

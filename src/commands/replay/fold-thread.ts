@@ -1,6 +1,5 @@
 // Folds a part of a rebuild, and keeps the work; started by fold-in-worker.ts.
 import { parentPort, workerData } from "node:worker_threads";
-import { readConfig } from "../shared/command.ts";
 import { openExistingLog } from "../shared/log-session.ts";
 import type { ThreadOrder } from "./fold-in-worker.ts";
 import { foldPart } from "./rebuild.ts";
@@ -8,6 +7,6 @@ import { foldPart } from "./rebuild.ts";
 const { env, ...order } = workerData as ThreadOrder;
 const interrupt = new AbortController();
 parentPort?.once("message", () => interrupt.abort());
-await using store = await openExistingLog(readConfig({ env }));
+await using store = await openExistingLog({ env });
 await foldPart(store, order, { signal: interrupt.signal, onBegin() {}, onProgress() {} });
 parentPort?.close();

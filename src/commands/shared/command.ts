@@ -44,9 +44,9 @@ export interface Terminal {
   readonly signal: AbortSignal;
 }
 
-/** Makes an action of work that answers the exit code. */
+/** Makes an action of work that answers the exit code, or nothing: it is done. */
 export type Exit = <Args extends unknown[]>(
-  work: (...args: Args) => number | Promise<number>,
+  work: (...args: Args) => number | void | Promise<number | void>,
 ) => (...args: Args) => Promise<void>;
 
 /** Makes a command with its options, help and action, for one terminal. */
@@ -64,6 +64,17 @@ export function group(name: string, summary: string, commands: readonly MakeComm
 /** For `--json`, where the answer is one object. */
 export const JSON_OPTION = ["--json", "answer with one JSON object"] as const;
 
+/** Writes an answer: with `--json` one JSON object, else text for people. */
+export function answer({ out }: Terminal, json: boolean | undefined, object: object, text: string): void {
+  out(json === true ? `${JSON.stringify(object)}\n` : text);
+}
+
+/** Says on stderr why nothing came of it. Answers the exit code. */
+export function fail({ err }: Terminal, why: string): number {
+  err(`${why}\n`);
+  return EXIT.fault;
+}
+
 /** A file or folder as it is typed; what is said of it later, in a log too, names it absolutely. */
 export function absolutePath(text: string): string {
   return resolve(text);
@@ -76,7 +87,7 @@ const HELP_COLUMNS = 80;
 export async function runCommand(make: MakeCommand, args: readonly string[], terminal: Terminal): Promise<number> {
   let code: number = EXIT.ok;
   const command = make(terminal, (work) => async (...given) => {
-    code = await work(...given);
+    code = (await work(...given)) ?? EXIT.ok;
   });
   prepare(command, terminal);
   try {

@@ -1,28 +1,28 @@
 import { makeId } from "../../platform/clock.ts";
 import type { Config } from "../../config/config.ts";
 import { redactedUrl } from "../../config/log.ts";
-import { createEventLog, type EventMetadata, type EventLog } from "../../log/event-log.ts";
-import type { LogClock } from "../../log/log-clock.ts";
-import { createSuppressionHashes, type HashesOf } from "../../recipients/suppress.ts";
+import { createEventLog, type EventMetadata } from "../../log/event-log.ts";
+import { createSuppressionHashes } from "../../recipients/suppress.ts";
 import { locateLog } from "../../service/log-place.ts";
 import { openLog, openStoredLog, type OpenedLog, type StoredLog } from "../../service/open.ts";
 import { createEraseHandler } from "../../privacy/retention.ts";
-import type { Keyring } from "../../privacy/keyring.ts";
-import type { Vault } from "../../vault/vault.ts";
-import { startProjector, type Projector } from "../../projector/projector.ts";
+import { startProjector } from "../../projector/projector.ts";
 import { ServiceError } from "../../platform/service-error.ts";
+import { readConfig, type Terminal } from "./command.ts";
 
 /** The caller of all that commands cause. */
 export const COMMAND_METADATA: EventMetadata = { caller: "command-line" };
 
 /** Opens the existing log beside a running service. */
-export async function openExistingLog(config: Config): Promise<OpenedLog> {
+export async function openExistingLog(terminal: Pick<Terminal, "env">): Promise<OpenedLog> {
+  const config = readConfig(terminal);
   await refuseNoLog(config);
   return openLog(config);
 }
 
 /** The same as {@link openStoredLog} opens it. */
-export async function openExistingStoredLog(config: Config): Promise<StoredLog> {
+export async function openExistingStoredLog(terminal: Terminal): Promise<StoredLog> {
+  const config = readConfig(terminal);
   await refuseNoLog(config);
   return openStoredLog(config);
 }
@@ -37,33 +37,29 @@ export async function refuseNoLog(config: Config): Promise<void> {
 }
 
 /** What a command decides with: a log, what belongs to it, and its projections. */
-export interface Session extends AsyncDisposable {
-  readonly encryptedLog: OpenedLog;
-  readonly logClock: LogClock;
-  readonly eventLog: EventLog;
-  readonly keyring: Keyring;
-  readonly vault: Vault;
-  readonly hashesOf: HashesOf;
-  readonly projector: Projector;
+export type Session = Awaited<ReturnType<typeof openSession>>;
+
+/** With the existing log, beside a running service. Its end closes the log. */
+export async function openSession(terminal: Terminal) {
+  const config = readConfig(terminal);
+  await refuseNoLog(config);
+  return openSessionWith(config);
 }
 
-/** With the existing log, beside a running service. */
-export async function openSession(config: Config): Promise<Session> {
-  return sessionWith(await openExistingLog(config));
-}
-
-/** Its end closes the log too. */
-export async function sessionWith(encryptedLog: OpenedLog): Promise<Session> {
+/** The same; a log that is not there is made. */
+export async function openSessionWith(config: Config) {
   await using opening = new AsyncDisposableStack();
-  const { keyring, vault } = opening.use(encryptedLog);
+  const encryptedLog = opening.use(await openLog(config));
+  const { keyring, vault, logClock } = encryptedLog;
   const hashesOf = createSuppressionHashes(await vault.stableKey("suppression"));
   const erase = createEraseHandler(keyring);
   const projector = opening.use(await startProjector(encryptedLog, { erase, saves: () => false }));
   const eventLog = createEventLog(encryptedLog, makeId);
   const opened = opening.move();
   return {
+    config,
     encryptedLog,
-    logClock: encryptedLog.logClock,
+    logClock,
     eventLog,
     keyring,
     vault,

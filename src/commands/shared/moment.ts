@@ -1,11 +1,12 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../../events/catalog.ts";
-import type { ProjectionName, StateOf } from "../../../projections/all.ts";
+import type { ProjectionName } from "../../../projections/all.ts";
 import { foldTo, type FoldedTo } from "../../projector/fold-to.ts";
-import { checkMoment, type Moment, type Place } from "../../projector/moment.ts";
+import { checkMoment, parseMoment, type Moment, type Place } from "../../projector/moment.ts";
 import type { EncryptedLog } from "../../privacy/encrypted-log.ts";
 import { restoreStates } from "../../projector/restore.ts";
-import type { Terminal } from "./command.ts";
+import { readConfig, type Terminal } from "./command.ts";
+import { openExistingLog } from "./log-session.ts";
 import { startProgress } from "./progress.ts";
 
 /** The same wherever an answer can be of an earlier moment. */
@@ -15,6 +16,15 @@ export const AS_OF_OPTION = [
     "which means its end; or a position, which means after that event (0: before the first). A day, and a time " +
     "without Z or offset, is one of QUOTA_TIMEZONE. A time to come means now",
 ] as const;
+
+/** The existing log, and the moment that {@link AS_OF_OPTION} names: a day is one of the configured time zone. */
+export async function openAsOf(terminal: Terminal, at: string | undefined) {
+  const { outreach } = readConfig(terminal);
+  const moment = parseMoment(at, outreach.timezone);
+  const store = await openExistingLog(terminal);
+  const fold = <Name extends ProjectionName>(...names: readonly Name[]) => foldToMoment(terminal, store, names, moment);
+  return { outreach, moment, store, fold, [Symbol.asyncDispose]: store[Symbol.asyncDispose] };
+}
 
 /** The states at a moment; long work shows on the terminal, and what it passes is kept for the next time. */
 export async function foldToMoment<Name extends ProjectionName>(
@@ -31,13 +41,10 @@ export async function foldToMoment<Name extends ProjectionName>(
   return folded;
 }
 
-/** A state as it is now, from its snapshot on, as a service has it after its start: to open a whole list takes seconds. */
-export async function stateNow<Name extends ProjectionName>(
-  store: EventStore<Event>,
-  name: Name,
-): Promise<Place & { readonly state: StateOf<Name> }> {
-  const { states, position, time } = await restoreStates(store, { names: [name] });
-  return { state: states.get(name), position, time };
+/** The recipients as they are now, from the snapshot on, as a service has them after its start: to open a whole list takes seconds. */
+export async function contactsNow(store: EventStore<Event>): Promise<FoldedTo<"contacts">> {
+  const { states, position, time } = await restoreStates(store, { names: ["contacts"] });
+  return { states: states.all(), position, time };
 }
 
 /** The moment that an answer is of, for people. */

@@ -1,11 +1,7 @@
 import type { Terminal } from "./command.ts";
 
-/** A line on the terminal that says how far a long work is. */
-export interface Progress {
-  update(done: number): void;
-  /** Removes the line. */
-  end(): void;
-}
+/** A line on the terminal that says how far a long work is. `end` removes it. */
+export type Progress = ReturnType<typeof startProgress>;
 
 const WIDTH = 30;
 
@@ -13,24 +9,19 @@ const WIDTH = 30;
 const REDRAW_MS = 100;
 
 /** Draws on stderr, and only on a terminal: a script's output stays clean. `from`: what was done before this start. */
-export function startProgress(
-  { interactive, err, draw = err }: Terminal,
-  what: string,
-  total: number,
-  from = 0,
-): Progress {
-  if (!interactive) return { update() {}, end() {} };
+export function startProgress({ interactive, err, draw = err }: Terminal, what: string, total: number, from = 0) {
+  if (!interactive) return { update(_done: number) {}, end() {} };
   const startedAt = performance.now();
   let drawnAt = 0;
   return {
-    update(done) {
+    update(done: number) {
       const now = performance.now();
       if (now - drawnAt < REDRAW_MS && done < total) return;
       drawnAt = now;
       draw(`\r${line(what, done, total, (now - startedAt) / 1000, from)}`);
     },
     end() {
-      draw("\r\x1b[K");
+      draw(CLEAR);
     },
   };
 }
@@ -42,4 +33,36 @@ function line(what: string, done: number, total: number, seconds: number, from =
   const rate = seconds > 0 ? (done - from) / seconds : 0;
   const left = rate > 0 ? `${Math.ceil(Math.max(0, total - done) / rate)} s left` : "";
   return `${what} ${bar} ${Math.floor(share * 100)} % · ${Math.round(rate).toLocaleString("en")}/s ${left}`;
+}
+
+/** A countdown in seconds needs no more. */
+const STATUS_REDRAW_MS = 1_000;
+
+/** Goes to the line's beginning and clears it. */
+const CLEAR = "\r\x1b[K";
+
+/** What does not fit is cut off instead of wrapped: a wrapped line could not be cleared again. */
+const WRAP_OFF = "\x1b[?7l";
+const WRAP_ON = "\x1b[?7h";
+
+/**
+ * A line at the bottom of the terminal that is kept up to date, below all that `above` prints. Drawn on stderr, and only on
+ * a terminal. `line`: what it says now, safe to print.
+ */
+export function startStatusLine({ interactive, err, draw = err }: Terminal, line: () => string) {
+  if (!interactive) return { above: (write: () => void): void => write(), [Symbol.dispose]() {} };
+  const redraw = (): void => draw(`${CLEAR}${WRAP_OFF}${line()}${WRAP_ON}`);
+  redraw();
+  const timer = setInterval(redraw, STATUS_REDRAW_MS);
+  return {
+    above(write: () => void): void {
+      draw(CLEAR);
+      write();
+      redraw();
+    },
+    [Symbol.dispose]() {
+      clearInterval(timer);
+      draw(CLEAR);
+    },
+  };
 }
