@@ -1,10 +1,5 @@
+import type * as typed from "@commander-js/extra-typings";
 import { Argument, Command, type MakeCommand } from "./shared/command.ts";
-import { bashScript } from "./completion/bash.ts";
-import { describeCommands } from "./completion/commands.ts";
-import { fishScript } from "./completion/fish.ts";
-import { zshScript } from "./completion/zsh.ts";
-
-const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
 
 export const completion: MakeCommand = (terminal, exit) =>
   new Command("completion")
@@ -27,3 +22,205 @@ Examples:
         if (parent !== null) terminal.out(SCRIPTS[shell](describeCommands(parent)));
       }),
     );
+
+/** What a value is chosen from: words, the files there are, or nothing that a shell knows. */
+type Value = readonly string[] | "file" | "other";
+
+interface CompletedOption {
+  /** Such as `-h` and `--help`. */
+  readonly names: readonly string[];
+  readonly summary: string;
+  /** Undefined: it takes none. */
+  readonly value: Value | undefined;
+}
+
+/** What a shell completes behind one command. */
+interface CompletedCommand {
+  /** The words that lead to it, each behind a space: ` audit verify`; the program itself has none. */
+  readonly path: string;
+  readonly commands: readonly { readonly name: string; readonly summary: string }[];
+  readonly options: readonly CompletedOption[];
+  /** Its first argument; undefined: it takes none. */
+  readonly argument: Value | undefined;
+}
+
+/** A program, which comes first, and all commands below it, as their help lists them. */
+export function describeCommands(program: typed.CommandUnknownOpts, path = ""): readonly CompletedCommand[] {
+  const help = program.createHelp();
+  const below = help.visibleCommands(program);
+  const [argument] = program.registeredArguments;
+  const own = {
+    path,
+    commands: below.map((command) => ({ name: command.name(), summary: help.subcommandDescription(command) })),
+    options: help.visibleOptions(program).map((option) => describeOption(option, help.optionDescription(option))),
+    argument: argument && toValue(argument, argument.name()),
+  };
+  return [own, ...below.flatMap((command) => describeCommands(command, `${path} ${command.name()}`))];
+}
+
+function describeOption(option: typed.Option, description: string): CompletedOption {
+  const names = [option.short, option.long].filter((name) => name !== undefined);
+  const placeholder = /<(\w+)>/.exec(option.flags)?.[1];
+  const value = placeholder === undefined ? undefined : toValue(option, placeholder);
+  // The first sentence or so: a shell shows it in one line, beside the name.
+  return { names, summary: description.split(/[:;(]/)[0]?.trim() ?? "", value };
+}
+
+/** Placeholders that stand for a path. */
+const PATHS: readonly string[] = ["file", "folder"];
+
+function toValue({ argChoices }: Pick<typed.Option | typed.Argument, "argChoices">, placeholder: string): Value {
+  return argChoices ?? (PATHS.includes(placeholder) ? "file" : "other");
+}
+
+/** For bash and zsh; fish has another way to quote the quote. */
+const quoteForShell = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
+
+/** For bash, with or without the package bash-completion. */
+export function bashScript(commands: readonly CompletedCommand[]): string {
+  return `# bash completion of reachlog
+_reachlog() {
+  local cur=\${COMP_WORDS[COMP_CWORD]} at= before options='' word words=''
+  # --name=value comes as three words.
+  if [[ $cur == '=' ]]; then cur=''; before=\${COMP_WORDS[COMP_CWORD - 1]}
+  elif [[ \${COMP_WORDS[COMP_CWORD - 1]} == '=' ]]; then before=\${COMP_WORDS[COMP_CWORD - 2]}
+  else before=\${COMP_WORDS[COMP_CWORD - 1]}
+  fi
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    case "$at $word" in
+      ${patterns(commands.slice(1).map(({ path }) => path))}) at="$at $word" ;;
+    esac
+  done
+  case "$at $before" in
+${commands.flatMap(valueCases).join("")}  esac
+  case "$at" in
+${commands.map(wordsCase).join("")}  esac
+  if [[ $cur == -* || -z $words ]]; then words=$options
+  elif [[ $words == FILE ]]; then compopt -o default; return
+  fi
+  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+}
+complete -F _reachlog reachlog
+`;
+}
+
+function patterns(texts: readonly string[]): string {
+  return texts.map(quoteForShell).join("|");
+}
+
+/** What follows an option that takes a value, and nothing else does. */
+function valueCases({ path, options }: CompletedCommand): readonly string[] {
+  return options.flatMap(({ names, value }) => {
+    if (value === undefined) return [];
+    return [`    ${patterns(names.map((name) => `${path} ${name}`))}) ${formatReply(value)}return ;;\n`];
+  });
+}
+
+function formatReply(value: Value): string {
+  if (value === "file") return "compopt -o default; ";
+  return value === "other" ? "" : `mapfile -t COMPREPLY < <(compgen -W ${quoteForShell(value.join(" "))} -- "$cur"); `;
+}
+
+function wordsCase({ path, commands, options, argument }: CompletedCommand): string {
+  const words = commands.length > 0 ? commands.map(({ name }) => name) : listWords(argument);
+  const names = options.flatMap((option) => option.names);
+  return `    ${quoteForShell(path)}) words=${quoteForShell(words.join(" "))} options=${quoteForShell(names.join(" "))} ;;\n`;
+}
+
+function listWords(argument: Value | undefined): readonly string[] {
+  if (argument === "file") return ["FILE"];
+  return argument === undefined || argument === "other" ? [] : argument;
+}
+
+/** For zsh: in a folder of its `fpath` as `_reachlog`, or read with `source`. */
+export function zshScript(commands: readonly CompletedCommand[]): string {
+  return `#compdef reachlog
+_reachlog() {
+  local at= word depth=0
+  local -a below
+  for word in "\${(@)words[2,CURRENT-1]}"; do
+    case "$at $word" in
+      ${patterns(commands.slice(1).map(({ path }) => path))}) at="$at $word"; (( depth += 1 )) ;;
+    esac
+  done
+  # What comes behind the words of the command counts as its arguments.
+  words=("\${(@)words[depth+1,-1]}")
+  (( CURRENT -= depth ))
+  case "$at" in
+${commands.map(formatZshCase).join("")}  esac
+}
+if [[ $funcstack[1] == _reachlog ]]; then _reachlog "$@"; else compdef _reachlog reachlog; fi
+`;
+}
+
+/** Within brackets and lists these end something. */
+const escapeForZsh = (text: string): string => text.replace(/[[\]:\\]/g, String.raw`\$&`);
+
+function formatZshCase({ path, commands, options, argument }: CompletedCommand): string {
+  const specs = options.map(formatZshOption);
+  if (argument !== undefined) specs.push(quoteForShell(`*:argument:${formatZshAction(argument)}`));
+  if (commands.length === 0) return `    ${quoteForShell(path)}) _arguments -s ${specs.join(" ")} ;;\n`;
+  const list = commands.map(({ name, summary }) => quoteForShell(`${escapeForZsh(name)}:${escapeForZsh(summary)}`));
+  return `    ${quoteForShell(path)})
+      below=(${list.join(" ")})
+      _arguments -s ${specs.join(" ")} '1:command:{_describe command below}' ;;
+`;
+}
+
+function formatZshOption({ names, summary, value }: CompletedOption): string {
+  const what = `[${escapeForZsh(summary)}]${value === undefined ? "" : `:value:${formatZshAction(value)}`}`;
+  // Both names of an option are one: the other is not offered behind the first.
+  const [first = "", ...others] = names;
+  if (others.length === 0) return quoteForShell(first + what);
+  return `${quoteForShell(`(${names.join(" ")})`)}{${names.join(",")}}${quoteForShell(what)}`;
+}
+
+function formatZshAction(value: Value): string {
+  if (value === "file") return "_files";
+  return value === "other" ? " " : `(${value.join(" ")})`;
+}
+
+/** For fish. */
+export function fishScript(commands: readonly CompletedCommand[]): string {
+  return `# fish completion of reachlog
+function __reachlog_at
+    set -l at ''
+    for word in (commandline -opc)[2..]
+        switch "$at $word"
+            case ${commands
+              .slice(1)
+              .map(({ path }) => quoteForFish(path))
+              .join(" ")}
+                set at "$at $word"
+        end
+    end
+    test "$at" = "$argv[1]"
+end
+complete -c reachlog -f
+${commands.flatMap(formatFishLines).join("\n")}
+`;
+}
+
+const quoteForFish = (text: string): string => `'${text.replace(/[\\']/g, String.raw`\$&`)}'`;
+
+function formatFishLines({ path, commands, options, argument }: CompletedCommand): readonly string[] {
+  const here = `complete -c reachlog -n ${quoteForFish(`__reachlog_at ${quoteForFish(path)}`)}`;
+  return [
+    ...commands.map(({ name, summary }) => `${here} -a ${name} -d ${quoteForFish(summary)}`),
+    ...options.map(({ names, summary, value }) => {
+      const named = names.map((name) => (name.startsWith("--") ? `-l ${name.slice(2)}` : `-s ${name.slice(1)}`));
+      return [here, ...named, ...formatFishValue(value), "-d", quoteForFish(summary)].join(" ");
+    }),
+    ...(argument === undefined || argument === "other" ? [] : [[here, ...formatFishValue(argument)].join(" ")]),
+  ];
+}
+
+/** `-r`: a value follows; `-F`: a file may; `-x`: nothing but these. */
+function formatFishValue(value: Value | undefined): readonly string[] {
+  if (value === undefined) return [];
+  if (value === "file") return ["-r", "-F"];
+  return value === "other" ? ["-x"] : ["-x", "-a", quoteForFish(value.join(" "))];
+}
+
+/** By the name of the shell. */
+const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;

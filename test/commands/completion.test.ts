@@ -1,9 +1,6 @@
 // On no harness.
 import { describe, expect, test } from "bun:test";
-import { bashScript } from "../../src/commands/completion/bash.ts";
-import { describeCommands } from "../../src/commands/completion/commands.ts";
-import { fishScript } from "../../src/commands/completion/fish.ts";
-import { zshScript } from "../../src/commands/completion/zsh.ts";
+import { bashScript, describeCommands, fishScript, zshScript } from "../../src/commands/completion.ts";
 import { reachlog, runCommandLine } from "../../src/commands/shared/command-line.ts";
 import type { Terminal } from "../../src/commands/shared/command.ts";
 

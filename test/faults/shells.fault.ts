@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { describeCommands } from "../../src/commands/completion/commands.ts";
+import { describeCommands } from "../../src/commands/completion.ts";
 import { reachlog } from "../../src/commands/shared/command-line.ts";
 import { openInstallation, until } from "../harness/process.ts";
 import { has, run } from "./tools.ts";

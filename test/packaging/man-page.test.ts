@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { manPage } from "../../packaging/man-page.ts";
-import { describeCommands } from "../../src/commands/completion/commands.ts";
+import { describeCommands } from "../../src/commands/completion.ts";
 import { reachlog } from "../../src/commands/shared/command-line.ts";
 import { EXIT } from "../../src/commands/shared/command.ts";
 import { settingNames } from "../../src/config/schema.ts";
