@@ -1,11 +1,10 @@
-import type { TSchema } from "@sinclair/typebox";
+import { Type, type TSchema } from "@sinclair/typebox";
 import type { Authentication } from "../access/authentication.ts";
 import type { RequestBody } from "./body.ts";
 import type { Answers, Endpoint, Operation, RequestHeader, Success } from "./endpoint.ts";
 import { KEY_CHARACTERS_MAX } from "./idempotency.ts";
 import { HEADER_BYTES_MAX } from "./node-server.ts";
-import { documented, LIMIT_HEADERS, problemSchema } from "./openapi-problems.ts";
-import type { ProblemName } from "./problem.ts";
+import { problems, type Problem, type ProblemName } from "./problem.ts";
 
 /** What the operations are about. */
 const TAGS: Readonly<Record<Operation["tag"], string>> = {
@@ -51,6 +50,8 @@ const STRING = { type: "string" };
 
 /** Only an answer to a request that asked for it has this one. */
 const APPLIED = "preference-applied";
+
+const LIMIT_HEADERS = ["ratelimit", "ratelimit-policy"] as const;
 
 /** Headers that only some answers of a status have. They stand among the components a second time, by another name. */
 const SOMETIMES = [...LIMIT_HEADERS, "retry-after"];
@@ -112,7 +113,7 @@ export function createDocument(endpoints: readonly Endpoint[], version: string, 
         [optional(APPLIED), { description: "The applied part of `Prefer` (RFC 7240).", schema: STRING }],
       ]),
       responses: {
-        problem: { description: "Any other problem.", content: { [PROBLEM_TYPE]: { schema: plain(problemSchema) } } },
+        problem: { description: "Any other problem.", content: { [PROBLEM_TYPE]: { schema: plain(PROBLEM) } } },
       },
       securitySchemes: {
         token: { type: "http", scheme: "bearer" },
@@ -152,22 +153,23 @@ function toResponses(endpoint: Endpoint, isGuarded: boolean): Json {
   const mayHave = [...(limits.ofAddress ? LIMIT_HEADERS : []), ...(requestHeaders.includes("Prefer") ? [APPLIED] : [])];
   const byStatus: Readonly<Record<string, Success | undefined>> = answers;
   const responses = Object.entries(answers).map(([status, success]) => [status, toResponse(success, mayHave)] as const);
-  for (const { status, titles, headers, optional: some, schema } of documented(listProblems(endpoint), limits)) {
+  for (const [status, names] of Map.groupBy(listProblems(endpoint), (name) => sample(name).status)) {
     const other = byStatus[status];
     const content = {
       ...(other === undefined ? {} : toContent(other)),
-      [PROBLEM_TYPE]: { schema: plain(schema) },
+      [PROBLEM_TYPE]: { schema: plain(toProblemSchema(status, names)) },
       ...(isVisited(answers) ? { "text/html": { schema: STRING } } : {}),
     };
+    const titles = names.map((name) => sample(name).title);
     const description = [...(other === undefined ? [] : [other.description]), ...titles].join(" / ");
-    responses.push([String(status), { description, headers: toHeaders(headers, some), content }]);
+    responses.push([String(status), { description, headers: toProblemHeaders(names, limits), content }]);
   }
   return { ...Object.fromEntries(responses), default: { $ref: "#/components/responses/problem" } };
 }
 
 /** What its handler says, and what follows from what it takes. */
 function listProblems({ method, exemptFromLoadShedding, anyHost, operation }: Endpoint): ProblemName[] {
-  const { body, requestHeaders, problems } = operation;
+  const { body, requestHeaders, problems: own } = operation;
   const all = [
     ...ANYWHERE,
     ...(anyHost === true ? [] : (["misdirected"] as const)),
@@ -175,9 +177,75 @@ function listProblems({ method, exemptFromLoadShedding, anyHost, operation }: En
     ...(body === undefined ? [] : OF_BODY),
     ...(method === "POST" ? (["foreignSite"] as const) : []),
     ...(requestHeaders?.includes("Idempotency-Key") === true ? OF_KEY : []),
-    ...problems,
+    ...own,
   ];
   return [...new Set(all)];
+}
+
+/** What a problem of this name looks like; its words depend on the case. */
+function sample(name: ProblemName): Problem {
+  return (problems[name] as (...words: readonly unknown[]) => Problem)();
+}
+
+/** Limits that the answers of an operation show. */
+interface Limits {
+  /** That of an address: only where callers without a token may ask, and not to those of this machine. */
+  readonly ofAddress: boolean;
+  /** The day's quota of messages. */
+  readonly ofDay: boolean;
+}
+
+/** Answered before it is known whether the caller has a limit. */
+const BEFORE_CALLER: ReadonlySet<ProblemName> = new Set(["misdirected", "overloaded", "unauthorized", "foreignSite"]);
+
+/** Answered before the handler is called, and the day's quota shown. */
+const BEFORE_HANDLER: ReadonlySet<ProblemName> = new Set([
+  ...BEFORE_CALLER,
+  "tooMany",
+  "tooLarge",
+  "unsupportedType",
+  "invalid",
+]);
+
+function showsLimit(name: ProblemName, { ofAddress, ofDay }: Limits): boolean {
+  return (ofAddress && !BEFORE_CALLER.has(name)) || (ofDay && !BEFORE_HANDLER.has(name));
+}
+
+/** What a client may count on, and what else it may find. A limit may be none. */
+function toProblemHeaders(names: readonly ProblemName[], limits: Limits): Json {
+  const all = new Set(
+    names.flatMap((name) => [...Object.keys(sample(name).headers), ...(showsLimit(name, limits) ? LIMIT_HEADERS : [])]),
+  );
+  const isSure = (header: string): boolean => names.every((name) => header in sample(name).headers);
+  return toHeaders(
+    [...all].filter(isSure),
+    [...all].filter((header) => !isSure(header)),
+  );
+}
+
+/** What all problems have (RFC 9457). */
+const PROBLEM = Type.Object({
+  type: Type.String({ format: "uri" }),
+  title: Type.String(),
+  status: Type.Integer(),
+  detail: Type.String(),
+  instance: Type.String({ description: "The request's id." }),
+});
+
+/** What some of them have. */
+const PROBLEM_MORE: Readonly<Record<string, TSchema>> = {
+  errors: Type.Array(Type.Object({ path: Type.String(), message: Type.String() })),
+  run_id: Type.Union([Type.String({ format: "uuid" }), Type.Null()]),
+};
+
+function toProblemSchema(status: number, names: readonly ProblemName[]): TSchema {
+  const more = new Set(names.flatMap((name) => Object.keys(sample(name).more)));
+  return Type.Object({
+    ...PROBLEM.properties,
+    type: Type.Unsafe<string>({ enum: names.map((name) => `urn:reachlog:problem:${sample(name).slug}`) }),
+    status: Type.Literal(status),
+    ...Object.fromEntries([...more].map((name) => [name, Type.Optional(PROBLEM_MORE[name] ?? Type.Unknown())])),
+  });
 }
 
 function toSecurity(endpoint: Endpoint, guards: Guards): Json[] {

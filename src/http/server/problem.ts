@@ -29,20 +29,20 @@ export class Problem extends Error {
   readonly more: Readonly<Record<string, unknown>>;
   /** For a browser, in place of what programs get. */
   readonly people: ForPeople;
-  constructor(status: number, slug: string, title: string, detail: string, extra: Extra = {}) {
+  constructor(status: number, slug: string, detail: string, extra: Extra = {}) {
     super(detail);
     this.status = status;
     this.slug = slug;
-    this.title = title;
+    this.title = slug.charAt(0).toUpperCase() + slug.slice(1).replaceAll("-", " ");
     this.headers = extra.headers ?? {};
     this.more = extra.more ?? {};
     this.people = extra.people ?? {};
   }
   /** The same with more headers, and with other words for people where there are any. */
   with(headers: Readonly<Record<string, string>>, people: ForPeople = {}): Problem {
-    const { status, slug, title, message, more } = this;
+    const { status, slug, message, more } = this;
     const extra = { headers: { ...this.headers, ...headers }, more, people: { ...this.people, ...people } };
-    return new Problem(status, slug, title, message, extra);
+    return new Problem(status, slug, message, extra);
   }
 }
 
@@ -55,146 +55,116 @@ const SIGN_IN: NextStep = { href: "/", label: "Sign in" };
 export const RETRY_LATER = { "retry-after": "5" };
 
 export const problems = {
-  malformed: (detail: string) => new Problem(400, "malformed-request", "Malformed request", detail),
+  malformed: (detail: string) => new Problem(400, "malformed-request", detail),
   unauthorized: () =>
-    new Problem(401, "unauthorized", "Unauthorized", "This endpoint needs a valid bearer token.", {
+    new Problem(401, "unauthorized", "This endpoint needs a valid bearer token.", {
       headers: { "www-authenticate": 'Bearer realm="reachlog"' },
       people: { words: "Sign in to see this page, or send an API token.", nextStep: SIGN_IN },
     }),
   notAuthorized: () =>
-    new Problem(
-      401,
-      "not-authorized",
-      "Not authorized",
-      "No X account is authorized: open /social/auth in a browser.",
-      {
-        headers: { "www-authenticate": 'OAuth realm="reachlog", authorization_uri="/social/auth"' },
-        people: { words: "No X account is authorized.", nextStep: AUTHORIZE },
-      },
-    ),
+    new Problem(401, "not-authorized", "No X account is authorized: open /social/auth in a browser.", {
+      headers: { "www-authenticate": 'OAuth realm="reachlog", authorization_uri="/social/auth"' },
+      people: { words: "No X account is authorized.", nextStep: AUTHORIZE },
+    }),
   authorizationFailed: (detail: string) =>
-    new Problem(400, "authorization-failed", "Authorization failed", `${detail} Nothing was stored.`, {
+    new Problem(400, "authorization-failed", `${detail} Nothing was stored.`, {
       people: { nextStep: AUTHORIZE_AGAIN },
     }),
   wrongAccount: () =>
-    new Problem(403, "wrong-account", "Wrong account", "Another X account is linked or required; nothing was stored.", {
+    new Problem(403, "wrong-account", "Another X account is linked or required; nothing was stored.", {
       people: {
         words:
           "You authorized another X account than the one that is linked here, or that X_ACCOUNT names. Nothing was stored. Change the account at X, and authorize again. To link another account for good, change X_ACCOUNT where it is set, and run reachlog account unlink first.",
         nextStep: AUTHORIZE_AGAIN,
       },
     }),
-  foreignSite: () => new Problem(403, "foreign-site", "Foreign site", "A page of another site may not do this."),
-  notFound: () => new Problem(404, "not-found", "Not found", "There is nothing at this path."),
+  foreignSite: () => new Problem(403, "foreign-site", "A page of another site may not do this."),
+  notFound: () => new Problem(404, "not-found", "There is nothing at this path."),
   methodNotAllowed: (allow: string) =>
-    new Problem(405, "method-not-allowed", "Method not allowed", `This path answers ${allow}.`, { headers: { allow } }),
+    new Problem(405, "method-not-allowed", `This path answers ${allow}.`, { headers: { allow } }),
   running: (runId: string | undefined) =>
-    new Problem(409, "run-in-progress", "Run in progress", "One run at a time: another one is in progress.", {
+    new Problem(409, "run-in-progress", "One run at a time: another one is in progress.", {
       more: { run_id: runId ?? null },
       people: {
         nextStep: { href: runId === undefined ? "/" : `/runs/${encodeURIComponent(runId)}`, label: "The run" },
       },
     }),
-  noRun: () =>
-    new Problem(
-      409,
-      "no-run-in-progress",
-      "No run in progress",
-      "No run is in progress, or another one than the named run.",
-    ),
+  noRun: () => new Problem(409, "no-run-in-progress", "No run is in progress, or another one than the named run."),
   unknownPerson: () =>
-    new Problem(
-      404,
-      "unknown-person",
-      "Unknown person",
-      "No recipient has that name: they were erased already, or never recorded.",
-    ),
+    new Problem(404, "unknown-person", "No recipient has that name: they were erased already, or never recorded."),
   unknownAddress: () =>
     new Problem(
       404,
       "unknown-address",
-      "Unknown address",
       "No readable event has that address: it was erased already, or never recorded.",
     ),
-  suppressed: () => new Problem(409, "suppressed", "Suppressed", "This recipient is suppressed: no message is sent."),
-  nothingToRetry: () =>
-    new Problem(409, "nothing-to-retry", "Nothing to retry", "This recipient has no failed message to retry."),
-  unreadableFile: (why: string) => new Problem(422, "unreadable-file", "Unreadable file", `Nothing imported: ${why}.`),
+  suppressed: () => new Problem(409, "suppressed", "This recipient is suppressed: no message is sent."),
+  nothingToRetry: () => new Problem(409, "nothing-to-retry", "This recipient has no failed message to retry."),
+  unreadableFile: (why: string) => new Problem(422, "unreadable-file", `Nothing imported: ${why}.`),
   verifying: () =>
-    new Problem(
-      409,
-      "verification-in-progress",
-      "Verification in progress",
-      "One verification at a time: another one is in progress.",
-    ),
+    new Problem(409, "verification-in-progress", "One verification at a time: another one is in progress."),
   contradicted: () =>
     new Problem(
       503,
       "log-contradicted",
-      "Log contradicted",
       "The log contradicts its last checkpoint, so nothing was signed. Run reachlog audit verify.",
     ),
-  notSuspended: (channel: string) =>
-    new Problem(409, "not-suspended", "Not suspended", `The ${channel} channel is not suspended.`),
-  tooLarge: (limit: number) =>
-    new Problem(413, "body-too-large", "Body too large", `The body is larger than ${limit} bytes.`),
+  notSuspended: (channel: string) => new Problem(409, "not-suspended", `The ${channel} channel is not suspended.`),
+  tooLarge: (limit: number) => new Problem(413, "body-too-large", `The body is larger than ${limit} bytes.`),
   unsupportedType: (wanted = "application/json") =>
-    new Problem(415, "unsupported-media-type", "Unsupported media type", `Send ${wanted} in UTF-8, uncompressed.`),
-  misdirected: () => new Problem(421, "misdirected-request", "Misdirected request", "This host is not served here."),
+    new Problem(415, "unsupported-media-type", `Send ${wanted} in UTF-8, uncompressed.`),
+  misdirected: () => new Problem(421, "misdirected-request", "This host is not served here."),
   invalid: (errors: readonly { path: string; message: string }[]) =>
-    new Problem(422, "invalid-request", "Invalid request", "The request does not fit its schema.", {
+    new Problem(422, "invalid-request", "The request does not fit its schema.", {
       more: { errors },
     }),
-  keyReused: () =>
-    new Problem(422, "idempotency-key-reused", "Idempotency key reused", "Use a new key: this one had another body."),
+  keyReused: () => new Problem(422, "idempotency-key-reused", "Use a new key: this one had another body."),
   keyExpired: () =>
     new Problem(
       422,
       "idempotency-key-expired",
-      "Idempotency key expired",
       "This key was used, and its answer is no longer stored; nothing was done now.",
     ),
   tooMany: (seconds: number) =>
-    new Problem(429, "too-many-requests", "Too many requests", "This address sends too many requests.", {
+    new Problem(429, "too-many-requests", "This address sends too many requests.", {
       headers: { "retry-after": String(seconds) },
     }),
   tooManyStreams: () =>
-    new Problem(429, "too-many-streams", "Too many streams", "This caller has too many streams open.", {
+    new Problem(429, "too-many-streams", "This caller has too many streams open.", {
       headers: RETRY_LATER,
     }),
   dailyLimit: (limit: number, seconds: number) =>
-    new Problem(429, "daily-limit-reached", "Daily limit reached", `Today's ${limit} messages are used up.`, {
+    new Problem(429, "daily-limit-reached", `Today's ${limit} messages are used up.`, {
       headers: { "retry-after": String(seconds) },
       people: {
         words: `Today's ${limit} messages are used up; the overview says when the day starts again.`,
         nextStep: { href: "/", label: "To the overview" },
       },
     }),
-  internal: () => new Problem(500, "internal-error", "Internal error", "An internal error; the service logged it."),
-  refusedByNetwork: (detail: string) => new Problem(502, "delivery-refused", "Delivery refused", detail),
-  networkFailed: (detail: string) => new Problem(502, "network-failed", "Network failed", detail),
+  internal: () => new Problem(500, "internal-error", "An internal error; the service logged it."),
+  refusedByNetwork: (detail: string) => new Problem(502, "delivery-refused", detail),
+  networkFailed: (detail: string) => new Problem(502, "network-failed", detail),
   notConfigured: (channel: string) =>
-    new Problem(503, "channel-not-configured", "Channel not configured", `The ${channel} channel has no credentials.`),
+    new Problem(503, "channel-not-configured", `The ${channel} channel has no credentials.`),
   xNotConfigured: () =>
-    new Problem(503, "network-not-configured", "Network not configured", "X_CLIENT_ID is not set.", {
+    new Problem(503, "network-not-configured", "X_CLIENT_ID is not set.", {
       people: {
         words:
           "X is not configured. Set X_CLIENT_ID, and X_CLIENT_SECRET where the app at X has one, then restart the service. reachlog doctor lists what else is missing.",
       },
     }),
   noTemplate: () =>
-    new Problem(503, "no-message-template", "No message template", "MESSAGE_TEMPLATE is not set.", {
+    new Problem(503, "no-message-template", "MESSAGE_TEMPLATE is not set.", {
       people: { words: "There is no message yet: MESSAGE_TEMPLATE is not set.", nextStep: SET_UP },
     }),
   clockSkewed: (skewMs: number) =>
-    new Problem(503, "clock-skewed", "Clock skewed", `No run starts: ${skewInWords(skewMs)}; ${SKEW_REMEDY}.`, {
+    new Problem(503, "clock-skewed", `No run starts: ${skewInWords(skewMs)}; ${SKEW_REMEDY}.`, {
       headers: RETRY_LATER,
     }),
   logUnavailable: (isNothingDone: boolean) =>
     new Problem(
       503,
       "log-unavailable",
-      "Log unavailable",
       isNothingDone
         ? "The event log refuses appends now; nothing was done for this request."
         : "The event log is unavailable now; what was recorded before stays recorded.",
@@ -202,17 +172,16 @@ export const problems = {
       isNothingDone ? { headers: RETRY_LATER } : {},
     ),
   overloaded: () =>
-    new Problem(503, "overloaded", "Overloaded", "Too many requests are in flight; nothing was done for this one.", {
+    new Problem(503, "overloaded", "Too many requests are in flight; nothing was done for this one.", {
       headers: RETRY_LATER,
     }),
   logInDoubt: () =>
     new Problem(
       503,
       "log-in-doubt",
-      "Log in doubt",
       "It is not known yet whether this was recorded. Send it again with its Idempotency-Key: it is recorded once.",
     ),
-  deliveryInDoubt: (detail: string) => new Problem(504, "delivery-in-doubt", "Delivery in doubt", detail),
+  deliveryInDoubt: (detail: string) => new Problem(504, "delivery-in-doubt", detail),
 } as const;
 
 export type ProblemName = keyof typeof problems;
