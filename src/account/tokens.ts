@@ -1,6 +1,5 @@
-import type { EventMetadata, NewEvent } from "../log/event-log.ts";
+import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
 import { record } from "../log/handle.ts";
-import { STREAMS } from "../log/event-log.ts";
 import { SocialError, type SendDmResult } from "../networks/network.ts";
 import { createTokenLease, type TokenLeaseDeps } from "./token-lease.ts";
 import type { TokenPair } from "./oauth.ts";

@@ -6,7 +6,7 @@ import type { Recipient, RunEnd, SkipReason, Usage } from "../../events/outreach
 import { formatRecipient, plain } from "../history/words/phrases.ts";
 import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
 import { printable, table } from "./shared/table.ts";
-import { requestStop } from "../outreach/stop-run.ts";
+import { requestStop } from "../outreach/run-end.ts";
 import { sleep } from "../platform/clock.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
 

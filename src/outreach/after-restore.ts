@@ -4,7 +4,19 @@ import { outreachState, quotaNow, type OutreachContext, type RetryPolicy, type R
 import { dayIn } from "./quota-day.ts";
 
 /** Messages read of a conversation, one limit after the other: each message costs money, and ours is among the newest. */
-export const CONVERSATION_READ_LIMITS = [5, 25, 100];
+const CONVERSATION_READ_LIMITS = [5, 25, 100];
+
+/** The newest messages of a conversation, more of them each time. Throws the network's SocialError. */
+export async function* readConversation(
+  { credentials, network }: Pick<OutreachContext, "credentials" | "network">,
+  retry: RetryPolicy,
+  recipientId: string,
+) {
+  for (const limit of CONVERSATION_READ_LIMITS) {
+    const read = () => credentials.use((token) => network.conversation(token, recipientId, limit));
+    yield { conversation: await retry(read), limit };
+  }
+}
 
 /** The network shows messages of the last 30 days: what was sent before the restore is not to be seen after that. */
 const VISIBLE_FOR_MS = 30 * 24 * 3_600_000;
@@ -45,19 +57,15 @@ export async function findOurs(
   const restored = restoredAt(run);
   if (restored === undefined || run.clock() - restored > VISIBLE_FOR_MS) return "none";
   const own = outreachState(run).account.user?.id;
-  const { network, credentials, logger } = run;
   try {
-    for (const limit of CONVERSATION_READ_LIMITS) {
-      const read = (): Promise<readonly SentDm[]> =>
-        credentials.use((token) => network.conversation(token, user.id, limit));
-      const messages = await retry(read);
-      const ours = messages.find(({ senderId }) => senderId === own);
+    for await (const { conversation, limit } of readConversation(run, retry, user.id)) {
+      const ours = conversation.find(({ senderId }) => senderId === own);
       if (ours !== undefined) return ours;
-      if (messages.length < limit) return "none";
+      if (conversation.length < limit) return "none";
     }
   } catch (fault) {
     if (!(fault instanceof SocialError) || fault.kind !== "rejected") throw fault;
-    logger.warn("a conversation cannot be read, so its person is passed over", { detail: fault.message });
+    run.logger.warn("a conversation cannot be read, so its person is passed over", { detail: fault.message });
   }
   return "unknown";
 }

@@ -1,6 +1,6 @@
 import type { Credentials } from "../account/tokens.ts";
 import type { DataOf } from "../../events/catalog.ts";
-import type { Recipient } from "../../events/outreach.ts";
+import type { PauseReason, Recipient } from "../../events/outreach.ts";
 import type { QuotaMoment } from "../../projections/quota.ts";
 import type { Clock, MakeId } from "../platform/clock.ts";
 import type { EventMetadata, EventLog } from "../log/event-log.ts";
@@ -9,7 +9,7 @@ import { isSkewed } from "../log/log-clock.ts";
 import type { Logger } from "../platform/logger.ts";
 import type { SocialNetwork, SocialUser } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
-import type { OutreachRules, OutreachState } from "./judge.ts";
+import type { OutreachRules, OutreachState } from "./decide.ts";
 import type { Prices } from "./meter.ts";
 import { momentIn } from "./quota-day.ts";
 
@@ -127,14 +127,20 @@ export async function waitForProjections({ eventLog, projector }: OutreachContex
   await projector.until((await eventLog.store.head()).position);
 }
 
+/** Lets work wait for the network, until it has to end. */
+export interface Waiting {
+  /** Aborts when the work must end: a run between two messages, at shutdown, a request to stop, its time limit, a lost lease. */
+  readonly signal: AbortSignal;
+  /** Until a time in ms since the epoch; less when the signal aborts. */
+  readonly pause: (reason: PauseReason, until: number) => Promise<void>;
+}
+
 /** One run as its parts see it. */
-export interface RunContext extends OutreachContext {
+export interface RunContext extends OutreachContext, Waiting {
   readonly runId: string;
   /** Whose run it is; another account that is linked meanwhile gets none of it. */
   readonly accountId: string | undefined;
   /** The right to make runs. */
   readonly lease: HeldLease;
-  /** Aborts when the run must end between two messages: shutdown, a request to stop, time limit, lease lost. */
-  readonly signal: AbortSignal;
   readonly metadata: EventMetadata;
 }

@@ -1,10 +1,10 @@
 import type { Run } from "../../projections/run.ts";
 import { SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import { handle, type AppendDecision } from "../log/handle.ts";
-import type { HeldLease } from "../log/lease.ts";
+import { takeLease, type HeldLease } from "../log/lease.ts";
+import { ROLES } from "../log/role.ts";
 import { errorFields } from "../platform/logger.ts";
 import { waitForProjections, type OutreachContext } from "./context.ts";
-import { takeRunLease } from "./run-lease.ts";
 import { settleOpen } from "./reconcile.ts";
 import type { BackgroundTasks } from "./background-tasks.ts";
 
@@ -18,7 +18,7 @@ export function createRecovery(context: OutreachContext, backgroundTasks: Backgr
   const recoverWithLease = async (lease: HeldLease): Promise<void> => {
     await backgroundTasks.start("the recovery of a run", { lease, logger: context.logger }, async () => {
       const signal = AbortSignal.any([lease.lost, backgroundTasks.stopping]);
-      await settleOpen(context, { signal, wait: (_reason, until) => sleep(until - clock(), signal) });
+      await settleOpen(context, { signal, pause: (_reason, until) => sleep(until - clock(), signal) });
       if (!signal.aborted) await abandon(context, lease);
     });
   };
@@ -71,4 +71,15 @@ export function decideAbandoned({ current }: Run): AppendDecision<never> {
   if (current === null) return { events: [] };
   const { run_id, sent, skipped, failed, in_doubt } = current;
   return { events: [{ type: "RunAbandoned", data: { run_id, sent, skipped, failed, in_doubt } }] };
+}
+
+/** Under this lease runs are made, one at a time over all instances; a dead one does not block the next run for long. */
+const TERMS = { name: ROLES.run, ttlMs: 30_000, renewMs: 10_000 };
+
+/**
+ * Takes the lease for one run, which is a holder of its own, so that two triggers in one process exclude each other too.
+ * Undefined while another holds it. `steal`: that one is known to be dead.
+ */
+export function takeRunLease(context: OutreachContext, runId: string, steal: boolean): Promise<HeldLease | undefined> {
+  return takeLease(context, { ...TERMS, holder: `${context.holder}/${runId}`, steal });
 }

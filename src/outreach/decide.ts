@@ -1,12 +1,166 @@
 import type { DataOf } from "../../events/catalog.ts";
 import type { FailureReason, KnownRecipient, Recipient, RunEnd, SkipReason } from "../../events/outreach.ts";
-import { entriesOf, findPerson, isOwnRefusal } from "../../projections/contacts.ts";
-import { usedAt, type QuotaMoment } from "../../projections/quota.ts";
+import type { Account } from "../../projections/account.ts";
+import { entriesOf, findPerson, isOwnRefusal, type Contact, type Contacts } from "../../projections/contacts.ts";
+import { usedAt, type Quota, type QuotaMoment } from "../../projections/quota.ts";
+import type { Run } from "../../projections/run.ts";
 import { linksIn } from "../../projections/sent-links.ts";
 import type { NewEvent } from "../log/event-log.ts";
 import type { AppendDecision } from "../log/handle.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
-import { isSkipRecorded, judgeUser, type OutreachRules, type OutreachState, type Refusal } from "./judge.ts";
+import { render, renderAll, type MessageRecipient, type Template } from "../template/template.ts";
+
+/** What a decision looks at: projections of one position of the log. */
+export interface OutreachState {
+  readonly run: Run;
+  readonly quota: Quota;
+  readonly contacts: Contacts;
+  readonly account: Account;
+}
+
+/** What the operator wants. */
+export interface OutreachRules {
+  readonly template: Template;
+  readonly requireConsent: boolean;
+  readonly dailyLimit: number;
+  /** Keyed hashes of what is known of a recipient, as suppressions keep them. */
+  readonly hashes: (recipient: Recipient) => readonly string[];
+  /** Whether the keys of what is known of a recipient were deleted: which holds where a restored log lacks it too. */
+  readonly isForgotten: (recipient: Recipient) => boolean;
+}
+
+/** Why a recipient gets no message. `pass`: the log holds it already. */
+export type Refusal =
+  | {
+      readonly verdict: "skip";
+      readonly reason: SkipReason;
+      readonly detail?: string;
+      readonly found?: FoundMessage;
+    }
+  | { readonly verdict: "pass" };
+
+/** A message of ours that they have, and of which the log does not know. */
+export type FoundMessage = NonNullable<DataOf<"DirectMessageSkipped">["found"]>;
+
+/** `ask`: nothing speaks against a message yet, so the network is worth asking. */
+export type KnownVerdict = Refusal | { readonly verdict: "ask" };
+
+export type Verdict =
+  | Refusal
+  | {
+      readonly verdict: "write";
+      readonly text: string;
+      readonly variant: string;
+    };
+
+/**
+ * What can be said of a recipient before the network is asked: asking costs money. `user`: what it said of them just now,
+ * where their source asked it.
+ */
+export function judgeKnown(
+  state: OutreachState,
+  rules: OutreachRules,
+  recipient: Recipient,
+  user?: SocialUser,
+  contact = findPerson(state.contacts, recipient),
+): KnownVerdict {
+  const refusal = refuse(state, rules, recipient, contact);
+  if (refusal !== undefined) return refusal;
+  const rendered = render(rules.template, messageRecipient(contact, recipient));
+  if (!rendered.ok) {
+    if (rendered.reason === "too_long") return tooLong(rendered.length);
+    // The network knows these two.
+    const missing = rendered.missing.filter((field) => field !== "name" && field !== "username");
+    if (missing.length > 0) return missingFields(missing);
+  }
+  // Who was closed to us would be asked about in every run, for money; a new import has them asked about again.
+  const closed = user === undefined ? contact?.skipped.find((reason) => CLOSED.includes(reason)) : undefined;
+  return closed === undefined ? { verdict: "ask" } : { verdict: "skip", reason: closed };
+}
+
+/** What is to be done about a recipient as the network shows them now. */
+export function judgeUser(state: OutreachState, rules: OutreachRules, user: SocialUser): Verdict {
+  const contact = findPerson(state.contacts, user);
+  const refusal = refuse(state, rules, user, contact);
+  if (refusal !== undefined) return refusal;
+  if (user.protected === true && user.receivesOurDm !== true) return { verdict: "skip", reason: "protected" };
+  if (user.receivesOurDm === false) return { verdict: "skip", reason: "cannot_receive_dm" };
+  const rendered = render(rules.template, messageRecipient(contact, user));
+  if (!rendered.ok) return rendered.reason === "too_long" ? tooLong(rendered.length) : missingFields(rendered.missing);
+  return { verdict: "write", text: rendered.text, variant: rendered.variant };
+}
+
+/** Why a recipient takes no messages from us, where the network said so before. */
+const CLOSED: readonly SkipReason[] = ["cannot_receive_dm", "protected"];
+
+/** A skip is recorded once per recipient and reason. */
+export function isSkipRecorded(state: OutreachState, recipient: Recipient, reason: SkipReason): boolean {
+  return findPerson(state.contacts, recipient)?.skipped.includes(reason) ?? false;
+}
+
+/** True if the recipient opted out, or an operator suppressed them, under any of their names. */
+export function isSuppressed(
+  { contacts }: OutreachState,
+  { hashes, isForgotten }: OutreachRules,
+  recipient: Recipient,
+  contact = findPerson(contacts, recipient),
+): boolean {
+  if (contact?.suppressed === true) return true;
+  const names = contact === undefined ? [recipient] : [recipient, contact];
+  if (contacts.hashes.size > 0 && names.flatMap(hashes).some((hash) => contacts.hashes.has(hash))) return true;
+  return isForgotten(recipient);
+}
+
+/** What every variant of the template says to one recipient; those that lack a field say nothing. */
+export function previewVariants(
+  state: OutreachState,
+  { template }: OutreachRules,
+  recipient: Recipient & { name?: string },
+): readonly { readonly variant: string; readonly text: string }[] {
+  const known = messageRecipient(findPerson(state.contacts, recipient), recipient);
+  return renderAll(template, known).flatMap(({ variant, rendered }) =>
+    rendered.ok ? [{ variant, text: rendered.text }] : [],
+  );
+}
+
+function refuse(
+  state: OutreachState,
+  rules: OutreachRules,
+  recipient: Recipient,
+  contact: Contact | undefined,
+): Refusal | undefined {
+  const self = state.account.user;
+  if (self !== null && isSame(self, recipient)) return { verdict: "skip", reason: "self" };
+  if (isSuppressed(state, rules, recipient, contact)) return { verdict: "skip", reason: "suppressed" };
+  if (contact?.status === "failed") return { verdict: "pass" };
+  if (contact !== undefined && contact.status !== "open") return { verdict: "skip", reason: "already_contacted" };
+  if (rules.requireConsent && (contact?.basis ?? "none") === "none") return { verdict: "skip", reason: "no_consent" };
+  return undefined;
+}
+
+function missingFields(missing: readonly string[]): Refusal {
+  return { verdict: "skip", reason: "missing_field", detail: missing.join(", ") };
+}
+
+/** The set of reasons is closed; what is missing here is a field short enough. */
+function tooLong(length: number): Refusal {
+  return { verdict: "skip", reason: "missing_field", detail: `the message would be ${length} characters long` };
+}
+
+function messageRecipient(contact: Contact | undefined, recipient: Recipient & { name?: string }): MessageRecipient {
+  const username = recipient.username ?? contact?.username ?? "";
+  return {
+    key: recipient.id ?? contact?.id ?? `@${username.toLowerCase()}`,
+    username,
+    name: contact?.name ?? recipient.name ?? "",
+    fields: contact?.fields ?? {},
+  };
+}
+
+function isSame(self: { id: string; username: string }, recipient: Recipient): boolean {
+  if (recipient.id !== undefined) return recipient.id === self.id;
+  return recipient.username?.toLowerCase() === self.username.toLowerCase();
+}
 
 /** Whether a run may start at a moment. */
 export function decideStart(
@@ -173,7 +327,7 @@ interface Decided {
 export function decideSendOutcome(
   attempt: { attempt_id: string; run_id: string; recipient: KnownRecipient },
   result: SendDecided,
-  refusedBefore: readonly Recipient[] | undefined,
+  refusedBefore: () => readonly Recipient[] | undefined,
 ): Decided {
   const failed = (reason: FailureReason, detail: string, retry: boolean): OutcomeEvent => ({
     type: "DirectMessageFailed",
@@ -188,9 +342,10 @@ export function decideSendOutcome(
       return { newEvent: { type: "DirectMessageInDoubt", data: { ...attempt, detail: result.detail } } };
     case "recipient_closed":
     case "not_permitted": {
-      if (refusedBefore === undefined) return { newEvent: failed(result.outcome, result.detail, false) };
-      const detail = `${result.detail}; ${refusedBefore.length} other people were refused before, one after the other`;
-      const more = refusedBefore.map((recipient): NewEvent => {
+      const before = refusedBefore();
+      if (before === undefined) return { newEvent: failed(result.outcome, result.detail, false) };
+      const detail = `${result.detail}; ${before.length} other people were refused before, one after the other`;
+      const more = before.map((recipient): NewEvent => {
         return { type: "RecipientRetryAllowed", data: { recipient, run_id: attempt.run_id } };
       });
       return { newEvent: failed("sender_restricted", detail, true), more, end: "sender_restricted" };

@@ -5,12 +5,10 @@ import { handle, record } from "../log/handle.ts";
 import { isoTime } from "../platform/clock.ts";
 import { errorFields } from "../platform/logger.ts";
 import { outreachState, quotaNow, type RunContext } from "./context.ts";
-import { decideTurn, newSkips, type Refused, remaining, toSkips } from "./decide.ts";
-import { previewVariants } from "./judge.ts";
+import { decideTurn, newSkips, type Refused, remaining, toSkips, previewVariants } from "./decide.ts";
 import type { Meter } from "./meter.ts";
-import { pause, spacingMs } from "./pacing.ts";
-import { settleOpen, type Waiting } from "./reconcile.ts";
-import { retryBriefly, retryPersistently } from "./retry-after-rate-limit.ts";
+import { pause, spacingMs, retryBriefly, retryPersistently } from "./pacing.ts";
+import { settleOpen } from "./reconcile.ts";
 import { callsForAction, stopReason } from "./run-end.ts";
 import { screenRecipients } from "./screening.ts";
 import { takeTurn } from "./send.ts";
@@ -31,12 +29,19 @@ export interface RunReport {
   readonly preview?: DryRun & { readonly estimate: Usage };
 }
 
+/** Without the time limit. */
+export type StartedRun = Omit<RunContext, "pause">;
+
 /** Makes a run whose start is in the log, and appends its end. Throws when it must not go on: its lease is lost. */
-export async function perform(started: RunContext, meter: Meter, dryRun: boolean): Promise<RunReport> {
+export async function perform(started: StartedRun, meter: Meter, dryRun: boolean): Promise<RunReport> {
   const timeLimit = new AbortController();
   const ended = new AbortController();
   void started.sleep(started.runMaxMs, ended.signal).then(() => timeLimit.abort("time_limit" satisfies RunEnd));
-  const run = { ...started, signal: AbortSignal.any([started.signal, timeLimit.signal]) };
+  const run: RunContext = {
+    ...started,
+    signal: AbortSignal.any([started.signal, timeLimit.signal]),
+    pause: (reason, until) => pause(run, reason, until),
+  };
   try {
     return dryRun ? await performDry(run, meter) : await performReal(run, meter);
   } finally {
@@ -45,13 +50,12 @@ export async function perform(started: RunContext, meter: Meter, dryRun: boolean
 }
 
 async function performReal(run: RunContext, meter: Meter): Promise<RunReport> {
-  const waiting: Waiting = { signal: run.signal, wait: (reason, until) => pause(run, reason, until) };
   let reason: RunEnd;
   try {
-    await settleOpen(run, waiting);
+    await settleOpen(run, run);
     reason = await runSendLoop(run);
     if (callsForAction(run, reason)) await run.announce(`outreach stopped: ${reason}`, `run/${run.runId}`);
-    await settleOpen(run, waiting);
+    await settleOpen(run, run);
   } catch (fault) {
     if (fault instanceof LeaseLost) throw fault;
     run.logger.error("a run ended by a fault", {
@@ -128,7 +132,7 @@ function runSendLoop(run: RunContext): Promise<RunEnd> {
     },
     async write(user) {
       // Before a message and not after one: after the last there is nothing to wait for.
-      await pause(run, "pace", nextSendAt);
+      await run.pause("pace", nextSendAt);
       const stopped = stopReason(run);
       if (stopped !== undefined) return stopped;
       const { called, rate, rejected, end } = await takeTurn(run, user);

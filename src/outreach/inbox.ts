@@ -6,7 +6,7 @@ import { handle, record, type AppendDecision } from "../log/handle.ts";
 import { SocialError, type InboxMessage, type SocialNetwork } from "../networks/network.ts";
 import { guardCursors } from "./sources/paged.ts";
 import { outreachState, type RetryPolicy, type RunContext } from "./context.ts";
-import { isSuppressed, type OutreachState } from "./judge.ts";
+import { isSuppressed, type OutreachState } from "./decide.ts";
 
 /** Messages read at once: mostly few are new, and each costs money; who finds many asks for more. */
 const PAGE_SIZES = [10, 25, 100];

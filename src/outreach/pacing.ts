@@ -3,8 +3,8 @@ import type { PauseReason } from "../../events/outreach.ts";
 import { isoTime } from "../platform/clock.ts";
 import { STREAMS } from "../log/event-log.ts";
 import { record } from "../log/handle.ts";
-import type { RateWindow } from "../networks/network.ts";
-import type { RunContext } from "./context.ts";
+import { SocialError, type RateWindow } from "../networks/network.ts";
+import type { OutreachContext, RetryPolicy, RunContext, Waiting } from "./context.ts";
 
 /** With no header seen: one message a minute, X's documented 15 in 15 minutes. */
 const DEFAULT_SPACING_MS = 60_000;
@@ -35,14 +35,14 @@ export function spacingMs(
 const RECORDED_MS_MIN = 1_000;
 
 /** Waits until `until` (ms since the epoch), or less when the run has to end; the log says why and until when. */
-export async function pause(run: RunContext, reason: PauseReason, until: number): Promise<void> {
+export async function pause(run: Omit<RunContext, "pause">, reason: PauseReason, until: number): Promise<void> {
   const ms = until - run.clock();
   if (run.signal.aborted) return;
   if (ms > RECORDED_MS_MIN) await recordPause(run, reason, until);
   await run.sleep(until - run.clock(), run.signal);
 }
 
-async function recordPause(run: RunContext, reason: PauseReason, until: number): Promise<void> {
+async function recordPause(run: Omit<RunContext, "pause">, reason: PauseReason, until: number): Promise<void> {
   const data = { run_id: run.runId, reason, until: isoTime(until) };
   try {
     const { metadata, lease } = run;
@@ -51,4 +51,66 @@ async function recordPause(run: RunContext, reason: PauseReason, until: number):
     // Another instance has the runs now; the next decision finds out, and nothing is decided here.
     if (!(fault instanceof LeaseLost)) throw fault;
   }
+}
+
+/** A window that is over already must not make a busy loop. */
+export const RETRY_WAIT_MS_MIN = 1000;
+
+/** Attempts of a read that the network leaves unanswered: giving up costs the run its day. */
+export const READ_ATTEMPTS_MAX = 7;
+
+/** Attempts where a caller waits for the answer, or where the read is repeated later anyway: ten seconds at the most. */
+export const QUICK_ATTEMPTS_MAX = 3;
+
+/** How often a read is retried, and how long. */
+interface RetryOptions {
+  readonly attempts: number;
+  readonly waiting: Waiting;
+  /** A 429 is thrown like any other fault. */
+  readonly throwsLimit?: boolean;
+}
+
+/**
+ * Waits for the window after a 429, and a little after no answer at all, and asks again; once the run has to end, the
+ * SocialError is thrown on.
+ */
+export function retryPersistently(run: RunContext): RetryPolicy {
+  return (ask) => retrying(run, ask, { attempts: READ_ATTEMPTS_MAX, waiting: run });
+}
+
+/** For a caller who waits for the answer: throws a 429 like any other fault, and retries briefly during an outage. */
+export function retryBriefly(run: RunContext): RetryPolicy {
+  return (ask) => retrying(run, ask, { attempts: QUICK_ATTEMPTS_MAX, waiting: run, throwsLimit: true });
+}
+
+export async function retrying<T>(
+  { clock, random }: Pick<OutreachContext, "clock" | "random">,
+  ask: () => Promise<T>,
+  { attempts, waiting: { signal, pause }, throwsLimit = false }: RetryOptions,
+): Promise<T> {
+  for (let unanswered = 0; ;) {
+    try {
+      return await ask();
+    } catch (fault) {
+      if (!(fault instanceof SocialError)) throw fault;
+      if (fault.retryAt !== undefined) {
+        if (throwsLimit) throw fault;
+        await pause("rate_limited", Math.max(fault.retryAt, clock() + RETRY_WAIT_MS_MIN));
+      } else {
+        if (fault.kind !== "unavailable" || ++unanswered >= attempts) throw fault;
+        await pause("network_unavailable", clock() + backoffMs(unanswered, random()));
+      }
+      if (signal.aborted) throw fault;
+    }
+  }
+}
+
+/** The six waits between seven attempts take up to seven minutes, half of that on average: X's outages are mostly shorter. */
+const BACKOFF_BASE_MS = 2_000;
+const BACKOFF_FACTOR = 4;
+const BACKOFF_MS_MAX = 120_000;
+
+/** How long to wait after failed attempt number `attempt` (from 1): exponential backoff with full jitter. */
+function backoffMs(attempt: number, random: number): number {
+  return Math.round(random * Math.min(BACKOFF_MS_MAX, BACKOFF_BASE_MS * BACKOFF_FACTOR ** (attempt - 1)));
 }

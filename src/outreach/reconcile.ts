@@ -1,11 +1,10 @@
 import { markOfErased } from "../../events/encryption.ts";
-import type { PauseReason } from "../../events/outreach.ts";
 import type { OpenAttempt } from "../../projections/run.ts";
 import { SERVICE_METADATA } from "../log/event-log.ts";
 import { type SentDm, SocialError } from "../networks/network.ts";
-import { CONVERSATION_READ_LIMITS } from "./after-restore.ts";
-import type { OutreachContext } from "./context.ts";
-import { type RetryOptions, QUICK_ATTEMPTS_MAX, retrying } from "./retry-after-rate-limit.ts";
+import { readConversation } from "./after-restore.ts";
+import type { OutreachContext, RetryPolicy, Waiting } from "./context.ts";
+import { QUICK_ATTEMPTS_MAX, retrying } from "./pacing.ts";
 import { recordOutcome } from "./send.ts";
 
 /** X shows the messages of 30 days; by so much less that no clock makes it more. */
@@ -13,13 +12,6 @@ const VISIBLE_FOR_MS = 28 * 24 * 3_600_000;
 
 /** Times a message must be absent, `settleMs` apart, before it counts as not delivered. */
 const ABSENT_READS = 2;
-
-/** How long waits are made, until the signal ends them. */
-export interface Waiting {
-  readonly signal: AbortSignal;
-  /** Until a time in ms since the epoch; less when the signal aborts. */
-  wait(reason: PauseReason, until: number): Promise<void>;
-}
 
 interface Look {
   readonly id: string;
@@ -46,7 +38,7 @@ async function reconcile(
   // The log's time may be ahead of the clock; what is in the log was asked before now all the same.
   let notBefore = Math.min(Math.max(0, ...asked), context.clock()) + context.settleMs;
   for (let read = 1; read <= ABSENT_READS && unsettled.length > 0; read++) {
-    await waiting.wait("settling", notBefore);
+    await waiting.pause("settling", notBefore);
     const absent: [string, OpenAttempt][] = [];
     for (const [id, attempt] of unsettled) {
       if (waiting.signal.aborted) return;
@@ -105,7 +97,7 @@ async function settle(
 async function look(
   context: OutreachContext,
   attempt: OpenAttempt,
-  { wait, signal }: Waiting,
+  waiting: Waiting,
 ): Promise<SentDm | undefined | "unreadable"> {
   const own = context.projector.state("account").user;
   if (own === null) return "unreadable";
@@ -117,24 +109,10 @@ async function look(
   if (markOfErased(attempt.recipient.id) !== undefined) return doubtful("the person was erased");
   if ((attempt.account_id ?? own.id) !== own.id) return doubtful("another account sent it");
   if (context.clock() - Date.parse(attempt.attempted_at) > VISIBLE_FOR_MS) return doubtful("it is older than X shows");
-  const options: RetryOptions = {
-    // What cannot be read now is looked for at the next trigger.
-    attempts: QUICK_ATTEMPTS_MAX,
-    async wait(reason, until) {
-      await wait(reason, until);
-      return !signal.aborted;
-    },
-  };
-  const { credentials, network } = context;
-  const read = (limit: number): Promise<readonly SentDm[]> =>
-    retrying(
-      context,
-      () => credentials.use((token) => network.conversation(token, attempt.recipient.id, limit)),
-      options,
-    );
+  // What cannot be read now is looked for at the next trigger.
+  const retry: RetryPolicy = (ask) => retrying(context, ask, { attempts: QUICK_ATTEMPTS_MAX, waiting });
   try {
-    for (const limit of CONVERSATION_READ_LIMITS) {
-      const conversation = await read(limit);
+    for await (const { conversation, limit } of readConversation(context, retry, attempt.recipient.id)) {
       const found = findSent(conversation, attempt, own.id);
       if (found !== undefined) return found;
       if (hasUnknown(conversation, attempt, own.id)) return doubtful("a message of ours is there in other words");

@@ -5,16 +5,14 @@ import { STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts"
 import { record } from "../log/handle.ts";
 import type { HeldLease } from "../log/lease.ts";
 import { isSkewed } from "../log/log-clock.ts";
-import { waitForProjections, outreachState, quotaNow, type OutreachContext, type RunContext } from "./context.ts";
+import { waitForProjections, outreachState, quotaNow, type OutreachContext } from "./context.ts";
 import { decideStart } from "./decide.ts";
 import { requestFields, withFields } from "../platform/logger.ts";
-import { takeRunLease } from "./run-lease.ts";
 import { createMeter } from "./meter.ts";
-import { endedTransiently } from "./run-end.ts";
-import { perform, type RunReport } from "./execute-run.ts";
-import { createRecovery } from "./dead-run.ts";
+import { endedTransiently, watchForStop } from "./run-end.ts";
+import { perform, type RunReport, type StartedRun } from "./execute-run.ts";
+import { createRecovery, takeRunLease } from "./dead-run.ts";
 import { createBackgroundTasks } from "./background-tasks.ts";
-import { watchForStop } from "./stop-run.ts";
 
 /** `done` resolves when the run has ended; undefined when it died of a fault, which is logged. */
 export type Triggered =
@@ -64,7 +62,7 @@ export function createRunner(context: OutreachContext): Runner {
     const stop = watchForStop(context.projector, runId);
     // All of the run's lines for the operator name the request that started it.
     const logger = withFields(context.logger, requestFields(metadata));
-    const run: RunContext = {
+    const run: StartedRun = {
       ...context,
       logger,
       network: meter.network,

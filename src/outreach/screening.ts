@@ -1,6 +1,6 @@
 import type { DataOf } from "../../events/catalog.ts";
 import type { Recipient, RunEnd } from "../../events/outreach.ts";
-import { findContact } from "../../projections/contacts.ts";
+import { findContact, findPerson, isTriedLast } from "../../projections/contacts.ts";
 import type { SocialUser } from "../networks/network.ts";
 import { isoTime } from "../platform/clock.ts";
 import {
@@ -12,8 +12,7 @@ import {
   type RunContext,
   type Source,
 } from "./context.ts";
-import type { Refused } from "./decide.ts";
-import { isHeldBack, judgeKnown, judgeUser } from "./judge.ts";
+import { judgeKnown, judgeUser, type Refused } from "./decide.ts";
 import { readNewMessages } from "./inbox.ts";
 import { findOurs, wasRestoredToday } from "./after-restore.ts";
 import { toRunEnd, stopReason } from "./run-end.ts";
@@ -111,8 +110,11 @@ async function screenKnown(
     const id = named.id ?? ids.get(toHandleKey(named)) ?? findContact(state.contacts, named)?.id;
     const recipient = { ...named, ...(id === undefined ? {} : { id }) };
     if (user !== undefined) ids.set(toHandleKey(user), user.id);
-    if ((id !== undefined && seen.has(id)) || isHeldBack(state, source, recipient)) continue;
-    const verdict = judgeKnown(state, run.rules, recipient, user);
+    const contact = findPerson(state.contacts, recipient);
+    // Their turn comes with the last source only.
+    const isHeldBack = source.last !== true && contact !== undefined && isTriedLast(contact);
+    if ((id !== undefined && seen.has(id)) || isHeldBack) continue;
+    const verdict = judgeKnown(state, run.rules, recipient, user, contact);
     if (verdict.verdict === "ask") open.push({ recipient, ...(user === undefined ? {} : { user }) });
     else refused.push({ recipient, verdict });
   }

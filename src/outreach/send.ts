@@ -21,10 +21,8 @@ import {
   type SendDecided,
   type TurnRefused,
 } from "./decide.ts";
-import { isSuppressed } from "./judge.ts";
-import { pause } from "./pacing.ts";
-import { RETRY_WAIT_MS_MIN } from "./retry-after-rate-limit.ts";
-import { SEND_MS_MAX } from "./run-lease.ts";
+import { isSuppressed } from "./decide.ts";
+import { RETRY_WAIT_MS_MIN } from "./pacing.ts";
 
 /** What one recipient's turn came to. `called`: the network was asked to send, so the pace applies. */
 export interface Turn {
@@ -48,8 +46,9 @@ export async function takeTurn(context: RunContext, user: SocialUser): Promise<T
     const intended = await intend(context, user);
     if (intended.attempt === undefined) return { called: false, rate: undefined, rejected: false, end: intended.end };
     const result = await sendUntilDecided(context, intended);
-    const refusedBefore = refusedForAccount(outreachState(context), intended.attempt.recipient);
-    const { newEvent, more, end } = decideSendOutcome(intended.attempt, result, refusedBefore);
+    const { newEvent, more, end } = decideSendOutcome(intended.attempt, result, () =>
+      refusedForAccount(outreachState(context), intended.attempt.recipient),
+    );
     await recordOutcome(context, newEvent, context.metadata, more);
     // A new day has places of its own.
     if (result.outcome === "gave_up" && result.why === "day_over") continue;
@@ -99,9 +98,12 @@ async function sendUntilDecided(context: RunContext, intent: Intent): Promise<Se
     if (why !== undefined) return { outcome: "gave_up", why, rate };
     if (result.outcome !== "rate_limited") return result;
     rate = result.rate;
-    await pause(context, "rate_limited", Math.max(result.retryAt, context.clock() + RETRY_WAIT_MS_MIN));
+    await context.pause("rate_limited", Math.max(result.retryAt, context.clock() + RETRY_WAIT_MS_MIN));
   }
 }
+
+/** Longer than one request to send takes. */
+const SEND_MS_MAX = 20_000;
 
 /** Stands for the answer of a network that was not called. */
 const NOT_ASKED: SendDmResult = { outcome: "unreachable", detail: "given up before", rate: undefined };

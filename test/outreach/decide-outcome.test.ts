@@ -35,7 +35,7 @@ describe("what a send comes to", () => {
   test.each(cases.map(([result, newEvent, end]) => [result.outcome, result, newEvent, end] as const))(
     "%s",
     (_outcome, result, newEvent, end) => {
-      const decided = decideSendOutcome(attempt, result, undefined);
+      const decided = decideSendOutcome(attempt, result, () => undefined);
       expect(decided.newEvent).toMatchObject(newEvent);
       expect(decided.end).toBe(end);
     },
@@ -43,7 +43,7 @@ describe("what a send comes to", () => {
 
   test.each(["recipient_closed", "not_permitted"] as const)("%s behind a row of others", (outcome) => {
     const before = [{ id: "8" }, { id: "9", username: "user_9" }];
-    const { newEvent, more, end } = decideSendOutcome(attempt, { outcome, detail, rate }, before);
+    const { newEvent, more, end } = decideSendOutcome(attempt, { outcome, detail, rate }, () => before);
     expect(newEvent).toMatchObject(failed("sender_restricted", true));
     expect(more).toEqual(
       before.map((recipient) => ({ type: "RecipientRetryAllowed", data: { recipient, run_id: "r" } })),

@@ -5,7 +5,7 @@ import type { InboxMessage } from "../../src/networks/network.ts";
 import { decideAbandoned } from "../../src/outreach/dead-run.ts";
 import type { OutcomeEvent } from "../../src/outreach/decide.ts";
 import { decideReceived } from "../../src/outreach/inbox.ts";
-import type { OutreachState } from "../../src/outreach/judge.ts";
+import type { OutreachState } from "../../src/outreach/decide.ts";
 import { decideRecorded } from "../../src/outreach/send.ts";
 import { given } from "../harness/memory/decider.ts";
 import { RULES } from "../harness/memory/outreach.ts";

@@ -2,7 +2,7 @@
 import { describe, test } from "bun:test";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { decideTurn, newSkips, type TurnCommand } from "../../src/outreach/decide.ts";
-import type { OutreachState } from "../../src/outreach/judge.ts";
+import type { OutreachState } from "../../src/outreach/decide.ts";
 import { given } from "../harness/memory/decider.ts";
 import { RULES } from "../harness/memory/outreach.ts";
 import { addedOf } from "../harness/memory/new-events.ts";

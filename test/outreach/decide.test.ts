@@ -11,7 +11,7 @@ import {
   judgeUser,
   type OutreachRules,
   type OutreachState,
-} from "../../src/outreach/judge.ts";
+} from "../../src/outreach/decide.ts";
 import { parseTemplate } from "../../src/template/template.ts";
 import { momentIn } from "../../src/outreach/quota-day.ts";
 import { given } from "../harness/memory/decider.ts";

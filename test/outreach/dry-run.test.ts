@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { Recipient, SkipReason } from "../../events/outreach.ts";
-import { isSkipRecorded } from "../../src/outreach/judge.ts";
+import { isSkipRecorded } from "../../src/outreach/decide.ts";
 import { outreachState } from "../../src/outreach/context.ts";
 import {
   againSource,

@@ -1,7 +1,7 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import type { EventType } from "../../events/catalog.ts";
-import { requestStop, type StopRequested } from "../../src/outreach/stop-run.ts";
+import { requestStop, type StopRequested } from "../../src/outreach/run-end.ts";
 import { endedTransiently } from "../../src/outreach/run-end.ts";
 import { openOutreach, type OutreachHarness } from "../harness/memory/outreach.ts";
 

@@ -9,7 +9,7 @@ import { forget } from "../../src/commands/forget.ts";
 import { replay } from "../../src/commands/replay.ts";
 import { foldRange } from "../../src/projector/fold.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { isSuppressed } from "../../src/outreach/judge.ts";
+import { isSuppressed } from "../../src/outreach/decide.ts";
 import { createSuppressionHashes } from "../../src/recipients/suppress.ts";
 import { createEraseHandler } from "../../src/privacy/retention.ts";
 import { findEncrypted } from "../../src/privacy/find-encrypted.ts";

@@ -87,7 +87,6 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "recipients/file/": "recipients/recipients-file",
   "recipients/file/read-thread.ts": "process/real-input",
   "outreach/reconcile.ts": "outreach/in-doubt",
-  "outreach/run-lease.ts": "outreach/one-run-at-a-time",
   "outreach/screening.ts": "outreach/read-again",
   "outreach/send.ts": "outreach/last-look",
   "platform/address.ts": "http/access/rate-limit",

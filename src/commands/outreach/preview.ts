@@ -1,7 +1,7 @@
 import type { Config } from "../../config/config.ts";
 import { configurationError } from "../../config/error.ts";
 import { outreachState } from "../../outreach/context.ts";
-import type { OutreachRules } from "../../outreach/judge.ts";
+import type { OutreachRules } from "../../outreach/decide.ts";
 import type { Template } from "../../template/template.ts";
 import { answer, Command, fail, JSON_OPTION, usageError, type MakeCommand } from "../shared/command.ts";
 import { openSession, type Session } from "../shared/log-session.ts";

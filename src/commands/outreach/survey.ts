@@ -1,6 +1,6 @@
 import type { Recipient, SkipReason } from "../../../events/outreach.ts";
 import type { Contact } from "../../../projections/contacts.ts";
-import { judgeKnown, type KnownVerdict, type OutreachRules, type OutreachState } from "../../outreach/judge.ts";
+import { judgeKnown, type KnownVerdict, type OutreachRules, type OutreachState } from "../../outreach/decide.ts";
 import { renderAll, chooseVariantLabel, type MessageRecipient, type Rendered } from "../../template/template.ts";
 import { toRecipient } from "../../outreach/sources/sources.ts";
 

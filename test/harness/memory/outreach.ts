@@ -4,7 +4,7 @@ import { createEventLog, STREAMS, type NewEvent } from "../../../src/log/event-l
 import type { SocialNetwork } from "../../../src/networks/network.ts";
 import { X_PRICES } from "../../../src/networks/x/x.ts";
 import type { OutreachContext } from "../../../src/outreach/context.ts";
-import type { OutreachRules } from "../../../src/outreach/judge.ts";
+import type { OutreachRules } from "../../../src/outreach/decide.ts";
 import { createSuppressionHashes } from "../../../src/recipients/suppress.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
 import type { RunReport } from "../../../src/outreach/execute-run.ts";

@@ -11,7 +11,7 @@ import { watchLog } from "../../../src/log/watch-log.ts";
 import { SocialError, type SocialNetwork } from "../../../src/networks/network.ts";
 import { X_PRICES } from "../../../src/networks/x/x.ts";
 import { createRunner, type Runner } from "../../../src/outreach/runner.ts";
-import { requestStop } from "../../../src/outreach/stop-run.ts";
+import { requestStop } from "../../../src/outreach/run-end.ts";
 import {
   againSource,
   followersSource,

@@ -128,7 +128,7 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "a dead run is closed without a look at what it left open",
     RECOVERY,
-    "      await settleOpen(context, { signal, wait: (_reason, until) => sleep(until - clock(), signal) });\n",
+    "      await settleOpen(context, { signal, pause: (_reason, until) => sleep(until - clock(), signal) });\n",
     "",
   ),
   {
@@ -276,7 +276,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ),
   one(
     "the key file is not asked who was forgotten",
-    "src/outreach/judge.ts",
+    "src/outreach/decide.ts",
     "return isForgotten(recipient);",
     "return false;",
   ),
@@ -301,7 +301,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ),
   one(
     "one fault of a read ends the run",
-    "src/outreach/retry-after-rate-limit.ts",
+    "src/outreach/pacing.ts",
     "export const READ_ATTEMPTS_MAX = 7;",
     "export const READ_ATTEMPTS_MAX = 1;",
   ),
