@@ -96,26 +96,23 @@ async function discard(oauth: OAuth, pair: TokenPair): Promise<boolean> {
 /** A used state stays used for as long as its cookie could come back. */
 export const STATE_TTL_MS = 10 * 60_000;
 
-/** The outcomes of authorizations, kept across restarts and instances; expired ones are dropped. */
-export interface UsedStates {
-  /** Marks a state as used; false when it was. */
-  claim(state: string): Promise<boolean>;
-  /** Remembers that this redirect linked this user. */
-  finish(redirect: URLSearchParams, userId: string): Promise<void>;
-  isFinished(redirect: URLSearchParams, userId: string): Promise<boolean>;
-}
+export type UsedStates = ReturnType<typeof createUsedStates>;
 
-export function createUsedStates(vault: Pick<Vault, "claim" | "isClaimed">, clock: Clock): UsedStates {
+/** The outcomes of authorizations, kept across restarts and instances; expired ones are dropped. */
+export function createUsedStates(vault: Pick<Vault, "claim" | "isClaimed">, clock: Clock) {
   return {
-    claim(state) {
+    /** Marks a state as used; false when it was. */
+    claim(state: string): Promise<boolean> {
       const now = clock();
       return vault.claim(`oauth-state/${hashText(state)}`, now + STATE_TTL_MS, now);
     },
-    async finish(redirect, userId) {
+    /** Remembers that this redirect linked this user. */
+    async finish(redirect: URLSearchParams, userId: string): Promise<void> {
       const now = clock();
       await vault.claim(finishedName(redirect, userId), now + STATE_TTL_MS, now);
     },
-    isFinished: (redirect, userId) => vault.isClaimed(finishedName(redirect, userId), clock()),
+    isFinished: (redirect: URLSearchParams, userId: string): Promise<boolean> =>
+      vault.isClaimed(finishedName(redirect, userId), clock()),
   };
 }
 

@@ -11,15 +11,6 @@ export interface TokenLeaseDeps extends LeaseDeps {
   readonly holder: string;
 }
 
-/** One piece of work at a time, over all processes. Disposing it waits for what is under way. */
-export interface TokenLease extends AsyncDisposable {
-  /**
-   * Starts again under a new lease when the work throws LeaseLost: this process stood still, or its clock was moved. Throws
-   * a SocialError `unavailable` when the others take too long, or when it loses the lease each time.
-   */
-  run<T>(work: (lease: HeldLease) => Promise<T>): Promise<T>;
-}
-
 /**
  * Short, since no instance can refresh while a dead process's lease lasts. Renewed, since a token request may take longer,
  * and often enough that one renewal may fail.
@@ -33,12 +24,18 @@ const WAIT_MS_MAX = 60_000;
 /** To lose it more than once in a row takes more than a machine that slept. */
 const TRIES_MAX = 3;
 
-export function createTokenLease(deps: TokenLeaseDeps): TokenLease {
+/** One piece of work at a time, over all processes. Disposing it waits for what is under way. */
+export function createTokenLease(deps: TokenLeaseDeps) {
   const stopping = new AbortController();
   const oneByOne = createSerialQueue();
   return {
-    // One after the other here, under a lease between processes.
-    run: (work) => oneByOne(() => underLease(deps, work, stopping.signal)),
+    /**
+     * One after the other here, under a lease between processes. Starts again under a new lease when the work throws
+     * LeaseLost: this process stood still, or its clock was moved. Throws a SocialError `unavailable` when the others take
+     * too long, or when it loses the lease each time.
+     */
+    run: <T>(work: (lease: HeldLease) => Promise<T>): Promise<T> =>
+      oneByOne(() => underLease(deps, work, stopping.signal)),
     async [Symbol.asyncDispose]() {
       stopping.abort();
       await oneByOne(async () => {});

@@ -28,12 +28,9 @@ export interface RenderedPage {
   readonly text: string;
 }
 
-export interface Console {
-  /** Undefined: there is nothing at the address. `as_of` of its query is the moment that the page is of. */
-  render(page: ConsolePage, visit: Visit): Promise<RenderedPage | undefined>;
-}
+export type Console = ReturnType<typeof createConsole>;
 
-export function createConsole({ store, projector, past, live, settings, clock }: ConsoleSources): Console {
+export function createConsole({ store, projector, past, live, settings, clock }: ConsoleSources) {
   const makePast = createPastPages(past);
   // A clock that was set back does not bring back yesterday's quota.
   const nowIn = (time: string | undefined): number => Math.max(clock(), time === undefined ? 0 : msOf(time));
@@ -61,7 +58,8 @@ export function createConsole({ store, projector, past, live, settings, clock }:
   };
 
   return {
-    async render(page, visit) {
+    /** Undefined: there is nothing at the address. `as_of` of its query is the moment that the page is of. */
+    async render(page: ConsolePage, visit: Visit): Promise<RenderedPage | undefined> {
       const asOf = visit.query.get("as_of") ?? "";
       return asOf === "" ? renderNow(page, visit) : renderPast(page, visit, asOf);
     },

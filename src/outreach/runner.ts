@@ -37,22 +37,13 @@ export interface TriggerRequest {
   readonly key?: IdempotencyKey;
 }
 
-export interface Runner extends AsyncDisposable {
-  trigger(request: TriggerRequest): Promise<Triggered>;
-  /**
-   * Closes the run of a dead process, after settling what it left in doubt; tried until the log takes it or the runner
-   * stops. `steal`: its lease needs no waiting for.
-   */
-  recover(options: { readonly steal: boolean }): Promise<void>;
-  /** Settles what is in doubt, and closes the run of a dead process, unless a run is in progress. */
-  reconcile(): Promise<Extract<Triggered, { kind: "running" }> | { readonly kind: "settled" }>;
-}
-
 /** The holder of the lease starts its run within a moment: how often and for how long another instance waits for that. */
 const START_POLL_MS = 50;
 const START_POLLS = 40;
 
-export function createRunner(context: OutreachContext): Runner {
+export type Runner = ReturnType<typeof createRunner>;
+
+export function createRunner(context: OutreachContext) {
   const tasks = createBackgroundTasks();
   const recovery = createRecovery(context, tasks);
 
@@ -108,15 +99,20 @@ export function createRunner(context: OutreachContext): Runner {
     return start(lease, runId, request);
   };
 
-  const reconcile: Runner["reconcile"] = async () =>
-    (await recovery.tryOnce()) === "running" ? runningNow(context) : { kind: "settled" };
+  const reconcile = async () =>
+    (await recovery.tryOnce()) === "running" ? runningNow(context) : ({ kind: "settled" } as const);
 
   return {
-    async trigger(request) {
+    async trigger(request: TriggerRequest): Promise<Triggered> {
       if (tasks.stopping.aborted) throw new StoreClosed();
       return tasks.track(trigger(request));
     },
-    recover: ({ steal }) => tasks.track(recovery.retryUntilClosed(steal)),
+    /**
+     * Closes the run of a dead process, after settling what it left in doubt; tried until the log takes it or the runner
+     * stops. `steal`: its lease needs no waiting for.
+     */
+    recover: ({ steal }: { readonly steal: boolean }) => tasks.track(recovery.retryUntilClosed(steal)),
+    /** Settles what is in doubt, and closes the run of a dead process, unless a run is in progress. */
     reconcile: () => tasks.track(reconcile()),
     [Symbol.asyncDispose]: tasks.stop,
   };

@@ -26,33 +26,28 @@ type Entry = Pick<Endpoint, "path" | "protection" | "exemptFromLoadShedding" | "
 type Headers = Record<string, string>;
 
 /** Decides which requests are served. Its functions throw the problem of a refused one. */
-export interface Admission {
-  /** Refuses a host that is not ours; `entry`: undefined where nothing is. */
-  checkHost(entry: Entry | undefined, request: Request): void;
-  /**
-   * Refuses under overload, then callers without permission; returns the caller's name, at once unless the token is
-   * wrong. `headers` are those of the answer, `pending` the requests in flight, this one included.
-   */
-  admit(
-    entry: Entry,
-    request: Request,
-    readAddress: () => string,
-    pending: number,
-    headers: Headers,
-  ): string | Promise<never>;
-}
-
-export function createAdmission(deps: AdmissionDeps): Admission {
+export function createAdmission(deps: AdmissionDeps) {
   let goodHost: string | undefined;
   return {
-    checkHost(entry, { headers }) {
+    /** Refuses a host that is not ours; `entry`: undefined where nothing is. */
+    checkHost(entry: Entry | undefined, { headers }: Request): void {
       const host = headers.get("host") ?? "";
       // Nearly all requests name the same host: the last good one needs no second look.
       if (host === goodHost) return;
       if (deps.hosts.has(host.toLowerCase().replace(/:\d+$/, ""))) goodHost = host;
       else if (entry?.anyHost !== true) throw problems.misdirected();
     },
-    admit(entry, request, readAddress, pending, headers) {
+    /**
+     * Refuses under overload, then callers without permission; returns the caller's name, at once unless the token is
+     * wrong. `headers` are those of the answer, `pending` the requests in flight, this one included.
+     */
+    admit(
+      entry: Entry,
+      request: Request,
+      readAddress: () => string,
+      pending: number,
+      headers: Headers,
+    ): string | Promise<never> {
       if (entry.exemptFromLoadShedding !== true) deps.load.admit(pending);
       const authorization = request.headers.get("authorization");
       return authorization === null

@@ -7,43 +7,40 @@ import type { Endpoint } from "../server/endpoint.ts";
 /** A caller without a token. */
 export const ANONYMOUS = "anonymous";
 
-/** Knows callers by their bearer token, and which endpoints want one. */
-export interface Authentication {
-  /** Whose token it is; undefined when no token is that one. Takes as long for any wrong token. */
-  identify(token: string): ApiToken | undefined;
-  /** Whether that token is still one: it may have been taken out since. */
-  knows(token: ApiToken): boolean;
-  /** Whether an endpoint wants a token. */
-  guards(endpoint: Pick<Endpoint, "path" | "protection">): boolean;
-  /** Whether the console wants one. */
-  readonly guardsConsole: boolean;
-  /** From now on these are the tokens. */
-  replace(tokens: readonly ApiToken[]): void;
-}
+export type Authentication = ReturnType<typeof createAuthentication>;
 
-/** `isSame` compares two digests in a time that does not depend on what is in them. */
+/**
+ * Knows callers by their bearer token, and which endpoints want one. `isSame` compares two digests in a time that does not
+ * depend on what is in them.
+ */
 export function createAuthentication(
   config: Pick<HttpConfig, "tokens" | "authPolicy" | "openRoutes">,
   isSame: (one: Uint8Array, other: Uint8Array) => boolean = timingSafeEqual,
-): Authentication {
+) {
   let known = withDigests(config.tokens);
   return {
-    identify(token) {
+    /** Whose token it is; undefined when no token is that one. Takes as long for any wrong token. */
+    identify(token: string): ApiToken | undefined {
       const digest = createHash("sha256").update(token).digest();
       let found: ApiToken | undefined;
       // Every token is compared, so that the time says nothing of which one was close.
       for (const candidate of known) if (isSame(candidate.digest, digest)) found = candidate.token;
       return found;
     },
-    knows: ({ name, sha256 }) => known.some(({ token }) => token.name === name && token.sha256 === sha256),
-    guards({ path, protection }) {
+    /** Whether that token is still one: it may have been taken out since. */
+    knows: ({ name, sha256 }: ApiToken): boolean =>
+      known.some(({ token }) => token.name === name && token.sha256 === sha256),
+    /** Whether an endpoint wants a token. */
+    guards({ path, protection }: Pick<Endpoint, "path" | "protection">): boolean {
       if (protection === "token") return true;
       return protection === "strict" && config.authPolicy === "strict" && !config.openRoutes.includes(path);
     },
-    get guardsConsole() {
+    /** Whether the console wants one. */
+    get guardsConsole(): boolean {
       return known.length > 0 || config.authPolicy === "strict";
     },
-    replace(tokens) {
+    /** From now on these are the tokens. */
+    replace(tokens: readonly ApiToken[]): void {
       known = withDigests(tokens);
     },
   };

@@ -5,17 +5,6 @@ import type { Clock } from "../../platform/clock.ts";
 import { encrypt, open } from "../../vault/encrypt.ts";
 import { deriveKey } from "../../vault/key.ts";
 
-/** What only this service can read and write, kept by the browser, so that any instance can go on with it. */
-export interface EncryptedCookie<Content> {
-  readonly name: string;
-  /** The `Set-Cookie` value that hands it to the browser. */
-  give(content: Content): string;
-  /** The `Set-Cookie` value that takes it away. */
-  readonly cleared: string;
-  /** Undefined: no cookie, another key, or too old. */
-  read(request: Pick<Request, "headers">): Content | undefined;
-}
-
 export interface EncryptedCookieOptions {
   readonly name: string;
   /** Which key is derived from the master key. */
@@ -26,13 +15,18 @@ export interface EncryptedCookieOptions {
   readonly sameSite: "strict" | "lax";
 }
 
-/** `isSecure`: the service is asked over TLS. */
+export type EncryptedCookie<Content extends object> = ReturnType<typeof createEncryptedCookie<Content>>;
+
+/**
+ * What only this service can read and write, kept by the browser, so that any instance can go on with it. `isSecure`: the
+ * service is asked over TLS.
+ */
 export function createEncryptedCookie<Content extends object>(
   options: EncryptedCookieOptions,
   masterKey: Uint8Array,
   isSecure: boolean,
   clock: Clock,
-): EncryptedCookie<Content> {
+) {
   const { name: purpose, lifetimeSeconds, sameSite } = options;
   const key = deriveKey(masterKey, options.keyName);
   // Over TLS the prefix keeps neighbours out: a browser takes such a cookie from this very host alone, for all of its
@@ -43,12 +37,15 @@ export function createEncryptedCookie<Content extends object>(
     stringifySetCookie({ name, value, path, maxAge, sameSite, httpOnly: true, secure: isSecure });
   return {
     name,
+    /** The `Set-Cookie` value that takes it away. */
     cleared: setCookie("", 0),
-    give(content) {
+    /** The `Set-Cookie` value that hands it to the browser. */
+    give(content: Content): string {
       const text = JSON.stringify({ ...content, expires: clock() + lifetimeSeconds * 1000 });
       return setCookie(Buffer.from(encrypt(key, text, purpose)).toString("base64url"), lifetimeSeconds);
     },
-    read({ headers }) {
+    /** Undefined: no cookie, another key, or too old. */
+    read({ headers }: Pick<Request, "headers">): Content | undefined {
       const value = parseCookie(headers.get("cookie") ?? "")[name];
       const text = value === undefined ? undefined : open(key, Buffer.from(value, "base64url"), purpose);
       if (text === undefined) return undefined;

@@ -7,25 +7,6 @@ import { ANONYMOUS, type Authentication } from "./authentication.ts";
 import { createEncryptedCookie } from "./encrypted-cookie.ts";
 import { problems } from "../server/problem.ts";
 
-/** Signs browsers in to the console with a token that is asked for once. */
-export interface Sessions {
-  /** The name of the cookie. */
-  readonly cookie: string;
-  /** True when this browser may see the console: signed in, or no token is configured at all. */
-  admits(request: Pick<Request, "headers">): boolean;
-  /** Whose token this browser signed in with; undefined: it did not. */
-  callerOf(request: Pick<Request, "headers">): string | undefined;
-  /**
-   * The CSRF token that proves a form to be one of our pages' to this browser; undefined: this browser may not act.
-   * Without any token configured only browsers of this machine may, on a service that no other machine can reach.
-   */
-  formToken(request: Request): string | undefined;
-  /** The `Set-Cookie` value for a right token; undefined for a wrong one. */
-  signIn(token: string): string | undefined;
-  /** The `Set-Cookie` value that ends the session of a browser. */
-  readonly signedOut: string;
-}
-
 const COOKIE = {
   name: "reachlog_session",
   keyName: "console-session",
@@ -44,8 +25,10 @@ export interface SessionOptions {
   readonly clock: Clock;
 }
 
-/** A session ends with the token that it was opened with. */
-export function createSessions(options: SessionOptions): Sessions {
+export type Sessions = ReturnType<typeof createSessions>;
+
+/** Signs browsers in to the console with a token that is asked for once. A session ends with the token that it was opened with. */
+export function createSessions(options: SessionOptions) {
   const { masterKey, authentication, isSecure, isLocal, clock } = options;
   const cookie = createEncryptedCookie<Session>(COOKIE, masterKey, isSecure, clock);
   const key = deriveKey(masterKey, "console-form");
@@ -54,16 +37,26 @@ export function createSessions(options: SessionOptions): Sessions {
     return session !== undefined && authentication.knows(session.token) ? session : undefined;
   };
   return {
+    /** The name of the cookie. */
     cookie: cookie.name,
+    /** The `Set-Cookie` value that ends the session of a browser. */
     signedOut: cookie.cleared,
-    admits: (request) => !authentication.guardsConsole || readSession(request) !== undefined,
-    callerOf: (request) => readSession(request)?.token.name,
-    formToken(request) {
+    /** True when this browser may see the console: signed in, or no token is configured at all. */
+    admits: (request: Pick<Request, "headers">): boolean =>
+      !authentication.guardsConsole || readSession(request) !== undefined,
+    /** Whose token this browser signed in with; undefined: it did not. */
+    callerOf: (request: Pick<Request, "headers">): string | undefined => readSession(request)?.token.name,
+    /**
+     * The CSRF token that proves a form to be one of our pages' to this browser; undefined: this browser may not act.
+     * Without any token configured only browsers of this machine may, on a service that no other machine can reach.
+     */
+    formToken(request: Request): string | undefined {
       const isOpen = !authentication.guardsConsole && isLocal && !cameByProxy(request);
       const id = isOpen ? "" : readSession(request)?.id;
       return id === undefined ? undefined : createHmac("sha256", key).update(id).digest("base64url");
     },
-    signIn(given) {
+    /** The `Set-Cookie` value for a right token; undefined for a wrong one. */
+    signIn(given: string): string | undefined {
       const token = authentication.identify(given);
       return token === undefined ? undefined : cookie.give({ token, id: randomUUID() });
     },

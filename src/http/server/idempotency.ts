@@ -27,19 +27,6 @@ export interface Keyed {
   readonly metadata: EventMetadata;
 }
 
-/**
- * Makes POSTs with an `Idempotency-Key` safe to repeat, at whatever instance: an answer is kept for two days, and the key
- * for ever.
- */
-export interface Idempotency {
-  /**
-   * Runs `perform` for the first request with this key and gives its answer to all repeats. `perform` gets a key for
-   * its own append, so that a crash between the append and the answer does nothing twice either, nor anything else. Of
-   * two instances that answer at once, the answer that is kept first is that of both.
-   */
-  once(request: Keyed, perform: Perform, options?: OnceOptions): Promise<HttpResponse>;
-}
-
 export interface OnceOptions {
   readonly isOver?: IsOver | undefined;
   /** A repeat at another instance waits for the first one's answer, and is not performed beside it. */
@@ -92,11 +79,22 @@ export interface IdempotencyDeps extends LeaseDeps {
   readonly stopping: AbortSignal;
 }
 
-export function createIdempotency(deps: IdempotencyDeps): Idempotency {
+export type Idempotency = ReturnType<typeof createIdempotency>;
+
+/**
+ * Makes POSTs with an `Idempotency-Key` safe to repeat, at whatever instance: an answer is kept for two days, and the key
+ * for ever.
+ */
+export function createIdempotency(deps: IdempotencyDeps) {
   const inFlight = new Map<string, { digest: string; answer: Promise<KeptAnswer> }>();
 
   return {
-    async once(request, perform, options = {}) {
+    /**
+     * Runs `perform` for the first request with this key and gives its answer to all repeats. `perform` gets a key for
+     * its own append, so that a crash between the append and the answer does nothing twice either, nor anything else. Of
+     * two instances that answer at once, the answer that is kept first is that of both.
+     */
+    async once(request: Keyed, perform: Perform, options: OnceOptions = {}): Promise<HttpResponse> {
       const scoped = toScoped(request);
       const { scope, digest } = scoped;
       const running = inFlight.get(scope);

@@ -6,17 +6,6 @@ import { errorFields, type Logger } from "../../platform/logger.ts";
 import { BODY_BYTES_MAX } from "./body.ts";
 import { appendFault } from "./problem.ts";
 
-/** The event log, for what requests bring. */
-export interface RequestLog {
-  /**
-   * Appends the event of a request. A repeated key gives the first one's id and position. Throws Problem, or as the
-   * store does.
-   */
-  append(newEvent: NewEvent, by: AppendedBy, how?: HowAppended): Promise<Recorded>;
-  /** False while the log refuses appends. It is asked again after a refusal, so that an idle service recovers too. */
-  isWritable(): Promise<boolean>;
-}
-
 /** The request that an event comes from; `key` undefined: it came without an `Idempotency-Key`. */
 export interface AppendedBy {
   readonly metadata: EventMetadata;
@@ -41,8 +30,10 @@ const PROBE = {
   snapshot: { version: 1, position: 0, state: " ".repeat(BODY_BYTES_MAX) },
 } as const;
 
+export type RequestLog = ReturnType<typeof createRequestLog>;
+
 /**
- * `askKeys` asks the key store, without which nothing personal gets into the log; `isAlive`: false while the log is out of
+ * The event log, for what requests bring. `askKeys` asks the key store, without which nothing personal gets into the log; `isAlive`: false while the log is out of
  * reach, and once it failed for good. An outage is one line of the operator's log, and its end another.
  */
 export function createRequestLog(
@@ -50,7 +41,7 @@ export function createRequestLog(
   askKeys: () => Promise<unknown>,
   isAlive: () => boolean,
   logger: Logger,
-): RequestLog {
+) {
   /** That the log takes others says nothing of these: only what is personal needs the key store. */
   const refusedTypes = new Set<string>();
   let isSaid = false;
@@ -74,7 +65,15 @@ export function createRequestLog(
   };
 
   return {
-    append(newEvent, { metadata, key }, { stream = STREAMS.requests, isChecked = false } = {}) {
+    /**
+     * Appends the event of a request. A repeated key gives the first one's id and position. Throws Problem, or as the
+     * store does.
+     */
+    append(
+      newEvent: NewEvent,
+      { metadata, key }: AppendedBy,
+      { stream = STREAMS.requests, isChecked = false }: HowAppended = {},
+    ): Promise<Recorded> {
       const options = { ...key, isChecked };
       const { type } = newEvent;
       const appended = eventLog.append(stream, [newEvent], metadata, options).then(
@@ -86,7 +85,8 @@ export function createRequestLog(
       );
       return key === undefined ? appended : appended.then((one) => findFirst(eventLog, one));
     },
-    async isWritable() {
+    /** False while the log refuses appends. It is asked again after a refusal, so that an idle service recovers too. */
+    async isWritable(): Promise<boolean> {
       if (!isAlive()) return false;
       if (refusedTypes.size === 0) return true;
       try {

@@ -163,27 +163,24 @@ const EXPECTED_EVENTS = 128;
 /** How soon a stream that waits finds out that nothing is in its way any more. */
 const PACE_LOOK_MS = 1_000;
 
-/** Streams of events give way to requests: a reader catches up from the log later. */
-export interface StreamPace {
-  /**
-   * Resolves when the next events may be sent, or `signal` aborts: one stream after the other, in the order in which they
-   * asked. The stream that had the turn calls the result with the number of events that it sent.
-   */
-  turn(signal: AbortSignal): Promise<(events: number) => void>;
-}
+export type StreamPace = ReturnType<typeof createStreamPace>;
 
-/** `requests`: how many came so far. */
+/** Streams of events give way to requests: a reader catches up from the log later. `requests`: how many came so far. */
 export function createStreamPace(
   requests: () => number,
   clock: Clock,
   sleep: (ms: number, signal: AbortSignal) => Promise<void>,
-): StreamPace {
+) {
   const intake = createIntakePriority(requests);
   /** When all turns that were taken have had their time; ms since the epoch. */
   let freeAt = 0;
 
   return {
-    async turn(signal) {
+    /**
+     * Resolves when the next events may be sent, or `signal` aborts: one stream after the other, in the order in which they
+     * asked. The stream that had the turn calls the result with the number of events that it sent.
+     */
+    async turn(signal: AbortSignal): Promise<(events: number) => void> {
       let now = clock();
       if (!intake.isBusy(now)) {
         // No request waits any more, whatever time was taken.
