@@ -1,7 +1,7 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
 import type { Leases } from "eventstore-lite";
-import { createTokenLease } from "../../src/account/token-lease.ts";
+import { createTokenLease } from "../../src/account/tokens.ts";
 import { nextTurn, openAccount, type AccountHarness } from "../harness/memory/account.ts";
 import { SILENT } from "../harness/memory/log.ts";
 

@@ -8,9 +8,7 @@ import { importsOf, sourceFiles } from "./imports.ts";
  * longest entry that fits a file is its own; a folder's is for those files alone that no test of their room imports.
  */
 export const TESTED_AT: Readonly<Record<string, string>> = {
-  "account/oauth-refusal.ts": "account/oauth",
   "account/refresh.ts": "account/token-lease",
-  "account/stored-tokens.ts": "account/tokens",
   "commands/shared/ask-service.ts": "process/ask-service",
   "commands/audit/prove.ts": "commands/prove",
   "commands/audit/verify.ts": "process/proof",
