@@ -34,12 +34,6 @@ export interface Turn {
   readonly end: RunEnd | undefined;
 }
 
-interface Attempt {
-  readonly attempt_id: string;
-  readonly run_id: string;
-  readonly recipient: KnownRecipient;
-}
-
 /** Intent, send, outcome: one message to one recipient, or the recorded reason why not. */
 export async function takeTurn(context: RunContext, user: SocialUser): Promise<Turn> {
   for (;;) {
@@ -58,7 +52,7 @@ export async function takeTurn(context: RunContext, user: SocialUser): Promise<T
 }
 
 interface Intent {
-  readonly attempt: Attempt;
+  readonly attempt: { readonly attempt_id: string; readonly run_id: string; readonly recipient: KnownRecipient };
   readonly text: string;
   readonly day: string;
 }

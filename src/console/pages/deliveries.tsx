@@ -94,12 +94,7 @@ function ChannelFilter({ channel }: { readonly channel: ChannelName | undefined 
   );
 }
 
-interface LagTableProps {
-  readonly view: View;
-  readonly lags: readonly ChannelLag[];
-}
-
-function LagTable({ view, lags }: LagTableProps): VNode {
+function LagTable({ view, lags }: { readonly view: View; readonly lags: readonly ChannelLag[] }): VNode {
   return (
     <Table
       label="Channels"
@@ -182,13 +177,8 @@ function DeadLetters({ view, channels, page }: DeadLettersProps): VNode {
   );
 }
 
-interface DispatchProps {
-  readonly one: ListedDispatch;
-  readonly children?: VNode;
-}
-
 /** What was to be delivered, and why it was not. */
-function Dispatch({ one, children }: DispatchProps): VNode {
+function Dispatch({ one, children }: { readonly one: ListedDispatch; readonly children?: VNode }): VNode {
   const { channel, source, outcome } = one;
   const [request] = outcome.data.requests;
   if (request === undefined) throw new Error(`the outcome at ${outcome.position} has no request`);

@@ -91,12 +91,7 @@ function listVariants(view: View): readonly string[] {
   return [...new Set(view.state("variants").groups.map(({ variant }) => variant))].sort();
 }
 
-interface FilterProps {
-  readonly filter: PeopleFilter;
-  readonly variants: readonly string[];
-}
-
-function Filter({ filter, variants }: FilterProps): VNode {
+function Filter({ filter, variants }: { readonly filter: PeopleFilter; readonly variants: readonly string[] }): VNode {
   return (
     <form class="filter" method="get" action="/people">
       <label>

@@ -139,13 +139,8 @@ function Facts({ contact, events }: FactsProps): VNode {
   );
 }
 
-interface GroundsProps {
-  readonly basis: Basis;
-  readonly events: readonly Recorded[];
-}
-
 /** Why we may write to them, and the event that proves it: their first message to us, or the import that says so. */
-function Grounds({ basis, events }: GroundsProps): VNode {
+function Grounds({ basis, events }: { readonly basis: Basis; readonly events: readonly Recorded[] }): VNode {
   const wrote = events.findLast(({ type }) => type === "DirectMessageReceived");
   const imported = events.find(({ type }) => type === "RecipientAdded");
   const proof = (basis === "dm_first" ? wrote : undefined) ?? imported;

@@ -60,12 +60,7 @@ function Results({ view }: { readonly view: View }): VNode {
   );
 }
 
-interface ClickedProps {
-  readonly clicked: VariantClicks | undefined;
-  readonly sent: number;
-}
-
-function Clicked({ clicked, sent }: ClickedProps): VNode {
+function Clicked({ clicked, sent }: { readonly clicked: VariantClicks | undefined; readonly sent: number }): VNode {
   if (clicked === undefined) return <span class="quiet">no link of its own</span>;
   const { clicks, people } = clicked;
   // More people than messages that are known to have arrived, where some are in doubt.

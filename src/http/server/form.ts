@@ -50,11 +50,6 @@ export const commonFields = Type.Object({
 /** Beside its own. */
 const fieldsBody = formBody(Type.Intersect([commonFields, Type.Record(Type.String(), Type.String())]));
 
-interface SentContext {
-  readonly body: unknown;
-  readonly call: RequestContext;
-}
-
 /** A handler of the API, as far as forms call it. */
 type Handler = (context: Readonly<Record<string, unknown>>) => unknown;
 
@@ -76,7 +71,8 @@ function addForm(
   handler: Handler,
   wanted: RequestBody<unknown>,
 ): void {
-  const answerForm = async ({ body, call }: SentContext) => whole(await send(body, call));
+  const answerForm = async ({ body, call }: { readonly body: unknown; readonly call: RequestContext }) =>
+    whole(await send(body, call));
   app.post(form.path, answerForm as never, {
     parse: "none",
     body: form.upload ?? fieldsBody,
