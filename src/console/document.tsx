@@ -185,6 +185,16 @@ function Footer({ view: { position, time } }: { readonly view: View }): VNode {
   );
 }
 
+/** A part of a page under a heading, which names it. */
+export function Section({ id, title, children }: { id: string; title: string; children: ComponentChildren }): VNode {
+  return (
+    <section aria-labelledby={id}>
+      <h2 id={id}>{title}</h2>
+      {children}
+    </section>
+  );
+}
+
 /** 12,345 */
 export function grouped(number: number): string {
   return number.toLocaleString("en-US");

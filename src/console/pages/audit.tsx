@@ -6,7 +6,8 @@ import { type ChannelOutcome, readOutcomes } from "../../history/outcomes.ts";
 import { readPage, type Selection } from "../../history/selection.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { eventHref } from "../addresses.ts";
-import { ConsoleDocument, grouped } from "../document.tsx";
+import { ConsoleDocument, grouped, Section } from "../document.tsx";
+import { Choice } from "../parts/action-form.tsx";
 import { EventList, spaced } from "../parts/event-list.tsx";
 import { EventSentence } from "../parts/event-sentence.tsx";
 import { Time } from "../parts/time.tsx";
@@ -86,17 +87,7 @@ function FilterForm({ filter }: { readonly filter: LogFilter }): VNode {
   const [type] = filter.types ?? [];
   return (
     <form class="filter" method="get" action="/audit">
-      <label>
-        Type{" "}
-        <select name="type">
-          <option value="">all</option>
-          {EVENT_TYPES.map((known) => (
-            <option value={known} selected={known === type}>
-              {spaced(known)}
-            </option>
-          ))}
-        </select>
-      </label>
+      <Choice name="type" label="Type" values={EVENT_TYPES} chosen={type} inWords={spaced} />
       {TEXT_FIELDS.map(({ name, label, placeholder }) => (
         <label>
           {label} <input name={name} value={filter[name] ?? ""} maxLength={400} placeholder={placeholder} />
@@ -185,18 +176,11 @@ export async function eventPage(view: View): Promise<VNode | undefined> {
   );
 }
 
-interface WhatBecameProps {
-  /** Id of the event that requested the dispatches. */
-  readonly id: string;
-  readonly outcomes: readonly ChannelOutcome[];
-}
-
 /** The outcomes of an event's dispatches, channel by channel; renders nothing for an event that requested none. */
-function DispatchOutcomes({ id, outcomes }: WhatBecameProps): VNode | null {
+function DispatchOutcomes({ id, outcomes }: { id: string; outcomes: readonly ChannelOutcome[] }): VNode | null {
   if (outcomes.length === 0) return null;
   return (
-    <section aria-labelledby="outcomes">
-      <h2 id="outcomes">Outcomes</h2>
+    <Section id="outcomes" title="Outcomes">
       {outcomes.map(({ channel, events, isWhole }) => (
         <>
           <h3>{channel}</h3>
@@ -209,6 +193,6 @@ function DispatchOutcomes({ id, outcomes }: WhatBecameProps): VNode | null {
           )}
         </>
       ))}
-    </section>
+    </Section>
   );
 }

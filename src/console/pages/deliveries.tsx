@@ -14,9 +14,9 @@ import { duration } from "../../platform/duration.ts";
 import { eventHref } from "../addresses.ts";
 import { ChannelStatus } from "../parts/channel-status.tsx";
 import { DecideAllLetters, DecideLetter } from "../parts/decide-letters.tsx";
-import { ConsoleDocument, grouped } from "../document.tsx";
+import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { EventSentence } from "../parts/event-sentence.tsx";
-import { ActionForm } from "../parts/action-form.tsx";
+import { ActionForm, Choice } from "../parts/action-form.tsx";
 import { Time } from "../parts/time.tsx";
 import { readChoice, type View } from "../view.ts";
 import { numbers, Table } from "../parts/table.tsx";
@@ -50,15 +50,16 @@ export async function deliveriesPage(view: View): Promise<VNode> {
   return (
     <ConsoleDocument title="Deliveries" path="/deliveries" view={view}>
       <h1>Deliveries</h1>
-      <ChannelFilter channel={channel} />
+      <form class="filter" method="get" action="/deliveries">
+        <Choice name="channel" label="Channel" values={CHANNELS} chosen={channel} />
+        <button>Show</button>
+      </form>
       <LagTable view={view} lags={lags} />
-      <section aria-labelledby="letters">
-        <h2 id="letters">Dead letters</h2>
+      <Section id="letters" title="Dead letters">
         <DeadLetters view={view} channels={channels} page={letters} />
         <Turn view={view} cursor="letters_after" page={letters} />
-      </section>
-      <section aria-labelledby="in-doubt">
-        <h2 id="in-doubt">In doubt</h2>
+      </Section>
+      <Section id="in-doubt" title="In doubt">
         <p class="quiet">Each may or may not have arrived. None is sent again, since that could double it.</p>
         {inDoubt.dispatches.length === 0 ? (
           <p class="empty">{inDoubt.next === undefined ? "Nothing is in doubt." : "None among those looked at."}</p>
@@ -70,27 +71,8 @@ export async function deliveriesPage(view: View): Promise<VNode> {
           </ol>
         )}
         <Turn view={view} cursor="in_doubt_after" page={inDoubt} />
-      </section>
+      </Section>
     </ConsoleDocument>
-  );
-}
-
-function ChannelFilter({ channel }: { readonly channel: ChannelName | undefined }): VNode {
-  return (
-    <form class="filter" method="get" action="/deliveries">
-      <label>
-        Channel{" "}
-        <select name="channel">
-          <option value="">all</option>
-          {CHANNELS.map((name) => (
-            <option value={name} selected={name === channel}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </label>
-      <button>Show</button>
-    </form>
   );
 }
 

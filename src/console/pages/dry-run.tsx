@@ -5,10 +5,10 @@ import { usedAt } from "../../../projections/quota.ts";
 import { plain } from "../../history/words/phrases.ts";
 import { momentIn } from "../../outreach/quota-day.ts";
 import { ConfirmedAction } from "../parts/action-form.tsx";
-import { recipientHref } from "../addresses.ts";
-import { ConsoleDocument, grouped } from "../document.tsx";
-import { OptionalLink } from "../parts/event-sentence.tsx";
+import { ConsoleDocument, grouped, Section } from "../document.tsx";
+import { RecipientLink } from "../parts/event-sentence.tsx";
 import { ENDS } from "../parts/run-card.tsx";
+import { formatContact } from "./people.tsx";
 import type { ConsolePage, View } from "../view.ts";
 import { Table } from "../parts/table.tsx";
 
@@ -85,13 +85,12 @@ interface FoundProps {
 function Sends({ found: { would_send: sends } }: FoundProps): VNode | null {
   if (sends.length === 0) return null;
   return (
-    <section aria-labelledby="sends">
-      <h2 id="sends">Would get a message</h2>
+    <Section id="sends" title="Would get a message">
       <Table label="Table of messages" columns={["recipient", "variant", "text"]} isTall isStacked>
         {sends.slice(0, ROWS_SHOWN).map(({ recipient, variant, text }) => (
           <tr>
             <th scope="row">
-              <Person recipient={recipient} />
+              <RecipientLink recipient={recipient} name={formatContact(recipient)} />
             </th>
             <td>{variant}</td>
             <td class="breakable">
@@ -101,7 +100,7 @@ function Sends({ found: { would_send: sends } }: FoundProps): VNode | null {
         ))}
       </Table>
       <Cut count={sends.length} />
-    </section>
+    </Section>
   );
 }
 
@@ -109,8 +108,7 @@ function Skips({ found: { would_skip: skips } }: FoundProps): VNode | null {
   if (skips.length === 0) return null;
   const reasons = Map.groupBy(skips, ({ reason }) => reason);
   return (
-    <section aria-labelledby="skips">
-      <h2 id="skips">Would be skipped</h2>
+    <Section id="skips" title="Would be skipped">
       <ul>
         {[...reasons].map(([reason, of]) => (
           <li>
@@ -122,27 +120,15 @@ function Skips({ found: { would_skip: skips } }: FoundProps): VNode | null {
         {skips.slice(0, ROWS_SHOWN).map(({ recipient, reason }) => (
           <tr>
             <th scope="row">
-              <Person recipient={recipient} />
+              <RecipientLink recipient={recipient} name={formatContact(recipient)} />
             </th>
             <td>{plain(reason)}</td>
           </tr>
         ))}
       </Table>
       <Cut count={skips.length} />
-    </section>
+    </Section>
   );
-}
-
-function Person({ recipient }: { readonly recipient: Recipient }): VNode {
-  return (
-    <OptionalLink href={recipientHref(recipient)}>
-      <bdi>{formatHandle(recipient)}</bdi>
-    </OptionalLink>
-  );
-}
-
-function formatHandle({ id, username }: Recipient): string {
-  return username === undefined ? (id ?? "unnamed") : `@${username}`;
 }
 
 /** Says that there are more than the table shows. */

@@ -2,7 +2,7 @@
 import type { VNode } from "preact";
 import { SENT_BYTES_MAX } from "../../recipients/file/format.ts";
 import { ActionForm } from "../parts/action-form.tsx";
-import { ConsoleDocument, grouped } from "../document.tsx";
+import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { Table } from "../parts/table.tsx";
 import type { ConsolePage, View } from "../view.ts";
 
@@ -65,8 +65,7 @@ export function importReportPage(report: ImportView): ConsolePage {
 function Refused({ refused }: Pick<ImportView, "refused">): VNode | null {
   if (refused.count === 0) return null;
   return (
-    <section aria-labelledby="refused">
-      <h2 id="refused">Refused rows</h2>
+    <Section id="refused" title="Refused rows">
       <Cut count={refused.count} />
       <Table label="Table of refused rows" columns={["row", "value", "reason"]} isTall isStacked>
         {refused.first.slice(0, ROWS_SHOWN_MAX).map(({ line, value, reason }) => (
@@ -81,15 +80,14 @@ function Refused({ refused }: Pick<ImportView, "refused">): VNode | null {
           </tr>
         ))}
       </Table>
-    </section>
+    </Section>
   );
 }
 
 function Duplicates({ duplicates }: Pick<ImportView, "duplicates">): VNode | null {
   if (duplicates.count === 0) return null;
   return (
-    <section aria-labelledby="duplicates">
-      <h2 id="duplicates">The same person twice</h2>
+    <Section id="duplicates" title="The same person twice">
       <Cut count={duplicates.count} />
       <ul>
         {duplicates.first.slice(0, ROWS_SHOWN_MAX).map(({ line, of }) => (
@@ -98,7 +96,7 @@ function Duplicates({ duplicates }: Pick<ImportView, "duplicates">): VNode | nul
           </li>
         ))}
       </ul>
-    </section>
+    </Section>
   );
 }
 
@@ -116,8 +114,7 @@ function Cut({ count }: { readonly count: number }): VNode | null {
 export function ImportForm({ view }: { readonly view: View }): VNode | null {
   if (view.formToken === undefined) return null;
   return (
-    <section aria-labelledby="import">
-      <h2 id="import">Import people</h2>
+    <Section id="import" title="Import people">
       <p class="quiet" id="import-says">
         A CSV, JSON or JSON Lines file of up to {SENT_BYTES_MAX / 2 ** 20} MiB, with the columns username (or handle)
         and/or id, name and basis; all other columns become template fields. Known people are updated.
@@ -135,6 +132,6 @@ export function ImportForm({ view }: { readonly view: View }): VNode | null {
         </label>{" "}
         <button>Import</button>
       </ActionForm>
-    </section>
+    </Section>
   );
 }

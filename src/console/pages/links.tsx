@@ -9,13 +9,13 @@ import { msOf } from "../../../projections/time.ts";
 import { STREAMS } from "../../log/event-log.ts";
 import { hrefForLink } from "../addresses.ts";
 import { ClicksChart } from "../parts/clicks-chart.tsx";
-import { ConsoleDocument, grouped } from "../document.tsx";
+import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { EventList } from "../parts/event-list.tsx";
 import { ConfirmedAction } from "../parts/action-form.tsx";
 import { SentTo, sentWith } from "../parts/sent-to.tsx";
 import { Time } from "../parts/time.tsx";
 import { newestEvents, readNumber, type View } from "../view.ts";
-import { numbers, Table } from "../parts/table.tsx";
+import { NumberCells, numbers, Table } from "../parts/table.tsx";
 
 /** Rows of one page of a list. */
 const LINKS_SHOWN = 100;
@@ -79,9 +79,7 @@ function LinkTable({ links }: { readonly links: readonly LinkRow[] }): VNode {
               <bdi>{link}</bdi>
             </a>
           </th>
-          {[clicks - suspected, suspected, bots].map((count) => (
-            <td class="number">{grouped(count)}</td>
-          ))}
+          <NumberCells of={[clicks - suspected, suspected, bots]} />
           <td>
             <Time at={last} />
           </td>
@@ -124,13 +122,12 @@ export async function linkPage(view: View): Promise<VNode> {
       )}
       <SentTo sent={sent} />
       {clicks.length === 0 ? null : (
-        <section aria-labelledby="newest">
-          <h2 id="newest">Newest clicks</h2>
+        <Section id="newest" title="Newest clicks">
           <EventList events={clicks.slice(0, CLICKS_SHOWN)} />
           <p>
             <a href={`/audit?${new URLSearchParams({ stream })}`}>All events of this link</a>
           </p>
-        </section>
+        </Section>
       )}
     </ConsoleDocument>
   );

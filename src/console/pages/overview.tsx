@@ -14,13 +14,13 @@ import { ActionForm } from "../parts/action-form.tsx";
 import { BarChart } from "../parts/bar-chart.tsx";
 import { ChannelStatus } from "../parts/channel-status.tsx";
 import { ClicksChart } from "../parts/clicks-chart.tsx";
-import { ConsoleDocument, grouped } from "../document.tsx";
+import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { EventList } from "../parts/event-list.tsx";
 import { runCard, Card } from "../parts/run-card.tsx";
 import { missingForRun } from "../parts/setup-steps.tsx";
 import { Time } from "../parts/time.tsx";
 import { lastPeriods, newestEvents, type View } from "../view.ts";
-import { numbers, Table } from "../parts/table.tsx";
+import { NumberCells, numbers, Table } from "../parts/table.tsx";
 
 const NEWEST_SHOWN = 20;
 const DAYS_SHOWN = 30;
@@ -57,13 +57,12 @@ export async function overviewPage(view: View): Promise<VNode> {
       </div>
       <Channels view={view} />
       {await instances(view)}
-      <section aria-labelledby="newest">
-        <h2 id="newest">Newest events</h2>
+      <Section id="newest" title="Newest events">
         <EventList events={events} />
         <p>
           <a href="/audit">All events</a>
         </p>
-      </section>
+      </Section>
     </ConsoleDocument>
   );
 }
@@ -137,8 +136,7 @@ function MessagesChart({ view }: Viewed): VNode {
 
 function Channels({ view }: Viewed): VNode {
   return (
-    <section aria-labelledby="channels">
-      <h2 id="channels">Channels</h2>
+    <Section id="channels" title="Channels">
       <Table
         label="Table of channels"
         columns={["channel", "state", ...numbers("delivered", "pending", "skipped", "in doubt", "dead letters")]}
@@ -149,13 +147,13 @@ function Channels({ view }: Viewed): VNode {
             <td>
               <ChannelStatus view={view} name={name} />
             </td>
-            {[channel.dispatched, pendingOf(channel), channel.skipped, channel.in_doubt, channel.dead].map((count) => (
-              <td class="number">{grouped(count)}</td>
-            ))}
+            <NumberCells
+              of={[channel.dispatched, pendingOf(channel), channel.skipped, channel.in_doubt, channel.dead]}
+            />
           </tr>
         ))}
       </Table>
-    </section>
+    </Section>
   );
 }
 
@@ -165,8 +163,7 @@ async function instances({ live }: View): Promise<VNode | null> {
   if (live === undefined || all.length < 2) return null;
   const holders = Object.entries(await live.roles());
   return (
-    <section aria-labelledby="instances">
-      <h2 id="instances">Instances</h2>
+    <Section id="instances" title="Instances">
       <Table label="Table of instances" columns={["address", "version", "since", "does for all"]} isStacked>
         {all.map(({ id, url, version, started_at }, index) => (
           <tr>
@@ -182,77 +179,64 @@ async function instances({ live }: View): Promise<VNode | null> {
           </tr>
         ))}
       </Table>
-    </section>
+    </Section>
   );
 }
 
 function needsAttention(view: View, inDoubt: number, verified: Recorded<"LogVerified"> | undefined): readonly VNode[] {
-  const account = view.state("account");
-  const sentences: VNode[] = [];
-  if (verified?.data.result === "broken") {
-    sentences.push(
+  const { user, authorized } = view.state("account");
+  const skewMs = view.live?.skewMs() ?? 0;
+  const sentences = [
+    verified?.data.result === "broken" && (
       <>
         <a href="/audit">The log is broken</a>: <bdi>{verified.data.fault}</bdi>.
-      </>,
-    );
-  }
-  const skewMs = view.live?.skewMs() ?? 0;
-  if (isSkewed(skewMs)) {
-    sentences.push(
+      </>
+    ),
+    isSkewed(skewMs) && (
       <>
         No run starts: {skewInWords(skewMs)}; {SKEW_REMEDY}.
-      </>,
-    );
-  }
-  if (account.user !== null && !account.authorized) {
-    sentences.push(
+      </>
+    ),
+    user !== null && !authorized && (
       <>
-        X does not accept the authorization of <bdi>@{account.user.username}</bdi> any more:{" "}
+        X does not accept the authorization of <bdi>@{user.username}</bdi> any more:{" "}
         <a href="/social/auth">authorize again</a>.
-      </>,
-    );
-  }
-  if (inDoubt > 0) {
-    sentences.push(
+      </>
+    ),
+    inDoubt > 0 && (
       <>
         {grouped(inDoubt)} {inDoubt === 1 ? "message is" : "messages are"} in doubt:{" "}
         <code>reachlog outreach reconcile</code> looks them up.
-      </>,
-    );
-  }
-  for (const [name, { suspended, dead, in_doubt }] of channelsOf(view.state("deliveries"))) {
-    if (suspended !== null) {
-      sentences.push(
+      </>
+    ),
+    ...channelsOf(view.state("deliveries")).flatMap(([name, { suspended, dead, in_doubt }]) => [
+      suspended !== null && (
         <>
           <a href={`/deliveries?channel=${name}`}>{name} is suspended</a>: <bdi>{suspended.detail}</bdi>.{" "}
           <code>reachlog deliveries resume {name}</code> starts it again.
           <ActionForm view={view} back="/" action="/console/deliveries/resume" fields={{ channel: name }}>
             <button>Resume {name}</button>
           </ActionForm>
-        </>,
-      );
-    }
-    if (dead > 0) {
-      sentences.push(
+        </>
+      ),
+      dead > 0 && (
         <>
           {name} has{" "}
           <a href={`/deliveries?channel=${name}#letters`}>
             {grouped(dead)} dead {dead === 1 ? "letter" : "letters"}
           </a>
           .
-        </>,
-      );
-    }
-    if (in_doubt > 0) {
-      sentences.push(
+        </>
+      ),
+      in_doubt > 0 && (
         <>
           <a href={`/deliveries?channel=${name}#in-doubt`}>
             {grouped(in_doubt)} {in_doubt === 1 ? "dispatch" : "dispatches"} to {name}
           </a>{" "}
           may or may not have arrived.
-        </>,
-      );
-    }
-  }
-  return sentences;
+        </>
+      ),
+    ]),
+  ];
+  return sentences.filter((sentence) => sentence !== false);
 }

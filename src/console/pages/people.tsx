@@ -3,10 +3,9 @@ import type { ComponentChildren, VNode } from "preact";
 import type { Basis } from "../../../events/outreach.ts";
 import type { Contact } from "../../../projections/contacts.ts";
 import { inTimeSlices } from "../../platform/time-slices.ts";
-import { recipientHref } from "../addresses.ts";
 import { ConsoleDocument, grouped } from "../document.tsx";
 import { ImportForm } from "./import.tsx";
-import { OptionalLink } from "../parts/event-sentence.tsx";
+import { RecipientLink } from "../parts/event-sentence.tsx";
 import {
   BASES,
   effectiveBasis,
@@ -22,6 +21,7 @@ import {
   type PeopleFilter,
   type ShownStatus,
 } from "../people-filter.ts";
+import { Choice } from "../parts/action-form.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";
 import { Time } from "../parts/time.tsx";
 import { readText, type View } from "../view.ts";
@@ -97,40 +97,27 @@ function Filter({ filter, variants }: { readonly filter: PeopleFilter; readonly 
       <label>
         Search <input name="search" value={filter.search ?? ""} maxLength={100} placeholder="handle, name or id" />
       </label>
-      <Choice name="status" label="Status" values={SHOWN_STATUSES} chosen={filter.status} words={STATUS_WORDS} />
-      <Choice name="basis" label="Basis" values={BASES} chosen={filter.basis} words={BASIS_WORDS} />
+      <Choice
+        name="status"
+        label="Status"
+        values={SHOWN_STATUSES}
+        chosen={filter.status}
+        inWords={(one) => STATUS_WORDS[one]}
+      />
+      <Choice name="basis" label="Basis" values={BASES} chosen={filter.basis} inWords={(one) => BASIS_WORDS[one]} />
       <Choice name="skipped" label="Skipped for" values={SKIP_REASONS} chosen={filter.skipped} />
       {variants.length === 0 ? null : (
         <Choice name="variant" label="Variant" values={variants} chosen={filter.variant} />
       )}
-      <Choice name="source" label="Source" values={ORIGINS} chosen={filter.source} words={ORIGIN_WORDS} />
+      <Choice
+        name="source"
+        label="Source"
+        values={ORIGINS}
+        chosen={filter.source}
+        inWords={(one) => ORIGIN_WORDS[one]}
+      />
       <button>Show</button>
     </form>
-  );
-}
-
-interface ChoiceProps<Value extends string> {
-  readonly name: keyof PeopleFilter;
-  readonly label: string;
-  readonly values: readonly Value[];
-  readonly chosen: string | undefined;
-  /** Default: the values themselves. */
-  readonly words?: Readonly<Record<Value, string>>;
-}
-
-function Choice<Value extends string>({ name, label, values, chosen, words }: ChoiceProps<Value>): VNode {
-  return (
-    <label>
-      {label}{" "}
-      <select name={name}>
-        <option value="">all</option>
-        {values.map((value) => (
-          <option value={value} selected={value === chosen}>
-            {words === undefined ? value.replaceAll("_", " ") : words[value]}
-          </option>
-        ))}
-      </select>
-    </label>
   );
 }
 
@@ -185,9 +172,7 @@ function PeopleTable({ people }: { readonly people: readonly Contact[] }): VNode
       {people.map((contact) => (
         <tr>
           <th scope="row" class="breakable">
-            <OptionalLink href={recipientHref(contact)}>
-              <bdi>{formatContact(contact)}</bdi>
-            </OptionalLink>
+            <RecipientLink recipient={contact} name={formatContact(contact)} />
           </th>
           <td>{STATUS_WORDS[toShownStatus(contact)]}</td>
           <td class="roomy">{BASIS_WORDS[effectiveBasis(contact)]}</td>
@@ -215,7 +200,7 @@ function Pages({ filter, after, next }: PagesProps): VNode {
 }
 
 /** As people call them. */
-export function formatContact({ id, username, name }: Contact): string {
+export function formatContact({ id, username, name }: Pick<Contact, "id" | "username" | "name">): string {
   const handle = username === undefined ? (id ?? "unnamed") : `@${username}`;
   return name === undefined ? handle : `${handle} (${name})`;
 }

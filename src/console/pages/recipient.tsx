@@ -6,10 +6,10 @@ import { type Contact, findContact } from "../../../projections/contacts.ts";
 import { linksIn } from "../../../projections/sent-links.ts";
 import { eventsAt } from "../../log/events-at.ts";
 import { eventHref, hrefForLink, recipientHref, runHref } from "../addresses.ts";
-import { ConsoleDocument, grouped } from "../document.tsx";
+import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { EventList } from "../parts/event-list.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";
-import { numbers, Table } from "../parts/table.tsx";
+import { NumberCells, numbers, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { effectiveBasis, isFrom, ORIGINS, toShownStatus } from "../people-filter.ts";
 import { type Made, readNumber, type View } from "../view.ts";
@@ -48,8 +48,7 @@ export async function recipientPage(view: View): Promise<Made> {
           <TheirLinks view={view} sent={attempts.filter((attempt) => describeOutcome(attempt, events) === "sent")} />
         </>
       ) : null}
-      <section aria-labelledby="history">
-        <h2 id="history">What happened</h2>
+      <Section id="history" title="What happened">
         <EventList events={events} />
         {positions.length > shown.length ? (
           <p>
@@ -58,7 +57,7 @@ export async function recipientPage(view: View): Promise<Made> {
             </a>
           </p>
         ) : null}
-      </section>
+      </Section>
     </ConsoleDocument>
   );
 }
@@ -166,13 +165,12 @@ interface MessagesProps {
 function Messages({ attempts, events }: MessagesProps): VNode | null {
   if (attempts.length === 0) return null;
   return (
-    <section aria-labelledby="messages">
-      <h2 id="messages">Messages to them</h2>
+    <Section id="messages" title="Messages to them">
       {attempts.slice(0, MESSAGES_SHOWN).map((attempt) => (
         <Message attempt={attempt} outcome={describeOutcome(attempt, events)} />
       ))}
       {attempts.length > MESSAGES_SHOWN ? <p>The newest {MESSAGES_SHOWN}; the others are below.</p> : null}
-    </section>
+    </Section>
   );
 }
 
@@ -216,8 +214,7 @@ function TheirLinks({ view, sent }: TheirLinksProps): VNode | null {
   const links = [...new Set(sent.flatMap(({ data: { links: known, text } }) => known ?? linksIn(text)))];
   if (links.length === 0) return null;
   return (
-    <section aria-labelledby="their-links">
-      <h2 id="their-links">Links sent to them</h2>
+    <Section id="their-links" title="Links sent to them">
       <Table
         label="Clicks of the links sent to them"
         columns={["link", "sent to", ...numbers("people", "suspected", "bots")]}
@@ -226,7 +223,7 @@ function TheirLinks({ view, sent }: TheirLinksProps): VNode | null {
           <Row view={view} link={link} />
         ))}
       </Table>
-    </section>
+    </Section>
   );
 }
 
@@ -241,9 +238,7 @@ function Row({ view, link }: { readonly view: View; readonly link: string }): VN
         </a>
       </th>
       <td>{messages === 0 ? "not known" : messages === 1 ? "them alone" : `${grouped(messages)} people`}</td>
-      {[clicks - suspected, suspected, bots].map((count) => (
-        <td class="number">{grouped(count)}</td>
-      ))}
+      <NumberCells of={[clicks - suspected, suspected, bots]} />
     </tr>
   );
 }

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { ActionForm } from "../parts/action-form.tsx";
-import { ConsoleDocument } from "../document.tsx";
+import { ConsoleDocument, Section } from "../document.tsx";
 import { setupSteps, type SetupStep } from "../parts/setup-steps.tsx";
 import type { View } from "../view.ts";
 
@@ -27,13 +27,12 @@ export function setupPage(view: View): VNode {
           <StepItem step={step} />
         ))}
       </ol>
-      <section aria-labelledby="test">
-        <h2 id="test">Test the channels</h2>
+      <Section id="test" title="Test the channels">
         <p>Sends a test message to each configured channel, and says what its network answered.</p>
         <ActionForm view={view} back="/setup" action="/console/channels/test">
           <button>Test channels</button>
         </ActionForm>
-      </section>
+      </Section>
     </ConsoleDocument>
   );
 }

@@ -4,7 +4,7 @@ import { clicksByPeople, clicksOfVariant, type VariantClicks } from "../../../pr
 import { wilsonInterval } from "../../platform/wilson-interval.ts";
 import { ConsoleDocument, grouped } from "../document.tsx";
 import type { View } from "../view.ts";
-import { numbers, Table } from "../parts/table.tsx";
+import { NumberCells, numbers, Table } from "../parts/table.tsx";
 
 const COUNTS = ["sent", "failed", "in doubt"] as const;
 const RATES = ["replied", "opted out"] as const;
@@ -42,9 +42,7 @@ function Results({ view }: { readonly view: View }): VNode {
             <code>{results.template === "" ? "unknown" : results.template}</code>
           </td>
           <th scope="row">{results.variant}</th>
-          {[results.sent, results.failed, results.in_doubt].map((count) => (
-            <td class="number">{grouped(count)}</td>
-          ))}
+          <NumberCells of={[results.sent, results.failed, results.in_doubt]} />
           <td>
             <Rate hits={results.replied} trials={results.sent} />
           </td>

@@ -5,6 +5,7 @@ import { type VerificationProgress, lastVerification } from "../../log/verifier.
 import { ActionForm } from "../parts/action-form.tsx";
 import { eventHref } from "../addresses.ts";
 import { grouped } from "../document.tsx";
+import { By } from "../parts/event-list.tsx";
 import { Time } from "../parts/time.tsx";
 import type { View } from "../view.ts";
 
@@ -64,13 +65,8 @@ function LastVerification({ last, head }: LastVerificationProps): VNode {
         </>
       )}
       , as <a href={eventHref(last.position)}>verified</a> <Time at={last.time} />
-      {last.meta.caller === undefined ? null : (
-        <>
-          {" by "}
-          <bdi>{last.meta.caller}</bdi>
-        </>
-      )}
-      . {since === 0 ? null : `${grouped(since)} ${since === 1 ? "event" : "events"} came since.`}
+      <By caller={last.meta.caller} />.{" "}
+      {since === 0 ? null : `${grouped(since)} ${since === 1 ? "event" : "events"} came since.`}
     </p>
   );
 }
@@ -82,12 +78,7 @@ function Progress({ progress }: { readonly progress: VerificationProgress }): VN
   return (
     <p>
       Being verified since <Time at={started_at} isExact />
-      {caller === undefined ? null : (
-        <>
-          {" by "}
-          <bdi>{caller}</bdi>
-        </>
-      )}
+      <By caller={caller} />
       : <progress data-refresh max={position} value={Math.min(checked, position)} aria-label="Events verified" />{" "}
       {percent} %, {grouped(checked)} of {grouped(position)} events.
     </p>

@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
+import { plain } from "../../history/words/phrases.ts";
 import type { View } from "../view.ts";
 
 interface ActionFormProps {
@@ -47,5 +48,37 @@ export function ConfirmedAction({ label, says, children, ...form }: ConfirmedAct
       <p>{says}</p>
       <ActionForm {...form}>{children}</ActionForm>
     </details>
+  );
+}
+
+interface ChoiceProps<Value extends string> {
+  readonly name: string;
+  readonly label: string;
+  readonly values: readonly Value[];
+  readonly chosen: string | undefined;
+  /** Default: the values themselves, with spaces. */
+  readonly inWords?: (value: Value) => string;
+}
+
+/** One of the values of a filter, or all. */
+export function Choice<Value extends string>({
+  name,
+  label,
+  values,
+  chosen,
+  inWords = plain,
+}: ChoiceProps<Value>): VNode {
+  return (
+    <label>
+      {label}{" "}
+      <select name={name}>
+        <option value="">all</option>
+        {values.map((value) => (
+          <option value={value} selected={value === chosen}>
+            {inWords(value)}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }

@@ -15,17 +15,23 @@ export function EventList({ events }: { readonly events: readonly Recorded[] }):
         <li>
           <div class="quiet">
             <a href={eventHref(event.position)}>{grouped(event.position)}</a> <Time at={event.time} />
-            {event.meta.caller === undefined ? null : (
-              <>
-                {" by "}
-                <bdi>{event.meta.caller}</bdi>
-              </>
-            )}
+            <By caller={event.meta.caller} />
           </div>
           <EventSentence event={event} />
         </li>
       ))}
     </ol>
+  );
+}
+
+/** Behind what the caller did; renders nothing where it is not known who did it. */
+export function By({ caller }: { readonly caller: string | undefined }): VNode | null {
+  if (caller === undefined) return null;
+  return (
+    <>
+      {" by "}
+      <bdi>{caller}</bdi>
+    </>
   );
 }
 

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
+import type { Recipient } from "../../../events/outreach.ts";
 import { ERASED } from "../../../events/encryption.ts";
 import { EVENT_ID } from "../../history/find-event.ts";
 import { toSentence } from "../../history/words.ts";
@@ -93,6 +94,15 @@ interface OptionalLinkProps {
   /** Undefined: there is no page to link to. */
   readonly href: string | undefined;
   readonly children: ComponentChildren;
+}
+
+/** The recipient by this name, which leads to their page where there is one. */
+export function RecipientLink({ recipient, name }: { recipient: Recipient; name: string }): VNode {
+  return (
+    <OptionalLink href={recipientHref(recipient)}>
+      <bdi>{name}</bdi>
+    </OptionalLink>
+  );
 }
 
 /** A link, or only its content where there is no page to link to. */

@@ -5,9 +5,9 @@ import { ERASED } from "../../../events/encryption.ts";
 import { linkKey } from "../../../projections/sent-links.ts";
 import type { Referrers } from "../../../projections/referrers.ts";
 import { eventsAt } from "../../log/events-at.ts";
-import { isErased, recipientHref } from "../addresses.ts";
-import { grouped } from "../document.tsx";
-import { OptionalLink } from "./event-sentence.tsx";
+import { isErased } from "../addresses.ts";
+import { grouped, Section } from "../document.tsx";
+import { RecipientLink } from "./event-sentence.tsx";
 import { Time } from "./time.tsx";
 import type { View } from "../view.ts";
 import { Table } from "./table.tsx";
@@ -32,8 +32,7 @@ export async function sentWith(view: View, domain: string, shortCode: string): P
 /** The recipients and messages of a link: where its clicks may come from. */
 export function SentTo({ sent }: { readonly sent: Sent | undefined }): VNode {
   return (
-    <section aria-labelledby="sent-to">
-      <h2 id="sent-to">Sent to</h2>
+    <Section id="sent-to" title="Sent to">
       {sent === undefined ? (
         <p class="empty">It was in none of the messages that links are known of.</p>
       ) : (
@@ -42,7 +41,7 @@ export function SentTo({ sent }: { readonly sent: Sent | undefined }): VNode {
           <SentTable sent={sent} />
         </>
       )}
-    </section>
+    </Section>
   );
 }
 
@@ -75,9 +74,7 @@ function SentTable({ sent: { referrers, attempts } }: { readonly sent: Sent }): 
         {attempts.map(({ time, data: { recipient, variant } }) => (
           <tr>
             <th scope="row" class="breakable">
-              <OptionalLink href={recipientHref(recipient)}>
-                <bdi>{isErased(recipient) ? ERASED : `@${recipient.username}`}</bdi>
-              </OptionalLink>
+              <RecipientLink recipient={recipient} name={isErased(recipient) ? ERASED : `@${recipient.username}`} />
             </th>
             <td class="breakable">
               <bdi>{variant}</bdi>

@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
+import { grouped } from "../document.tsx";
 
 /** What stands above a column; `number`: aligned as numbers are; `roomy`: only where there is room for it. */
 type Column = string | { readonly head: string; readonly kind: "number" | "roomy" };
@@ -19,6 +20,16 @@ interface TableProps {
   readonly isStacked?: boolean;
   /** The rows. */
   readonly children: ComponentChildren;
+}
+
+export function NumberCells({ of }: { readonly of: readonly number[] }): VNode {
+  return (
+    <>
+      {of.map((number) => (
+        <td class="number">{grouped(number)}</td>
+      ))}
+    </>
+  );
 }
 
 export function Table({ label, columns, isTall = false, isStacked = false, children }: TableProps): VNode {
