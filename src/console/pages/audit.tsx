@@ -7,7 +7,7 @@ import { readPage, type Selection } from "../../history/selection.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { eventHref } from "../addresses.ts";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
-import { Choice } from "../parts/action-form.tsx";
+import { Select } from "../parts/action-form.tsx";
 import { EventList, spaced } from "../parts/event-list.tsx";
 import { EventSentence } from "../parts/event-sentence.tsx";
 import { Time } from "../parts/time.tsx";
@@ -87,7 +87,7 @@ function FilterForm({ filter }: { readonly filter: LogFilter }): VNode {
   const [type] = filter.types ?? [];
   return (
     <form class="filter" method="get" action="/audit">
-      <Choice name="type" label="Type" values={EVENT_TYPES} chosen={type} inWords={spaced} />
+      <Select name="type" label="Type" values={EVENT_TYPES} chosen={type} inWords={spaced} />
       {TEXT_FIELDS.map(({ name, label, placeholder }) => (
         <label>
           {label} <input name={name} value={filter[name] ?? ""} maxLength={400} placeholder={placeholder} />

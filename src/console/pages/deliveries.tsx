@@ -16,7 +16,7 @@ import { ChannelStatus } from "../parts/channel-status.tsx";
 import { DecideAllLetters, DecideLetter } from "../parts/decide-letters.tsx";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { EventSentence } from "../parts/event-sentence.tsx";
-import { ActionForm, Choice } from "../parts/action-form.tsx";
+import { ActionForm, Select } from "../parts/action-form.tsx";
 import { Time } from "../parts/time.tsx";
 import { readChoice, type View } from "../view.ts";
 import { numbers, Table } from "../parts/table.tsx";
@@ -51,7 +51,7 @@ export async function deliveriesPage(view: View): Promise<VNode> {
     <ConsoleDocument title="Deliveries" path="/deliveries" view={view}>
       <h1>Deliveries</h1>
       <form class="filter" method="get" action="/deliveries">
-        <Choice name="channel" label="Channel" values={CHANNELS} chosen={channel} />
+        <Select name="channel" label="Channel" values={CHANNELS} chosen={channel} />
         <button>Show</button>
       </form>
       <LagTable view={view} lags={lags} />

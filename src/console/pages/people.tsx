@@ -21,7 +21,7 @@ import {
   type PeopleFilter,
   type ShownStatus,
 } from "../people-filter.ts";
-import { Choice } from "../parts/action-form.tsx";
+import { Select } from "../parts/action-form.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";
 import { Time } from "../parts/time.tsx";
 import { readText, type View } from "../view.ts";
@@ -97,19 +97,19 @@ function Filter({ filter, variants }: { readonly filter: PeopleFilter; readonly 
       <label>
         Search <input name="search" value={filter.search ?? ""} maxLength={100} placeholder="handle, name or id" />
       </label>
-      <Choice
+      <Select
         name="status"
         label="Status"
         values={SHOWN_STATUSES}
         chosen={filter.status}
         inWords={(one) => STATUS_WORDS[one]}
       />
-      <Choice name="basis" label="Basis" values={BASES} chosen={filter.basis} inWords={(one) => BASIS_WORDS[one]} />
-      <Choice name="skipped" label="Skipped for" values={SKIP_REASONS} chosen={filter.skipped} />
+      <Select name="basis" label="Basis" values={BASES} chosen={filter.basis} inWords={(one) => BASIS_WORDS[one]} />
+      <Select name="skipped" label="Skipped for" values={SKIP_REASONS} chosen={filter.skipped} />
       {variants.length === 0 ? null : (
-        <Choice name="variant" label="Variant" values={variants} chosen={filter.variant} />
+        <Select name="variant" label="Variant" values={variants} chosen={filter.variant} />
       )}
-      <Choice
+      <Select
         name="source"
         label="Source"
         values={ORIGINS}

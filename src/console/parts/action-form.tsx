@@ -51,7 +51,7 @@ export function ConfirmedAction({ label, says, children, ...form }: ConfirmedAct
   );
 }
 
-interface ChoiceProps<Value extends string> {
+interface SelectProps<Value extends string> {
   readonly name: string;
   readonly label: string;
   readonly values: readonly Value[];
@@ -61,13 +61,13 @@ interface ChoiceProps<Value extends string> {
 }
 
 /** One of the values of a filter, or all. */
-export function Choice<Value extends string>({
+export function Select<Value extends string>({
   name,
   label,
   values,
   chosen,
   inWords = plain,
-}: ChoiceProps<Value>): VNode {
+}: SelectProps<Value>): VNode {
   return (
     <label>
       {label}{" "}

@@ -289,8 +289,8 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "forget takes what was recorded by a handle of those who had it before",
     "src/privacy/person-keys.ts",
-    "one !== baseOf(one) && !spared.has(one)",
-    "one !== baseOf(one)",
+    "one !== toBaseRef(one) && !spared.has(one)",
+    "one !== toBaseRef(one)",
   ),
   one("nobody writes down who was forgotten", CONTACTS, "      mark(state, event.data.hashes);\n", ""),
   one(
