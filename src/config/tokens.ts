@@ -21,7 +21,8 @@ const TOKENS_MAX = 500;
 /** Who else causes events: under these names no caller could be known from them. */
 const RESERVED: ReadonlySet<string> = new Set(["anonymous", "reachlog", "command-line"]);
 
-const NAME = /^[A-Za-z0-9._-]{1,64}$/;
+const NAME_CHARS_MAX = 64;
+const NAME = new RegExp(`^[A-Za-z0-9._-]{1,${NAME_CHARS_MAX}}$`);
 
 /** RFC 6750, section 2.1: the only characters a Bearer header can carry. */
 const B64_TOKEN = /^[A-Za-z0-9._~+/-]+=*$/;
@@ -69,7 +70,7 @@ function collect(variable: string, entries: readonly Entry[], others: readonly A
 
 /** What is wrong with a caller's name; undefined: nothing. */
 export function unfitName(name: string): string | undefined {
-  if (!NAME.test(name)) return "the name is not 1 to 64 letters, digits, dots, underscores or hyphens";
+  if (!NAME.test(name)) return `the name is not 1 to ${NAME_CHARS_MAX} letters, digits, dots, underscores or hyphens`;
   return RESERVED.has(name.toLowerCase())
     ? `the name ${name.toLowerCase()} is reserved in the log: choose another one`
     : undefined;

@@ -35,7 +35,7 @@ const OTHER_FIGURES = /^(?:CHANGELOG|CONTRIBUTING|docs\/(?:performance|developme
 
 /** One second, minute or hour only where it is a limit: "a minute" is a rate as well. */
 const FIGURE =
-  /(?<![\w.,:/-])(?:(?!1 (?:second|minute|hour|day)\b)|(?<=\b(?:within|once|each|every|for|than) )(?!1 day))\d[\d.]* ?(?:ms|s|second|min|minute|hour|day|[KMG]i?B|bytes|characters|events)\b/g;
+  /(?<![\w.,:/-])(?:(?!1 (?:second|minute|hour|day)\b)|(?<=\b(?:within|once|each|every|for|than) )(?!1 day))\d[\d.]* ?(?:ms|s|second|min|minute|hour|day|[KMG]i?B|bytes|characters|digits|events|rows|letters|streams|levels|attempts|requests|recipients|links|positions|places)\b/g;
 
 test("each figure with a unit in a document, or in a text of the code, is in limits.txt", () => {
   const documents = ["*.md", "docs/*.md"].flatMap((glob) => [...new Bun.Glob(glob).scanSync(ROOT)]);

@@ -26,7 +26,8 @@ function evaluate(expression: string, constants: Constants, here = ""): number {
     const own = all.filter((one) => one.file === here);
     const meant = file === undefined && own.length > 0 ? own : all.filter((one) => isNamed(one.file, file));
     const [only] = meant;
-    if (only === undefined || meant.length > 1) throw new Error(`${meant.length} constants are meant by ${expression}`);
+    if (only === undefined || meant.length > 1)
+      throw new Error(`${meant.length} constants are meant by ${name}: FILE:${name} names one`);
     const path = members.split(".").slice(1);
     const value = path.reduce((text, member) => text.split(new RegExp(`\\b${member}"?: "?`))[1] ?? "", only.value);
     return `(${evaluate(value.split(/[,}"]/)[0] ?? "", constants, only.file)})`;
