@@ -15,10 +15,10 @@ import { refuseLostLog, keysMissing, missingKeys } from "../privacy/lost-keys.ts
 import { locateLog } from "../service/log-place.ts";
 import { openLog, openStoredLog } from "../service/open.ts";
 import { startProjector } from "../projector/projector.ts";
-import { configuredParts } from "./shared/configured-parts.ts";
 import { Command, readServedConfig, type MakeCommand, type Terminal } from "./shared/command.ts";
 import { finding, report, type Finding } from "./shared/findings.ts";
 import { openSession } from "./shared/log-session.ts";
+import { listPartNames } from "../config/parts.ts";
 
 /** How long a network may take to answer. */
 const CHECK_TIMEOUT_MS = 10_000;
@@ -53,7 +53,7 @@ yet, or not configured) or WRONG, with what to do. Exit code 1 when one is WRONG
 
 /** Nothing has to be configured, but an operator who forgot something wants to know. */
 function completeness(config: Config): string | { readonly missing: string } {
-  const { missing } = configuredParts(config);
+  const { missing } = listPartNames(config);
   return missing.length === 0 ? "complete" : { missing: `without faults; not configured: ${missing.join(", ")}` };
 }
 

@@ -1,11 +1,11 @@
 import { createLogger } from "../platform/logger.ts";
 import { VERSION } from "../platform/version.ts";
 import type { Service } from "../service/service.ts";
-import { configuredParts } from "./shared/configured-parts.ts";
 import { Command, readServedConfig, EXIT, type MakeCommand, type Terminal } from "./shared/command.ts";
 import type { Config } from "../config/config.ts";
 import { redactedUrl } from "../config/log.ts";
 import { PROGRAM } from "./program.ts";
+import { listPartNames } from "../config/parts.ts";
 
 export const serve: MakeCommand = (terminal, exit) =>
   new Command("serve")
@@ -53,7 +53,7 @@ the other instances, or the log contradicts its checkpoint.`,
 
 /** Who starts it by hand sees what it is and goes on from there; a supervisor's log has its lines of JSON alone. */
 function welcome({ err }: Terminal, { url }: Service, config: Config): void {
-  const { configured, missing } = configuredParts(config);
+  const { configured, missing } = listPartNames(config);
   const list = (names: readonly string[]): string => (names.length === 0 ? "nothing" : names.join(", "));
   const next = missing.length === 0 ? `The console: ${url}` : `What is left to set up, and how: ${url}/setup`;
   err(`\nreachlog ${VERSION} serves ${url}\n`, "bold");

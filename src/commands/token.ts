@@ -182,7 +182,7 @@ function rewriteEntries(file: string, keeps: (line: string) => boolean): void {
 }
 
 /** The tokens of the environment and of the file. Throws a ServiceError (configuration). */
-function readAllTokens(terminal: Terminal): { readonly fixed: ApiToken[]; readonly filed: ApiToken[] } {
+function readAllTokens(terminal: Terminal) {
   const report = createReport();
   const raw = given(terminal.env, "API_TOKENS");
   const file = resolveTokensFile(terminal);

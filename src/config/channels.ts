@@ -1,32 +1,11 @@
-import { secret, type Secret } from "../platform/secret.ts";
+import { secret } from "../platform/secret.ts";
 import { needs, type RawEnvironment } from "./environment.ts";
 import type { Report } from "./error.ts";
 import type { Environment } from "./schema.ts";
 import { readUrl } from "./urls.ts";
 
-export interface XConfig {
-  readonly clientId: string;
-  /** Undefined for a public client. */
-  readonly clientSecret: Secret | undefined;
-  /** How id and secret stand in HTTP Basic: as they are, or form-encoded. */
-  readonly basicEncoding: "raw" | "form";
-  /** The only handle that may authorize, lower case, without @. */
-  readonly account: string | undefined;
-  /** Whether the authorized account owns the developer app: X charges less for what is its own then. */
-  readonly accountOwnsApp: boolean;
-  readonly apiUrl: string;
-  readonly authorizeUrl: string;
-}
-
-export interface MetaConfig {
-  readonly pixelId: string;
-  readonly accessToken: Secret;
-  readonly testEventCode: string | undefined;
-  readonly apiUrl: string;
-}
-
 /** Addresses are checked even when nothing uses them yet: a fault found early is cheaper. */
-export function readX(values: Environment, env: RawEnvironment, report: Report): XConfig | undefined {
+export function readX(values: Environment, env: RawEnvironment, report: Report) {
   const apiUrl = readUrl("X_API_URL", values.X_API_URL, report);
   const authorizeUrl = readUrl("X_AUTHORIZE_URL", values.X_AUTHORIZE_URL, report);
   for (const name of ["X_CLIENT_SECRET", "X_ACCOUNT", "X_ACCOUNT_OWNS_APP"] as const)
@@ -34,16 +13,20 @@ export function readX(values: Environment, env: RawEnvironment, report: Report):
   if (values.X_CLIENT_ID === undefined) return undefined;
   return {
     clientId: values.X_CLIENT_ID,
+    /** Undefined for a public client. */
     clientSecret: values.X_CLIENT_SECRET === undefined ? undefined : secret(values.X_CLIENT_SECRET),
+    /** How id and secret stand in HTTP Basic: as they are, or form-encoded. */
     basicEncoding: values.X_BASIC_ENCODING,
+    /** The only handle that may authorize, lower case, without @. */
     account: values.X_ACCOUNT?.replace(/^@/, "").toLowerCase(),
+    /** Whether the authorized account owns the developer app: X charges less for what is its own then. */
     accountOwnsApp: values.X_ACCOUNT_OWNS_APP,
     apiUrl,
     authorizeUrl,
   };
 }
 
-export function readMeta(values: Environment, env: RawEnvironment, report: Report): MetaConfig | undefined {
+export function readMeta(values: Environment, env: RawEnvironment, report: Report) {
   const apiUrl = readUrl("META_API_URL", values.META_API_URL, report);
   needs("META_PIXEL_ID", "META_ACCESS_TOKEN", env, report);
   needs("META_ACCESS_TOKEN", "META_PIXEL_ID", env, report);

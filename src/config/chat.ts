@@ -1,17 +1,14 @@
-import { secret, type Secret } from "../platform/secret.ts";
+import { secret } from "../platform/secret.ts";
 import { given, type RawEnvironment } from "./environment.ts";
 import type { Report } from "./error.ts";
 import type { Environment } from "./schema.ts";
 import { parseHttpUrl, readUrl } from "./urls.ts";
 
-export type ChatProvider = Environment["CHAT_PROVIDER"];
+type ChatProvider = Environment["CHAT_PROVIDER"];
 
-export interface ChatConfig {
-  readonly provider: ChatProvider;
-  readonly webhookUrl: Secret;
-}
+export type ChatConfig = NonNullable<ReturnType<typeof readChat>>;
 
-export function readChat(values: Environment, env: RawEnvironment, report: Report): ChatConfig | undefined {
+export function readChat(values: Environment, env: RawEnvironment, report: Report) {
   const { CHAT_PROVIDER: provider, CHAT_WEBHOOK_URL: raw } = values;
   if (raw === undefined) {
     if (given(env, "CHAT_PROVIDER") !== undefined) {

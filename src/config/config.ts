@@ -1,7 +1,8 @@
 import { parseVerifierKey, SigningKeyRefused } from "eventstore-lite";
 import type { WitnessConfig } from "../log/witness.ts";
 import { decodeKey, secret, type Secret } from "../platform/secret.ts";
-import { type MetaConfig, readMeta, readX, type XConfig } from "./channels.ts";
+import type { TracingOptions } from "../tracing/tracing.ts";
+import { readMeta, readX } from "./channels.ts";
 import { type ChatConfig, readChat } from "./chat.ts";
 import { allOrNone, type RawEnvironment, readEnvironment, warnOfMisspelt } from "./environment.ts";
 import { configurationError, createReport, type Report } from "./error.ts";
@@ -24,9 +25,9 @@ export interface Config {
   readonly nextKey: Secret | undefined;
   /** What commands that ask the running service present to it. */
   readonly token: Secret | undefined;
-  readonly x: XConfig | undefined;
+  readonly x: ReturnType<typeof readX>;
   readonly outreach: OutreachConfig;
-  readonly meta: MetaConfig | undefined;
+  readonly meta: ReturnType<typeof readMeta>;
   readonly chat: ChatConfig | undefined;
   readonly messaging: MessagingConfig | undefined;
   readonly webhook: WebhookConfig | undefined;
@@ -36,7 +37,7 @@ export interface Config {
   /** Whole days that personal data of clicks and direct sends is kept; undefined: until it is forgotten by hand. */
   readonly retentionDays: number | undefined;
   /** Undefined: no traces are collected. */
-  readonly tracing: TracingConfig | undefined;
+  readonly tracing: ReturnType<typeof readTracing>;
   /** Undefined: no witness cosigns the log's heads. */
   readonly witness: WitnessConfig | undefined;
   readonly logLevel: "debug" | "info" | "warn" | "error";
@@ -80,16 +81,8 @@ export function loadConfig(given: RawEnvironment, readFile: ReadTextFile, paths?
   };
 }
 
-/** Where traces go, and how many. */
-interface TracingConfig {
-  /** Base URL of a collector that takes OTLP over HTTP. */
-  readonly endpoint: string;
-  /** Of the traces that begin here, in [0, 1]. */
-  readonly ratio: number;
-}
-
-/** Undefined: no traces are collected. The names are OpenTelemetry's own. */
-function readTracing(values: Environment, report: Report): TracingConfig | undefined {
+/** Where traces go, and how many. The names are OpenTelemetry's own. */
+function readTracing(values: Environment, report: Report): TracingOptions | undefined {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_TRACES_SAMPLER_ARG: ratio } = values;
   if (endpoint === undefined) return undefined;
   return { endpoint: readUrl("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint, report), ratio: Number(ratio) };

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import type { Report } from "./error.ts";
@@ -69,6 +70,12 @@ function describeProblem(schema: (TSchema & { readonly shown?: boolean }) | unde
 /** A harmless value, quoted and cut, for a message. */
 export function shown(raw: string): string {
   return JSON.stringify(raw.length > SHOWN_CHARS_MAX ? `${raw.slice(0, SHOWN_CHARS_MAX)}…` : raw);
+}
+
+/** What is wrong with a file that a setting names, with the system's code. */
+export function describeUnreadable(file: string, error: unknown): string {
+  const code = error instanceof Error && "code" in error ? ` (${String(error.code)})` : "";
+  return `${JSON.stringify(resolve(file))} cannot be read${code}`;
 }
 
 /** `a, b,,c` as `["a", "b", "c"]`. */

@@ -16,24 +16,15 @@ export function configurationError(faults: readonly Fault[]): ServiceError {
  * Collects what is wrong while all parts of the configuration are read. A part that reports a fault
  * still returns something of the right shape: it is never used, because the faults are thrown at the end.
  */
-export interface Report {
-  readonly faults: readonly Fault[];
-  readonly warnings: readonly string[];
-  fault(variable: string, problem: string, wanted: string): void;
-  warn(text: string): void;
-}
+export type Report = ReturnType<typeof createReport>;
 
-export function createReport(): Report {
+export function createReport() {
   const faults: Fault[] = [];
   const warnings: string[] = [];
   return {
     faults,
     warnings,
-    fault(variable, problem, wanted) {
-      faults.push({ variable, problem, wanted });
-    },
-    warn(text) {
-      warnings.push(text);
-    },
+    fault: (variable: string, problem: string, wanted: string): void => void faults.push({ variable, problem, wanted }),
+    warn: (text: string): void => void warnings.push(text),
   };
 }

@@ -1,34 +1,12 @@
-import { secret, type Secret } from "../platform/secret.ts";
+import { secret } from "../platform/secret.ts";
 import { allOrNone, given, type RawEnvironment } from "./environment.ts";
 import type { Report } from "./error.ts";
 import { variables, type Environment, type Variable } from "./schema.ts";
 import { readUrl } from "./urls.ts";
 
-export type MessagingProvider = Environment["MESSAGING_PROVIDER"];
+type MessagingProvider = Environment["MESSAGING_PROVIDER"];
 
-export interface TelegramConfig {
-  readonly provider: "telegram";
-  readonly botToken: Secret;
-  readonly chatId: string;
-  readonly apiUrl: string;
-}
-
-export interface LineConfig {
-  readonly provider: "line";
-  readonly accessToken: Secret;
-  readonly to: string;
-  readonly apiUrl: string;
-}
-
-export interface WhatsappConfig {
-  readonly provider: "whatsapp";
-  readonly accessToken: Secret;
-  readonly phoneNumberId: string;
-  readonly to: string;
-  readonly apiUrl: string;
-}
-
-export type MessagingConfig = TelegramConfig | LineConfig | WhatsappConfig;
+export type MessagingConfig = NonNullable<ReturnType<typeof readMessaging>>;
 
 /** What each provider cannot do without. */
 const CREDENTIALS = {
@@ -38,7 +16,7 @@ const CREDENTIALS = {
 } as const satisfies Record<MessagingProvider, readonly Variable[]>;
 
 /** Addresses are checked even when nothing uses them: a fault found early is cheaper. */
-export function readMessaging(values: Environment, env: RawEnvironment, report: Report): MessagingConfig | undefined {
+export function readMessaging(values: Environment, env: RawEnvironment, report: Report) {
   const provider = values.MESSAGING_PROVIDER;
   const apiUrls = {
     telegram: readUrl("TELEGRAM_API_URL", values.TELEGRAM_API_URL, report),
@@ -57,22 +35,22 @@ export function readMessaging(values: Environment, env: RawEnvironment, report: 
   return config;
 }
 
-function readTelegram(values: Environment, apiUrl: string): TelegramConfig | undefined {
+function readTelegram(values: Environment, apiUrl: string) {
   const { TELEGRAM_BOT_TOKEN: token, TELEGRAM_CHAT_ID: chatId } = values;
   if (token === undefined || chatId === undefined) return undefined;
-  return { provider: "telegram", botToken: secret(token), chatId, apiUrl };
+  return { provider: "telegram" as const, botToken: secret(token), chatId, apiUrl };
 }
 
-function readLine(values: Environment, apiUrl: string): LineConfig | undefined {
+function readLine(values: Environment, apiUrl: string) {
   const { LINE_CHANNEL_ACCESS_TOKEN: token, LINE_TO: to } = values;
   if (token === undefined || to === undefined) return undefined;
-  return { provider: "line", accessToken: secret(token), to, apiUrl };
+  return { provider: "line" as const, accessToken: secret(token), to, apiUrl };
 }
 
-function readWhatsapp(values: Environment, apiUrl: string): WhatsappConfig | undefined {
+function readWhatsapp(values: Environment, apiUrl: string) {
   const { WHATSAPP_ACCESS_TOKEN: token, WHATSAPP_PHONE_NUMBER_ID: phoneNumberId, WHATSAPP_TO: to } = values;
   if (token === undefined || phoneNumberId === undefined || to === undefined) return undefined;
-  return { provider: "whatsapp", accessToken: secret(token), phoneNumberId, to, apiUrl };
+  return { provider: "whatsapp" as const, accessToken: secret(token), phoneNumberId, to, apiUrl };
 }
 
 /** One provider at a time: who sets up a second one may wait for its messages for ever. */

@@ -1,34 +1,16 @@
-import { resolve } from "node:path";
 import { parseTemplate, type Template } from "../template/template.ts";
 import { TemplateError } from "../template/parse-parts.ts";
-import { commaList, shown } from "./environment.ts";
+import { commaList, describeUnreadable, shown } from "./environment.ts";
 import type { Report } from "./error.ts";
 import type { Environment } from "./schema.ts";
 
-export type RecipientSource = "list" | "inbound" | "followers" | "search" | "list_members";
-
-export interface OutreachConfig {
-  /** In the order in which they are merged, each once. */
-  readonly sources: readonly RecipientSource[];
-  readonly searchQuery: string | undefined;
-  readonly listId: string | undefined;
-  /** Undefined when neither a text nor a file was given: then there is nothing to send. */
-  readonly template: Template | undefined;
-  readonly requireConsent: boolean;
-  /** Lower case. */
-  readonly stopWords: readonly string[];
-  readonly dailyLimit: number;
-  readonly timezone: string;
-  readonly runMaxMinutes: number;
-  readonly inDoubtSettleSeconds: number;
-  /** Undefined: paced by the network's rate-limit headers. */
-  readonly sendSpacingSeconds: number | undefined;
-}
+export type OutreachConfig = ReturnType<typeof readOutreach>;
 
 /** Reads a text file. May throw. */
 export type ReadTextFile = (path: string) => string;
 
-const SOURCES: readonly RecipientSource[] = ["list", "inbound", "followers", "search", "list_members"];
+const SOURCES = ["list", "inbound", "followers", "search", "list_members"] as const;
+export type RecipientSource = (typeof SOURCES)[number];
 
 /** Sources that need a setting that says what to read. */
 const READS = { search: "X_SEARCH_QUERY", list_members: "X_LIST_ID" } as const;
@@ -39,23 +21,26 @@ const WITHOUT_CONSENT: readonly RecipientSource[] = ["followers", "search", "lis
 /** Networks were seen to commit a message 300 ms late; below this many seconds a read may still miss one. */
 const SETTLE_SECONDS_SAFE = 10;
 
-export function readOutreach(values: Environment, readFile: ReadTextFile, report: Report): OutreachConfig {
+export function readOutreach(values: Environment, readFile: ReadTextFile, report: Report) {
   if (values.IN_DOUBT_SETTLE_SECONDS < SETTLE_SECONDS_SAFE) {
-    report.warn(
-      `IN_DOUBT_SETTLE_SECONDS below ${SETTLE_SECONDS_SAFE}: a message that X commits late may be taken for undelivered.`,
-    );
+    const risk = "a message that X commits late may be taken for undelivered";
+    report.warn(`IN_DOUBT_SETTLE_SECONDS below ${SETTLE_SECONDS_SAFE}: ${risk}.`);
   }
   return {
+    /** In the order in which they are merged, each once. */
     sources: readSources(values, report),
     searchQuery: values.X_SEARCH_QUERY,
     listId: values.X_LIST_ID,
+    /** Undefined when neither a text nor a file was given: then there is nothing to send. */
     template: readTemplate(values, readFile, report),
     requireConsent: values.REQUIRE_CONSENT,
+    /** Lower case. */
     stopWords: readStopWords(values.STOP_WORDS, report),
     dailyLimit: values.DAILY_LIMIT,
     timezone: readTimezone(values.QUOTA_TIMEZONE, report),
     runMaxMinutes: values.RUN_MAX_MINUTES,
     inDoubtSettleSeconds: values.IN_DOUBT_SETTLE_SECONDS,
+    /** Undefined: paced by the network's rate-limit headers. */
     sendSpacingSeconds: values.SEND_SPACING_SECONDS,
   };
 }
@@ -108,12 +93,7 @@ function readOrReport(file: string, readFile: ReadTextFile, report: Report): str
   try {
     return readFile(file);
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? ` (${String(error.code)})` : "";
-    report.fault(
-      "MESSAGE_TEMPLATE_FILE",
-      `${JSON.stringify(resolve(file))} cannot be read${code}`,
-      "the path of a readable text file",
-    );
+    report.fault("MESSAGE_TEMPLATE_FILE", describeUnreadable(file, error), "the path of a readable text file");
     return undefined;
   }
 }

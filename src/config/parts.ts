@@ -1,32 +1,32 @@
-import type { ChannelName } from "../../events/channel.ts";
 import type { Config } from "./config.ts";
 
-export type PartName = "x" | "template" | ChannelName;
-
-/** What works only where it is configured. */
-export interface ConfigPart {
-  readonly isConfigured: boolean;
-  /** The lines of `.env` that configure it. */
-  readonly lines: readonly string[];
-}
-
-export type ConfigParts = Readonly<Record<PartName, ConfigPart>>;
-
 /** Everything that may be left out of the configuration, in the order in which it is set up. */
-export function listParts(
-  config: Pick<Config, "x" | "outreach" | "meta" | "chat" | "messaging" | "webhook">,
-): ConfigParts {
+export function listParts(config: Pick<Config, "x" | "outreach" | "meta" | "chat" | "messaging" | "webhook">) {
   const { x, outreach, meta, chat, messaging, webhook } = config;
   return {
-    x: part(x, "X_CLIENT_ID=", "X_CLIENT_SECRET="),
-    template: part(outreach.template, "MESSAGE_TEMPLATE='Hi {{name|there}}, …'"),
-    ads: part(meta, "META_PIXEL_ID=", "META_ACCESS_TOKEN="),
-    chat: part(chat, "CHAT_PROVIDER=slack", "CHAT_WEBHOOK_URL="),
-    messaging: part(messaging, "MESSAGING_PROVIDER=telegram", "TELEGRAM_BOT_TOKEN=", "TELEGRAM_CHAT_ID="),
-    webhook: part(webhook, "WEBHOOK_URL=", "WEBHOOK_SECRET=whsec_…", "WEBHOOK_EVENTS=LinkClicked"),
+    x: part("outreach (X_CLIENT_ID)", x, "X_CLIENT_ID=", "X_CLIENT_SECRET="),
+    template: part("the message (MESSAGE_TEMPLATE)", outreach.template, "MESSAGE_TEMPLATE='Hi {{name|there}}, …'"),
+    ads: part("ads", meta, "META_PIXEL_ID=", "META_ACCESS_TOKEN="),
+    chat: part("chat", chat, "CHAT_PROVIDER=slack", "CHAT_WEBHOOK_URL="),
+    messaging: part("messaging", messaging, "MESSAGING_PROVIDER=telegram", "TELEGRAM_BOT_TOKEN=", "TELEGRAM_CHAT_ID="),
+    webhook: part("webhook", webhook, "WEBHOOK_URL=", "WEBHOOK_SECRET=whsec_…", "WEBHOOK_EVENTS=LinkClicked"),
   };
 }
 
-function part(configured: object | undefined, ...lines: string[]): ConfigPart {
-  return { isConfigured: configured !== undefined, lines };
+export type ConfigParts = ReturnType<typeof listParts>;
+
+/** `name`: for operators; `lines`: those of `.env` that configure it. */
+function part(name: string, configured: object | undefined, ...lines: string[]) {
+  return { name, isConfigured: configured !== undefined, lines };
+}
+
+/** The names of the parts that are in the configuration, and of those that are not. */
+export function listPartNames(config: Config): Readonly<Record<"configured" | "missing", readonly string[]>> {
+  const { template, webhook, ...others } = listParts(config);
+  // Without X a message is of no use, and a missing webhook is no fault.
+  const wanted = [others.x, ...(config.x === undefined ? [] : [template]), others.ads, others.chat, others.messaging];
+  const parts = webhook.isConfigured ? [...wanted, webhook] : wanted;
+  const names = (isConfigured: boolean) =>
+    parts.filter((one) => one.isConfigured === isConfigured).map(({ name }) => name);
+  return { configured: names(true), missing: names(false) };
 }

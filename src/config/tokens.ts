@@ -32,14 +32,14 @@ const SHA256_HEX = /^[0-9a-f]{64}$/i;
 const WANTED = "name:token or name:sha256:hex, separated by commas";
 
 /** Entries are named by their number, never by their text. */
-export function readTokens(raw: string | undefined, report: Report): ApiToken[] {
+export function readTokens(raw: string | undefined, report: Report): readonly ApiToken[] {
   const entries = commaList(raw).map((entry, index): Entry => [`entry ${index + 1}`, entry]);
   if (raw !== undefined && entries.length === 0) report.fault("API_TOKENS", "holds no token", WANTED);
   return collect("API_TOKENS", entries, [], report);
 }
 
 /** The same of a file: one entry a line, which is named by its number; `#` begins a comment. `others` are known already. */
-export function readTokenLines(text: string, others: readonly ApiToken[], report: Report): ApiToken[] {
+export function readTokenLines(text: string, others: readonly ApiToken[], report: Report): readonly ApiToken[] {
   const entries = text
     .split(/\r?\n/)
     .map((line, index): Entry => [`line ${index + 1}`, line.trim()])
@@ -52,7 +52,12 @@ export function readTokenLines(text: string, others: readonly ApiToken[], report
 /** Where an entry stands, and the entry. */
 type Entry = readonly [where: string, entry: string];
 
-function collect(variable: string, entries: readonly Entry[], others: readonly ApiToken[], report: Report): ApiToken[] {
+function collect(
+  variable: string,
+  entries: readonly Entry[],
+  others: readonly ApiToken[],
+  report: Report,
+): readonly ApiToken[] {
   const tokens: ApiToken[] = [];
   if (entries.length > TOKENS_MAX) report.fault(variable, `holds ${entries.length} tokens`, `at most ${TOKENS_MAX}`);
   for (const [where, entry] of entries.slice(0, TOKENS_MAX)) {

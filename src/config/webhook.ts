@@ -1,21 +1,13 @@
 import type { EventType } from "../../events/catalog.ts";
 import { SUBSCRIBABLE } from "../../events/dispatches.ts";
-import { secret, type Secret } from "../platform/secret.ts";
+import { secret } from "../platform/secret.ts";
 import { allOrNone, closest, commaList, given, shown, type RawEnvironment } from "./environment.ts";
 import type { Report } from "./error.ts";
 import type { Environment } from "./schema.ts";
 import { readUrl } from "./urls.ts";
 
 /** Where events of the log go, and which. */
-export interface WebhookConfig {
-  readonly url: Secret;
-  /** `whsec_` and base64. Several, separated by spaces, while one takes the other's place: each signs. */
-  readonly secrets: Secret;
-  /** In the order of the catalog, not empty. */
-  readonly types: readonly EventType[];
-  /** An event waits while an earlier one of its stream is pending. */
-  readonly isInOrder: boolean;
-}
+export type WebhookConfig = NonNullable<ReturnType<typeof readWebhook>>;
 
 /** Bytes that Standard Webhooks allows a secret. */
 const SECRET_BYTES_MIN = 24;
@@ -23,7 +15,7 @@ const SECRET_BYTES_MAX = 64;
 
 const SETTINGS = ["WEBHOOK_URL", "WEBHOOK_SECRET", "WEBHOOK_EVENTS"] as const;
 
-export function readWebhook(values: Environment, env: RawEnvironment, report: Report): WebhookConfig | undefined {
+export function readWebhook(values: Environment, env: RawEnvironment, report: Report) {
   const { WEBHOOK_URL: url, WEBHOOK_SECRET: secrets, WEBHOOK_EVENTS: types, WEBHOOK_ORDER: order } = values;
   allOrNone(SETTINGS, env, report);
   if (given(env, "WEBHOOK_ORDER") !== undefined && url === undefined) {
@@ -32,8 +24,15 @@ export function readWebhook(values: Environment, env: RawEnvironment, report: Re
   const wanted = types === undefined ? [] : readTypes(types, report);
   const address = url === undefined ? undefined : readUrl("WEBHOOK_URL", url, report, { query: true });
   if (address === undefined || secrets === undefined || types === undefined) return undefined;
-  const isInOrder = order === "stream";
-  return { url: secret(address), secrets: secret(checkSecrets(secrets, report)), types: wanted, isInOrder };
+  return {
+    url: secret(address),
+    /** `whsec_` and base64. Several, separated by spaces, while one takes the other's place: each signs. */
+    secrets: secret(checkSecrets(secrets, report)),
+    /** In the order of the catalog, not empty. */
+    types: wanted,
+    /** An event waits while an earlier one of its stream is pending. */
+    isInOrder: order === "stream",
+  };
 }
 
 function checkSecrets(secrets: string, report: Report): string {

@@ -1,33 +1,30 @@
 import { escapeControls } from "./escape-controls.ts";
 
-/** One JSON object a line on stderr. Fields are chosen by the caller: never a token, never personal data. */
-export interface Logger {
-  debug(message: string, fields?: LogFields): void;
-  info(message: string, fields?: LogFields): void;
-  warn(message: string, fields?: LogFields): void;
-  error(message: string, fields?: LogFields): void;
-}
-
-export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
-
 const LEVELS = ["debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof LEVELS)[number];
 
+export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
+
+/** One JSON object a line on stderr. Fields are chosen by the caller: never a token, never personal data. */
+export type Logger = Readonly<Record<LogLevel, (message: string, fields?: LogFields) => void>>;
+
 export function createLogger(level: LogLevel, write: (line: string) => void, clock: () => number): Logger {
   const threshold = LEVELS.indexOf(level);
-  const at =
-    (name: LogLevel) =>
-    (message: string, fields: LogFields = {}): void => {
-      if (LEVELS.indexOf(name) < threshold) return;
-      const record = { time: new Date(clock()).toISOString(), level: name, message, ...fields };
-      // No value can forge a line, or steer the terminal of the operator who reads it.
-      const line = `${escapeControls(JSON.stringify(record))}\n`;
-      try {
-        write(line);
-      } catch {
-        // A disk too full for the operator's log must not end what was only to be logged: deliveries go on.
-      }
-    };
+  return forEachLevel((name, message, fields) => {
+    if (LEVELS.indexOf(name) < threshold) return;
+    const record = { time: new Date(clock()).toISOString(), level: name, message, ...fields };
+    // No value can forge a line, or steer the terminal of the operator who reads it.
+    const line = `${escapeControls(JSON.stringify(record))}\n`;
+    try {
+      write(line);
+    } catch {
+      // A disk too full for the operator's log must not end what was only to be logged: deliveries go on.
+    }
+  });
+}
+
+function forEachLevel(log: (level: LogLevel, message: string, fields: LogFields | undefined) => void): Logger {
+  const at = (level: LogLevel) => (message: string, fields?: LogFields) => log(level, message, fields);
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
@@ -50,9 +47,5 @@ export function requestFields({
 
 /** The same logger, with these fields in each of its lines. */
 export function withFields(logger: Logger, common: LogFields): Logger {
-  const at =
-    (name: LogLevel) =>
-    (message: string, fields: LogFields = {}): void =>
-      logger[name](message, { ...common, ...fields });
-  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+  return forEachLevel((level, message, fields) => logger[level](message, { ...common, ...fields }));
 }

@@ -11,20 +11,18 @@ type SignalName = keyof typeof EXIT_CODES;
  */
 const SAME_SIGNAL_MS = 1_000;
 
-export interface SignalDeps {
+interface SignalDeps {
   on(signal: SignalName, listener: () => void): void;
   exit(code: number): void;
   /** ms by a clock that is never set. */
   now(): number;
 }
 
-/** `signal` aborts when the process is asked to end; from the first access on, the caller ends the process in order. */
-export interface Interruption {
-  readonly signal: AbortSignal;
-}
-
-/** A command that watches the signal stops in order; any other, and one that is asked again, ends at once. */
-export function watchSignals({ on, exit, now }: SignalDeps): Interruption {
+/**
+ * `signal` aborts when the process is asked to end; from the first access on, the caller ends the process in order. A
+ * command that watches the signal stops in order; any other, and one that is asked again, ends at once.
+ */
+export function watchSignals({ on, exit, now }: SignalDeps) {
   const interrupted = new AbortController();
   let isWatched = false;
   let askedAt = 0;
@@ -41,7 +39,7 @@ export function watchSignals({ on, exit, now }: SignalDeps): Interruption {
     });
   }
   return {
-    get signal() {
+    get signal(): AbortSignal {
       isWatched = true;
       return interrupted.signal;
     },

@@ -14,7 +14,6 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "commands/audit/verify.ts": "process/proof",
   "commands/backup/put-back.ts": "commands/restore",
   "commands/backup/rehearse.ts": "commands/restore",
-  "commands/shared/configured-parts.ts": "commands/doctor",
   "commands/deliveries/": "commands/deliveries",
   "commands/deliveries/lag.ts": "commands/lag",
   "commands/development/demo-instances.ts": "process/demo-instances",
