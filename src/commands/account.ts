@@ -1,7 +1,7 @@
 import { unlinkAccount } from "../account/link.ts";
 import { systemClock } from "../platform/clock.ts";
 import { createLogger } from "../platform/logger.ts";
-import { openAccount } from "../service/account.ts";
+import { openAccount } from "../service/outreach.ts";
 import { connectNetworks } from "../service/networks.ts";
 import { answer, Command, EXIT, group, JSON_OPTION, usageError, type MakeCommand } from "./shared/command.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";

@@ -9,7 +9,7 @@ import type { Config } from "../config/config.ts";
 import { createAnnounce } from "../delivery/suspension.ts";
 import { createLogger } from "../platform/logger.ts";
 import { missingPlaceholders } from "../template/template.ts";
-import { openAccount } from "../service/account.ts";
+import { openAccount } from "../service/outreach.ts";
 import { connectNetworks } from "../service/networks.ts";
 import { refuseLostLog, keysMissing, missingKeys } from "../privacy/lost-keys.ts";
 import { locateLog } from "../service/log-place.ts";

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { configurationError, createReport } from "../config/error.ts";
-import { type ApiToken, readTokenLines, readTokens, unfitName } from "../config/tokens.ts";
+import { readTokenLines, readTokens, unfitName } from "../config/tokens.ts";
 import {
   answer,
   Command,

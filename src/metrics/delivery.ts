@@ -1,4 +1,4 @@
-import { Counter, Histogram, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { CHANNELS, lanesOf } from "../../events/channel.ts";
@@ -10,7 +10,7 @@ import type { DispatchMetrics } from "../delivery/dispatch.ts";
 import { readOldestPending } from "../delivery/lag.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";
-import { lookUpEach } from "./figures.ts";
+import { createCounter, createHistogram, lookUpEach } from "./figures.ts";
 
 /** Events read for the oldest of a lane: mostly it is the first one. */
 const OLDEST_EVENTS_MAX = 10_000;
@@ -31,12 +31,12 @@ export interface ChannelSources {
 export function observeChannels(registry: Registry, { store, projector, delivery, clock }: ChannelSources): void {
   const channels = () => channelsOf(projector.state("deliveries"));
   const pending = "Dispatches that were requested and have no final outcome.";
-  lookUpEach(registry, { name: "reachlog_outbox_pending", help: pending, labelNames: OF_LANE }, (gauge) => {
+  lookUpEach(registry, ["reachlog_outbox_pending", pending, OF_LANE], (gauge) => {
     for (const [channel, { lanes }] of channels())
       for (const lane of lanesOf(channel)) gauge.set({ channel, lane }, lanes[lane].pending);
   });
   const oldest = "Age of the oldest pending dispatch; 0: none is pending.";
-  lookUpEach(registry, { name: "reachlog_outbox_oldest_seconds", help: oldest, labelNames: OF_LANE }, async (gauge) => {
+  lookUpEach(registry, ["reachlog_outbox_oldest_seconds", oldest, OF_LANE], async (gauge) => {
     for (const [channel, { lanes }] of channels()) {
       for (const lane of lanesOf(channel)) {
         const time = await readOldestPending(store, channel, lane, lanes[lane], { eventsMax: OLDEST_EVENTS_MAX });
@@ -45,19 +45,15 @@ export function observeChannels(registry: Registry, { store, projector, delivery
     }
   });
   const dead = "Dispatches that were given up, and neither retried nor discarded.";
-  lookUpEach(registry, { name: "reachlog_dead_letters", help: dead, labelNames: OF_CHANNEL }, (gauge) => {
+  lookUpEach(registry, ["reachlog_dead_letters", dead, OF_CHANNEL], (gauge) => {
     for (const [channel, state] of channels()) gauge.set({ channel }, state.dead);
   });
   const suspended = "1 while the network refuses the channel as a whole.";
-  lookUpEach(registry, { name: "reachlog_channel_suspended", help: suspended, labelNames: OF_CHANNEL }, (gauge) => {
+  lookUpEach(registry, ["reachlog_channel_suspended", suspended, OF_CHANNEL], (gauge) => {
     for (const [channel, state] of channels()) gauge.set({ channel }, state.suspended === null ? 0 : 1);
   });
-  const circuit = {
-    name: "reachlog_channel_circuit",
-    help: "1 for the state of the circuit breaker; only of channels that are configured.",
-    labelNames: ["channel", "state"],
-  } as const;
-  lookUpEach(registry, circuit, (gauge) => {
+  const circuit = "1 for the state of the circuit breaker; only of channels that are configured.";
+  lookUpEach(registry, ["reachlog_channel_circuit", circuit, ["channel", "state"]], (gauge) => {
     for (const channel of delivery.configured) {
       const now = delivery.circuit(channel);
       for (const state of CIRCUITS) gauge.set({ channel, state }, state === now ? 1 : 0);
@@ -78,20 +74,19 @@ const BUCKETS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
 /** What this process itself asked of the networks. */
 export function createDispatchMetrics(registry: Registry): DispatchMetrics {
-  const registers = [registry];
-  const dispatches = new Counter({
-    name: "reachlog_dispatches_total",
-    help: "Outcomes of dispatches that this process recorded; failed: it is tried again.",
-    labelNames: ["channel", "outcome"],
-    registers,
-  });
-  const seconds = new Histogram({
-    name: "reachlog_dispatch_request_seconds",
-    help: "One request to a channel's network, of one dispatch or of many.",
-    labelNames: ["channel"],
-    buckets: BUCKETS,
-    registers,
-  });
+  const dispatches = createCounter(
+    registry,
+    "reachlog_dispatches_total",
+    "Outcomes of dispatches that this process recorded; failed: it is tried again.",
+    ["channel", "outcome"],
+  );
+  const seconds = createHistogram(
+    registry,
+    BUCKETS,
+    "reachlog_dispatch_request_seconds",
+    "One request to a channel's network, of one dispatch or of many.",
+    ["channel"],
+  );
   for (const channel of CHANNELS) {
     for (const outcome of Object.values(OUTCOMES)) dispatches.inc({ channel, outcome }, 0);
     seconds.zero({ channel });

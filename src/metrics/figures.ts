@@ -1,30 +1,32 @@
-import { Gauge, type Registry } from "prom-client";
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 
 /** Name, help, and the names of the labels where there are any. */
-interface About<Label extends string> {
-  readonly name: string;
-  readonly help: string;
-  readonly labelNames?: readonly Label[];
-}
+type About<Label extends string> = readonly [name: string, help: string, labelNames?: readonly Label[]];
 
 /**
- * A figure that is looked up at each scrape, and costs nothing else. Where it cannot be looked up, say because the log is
- * out of reach, it has no value, and the scrape still gives the other figures.
+ * Figures that are looked up at each scrape, and cost nothing else. One that cannot be looked up, say because the log is
+ * out of reach, has no value, and the scrape still gives the other figures.
  */
-export function lookUp(registry: Registry, name: string, help: string, read: () => number | Promise<number>): void {
-  const readOrNot = async (): Promise<number> => read();
-  const collect = async (gauge: Gauge): Promise<void> => gauge.set(await readOrNot().catch(() => Number.NaN));
-  lookUpEach(registry, { name, help }, collect);
+export function lookUp(
+  registry: Registry,
+  figures: readonly (readonly [name: string, help: string, read: () => number | Promise<number>])[],
+): void {
+  for (const [name, help, read] of figures) {
+    const readOrNot = async (): Promise<number> => read();
+    lookUpEach(registry, [name, help], async (gauge) => gauge.set(await readOrNot().catch(() => Number.NaN)));
+  }
 }
 
-/** The same of figures with labels, which `collect` sets: there are none where it cannot. */
+/** One with labels, which `collect` sets: there are none where it cannot. */
 export function lookUpEach<Label extends string>(
   registry: Registry,
-  about: About<Label>,
+  [name, help, labelNames = []]: About<Label>,
   collect: (gauge: Gauge<Label>) => void | Promise<void>,
 ): void {
   const gauge: Gauge<Label> = new Gauge({
-    ...about,
+    name,
+    help,
+    labelNames,
     registers: [registry],
     async collect() {
       try {
@@ -34,4 +36,19 @@ export function lookUpEach<Label extends string>(
       }
     },
   });
+}
+
+export function createCounter<Label extends string>(
+  registry: Registry,
+  ...[name, help, labelNames = []]: About<Label>
+) {
+  return new Counter({ name, help, labelNames, registers: [registry] });
+}
+
+export function createHistogram<Label extends string>(
+  registry: Registry,
+  buckets: number[],
+  ...[name, help, labelNames = []]: About<Label>
+) {
+  return new Histogram({ name, help, labelNames, buckets, registers: [registry] });
 }

@@ -27,25 +27,28 @@ export interface LogSources {
 export function observeLog(registry: Registry, sources: LogSources): void {
   const { store, projector, load, awaySince, skewMs, clock, cosigned } = sources;
   const head = async (): Promise<number> => (await store.head()).position;
-  lookUp(registry, "reachlog_log_position", "Position of the last event.", head);
-  lookUp(registry, "reachlog_projection_lag_events", "Events that the projections have not folded.", async () =>
-    Math.max(0, (await head()) - projector.position),
-  );
-  lookUp(registry, "reachlog_event_streams", "Streams of events and exports that are open.", () => load.streams);
-  if (cosigned !== undefined) {
-    const lag = async (): Promise<number> => Math.max(0, (await head()) - (await cosigned()));
-    lookUp(registry, "reachlog_witness_lag_events", "Events that the witness has not cosigned.", lag);
-  }
-  lookUp(registry, "reachlog_log_away_seconds", "For how long the log has been out of reach; 0: it is not.", () => {
-    const since = awaySince();
-    return since === undefined ? 0 : Math.max(0, clock() - since) / 1_000;
-  });
-  lookUp(
-    registry,
-    "reachlog_clock_skew_seconds",
-    `How far this machine's clock is ahead of the log's; no runs beyond ${CLOCK_SKEW_MS_MAX / 1_000} either way.`,
-    () => skewMs() / 1_000,
-  );
+  lookUp(registry, [
+    ["reachlog_log_position", "Position of the last event.", head],
+    [
+      "reachlog_projection_lag_events",
+      "Events that the projections have not folded.",
+      async () => Math.max(0, (await head()) - projector.position),
+    ],
+    ["reachlog_event_streams", "Streams of events and exports that are open.", () => load.streams],
+    [
+      "reachlog_log_away_seconds",
+      "For how long the log has been out of reach; 0: it is not.",
+      () => Math.max(0, clock() - (awaySince() ?? Infinity)) / 1_000,
+    ],
+    [
+      "reachlog_clock_skew_seconds",
+      `How far this machine's clock is ahead of the log's; no runs beyond ${CLOCK_SKEW_MS_MAX / 1_000} either way.`,
+      () => skewMs() / 1_000,
+    ],
+  ]);
+  if (cosigned === undefined) return;
+  const lag = async (): Promise<number> => Math.max(0, (await head()) - (await cosigned()));
+  lookUp(registry, [["reachlog_witness_lag_events", "Events that the witness has not cosigned.", lag]]);
 }
 
 export interface InstanceSources {
@@ -59,18 +62,9 @@ export interface InstanceSources {
 /** The instances of the log, and the roles of this one among those that always have a holder. */
 export function observeInstances(registry: Registry, { instances, roles, delivery }: InstanceSources): void {
   const always = [...delivery.configured.map(ROLES.dispatcher), ROLES.retention, ROLES.signedHeads];
-  lookUp(
-    registry,
-    "reachlog_instances",
-    "Instances that serve this log, as this one sees it.",
-    () => instances().length,
-  );
-  const held = {
-    name: "reachlog_role_held",
-    help: "1 where this instance has the role.",
-    labelNames: ["role"],
-  } as const;
-  lookUpEach(registry, held, async (gauge) => {
+  const serving = "Instances that serve this log, as this one sees it.";
+  lookUp(registry, [["reachlog_instances", serving, () => instances().length]]);
+  lookUpEach(registry, ["reachlog_role_held", "1 where this instance has the role.", ["role"]], async (gauge) => {
     const holders = await roles();
     for (const role of always) gauge.set({ role }, holders[role] === instances()[0]?.id ? 1 : 0);
   });

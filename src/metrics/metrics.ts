@@ -3,52 +3,44 @@ import { dirname } from "node:path";
 import { Counter, Registry } from "prom-client";
 import { runEnd } from "../../events/outreach.ts";
 import type { Delivery } from "../delivery/delivery.ts";
-import type { DispatchMetrics } from "../delivery/dispatch.ts";
 import { nextTurn } from "../platform/time-slices.ts";
 import type { Projector } from "../projector/projector.ts";
-import { type AppendMetrics, createAppendMetrics } from "./appends.ts";
+import { createAppendMetrics } from "./appends.ts";
 import { type ChannelSources, createDispatchMetrics, observeChannels } from "./delivery.ts";
-import { lookUp, lookUpEach } from "./figures.ts";
+import { createCounter, lookUp, lookUpEach } from "./figures.ts";
 import { type InstanceSources, type LogSources, observeInstances, observeLog } from "./log.ts";
+import { VERSION } from "../platform/version.ts";
 
-/**
- * What is counted as it happens. All else is looked up at each scrape, so that a click pays only for figures that could
- * not be found later.
- */
-export interface Metrics {
-  readonly appends: AppendMetrics;
-  readonly dispatches: DispatchMetrics;
-  readonly countAnswer: CountAnswer;
-  /** What is asked of these parts whenever {@link Metrics.text} is. */
-  observe(parts: Observed): void;
-  /** All figures in Prometheus's text format, of the media type {@link METRICS_TYPE}. */
-  text(): Promise<string>;
-}
+export type Metrics = ReturnType<typeof createMetrics>;
 
-export interface Observed extends ChannelSources, InstanceSources, LogSources, OutreachSources {
-  readonly projector: Projector;
+interface Observed extends ChannelSources, InstanceSources, Omit<LogSources, "projector">, OutreachSources {
   readonly delivery: Pick<Delivery, "configured" | "circuit">;
-  readonly version: string;
   /** Of the log; undefined: it is on a database server. */
   readonly file: string | undefined;
 }
 
 export const METRICS_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 
-export function createMetrics(): Metrics {
+/**
+ * What is counted as it happens. All else is looked up at each scrape, so that a click pays only for figures that could
+ * not be found later.
+ */
+export function createMetrics() {
   const registry = new Registry();
   return {
     appends: createAppendMetrics(registry),
     dispatches: createDispatchMetrics(registry),
     countAnswer: createAnswerCount(registry),
-    observe(parts) {
+    /** Looks these parts up at each scrape. */
+    observe(parts: Observed): void {
       observeChannels(registry, parts);
       observeInstances(registry, parts);
       observeLog(registry, parts);
       observeOutreach(registry, parts);
-      observeProcess(registry, parts.version, parts.file);
+      observeProcess(registry, parts.file);
     },
-    text: () => registry.metrics(),
+    /** All figures in Prometheus's text format, of the media type {@link METRICS_TYPE}. */
+    text: (): Promise<string> => registry.metrics(),
   };
 }
 
@@ -64,31 +56,30 @@ const ABANDONED = "abandoned";
 function observeOutreach(registry: Registry, { projector, quota }: OutreachSources): void {
   const run = () => projector.state("run");
   const account = () => projector.state("account");
-  const figures: readonly (readonly [name: string, help: string, read: () => number | boolean])[] = [
+  lookUp(registry, [
     ["reachlog_quota_limit", "Messages that may be sent on one day.", () => quota.limit],
     ["reachlog_quota_used", "Messages of today, those in doubt included.", quota.used],
-    ["reachlog_run_running", "1 while a run is in progress.", () => run().current !== null],
+    ["reachlog_run_running", "1 while a run is in progress.", () => Number(run().current !== null)],
     [
       "reachlog_run_waiting",
       "1 while it waits, such as for a rate limit.",
-      () => (run().current?.waiting ?? null) !== null,
+      () => Number((run().current?.waiting ?? null) !== null),
     ],
     [
       "reachlog_messages_in_doubt",
       "Messages in doubt: it is not known yet whether they were sent.",
       () => [...run().open.values()].filter(({ in_doubt }) => in_doubt).length,
     ],
-    ["reachlog_account_linked", "1 once an account was linked.", () => account().user !== null],
-    ["reachlog_account_authorized", "1 while the account's grant is good.", () => account().authorized],
-  ];
-  for (const [name, help, read] of figures) lookUp(registry, name, help, () => Number(read()));
+    ["reachlog_account_linked", "1 once an account was linked.", () => Number(account().user !== null)],
+    ["reachlog_account_authorized", "1 while the account's grant is good.", () => Number(account().authorized)],
+  ]);
 
-  const ended = new Counter({
-    name: "reachlog_runs_ended_total",
-    help: "Runs that ended while this process ran, by reason; dry runs are not counted.",
-    labelNames: ["reason"],
-    registers: [registry],
-  });
+  const ended = createCounter(
+    registry,
+    "reachlog_runs_ended_total",
+    "Runs that ended while this process ran, by reason; dry runs are not counted.",
+    ["reason"],
+  );
   // From the start on: of a figure that begins at 1, Prometheus sees no increase.
   for (const reason of [...runEnd.anyOf.map((end) => end.const), ABANDONED]) ended.inc({ reason }, 0);
   projector.listen(({ type, data }) => {
@@ -104,7 +95,7 @@ const DESCRIPTORS = "/proc/self/fd";
  * The process and the disk of the log, by the names that dashboards of every client library expect. Not the library's own:
  * those wake the process a hundred times a second to measure the event loop.
  */
-function observeProcess(registry: Registry, version: string, file: string | undefined): void {
+function observeProcess(registry: Registry, file: string | undefined): void {
   const startedAt = Math.round(Date.now() / 1_000 - process.uptime());
   const cpu = new Counter({
     name: "process_cpu_seconds_total",
@@ -116,29 +107,23 @@ function observeProcess(registry: Registry, version: string, file: string | unde
       cpu.inc((user + system) / 1_000_000);
     },
   });
-  lookUp(registry, "process_start_time_seconds", "When the process started, Unix time.", () => startedAt);
-  lookUp(registry, "process_resident_memory_bytes", "Memory that the process holds.", () => process.memoryUsage.rss());
-  lookUp(registry, "process_open_fds", "Open file descriptors; absent where unknown.", countDescriptors);
-  const build = { name: "reachlog_build_info", help: "1, with the version.", labelNames: ["version"] } as const;
-  lookUpEach(registry, build, (gauge) => gauge.set({ version }, 1));
-  lookUp(
-    registry,
-    "reachlog_event_loop_delay_seconds",
-    "How long a turn of the event loop took when asked.",
-    measureTurn,
-  );
-  if (file !== undefined) observeDisk(registry, dirname(file));
-}
-
-function observeDisk(registry: Registry, directory: string): void {
-  lookUp(registry, "reachlog_disk_size_bytes", "Size of the file system that holds the log.", async () => {
-    const { bsize, blocks } = await statfs(directory);
-    return bsize * blocks;
-  });
-  lookUp(registry, "reachlog_disk_available_bytes", "What is left on it.", async () => {
-    const { bsize, bavail } = await statfs(directory);
-    return bsize * bavail;
-  });
+  lookUp(registry, [
+    ["process_start_time_seconds", "When the process started, Unix time.", () => startedAt],
+    ["process_resident_memory_bytes", "Memory that the process holds.", () => process.memoryUsage.rss()],
+    ["process_open_fds", "Open file descriptors; absent where unknown.", countDescriptors],
+    ["reachlog_event_loop_delay_seconds", "How long a turn of the event loop took when asked.", measureTurn],
+  ]);
+  const build = ["reachlog_build_info", "1, with the version.", ["version"]] as const;
+  lookUpEach(registry, build, (gauge) => gauge.set({ version: VERSION }, 1));
+  if (file === undefined) return;
+  const space = (blocks: "blocks" | "bavail") => async (): Promise<number> => {
+    const stats = await statfs(dirname(file));
+    return stats.bsize * stats[blocks];
+  };
+  lookUp(registry, [
+    ["reachlog_disk_size_bytes", "Size of the file system that holds the log.", space("blocks")],
+    ["reachlog_disk_available_bytes", "What is left on it.", space("bavail")],
+  ]);
 }
 
 async function countDescriptors(): Promise<number> {
@@ -151,17 +136,17 @@ async function measureTurn(): Promise<number> {
   return (performance.now() - askedAt) / 1_000;
 }
 
-/** Counts an answer of this status; undefined: the endpoint is none of ours. */
-type CountAnswer = (endpoint: CountedEndpoint | undefined, status: number) => void;
-
 /** One object for each endpoint. */
 interface CountedEndpoint {
   readonly method: string;
   readonly path: string;
 }
 
-/** Counted by hand and handed over at each scrape: the library would look up its labels as text for every request. */
-function createAnswerCount(registry: Registry): CountAnswer {
+/**
+ * Counts an answer of this status; undefined: the endpoint is none of ours. Counted by hand and handed over at each
+ * scrape: the library would look up its labels as text for every request.
+ */
+function createAnswerCount(registry: Registry): (endpoint: CountedEndpoint | undefined, status: number) => void {
   const counts = new Map<CountedEndpoint | undefined, Map<number, number>>();
   const answers = new Counter({
     name: "reachlog_http_answers_total",

@@ -4,7 +4,6 @@ import type { Config } from "../config/config.ts";
 import { isOfThisMachineOnly } from "../config/http.ts";
 import { createConsole } from "../console/console.ts";
 import type { Announce } from "../delivery/suspension.ts";
-import type { Delivery } from "../delivery/delivery.ts";
 import type { AppDeps } from "../http/deps.ts";
 import type { Authenticator } from "../http/access/authenticator.ts";
 import { createClientAddress } from "../http/access/client-address.ts";
@@ -12,13 +11,11 @@ import { createNotices } from "../http/server/form.ts";
 import { createAuthorizationCookie } from "../http/access/encrypted-cookie.ts";
 import { createIdempotency } from "../http/server/idempotency.ts";
 import { listHosts } from "../http/server/listen.ts";
-import type { LoadShedding } from "../http/access/load-shedding.ts";
 import { createRateLimit, type DailyQuota } from "../http/access/rate-limit.ts";
 import { createRequestLog } from "../http/server/request-log.ts";
 import { createSessions } from "../http/access/session.ts";
 import { createStreamPace } from "../http/streams/event-stream.ts";
 import type { CheckpointStore } from "../log/checkpoint.ts";
-import type { EventLog } from "../log/event-log.ts";
 import type { Instances } from "../log/instances.ts";
 import { listHolders } from "../log/role.ts";
 import { cosignedPosition } from "../log/witness.ts";
@@ -27,42 +24,38 @@ import { createLogVerifier } from "../log/verifier.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { quotaNow } from "../outreach/context.ts";
 import { resetsAt } from "../outreach/quota-day.ts";
-import type { HashesOf } from "../recipients/suppress.ts";
-import type { Runner } from "../outreach/runner.ts";
 import { makeId, sleep, type Clock } from "../platform/clock.ts";
-import type { Logger } from "../platform/logger.ts";
 import { VERSION } from "../platform/version.ts";
 import { createPastStates } from "../projector/past-states.ts";
 import type { Projector } from "../projector/projector.ts";
-import type { Tracing } from "../tracing/tracing.ts";
 import type { Vault } from "../vault/vault.ts";
-import type { Account } from "./account.ts";
+import type { Account } from "./outreach.ts";
 import type { OpenedLog } from "./open.ts";
 import { consoleSettings } from "./console-settings.ts";
 
 /** What the HTTP server serves. */
-interface Served {
+interface Served extends Pick<
+  AppDeps,
+  | "hashesOf"
+  | "eventLog"
+  | "projector"
+  | "logger"
+  | "delivery"
+  | "runner"
+  | "load"
+  | "tracing"
+  | "awaySince"
+  | "stopping"
+> {
   readonly config: Config;
   readonly vault: Vault;
-  readonly hashesOf: HashesOf;
   readonly openedLog: OpenedLog;
   readonly instances: Instances;
-  readonly eventLog: EventLog;
-  readonly projector: Projector;
-  readonly logger: Logger;
   readonly access: Authenticator;
   readonly announce: Announce;
-  readonly delivery: Delivery;
   readonly account: Account | undefined;
-  readonly runner: Runner | undefined;
-  readonly load: LoadShedding;
   readonly metrics: Metrics;
-  readonly tracing: Tracing | undefined;
   readonly isWritable: () => boolean;
-  /** Since when the log is out of reach. */
-  readonly awaySince: () => number | undefined;
-  /** Aborts when the service begins to stop. */
-  readonly stopping: AbortSignal;
 }
 
 /** What is served, with what the server alone needs. */
@@ -85,7 +78,7 @@ export function appDeps(served: Served): AppDeps {
   const quota = dailyQuota(config, projector, clock);
   const file = config.log.kind === "sqlite" ? config.log.file : undefined;
   const cosigned = config.witness && (() => cosignedNow(checkpoints));
-  served.metrics.observe({ ...live, cosigned, store, projector, delivery, quota, load, clock, version: VERSION, file });
+  served.metrics.observe({ ...live, cosigned, store, projector, delivery, quota, load, clock, file });
   const verifier = createLogVerifier({ eventLog, checkpoints, clock, logger, announce: served.announce });
   return {
     ...served,

@@ -1,4 +1,4 @@
-import { createOAuth, type OAuth } from "../account/oauth.ts";
+import { createOAuth } from "../account/oauth.ts";
 import type { ChatConfig } from "../config/chat.ts";
 import type { Config } from "../config/config.ts";
 import type { MessagingConfig } from "../config/messaging.ts";
@@ -6,7 +6,7 @@ import { createDiscordChannel } from "../networks/chat/discord.ts";
 import { createGoogleChatChannel } from "../networks/chat/google-chat.ts";
 import { createLineChannel } from "../networks/messaging/line.ts";
 import { createMetaChannel } from "../networks/meta/meta.ts";
-import type { Channel, SocialNetwork } from "../networks/network.ts";
+import type { Channel } from "../networks/network.ts";
 import { createSafeFetch, type SafeFetch } from "../networks/safe-fetch.ts";
 import { createSlackChannel } from "../networks/chat/slack.ts";
 import { createTeamsChannel } from "../networks/chat/teams.ts";
@@ -16,25 +16,11 @@ import { createWhatsappChannel } from "../networks/messaging/whatsapp.ts";
 import { createX } from "../networks/x/x.ts";
 import { systemClock, type Clock } from "../platform/clock.ts";
 
-/** Everything outside that the service talks to. */
-export interface Networks {
-  /** The channels that have credentials. */
-  readonly channels: readonly Channel[];
-  /** Where to write to people, and how an account is linked; undefined: X is not configured. */
-  readonly social: Social | undefined;
-}
-
-export interface Social {
-  readonly network: SocialNetwork;
-  readonly oauth: OAuth;
-}
+/** The network in which recipients are written to, and how an account of it is linked. */
+export type Social = NonNullable<ReturnType<typeof connectNetworks>["social"]>;
 
 /** The clients of all that is configured. Nothing is asked of a network yet. */
-export function connectNetworks(
-  config: Config,
-  clock: Clock = systemClock,
-  safeFetch = outbound(config, clock),
-): Networks {
+export function connectNetworks(config: Config, clock: Clock = systemClock, safeFetch = outbound(config, clock)) {
   const { x, meta, chat, messaging, webhook } = config;
   const ads = meta === undefined ? undefined : createMetaChannel({ ...meta, baseUrl: meta.apiUrl, safeFetch });
   const others = [chat, messaging].map((one) =>
@@ -43,7 +29,9 @@ export function connectNetworks(
   const receiver = webhook && createStandardWebhookChannel({ ...webhook, safeFetch });
   const redirectUri = `${config.http.publicUrl}/social/callback`;
   return {
+    /** The channels that have credentials. */
     channels: [ads, ...others, receiver].filter((channel) => channel !== undefined),
+    /** Undefined: X is not configured. */
     social: x && {
       network: createX({ apiUrl: x.apiUrl, safeFetch, clock }),
       oauth: createOAuth({ ...x, redirectUri, safeFetch, clock }),

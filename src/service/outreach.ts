@@ -1,4 +1,6 @@
+import { createTokens } from "../account/tokens.ts";
 import type { Config } from "../config/config.ts";
+import type { LogClock } from "../log/log-clock.ts";
 import { xPrices } from "../networks/x/x.ts";
 import type { OutreachContext } from "../outreach/context.ts";
 import { openSources } from "../outreach/sources/sources.ts";
@@ -7,9 +9,30 @@ import type { HashesOf } from "../recipients/suppress.ts";
 import { makeId, sleep } from "../platform/clock.ts";
 import type { Keyring } from "../privacy/keyring.ts";
 import { parseTemplate } from "../template/template.ts";
-import type { Account, WorkDeps } from "./account.ts";
+import type { Vault } from "../vault/vault.ts";
+import type { Social } from "./networks.ts";
 
-export interface OutreachDeps extends WorkDeps {
+/** What the account and the outreach agent work with. */
+interface WorkDeps
+  extends
+    Pick<OutreachContext, "eventLog" | "projector" | "logger" | "announce" | "leaseScale" | "wallClock">,
+    Partial<Pick<OutreachContext, "holder">> {
+  readonly logClock: LogClock;
+  readonly sleep?: OutreachContext["sleep"] | undefined;
+}
+
+/** The account that the service acts for: its network, and the right to call it. */
+export type Account = ReturnType<typeof openAccount>;
+
+/** Disposing it waits for a refresh of the tokens under way. */
+export function openAccount(deps: WorkDeps & { readonly social: Social; readonly vault: Vault }) {
+  const { social } = deps;
+  const timing = { clock: deps.logClock.now, sleep: deps.sleep ?? sleep };
+  const tokens = createTokens({ ...deps, ...timing, oauth: social.oauth, holder: deps.holder ?? makeId() });
+  return { ...social, tokens, [Symbol.asyncDispose]: tokens[Symbol.asyncDispose] };
+}
+
+interface OutreachDeps extends WorkDeps {
   readonly config: Config;
   readonly account: Pick<Account, "network" | "tokens">;
   readonly hashesOf: HashesOf;

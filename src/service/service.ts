@@ -1,4 +1,4 @@
-import type { Recorded } from "../../events/catalog.ts";
+import type { EventType, Recorded } from "../../events/catalog.ts";
 import type { Config } from "../config/config.ts";
 import { createDelivery, updateSubscription } from "../delivery/delivery.ts";
 import { startDispatchers } from "../delivery/dispatcher.ts";
@@ -19,7 +19,7 @@ import { createMetrics, type Metrics } from "../metrics/metrics.ts";
 import { startClient } from "../networks/safe-fetch.ts";
 import { createRunner } from "../outreach/runner.ts";
 import { makeId, sleep, systemTimer } from "../platform/clock.ts";
-import { errorFields, type Logger, requestFields } from "../platform/logger.ts";
+import { errorFields, type LogFields, type Logger, requestFields } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { startRetention, createEraseHandler } from "../privacy/retention.ts";
 import { type Projector, startProjector } from "../projector/projector.ts";
@@ -27,12 +27,11 @@ import { createSuppressionHashes } from "../recipients/suppress.ts";
 import { missingPlaceholders } from "../template/template.ts";
 import type { Tracing } from "../tracing/tracing.ts";
 import { deriveKey } from "../vault/key.ts";
-import { openAccount } from "./account.ts";
 import { appDeps } from "./app-deps.ts";
 import { locateLog } from "./log-place.ts";
 import { connectNetworks } from "./networks.ts";
 import { type OpenedLog, openLog, openStoredLog, type StoredLog } from "./open.ts";
-import { outreachContext } from "./outreach.ts";
+import { openAccount, outreachContext } from "./outreach.ts";
 import { ownInstance } from "./console-settings.ts";
 
 /** A running service. Disposing it stops everything in the reverse order of its start. */
@@ -230,59 +229,31 @@ function checkTemplate(config: Config, projector: Projector): void {
   }
 }
 
+/** For each type of event that gets a line for the operator: its level, its message, and the data that it shows. */
+const LOGGED: {
+  readonly [Type in EventType]?: readonly ["info" | "warn", string, readonly (keyof DataOf<Type>)[]];
+} = {
+  ChannelSuspended: ["warn", "a channel is suspended", ["channel", "network", "detail"]],
+  ChannelResumed: ["info", "a channel is resumed", ["channel", "why"]],
+  RunStarted: ["info", "a run has started", ["run_id", "dry_run"]],
+  RunFinished: ["info", "a run has ended", ["run_id", "reason", "sent", "skipped", "failed", "in_doubt"]],
+  DryRunFinished: ["info", "a dry run has ended", ["run_id", "reason"]],
+  RunAbandoned: ["warn", "a run has ended with its process", ["run_id", "sent", "skipped", "failed", "in_doubt"]],
+};
+
+type DataOf<Type extends EventType> = Extract<Recorded, { readonly type: Type }>["data"];
+
 /**
  * Logs a line for the operator when a channel is suspended or resumed and when a run begins or ends: by this service, by
  * a command, or by another instance.
  */
 export function logChanges(projector: Pick<Projector, "listen">, logger: Logger): Disposable {
-  return { [Symbol.dispose]: projector.listen((event) => logChange(event, logger)) };
-}
-
-function logChange({ type, position, data, meta }: Recorded, logger: Logger): void {
-  switch (type) {
-    case "ChannelSuspended": {
-      const { channel, network, detail } = data;
-      return logger.warn("a channel is suspended", { position, channel, network, detail, ...requestFields(meta) });
-    }
-    case "ChannelResumed":
-      return logger.info("a channel is resumed", {
-        position,
-        channel: data.channel,
-        why: data.why,
-        ...requestFields(meta),
-      });
-    case "RunStarted":
-      return logger.info("a run has started", {
-        position,
-        run_id: data.run_id,
-        dry_run: data.dry_run,
-        ...requestFields(meta),
-      });
-    case "RunFinished": {
-      const { run_id, reason, sent, skipped, failed, in_doubt } = data;
-      return logger.info("a run has ended", {
-        position,
-        run_id,
-        reason,
-        sent,
-        skipped,
-        failed,
-        in_doubt,
-        ...requestFields(meta),
-      });
-    }
-    case "DryRunFinished":
-      return logger.info("a dry run has ended", {
-        position,
-        run_id: data.run_id,
-        reason: data.reason,
-        ...requestFields(meta),
-      });
-    case "RunAbandoned": {
-      const { run_id, sent, skipped, failed, in_doubt } = data;
-      const counts = { sent, skipped, failed, in_doubt };
-      return logger.warn("a run has ended with its process", { position, run_id, ...counts, ...requestFields(meta) });
-    }
-    default:
-  }
+  const log = ({ type, position, data, meta }: Recorded): void => {
+    const logged = LOGGED[type];
+    if (logged === undefined) return;
+    const [level, message, shown] = logged;
+    const fields = Object.fromEntries(shown.map((field) => [field, (data as LogFields)[field]]));
+    logger[level](message, { position, ...fields, ...requestFields(meta) });
+  };
+  return { [Symbol.dispose]: projector.listen(log) };
 }

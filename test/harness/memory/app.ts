@@ -229,7 +229,7 @@ function wire({
     roles: () => listHolders(eventLog),
   };
   const observed = { ...shared, projector, delivery, quota, load, clock };
-  metrics.observe({ ...observed, store: eventLog.store, version: "1.2.3", file: tmpdir() });
+  metrics.observe({ ...observed, store: eventLog.store, file: tmpdir() });
   const verifier = createLogVerifier({
     eventLog,
     checkpoints,
