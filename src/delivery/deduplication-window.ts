@@ -6,19 +6,6 @@ import type { Channel } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
 import { WINDOW_DISPATCHES_MAX, type PendingDispatch, type OutboxWindow } from "./outbox-window.ts";
 
-/** Decides on dispatches that may have arrived already: some networks recognise a repeat for a while. */
-export interface DeduplicationWindow {
-  /** The part of a request that may go together: a digest has an id of its own, by which the network recognises no click. */
-  splitUncertain(lane: OutboxWindow, wanted: PlannedRequest): PlannedRequest;
-  /** Gives the outcome "in doubt", in place of an attempt, to those that the network would no longer recognise. */
-  markInDoubt(lane: OutboxWindow, items: readonly PendingDispatch[]): void;
-  /**
-   * Those of the window that are in doubt since a restore, or since the instance ended that was about to send them; also
-   * those that are not due yet. For {@link markInDoubt}.
-   */
-  interrupted(lane: OutboxWindow): readonly PendingDispatch[];
-}
-
 /** What one request is to carry, and how. */
 export interface PlannedRequest {
   readonly items: readonly PendingDispatch[];
@@ -46,7 +33,8 @@ export function uncertainSince(
   return doubtfulSince(projector.state("deliveries")[channel.name].lanes[lane.name], event);
 }
 
-export function createDeduplicationWindow(deps: DeduplicationDeps): DeduplicationWindow {
+/** Decides on dispatches that may have arrived already: some networks recognise a repeat for a while. */
+export function createDeduplicationWindow(deps: DeduplicationDeps) {
   const { channel, lease, projector, clock } = deps;
   const readState = (lane: OutboxWindow) => projector.state("deliveries")[channel.name].lanes[lane.name];
   const sinceOf = (lane: OutboxWindow, item: PendingDispatch): number | undefined => uncertainSince(deps, lane, item);
@@ -63,14 +51,16 @@ export function createDeduplicationWindow(deps: DeduplicationDeps): Deduplicatio
   };
 
   return {
-    splitUncertain(lane, wanted) {
+    /** The part of a request that may go together: a digest has an id of its own, by which the network recognises no click. */
+    splitUncertain(lane: OutboxWindow, wanted: PlannedRequest): PlannedRequest {
       const { items, mode } = wanted;
       if (mode !== "digest") return wanted;
       const certain = items.filter((item) => sinceOf(lane, item) === undefined);
       if (certain.length > 1) return { items: certain, mode };
       return { items: items.slice(0, 1), mode: "single" };
     },
-    markInDoubt(lane, items) {
+    /** Gives the outcome "in doubt", in place of an attempt, to those that the network would no longer recognise. */
+    markInDoubt(lane: OutboxWindow, items: readonly PendingDispatch[]): void {
       const now = clock();
       for (const item of items) {
         const detail = inDoubt(lane, item, now);
@@ -78,7 +68,11 @@ export function createDeduplicationWindow(deps: DeduplicationDeps): Deduplicatio
         item.unrecorded = { type: "DispatchInDoubt", request: { attempt: item.attempts, detail } };
       }
     },
-    interrupted(lane) {
+    /**
+     * Those of the window that are in doubt since a restore, or since the instance ended that was about to send them; also
+     * those that are not due yet. For {@link markInDoubt}.
+     */
+    interrupted(lane: OutboxWindow): readonly PendingDispatch[] {
       const state = readState(lane);
       const { restored, claims } = state;
       if (restored === null && !hasOthers(claims, lease.token)) return [];

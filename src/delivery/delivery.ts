@@ -1,5 +1,5 @@
 import type { DataOf, Recorded } from "../../events/catalog.ts";
-import { type ChannelName, CHANNELS, CLICK_CHANNELS, type ClickChannel, lanesOf } from "../../events/channel.ts";
+import { type ChannelName, CHANNELS, CLICK_CHANNELS, lanesOf } from "../../events/channel.ts";
 import type { Subscription } from "../../events/dispatches.ts";
 import { positionsOf, type Sources } from "../../events/sources.ts";
 import { isSettled } from "../../projections/deliveries.ts";
@@ -19,18 +19,7 @@ export type Settlement =
   | { readonly status: "in_doubt" | "failed"; readonly detail: string; readonly latencyMs?: number };
 
 /** What the rest of the service sees of delivery. */
-export interface Delivery {
-  /** The channels that have credentials. */
-  readonly configured: readonly ChannelName[];
-  /** Those of them to which clicks are dispatched, by what a click says; the webhook carries what it is subscribed to. */
-  readonly takeClicks: readonly ClickChannel[];
-  /** Undefined for a channel that is not configured. */
-  circuit(channel: ChannelName): Circuit | undefined;
-  /** For how long its network takes a repeat for what it is, in ms; 0: it never does, or the channel is not configured. */
-  recognisesMs(channel: ChannelName): number;
-  /** Waits for the end of the dispatch requested at `position`; undefined when it is still pending after `timeoutMs`. */
-  settled(channel: ChannelName, position: number, timeoutMs: number): Promise<Settlement | undefined>;
-}
+export type Delivery = ReturnType<typeof createDelivery>;
 
 interface DeliveryDeps {
   readonly eventLog: EventLog;
@@ -38,7 +27,7 @@ interface DeliveryDeps {
   readonly clock: Clock;
 }
 
-export function createDelivery({ eventLog, projector, clock }: DeliveryDeps, channels: readonly Channel[]): Delivery {
+export function createDelivery({ eventLog, projector, clock }: DeliveryDeps, channels: readonly Channel[]) {
   const byChannel = new Map(channels.map((channel) => [channel.name, channel]));
   const waiters: Readonly<Record<ChannelName, Waiters>> = {
     ads: new Map(),
@@ -57,15 +46,20 @@ export function createDelivery({ eventLog, projector, clock }: DeliveryDeps, cha
   });
 
   return {
-    configured: CHANNELS.filter((channel) => byChannel.has(channel)),
+    /** The channels that have credentials. */
+    configured: CHANNELS.filter((channel) => byChannel.has(channel)) as readonly ChannelName[],
+    /** Those of them to which clicks are dispatched, by what a click says; the webhook carries what it is subscribed to. */
     takeClicks: CLICK_CHANNELS.filter((channel) => byChannel.has(channel)),
-    circuit(channel) {
+    /** Undefined for a channel that is not configured. */
+    circuit(channel: ChannelName): Circuit | undefined {
       if (!byChannel.has(channel)) return undefined;
       const now = clock();
       return toCircuit(breakerIn(projector.state("deliveries")[channel], now), now);
     },
-    recognisesMs: (channel) => byChannel.get(channel)?.recognisesMs ?? 0,
-    async settled(channel, position, timeoutMs) {
+    /** For how long its network takes a repeat for what it is, in ms; 0: it never does, or the channel is not configured. */
+    recognisesMs: (channel: ChannelName): number => byChannel.get(channel)?.recognisesMs ?? 0,
+    /** Waits for the end of the dispatch requested at `position`; undefined when it is still pending after `timeoutMs`. */
+    async settled(channel: ChannelName, position: number, timeoutMs: number): Promise<Settlement | undefined> {
       const live = Promise.withResolvers<Settlement | undefined>();
       const group = waiters[channel].get(position) ?? new Set();
       waiters[channel].set(position, group.add(live.resolve));

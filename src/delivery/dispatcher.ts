@@ -32,10 +32,7 @@ const TIMER_MAX_MS = 30_000;
 const BUSY_TURN_MS = 50;
 
 /** Makes the dispatches that the log requests of one channel. */
-interface Dispatcher extends AsyncDisposable {
-  /** From now on clicks, and events of the webhook, wait for the next start; direct sends go on, for those who wait for them. */
-  holdClicks(): void;
-}
+type Dispatcher = ReturnType<typeof startDispatcher>;
 
 interface DispatcherDeps extends Omit<DispatchDeps, "stopping">, SuspensionDeps, Pick<RecorderDeps, "batchOutcomes"> {
   /** Shared by all dispatchers of a log. */
@@ -51,7 +48,7 @@ interface DispatcherDeps extends Omit<DispatchDeps, "stopping">, SuspensionDeps,
 }
 
 /** Starts delivering; disposing it lets the attempts in flight end and records their outcomes. */
-function startDispatcher(deps: DispatcherDeps): Dispatcher {
+function startDispatcher(deps: DispatcherDeps) {
   const { channel, projector, clock, timer = systemTimer } = deps;
   const lanes = openLanes(deps);
   const laneOfRequest = createLaneOfRequest(deps);
@@ -115,7 +112,8 @@ function startDispatcher(deps: DispatcherDeps): Dispatcher {
   void suspension.resumeIfChanged().finally(scheduler.ask);
 
   return {
-    holdClicks() {
+    /** From now on clicks, and events of the webhook, wait for the next start; direct sends go on, for those who wait for them. */
+    holdClicks(): void {
       holdsClicks = true;
       inFlight.endBatches();
     },
@@ -173,10 +171,7 @@ function sendable(lanes: readonly OutboxWindow[], holdsClicks: boolean): readonl
 }
 
 /** The dispatchers that work here. Disposing it stops them at once: the time to stop in is that of the slowest. */
-export interface Dispatchers extends AsyncDisposable {
-  /** {@link Dispatcher.holdClicks} of each. */
-  holdClicks(): void;
-}
+export type Dispatchers = Awaited<ReturnType<typeof startDispatchers>>;
 
 export interface DispatchersDeps extends Omit<DispatcherDeps, "channel" | "lease" | "batchOutcomes"> {
   readonly roles: Roles;
@@ -186,10 +181,7 @@ export interface DispatchersDeps extends Omit<DispatcherDeps, "channel" | "lease
 const TERMS = { ttlMs: 15_000, renewMs: 5_000 };
 
 /** One dispatcher a channel works at a time, over all instances. */
-export async function startDispatchers(
-  channels: readonly Channel[],
-  { roles, ...given }: DispatchersDeps,
-): Promise<Dispatchers> {
+export async function startDispatchers(channels: readonly Channel[], { roles, ...given }: DispatchersDeps) {
   const { eventLog, projector } = given;
   const common = { ...given, batchOutcomes: createOutcomeBatching(ROUND_DISPATCHES) };
   const working = new Set<Dispatcher>();
@@ -215,7 +207,8 @@ export async function startDispatchers(
     ),
   );
   return {
-    holdClicks() {
+    /** {@link Dispatcher.holdClicks} of each. */
+    holdClicks(): void {
       holdsClicks = true;
       for (const dispatcher of working) dispatcher.holdClicks();
     },

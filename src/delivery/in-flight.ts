@@ -16,16 +16,7 @@ import { isoTime } from "../platform/clock.ts";
 const AFTER_FAULT_MS = 30_000;
 
 /** The dispatches of a channel that are under way. Disposing it lets those in flight end and records their outcomes. */
-export interface InFlight extends AsyncDisposable {
-  /** Starts what is wanted, or the part of it that may go together now. */
-  start(lane: OutboxWindow, wanted: PlannedRequest): void;
-  /** Ends what a restore or a takeover has put in doubt: no request is made, so the pace does not matter. */
-  endInterrupted(lane: OutboxWindow): void;
-  /** Whether one more may start at `at`, ms since the epoch. */
-  hasRoom(at: number): boolean;
-  /** A batch under way makes no further request. */
-  endBatches(): void;
-}
+export type InFlight = ReturnType<typeof createInFlight>;
 
 interface InFlightDeps extends Omit<DispatchDeps, "stopping">, Pick<RecorderDeps, "batchOutcomes"> {
   /** Other instances may take the channel over. */
@@ -36,7 +27,7 @@ interface InFlightDeps extends Omit<DispatchDeps, "stopping">, Pick<RecorderDeps
   readonly onCompleted: () => void;
 }
 
-export function createInFlight(deps: InFlightDeps): InFlight {
+export function createInFlight(deps: InFlightDeps) {
   const { channel, clock, logger, rateLimiter, suspension, onCompleted } = deps;
   const claim = createClaims(deps);
   const recorder = createRecorder(deps);
@@ -90,22 +81,26 @@ export function createInFlight(deps: InFlightDeps): InFlight {
   };
 
   return {
-    start(lane, wanted) {
+    /** Starts what is wanted, or the part of it that may go together now. */
+    start(lane: OutboxWindow, wanted: PlannedRequest): void {
       const request: PlannedRequest = rateLimiter.isFailing()
         ? { items: wanted.items.slice(0, 1), mode: "single" }
         : deduplicationWindow.splitUncertain(lane, wanted);
       rateLimiter.started(clock());
       launch(lane, request);
     },
-    endInterrupted(lane) {
+    /** Ends what a restore or a takeover has put in doubt: no request is made, so the pace does not matter. */
+    endInterrupted(lane: OutboxWindow): void {
       const items = deduplicationWindow.interrupted(lane);
       if (items.length > 0) launch(lane, { items, mode: "single" });
     },
-    hasRoom(at) {
+    /** Whether one more may start at `at`, ms since the epoch. */
+    hasRoom(at: number): boolean {
       rateLimiter.notice(clock());
       return unrecorded < UNRECORDED_MAX && asking < rateLimiter.allowance(at);
     },
-    endBatches: () => stopping.abort(),
+    /** A batch under way makes no further request. */
+    endBatches: (): void => stopping.abort(),
     async [Symbol.asyncDispose]() {
       stopping.abort();
       await Promise.all(underWay);
@@ -161,19 +156,13 @@ function createClaims({ channel, lease, eventLog, isShared }: ClaimsDeps): Claim
   };
 }
 
-/** What answers teach of a channel. */
-interface Learning {
-  readonly learn: Learn;
-  /** The append of what was learnt is over, whether the log took it or not. */
-  recorded(learnt: readonly NewEvent[]): void;
-}
-
 interface LearningDeps extends Pick<DispatchDeps, "channel" | "projector" | "clock"> {
   readonly rateLimiter: RateLimiter;
   readonly suspension: Suspension;
 }
 
-export function createLearning(deps: LearningDeps): Learning {
+/** What answers teach of a channel. */
+export function createLearning(deps: LearningDeps) {
   const { clock, rateLimiter, suspension } = deps;
   const circuit = createPublishedCircuit(deps);
   const learn: Learn = (results, items) => {
@@ -188,7 +177,8 @@ export function createLearning(deps: LearningDeps): Learning {
   };
   return {
     learn,
-    recorded(learnt) {
+    /** The append of what was learnt is over, whether the log took it or not. */
+    recorded(learnt: readonly NewEvent[]): void {
       circuit.recorded();
       suspension.recorded(learnt);
     },
@@ -208,24 +198,19 @@ function pauseOf(result: DispatchResult): number {
  * The circuit of a channel, in the log for all instances to know, and for the one that takes the channel over. Its events
  * go with the outcome that changed it, so that they cost no append.
  */
-interface PublishedCircuit {
-  /** What is to be recorded with the outcome after which the circuit is this. */
-  learn(breaker: CircuitBreaker): readonly NewEvent[];
-  /** The append of what was learnt is over, whether the log took it or not. */
-  recorded(): void;
-}
-
-function createPublishedCircuit({ channel, projector }: Pick<DispatchDeps, "channel" | "projector">): PublishedCircuit {
+function createPublishedCircuit({ channel, projector }: Pick<DispatchDeps, "channel" | "projector">) {
   const published = (): number => breakerIn(projector.state("deliveries")[channel.name], Infinity).openUntil;
   let announced = published();
   return {
-    learn({ failures, openUntil }) {
+    /** What is to be recorded with the outcome after which the circuit is this. */
+    learn({ failures, openUntil }: CircuitBreaker): readonly NewEvent[] {
       if (openUntil === announced) return [];
       announced = openUntil;
       if (openUntil === 0) return [{ type: "CircuitClosed", data: { channel: channel.name } }];
       return [{ type: "CircuitOpened", data: { channel: channel.name, failures, until: isoTime(openUntil) } }];
     },
-    recorded() {
+    /** The append of what was learnt is over, whether the log took it or not. */
+    recorded(): void {
       announced = published();
     },
   };

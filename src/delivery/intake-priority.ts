@@ -11,17 +11,10 @@ const SHARE_PER_SECOND = 500;
 const SAVED_MAX = 250;
 
 /** Delivery gives way to requests: a caller waits for its answer, and pending dispatches wait for a network anyway. */
-export interface IntakePriority {
-  /** Whether so many requests come that they wait for each other, at `now`, ms since the epoch. */
-  isBusy(now: number): boolean;
-  /** How many clicks may go at `now`; without bound unless it is busy. */
-  share(now: number): number;
-  /** So many went. */
-  took(clicks: number): void;
-}
+export type IntakePriority = ReturnType<typeof createIntakePriority>;
 
 /** `requests`: how many came so far. */
-export function createIntakePriority(requests: () => number): IntakePriority {
+export function createIntakePriority(requests: () => number) {
   let counted = requests();
   let countedAt = 0;
   let busy = false;
@@ -39,15 +32,18 @@ export function createIntakePriority(requests: () => number): IntakePriority {
   };
 
   return {
+    /** Whether so many requests come that they wait for each other, at `now`, ms since the epoch. */
     isBusy,
-    share(now) {
+    /** How many clicks may go at `now`; without bound unless it is busy. */
+    share(now: number): number {
       if (!isBusy(now)) return Infinity;
       // Nothing is saved up while a clock that was set back catches up.
       saved = Math.min(SAVED_MAX, saved + (Math.max(0, now - savedAt) / 1_000) * SHARE_PER_SECOND);
       savedAt = now;
       return Math.floor(saved);
     },
-    took(clicks) {
+    /** So many went. */
+    took(clicks: number): void {
       saved = Math.max(0, saved - clicks);
     },
   };

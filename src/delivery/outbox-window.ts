@@ -24,12 +24,7 @@ export interface Chunk {
 type SharedLane = Exclude<Lane, "events">;
 
 /** Reads the log once for the lanes of all channels: they need the same events, one soon after the other. */
-export interface OutboxReader {
-  /** The events that request dispatches, from position `from` on. */
-  read(lane: SharedLane, from: number): Promise<Chunk>;
-  /** Drops what was read: some of it was erased. */
-  forget(): void;
-}
+export type OutboxReader = ReturnType<typeof createOutboxReader>;
 
 interface KeptChunk {
   readonly from: number;
@@ -38,7 +33,7 @@ interface KeptChunk {
   next: number;
 }
 
-export function createOutboxReader(store: EventStore<Event>): OutboxReader {
+export function createOutboxReader(store: EventStore<Event>) {
   const kept: Record<SharedLane, KeptChunk[]> = { clicks: [], direct: [] };
 
   const readOn = (lane: SharedLane, from: number): Promise<Chunk> => {
@@ -52,11 +47,13 @@ export function createOutboxReader(store: EventStore<Event>): OutboxReader {
   };
 
   return {
-    forget() {
+    /** Drops what was read: some of it was erased. */
+    forget(): void {
       kept.clicks = [];
       kept.direct = [];
     },
-    async read(lane, from) {
+    /** The events that request dispatches, from position `from` on. */
+    async read(lane: SharedLane, from: number): Promise<Chunk> {
       const known = kept[lane].find((chunk) => holds(chunk, from));
       if (known === undefined) return readOn(lane, from);
       const { events, next } = await known.reading;
@@ -107,25 +104,7 @@ export function isTest({ event }: PendingDispatch): boolean {
 }
 
 /** A bounded window over the pending dispatches of one channel in one lane. */
-export interface OutboxWindow {
-  readonly name: Lane;
-  /** Reads on in the log until the window is full or the log ends; without effect while neither can have changed. */
-  fill(now: number): Promise<void>;
-  /** The log has grown by an event that may request a dispatch in this lane. */
-  notice(): void;
-  /** Invalidates the window after a rebuild or an erasure. */
-  reopen(): void;
-  /** The oldest items that may be tried now (and that are wanted), `max` at the most. */
-  ready(now: number, max: number, wanted?: (item: PendingDispatch) => boolean): readonly PendingDispatch[];
-  /** When the next waiting item becomes due; undefined while none waits. */
-  nextDue(now: number): number | undefined;
-  /** The item is not to be tried before `until`, ms since the epoch. */
-  wait(item: PendingDispatch, until: number): void;
-  /** The item is settled, durably. */
-  remove(item: PendingDispatch): void;
-  /** Every dispatch requested below this position is settled or waits for its retry, once `items` are or do. */
-  lowWatermark(items: ReadonlySet<PendingDispatch>): number;
-}
+export type OutboxWindow = ReturnType<typeof openOutboxWindow>;
 
 interface OutboxWindowDeps {
   readonly store: EventStore<Event>;
@@ -139,7 +118,7 @@ interface OutboxWindowDeps {
 }
 
 /** Restores the window of a lane from what the log says is settled. */
-export function openOutboxWindow(deps: OutboxWindowDeps): OutboxWindow {
+export function openOutboxWindow(deps: OutboxWindowDeps) {
   const { name } = deps;
   const items = createPending(deps);
   const unread = createUnread(deps);
@@ -147,7 +126,8 @@ export function openOutboxWindow(deps: OutboxWindowDeps): OutboxWindow {
 
   return {
     name,
-    async fill(now) {
+    /** Reads on in the log until the window is full or the log ends; without effect while neither can have changed. */
+    async fill(now: number): Promise<void> {
       if (isOutdated) {
         items.clear();
         unread.rewind();
@@ -157,16 +137,24 @@ export function openOutboxWindow(deps: OutboxWindowDeps): OutboxWindow {
       // Refilled by halves: a read for each settled item would cost as much as the dispatch.
       if (items.room(now) >= WINDOW_DISPATCHES_MAX / 2) await unread.readOn(items.admit, () => items.room(now));
     },
+    /** The log has grown by an event that may request a dispatch in this lane. */
     notice: unread.notice,
-    reopen() {
+    /** Invalidates the window after a rebuild or an erasure. */
+    reopen(): void {
       isOutdated = true;
     },
     // What was read before an erasure is not sent after it.
-    ready: (now, max, wanted) => (isOutdated ? [] : items.ready(now, max, wanted)),
+    /** The oldest items that may be tried now (and that are wanted), `max` at the most. */
+    ready: (now: number, max: number, wanted?: (item: PendingDispatch) => boolean): readonly PendingDispatch[] =>
+      isOutdated ? [] : items.ready(now, max, wanted),
+    /** The item is not to be tried before `until`, ms since the epoch. */
     wait: items.wait,
+    /** When the next waiting item becomes due; undefined while none waits. */
     nextDue: items.nextDue,
+    /** The item is settled, durably. */
     remove: items.remove,
-    lowWatermark: (some) => items.firstUnsettledBeside(some) ?? unread.readFrom(),
+    /** Every dispatch requested below this position is settled or waits for its retry, once `items` are or do. */
+    lowWatermark: (some: ReadonlySet<PendingDispatch>): number => items.firstUnsettledBeside(some) ?? unread.readFrom(),
   };
 }
 

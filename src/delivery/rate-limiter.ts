@@ -5,24 +5,9 @@ import type { ChannelState } from "../../projections/deliveries.ts";
 const TOO_MANY_REQUESTS = 429;
 
 /** How much of a channel may be used, as its answers teach: its pace and its circuit breaker. Times are ms since the epoch. */
-export interface RateLimiter {
-  /** The time is `now`: when the clock was set back, what waits does not wait for longer. */
-  notice(now: number): void;
-  learn(result: DispatchResult, now: number): void;
-  /** The network took it, and asks for some rest. */
-  pause(until: number): void;
-  /** A dispatch starts. */
-  started(now: number): void;
-  /** How many may be in flight now; none while the channel is paused or its circuit is open. */
-  allowance(now: number): number;
-  /** When something may start again; in the past while something may. */
-  blockedUntil(): number;
-  readonly breaker: CircuitBreaker;
-  /** The last answer was a failure: what goes together would fail, or be in doubt, together. */
-  isFailing(): boolean;
-}
+export type RateLimiter = ReturnType<typeof createRateLimiter>;
 
-export function createRateLimiter(initial: CircuitBreaker = CLOSED): RateLimiter {
+export function createRateLimiter(initial: CircuitBreaker = CLOSED) {
   let pace: Pace = INITIAL_PACE;
   let breaker = initial;
   let noticed = 0;
@@ -30,14 +15,15 @@ export function createRateLimiter(initial: CircuitBreaker = CLOSED): RateLimiter
   const blockedUntil = (): number => Math.max(nextStartAt(pace), breaker.openUntil);
 
   return {
-    notice(now) {
+    /** The time is `now`: when the clock was set back, what waits does not wait for longer. */
+    notice(now: number): void {
       if (now < noticed) {
         pace = shifted(pace, now - noticed);
         breaker = { ...breaker, openUntil: breaker.openUntil === 0 ? 0 : breaker.openUntil + now - noticed };
       }
       noticed = now;
     },
-    learn(result, now) {
+    learn(result: DispatchResult, now: number): void {
       if (result.outcome === "skipped" || (result.outcome === "refused" && result.channel)) return;
       if (result.outcome === "retryable" && asksForLess(result)) {
         pace = afterRateLimit(pace, now, result.retryAfterMs);
@@ -48,22 +34,27 @@ export function createRateLimiter(initial: CircuitBreaker = CLOSED): RateLimiter
         breaker = CLOSED;
       }
     },
-    pause(until) {
+    /** The network took it, and asks for some rest. */
+    pause(until: number): void {
       pace = { ...pace, pausedUntil: Math.max(pace.pausedUntil, until) };
     },
-    started(now) {
+    /** A dispatch starts. */
+    started(now: number): void {
       pace = afterStart(pace, now);
     },
-    allowance(now) {
+    /** How many may be in flight now; none while the channel is paused or its circuit is open. */
+    allowance(now: number): number {
       if (now < blockedUntil()) return 0;
       // A half-open circuit lets a single probe through.
       return toCircuit(breaker, now) === "closed" ? pace.window : 1;
     },
+    /** When something may start again; in the past while something may. */
     blockedUntil,
-    get breaker() {
+    get breaker(): CircuitBreaker {
       return breaker;
     },
-    isFailing: () => breaker.failures > 0,
+    /** The last answer was a failure: what goes together would fail, or be in doubt, together. */
+    isFailing: (): boolean => breaker.failures > 0,
   };
 }
 

@@ -25,15 +25,6 @@ const APPEND_DISPATCHES_MAX = 1_000;
  */
 export const EVENT_REQUESTS_MAX = 64;
 
-/** Writes outcomes, those that come together in one append. */
-export interface Recorder {
-  /**
-   * Resolves once the outcomes of the items are durable; those that are settled have left their lane then. Rejects when
-   * the log did not take them: the items keep their outcomes.
-   */
-  record(lane: OutboxWindow, items: readonly PendingDispatch[], more: readonly NewEvent[]): Promise<void>;
-}
-
 export interface RecorderDeps extends Pick<DispatchDeps, "channel" | "lease" | "eventLog" | "projector" | "metrics"> {
   /** Shared by all dispatchers of a log. */
   readonly batchOutcomes: OutcomeBatching;
@@ -47,7 +38,8 @@ interface Entry {
   readonly reject: (fault: unknown) => void;
 }
 
-export function createRecorder(deps: RecorderDeps): Recorder {
+/** Writes outcomes, those that come together in one append. */
+export function createRecorder(deps: RecorderDeps) {
   const { channel, lease, eventLog, projector, metrics, batchOutcomes } = deps;
   let waiting: Entry[] = [];
   let isWriting = false;
@@ -85,7 +77,11 @@ export function createRecorder(deps: RecorderDeps): Recorder {
   };
 
   return {
-    record(lane, items, more) {
+    /**
+     * Resolves once the outcomes of the items are durable; those that are settled have left their lane then. Rejects when
+     * the log did not take them: the items keep their outcomes.
+     */
+    record(lane: OutboxWindow, items: readonly PendingDispatch[], more: readonly NewEvent[]): Promise<void> {
       return new Promise((resolve, reject) => {
         waiting.push({ lane, items, more, resolve, reject });
         if (isWriting) return;

@@ -51,24 +51,9 @@ export interface SuspensionDeps {
 }
 
 /** Whether a channel is refused as a whole: by the log, so that it outlasts a restart. */
-export interface Suspension {
-  isSuspended(): boolean;
-  /** Why, while it is. */
-  detail(): string;
-  /** What an answer says of the channel, to be recorded with the outcome of `items`. */
-  learn(result: DispatchResult, items: readonly PendingDispatch[]): readonly NewEvent[];
-  /** The append of what was learnt is over, whether the log took it or not. */
-  recorded(learnt: readonly NewEvent[]): void;
-  /** Announces a suspension to the operator, each once. Never rejects. */
-  announce(): Promise<void>;
-  /**
-   * Goes on with a channel that was suspended, where the credential is another one now; else it makes sure that the
-   * operator knows. Never rejects.
-   */
-  resumeIfChanged(): Promise<void>;
-}
+export type Suspension = ReturnType<typeof createSuspension>;
 
-export function createSuspension(deps: SuspensionDeps): Suspension {
+export function createSuspension(deps: SuspensionDeps) {
   const { channel, lease, eventLog, projector, announce, logger, hashCredential } = deps;
   const { name, network } = channel;
   const suspended = () => projector.state("deliveries")[name].suspended;
@@ -88,9 +73,11 @@ export function createSuspension(deps: SuspensionDeps): Suspension {
   };
 
   return {
-    isSuspended: () => suspending !== undefined || suspended() !== null,
-    detail: () => suspended()?.detail ?? suspending ?? "",
-    learn(result, items) {
+    isSuspended: (): boolean => suspending !== undefined || suspended() !== null,
+    /** Why, while it is. */
+    detail: (): string => suspended()?.detail ?? suspending ?? "",
+    /** What an answer says of the channel, to be recorded with the outcome of `items`. */
+    learn(result: DispatchResult, items: readonly PendingDispatch[]): readonly NewEvent[] {
       if (result.outcome === "delivered" && suspended() !== null && items.every(isTest)) {
         return [{ type: "ChannelResumed", data: { channel: name, why: "delivered" } }];
       }
@@ -107,11 +94,17 @@ export function createSuspension(deps: SuspensionDeps): Suspension {
       };
       return [{ type: "ChannelSuspended", data }];
     },
-    recorded(learnt) {
+    /** The append of what was learnt is over, whether the log took it or not. */
+    recorded(learnt: readonly NewEvent[]): void {
       if (learnt.some(({ type }) => type === "ChannelSuspended")) suspending = undefined;
     },
+    /** Announces a suspension to the operator, each once. Never rejects. */
     announce: announceOnce,
-    async resumeIfChanged() {
+    /**
+     * Goes on with a channel that was suspended, where the credential is another one now; else it makes sure that the
+     * operator knows. Never rejects.
+     */
+    async resumeIfChanged(): Promise<void> {
       const now = suspended();
       if (now === null) return;
       if (now.credential === hashCredential(channel.credential)) return announceOnce();

@@ -142,17 +142,9 @@ interface Seen {
   readonly isAlive: boolean;
 }
 
-interface Others {
-  /** Looks for heartbeats, and forgets the dead. */
-  look(): Promise<void>;
-  seen(): readonly Seen[];
-  live(): readonly Instance[];
-}
+type Others = ReturnType<typeof watchOthers>;
 
-function watchOthers(
-  { store, elapsedMs }: Pick<InstancesDeps, "store" | "elapsedMs">,
-  own: Pick<Instance, "id">,
-): Others {
+function watchOthers({ store, elapsedMs }: Pick<InstancesDeps, "store" | "elapsedMs">, own: Pick<Instance, "id">) {
   let known = new Map<string, Seen>();
 
   const seen = async (name: string, heartbeats: number): Promise<Seen | undefined> => {
@@ -165,7 +157,8 @@ function watchOthers(
   };
 
   return {
-    async look() {
+    /** Looks for heartbeats, and forgets the dead. */
+    async look(): Promise<void> {
       const found = new Map<string, Seen>();
       for (const { name, version } of await store.snapshots.list(PREFIX)) {
         const one = name === `${PREFIX}${own.id}` ? undefined : await seen(name, version);
@@ -177,8 +170,8 @@ function watchOthers(
       for (const name of dead) found.delete(name);
       known = found;
     },
-    seen: () => [...known.values()],
-    live: () => [...known.values()].map(({ instance }) => instance),
+    seen: (): readonly Seen[] => [...known.values()],
+    live: (): readonly Instance[] => [...known.values()].map(({ instance }) => instance),
   };
 }
 

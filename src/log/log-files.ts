@@ -1,27 +1,19 @@
 /** Where everything that belongs to a log lies: beside it. */
-export interface LogFiles {
-  readonly log: string;
-  readonly key: string;
-  readonly vault: string;
-  /** The keys of personal data. */
-  readonly keys: string;
-  /** What the service last signed of the log's head. */
-  readonly checkpoint: string;
-  /** The newest that a witness cosigned. */
-  readonly cosigned: string;
-  /** The Ed25519 key that signs it. */
-  readonly signingKey: string;
-}
+export type LogFiles = ReturnType<typeof logFiles>;
 
-export function logFiles(log: string): LogFiles {
+export function logFiles(log: string) {
   const base = log.replace(/\.(sqlite3?|db)$/, "");
   return {
     log,
     key: `${base}.key`,
     vault: `${base}.vault.sqlite`,
+    /** The keys of personal data. */
     keys: `${base}.keys.sqlite`,
+    /** What the service last signed of the log's head. */
     checkpoint: `${base}.checkpoint`,
+    /** The newest that a witness cosigned. */
     cosigned: `${base}.cosigned`,
+    /** The Ed25519 key that signs it. */
     signingKey: `${base}.signing.pem`,
   };
 }

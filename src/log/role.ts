@@ -20,14 +20,7 @@ export interface Role extends AsyncDisposable {
 }
 
 /** Starts what one instance does for all. */
-export interface Roles {
-  /**
-   * `begin` is called each time this instance takes over, and what it answers is disposed before another may begin.
-   * Resolves once that was tried; where another has the role, or the log refuses the lease, it is tried again until
-   * the role is disposed.
-   */
-  start(terms: RoleTerms, begin: (lease: HeldLease) => Promise<Disposable | AsyncDisposable>): Promise<Role>;
-}
+export type Roles = ReturnType<typeof createRoles>;
 
 /** The names of the roles' leases. */
 export const ROLES = {
@@ -58,10 +51,15 @@ const AFTER_FAULT_MS = 10_000;
 /** Terms of what does no harm where two do it at a time, after one of them stood still. */
 export const HARMLESS = { ttlMs: 60_000, renewMs: 20_000 };
 
-export function createRoles(deps: RolesDeps): Roles {
+export function createRoles(deps: RolesDeps) {
   const { holder, isAlone, sleep, logger, leaseScale = 1 } = deps;
   return {
-    async start(terms, begin) {
+    /**
+     * `begin` is called each time this instance takes over, and what it answers is disposed before another may begin.
+     * Resolves once that was tried; where another has the role, or the log refuses the lease, it is tried again until
+     * the role is disposed.
+     */
+    async start(terms: RoleTerms, begin: (lease: HeldLease) => Promise<Disposable | AsyncDisposable>): Promise<Role> {
       const { name } = terms;
       const stopping = new AbortController();
       let askMs = ASK_MS;

@@ -22,12 +22,7 @@ export interface VerificationProgress {
 }
 
 /** Verifies the log of a running service beside it. What comes of it is an event (`LogVerified`). */
-export interface LogVerifier {
-  /** Undefined: none goes on. */
-  readonly progress: VerificationProgress | undefined;
-  /** Starts a verification in the caller's name. Undefined: another one is under way. */
-  start(metadata: EventMetadata): Promise<Started | undefined>;
-}
+export type LogVerifier = ReturnType<typeof createLogVerifier>;
 
 export interface Started {
   readonly progress: VerificationProgress;
@@ -44,7 +39,7 @@ export interface LogVerifierDeps {
   readonly announce: (text: string, key: string) => Promise<void>;
 }
 
-export function createLogVerifier({ eventLog, checkpoints, clock, logger, announce }: LogVerifierDeps): LogVerifier {
+export function createLogVerifier({ eventLog, checkpoints, clock, logger, announce }: LogVerifierDeps) {
   const { store } = eventLog;
   let progress: VerificationProgress | undefined;
 
@@ -73,10 +68,12 @@ export function createLogVerifier({ eventLog, checkpoints, clock, logger, announ
   };
 
   return {
-    get progress() {
+    /** Undefined: none goes on. */
+    get progress(): VerificationProgress | undefined {
       return progress;
     },
-    async start(metadata) {
+    /** Starts a verification in the caller's name. Undefined: another one is under way. */
+    async start(metadata: EventMetadata): Promise<Started | undefined> {
       if (progress !== undefined) return undefined;
       const begun = { caller: metadata.caller, started_at: isoTime(clock()), checked: 0, position: 0 };
       // Before anything is waited for: of two that ask at the same moment one begins.

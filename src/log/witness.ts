@@ -97,12 +97,6 @@ function readCosignature(note: string, answer: string, cosigner: Cosigner): Witn
   return { result: "unavailable", detail: `the witness ${cosigner.name} answered without its cosignature` };
 }
 
-/** Offers heads to a witness beside all other work. */
-export interface Cosigning extends AsyncDisposable {
-  /** The newest one is asked about again with each offer until it is cosigned; never rejects. */
-  offer(note: string): void;
-}
-
 export interface CosigningDeps {
   readonly store: EventStore<Event>;
   readonly checkpoints: CheckpointStore;
@@ -111,7 +105,8 @@ export interface CosigningDeps {
   readonly logger: Logger;
 }
 
-export function startCosigning({ store, checkpoints, publicKey, witness, logger }: CosigningDeps): Cosigning {
+/** Offers heads to a witness beside all other work. */
+export function startCosigning({ store, checkpoints, publicKey, witness, logger }: CosigningDeps) {
   const stopping = new AbortController();
   let [cosigned, said] = ["", ""];
   let working: Promise<void> | undefined;
@@ -136,7 +131,8 @@ export function startCosigning({ store, checkpoints, publicKey, witness, logger 
   };
 
   return {
-    offer(note) {
+    /** The newest one is asked about again with each offer until it is cosigned; never rejects. */
+    offer(note: string): void {
       if (note !== cosigned) working ??= work(note).finally(() => (working = undefined));
     },
     async [Symbol.asyncDispose]() {

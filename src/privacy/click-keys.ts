@@ -71,21 +71,14 @@ export function deriveChild(key: Uint8Array, digit: string): Uint8Array {
  * Nothing is stored for a click or an address, so intake costs no second fsync; nor can a key be found by trying out
  * addresses, as it could if it were derived from them.
  */
-export interface ClickKeys {
-  /** The key of an address; undefined: nothing can be handed out before `prepare`. */
-  of(ip: string | undefined, now: number): NamedKey | undefined;
-  /** Makes the tree of the day, or fetches what is left of it. */
-  prepare(now: number): Promise<void>;
-  /** Keys may have been deleted: no address keeps its leaf. */
-  refresh(): void;
-}
+export type ClickKeys = ReturnType<typeof createClickKeys>;
 
 const LEAVES = 16 ** LEAF_DIGITS;
 
 /** Addresses of today held at once with their leaves: with many more, holding costs more than a new leaf does. */
 const ADDRESSES_MAX = 4_096;
 
-export function createClickKeys(keys: KeyStore): ClickKeys {
+export function createClickKeys(keys: KeyStore) {
   /** Those of today that came last, in two halves: when one is full, the older one is dropped. */
   let [young, old] = [new Map<string, NamedKey>(), new Map<string, NamedKey>()];
   let today = { day: "", root: "", nextLeaf: LEAVES };
@@ -130,18 +123,21 @@ export function createClickKeys(keys: KeyStore): ClickKeys {
   };
 
   return {
-    of(ip = "", now) {
+    /** The key of an address; undefined: nothing can be handed out before `prepare`. */
+    of(ip: string | undefined = "", now: number): NamedKey | undefined {
       if (tree === undefined || today.day !== formatDay(now)) return undefined;
       const known = young.get(ip);
       if (known !== undefined) return known;
       const leaf = old.get(ip) ?? newLeaf(tree);
       return leaf && held(ip, leaf);
     },
-    async prepare(now) {
+    /** Makes the tree of the day, or fetches what is left of it. */
+    async prepare(now: number): Promise<void> {
       // All who wait get the same tree.
       preparing ??= prepare(formatDay(now)).finally(() => (preparing = undefined));
       await preparing;
     },
+    /** Keys may have been deleted: no address keeps its leaf. */
     refresh: drop,
   };
 }

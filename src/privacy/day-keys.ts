@@ -32,29 +32,23 @@ export function newDayRef(purpose: Purpose, day: string): string {
 const DAY_REF = /^[cma](\d{4}-\d\d-\d\d)-[0-9a-f]{8}$/;
 
 /** The keys of data that belongs to no one person: one for a purpose and day. */
-export interface DayKeys {
-  /** Undefined: it has to be prepared first. */
-  of(purpose: Purpose, now: number): NamedKey | undefined;
-  /** Finds the key of the day, or makes it. */
-  prepare(purpose: Purpose, now: number): Promise<void>;
-  /** Keys may have been deleted. */
-  refresh(): void;
-}
-
-export function createDayKeys(keys: KeyStore): DayKeys {
+export function createDayKeys(keys: KeyStore) {
   let current = new Map<Purpose, { readonly day: string; readonly key: NamedKey }>();
   return {
-    of(purpose, now) {
+    /** Undefined: it has to be prepared first. */
+    of(purpose: Purpose, now: number): NamedKey | undefined {
       const today = current.get(purpose);
       return today?.day === formatDay(now) ? today.key : undefined;
     },
-    async prepare(purpose, now) {
+    /** Finds the key of the day, or makes it. */
+    async prepare(purpose: Purpose, now: number): Promise<void> {
       const day = formatDay(now);
       const asOf = current;
       const key = (await findDayKey(keys, purpose, day)) ?? (await makeDayKey(keys, purpose, day));
       if (asOf === current) current.set(purpose, { day, key });
     },
-    refresh() {
+    /** Keys may have been deleted. */
+    refresh(): void {
       current = new Map();
     },
   };

@@ -2,17 +2,6 @@ import type { Awaitable } from "eventstore-lite";
 import { createLeafKeys, fetchTree, splitRef, keyAt, type Tree } from "./click-keys.ts";
 import { classifyRef, type FoundKey, type StoredKeys } from "./key-store.ts";
 
-/** The keys that ciphertexts are opened with: the store is asked for many at once, and some are cached. */
-export interface KeyCache {
-  /**
-   * The keys of these refs, each in its place; undefined: it is gone. No promise where all are cached; rejects with
-   * what the store throws.
-   */
-  find(refs: readonly string[]): Awaitable<readonly (Uint8Array | undefined)[]>;
-  /** Keys may have been deleted: nothing is cached any more, nor is what was asked for before. */
-  clear(): void;
-}
-
 /** Keys of people and days cached at once; a fold over more people asks again. */
 const KEYS_MAX = 10_000;
 
@@ -25,7 +14,8 @@ interface Entries {
   readonly trees: Map<string, Tree>;
 }
 
-export function createKeyCache(keys: StoredKeys): KeyCache {
+/** The keys that ciphertexts are opened with: the store is asked for many at once, and some are cached. */
+export function createKeyCache(keys: StoredKeys) {
   let cached: Entries = { keys: new Map(), trees: new Map() };
   const leafKey = createLeafKeys();
   const keyIn = ({ keys: known, trees }: Entries, ref: string): Uint8Array | undefined => {
@@ -53,8 +43,14 @@ export function createKeyCache(keys: StoredKeys): KeyCache {
     }
   };
   return {
-    find: (refs) => (refs.every(isCached) ? refs.map((ref) => keyIn(cached, ref)) : fetch(refs)),
-    clear() {
+    /**
+     * The keys of these refs, each in its place; undefined: it is gone. No promise where all are cached; rejects with
+     * what the store throws.
+     */
+    find: (refs: readonly string[]): Awaitable<readonly (Uint8Array | undefined)[]> =>
+      refs.every(isCached) ? refs.map((ref) => keyIn(cached, ref)) : fetch(refs),
+    /** Keys may have been deleted: nothing is cached any more, nor is what was asked for before. */
+    clear(): void {
       cached = { keys: new Map(), trees: new Map() };
     },
   };

@@ -173,21 +173,11 @@ async function fixed(keys: StoredKeys, ref: string): Promise<Uint8Array> {
 /** What is cached of the keys is fresh for so long: asking the store each time would cost more than encrypting. */
 export const FRESH_MS = 50;
 
-interface KeyFreshness {
-  /**
-   * Undefined: what is cached is as the store had it at most {@link FRESH_MS} ago. Else it is once this resolves; rejects
-   * with what the store throws.
-   */
-  revalidate(): Promise<void> | undefined;
-  /** Keys may have been deleted: what is cached is fresh again once the store was asked after this. */
-  invalidate(): void;
-}
-
 /**
  * Asks the store whether another process has changed keys, and calls `refresh` then. A frequent caller never waits: the
  * store is asked again before the last answer is too old.
  */
-export async function trackFreshness(keys: Pick<KeyStore, "revision">, refresh: () => void): Promise<KeyFreshness> {
+export async function trackFreshness(keys: Pick<KeyStore, "revision">, refresh: () => void) {
   let seen = await keys.revision();
   /** How often the store was asked, and how often its answer was invalidated. */
   let [questions, invalidations] = [0, 0];
@@ -209,7 +199,11 @@ export async function trackFreshness(keys: Pick<KeyStore, "revision">, refresh: 
     if (answered.number <= before && freshUntil() <= since) await askSince(since, before);
   };
   return {
-    revalidate() {
+    /**
+     * Undefined: what is cached is as the store had it at most {@link FRESH_MS} ago. Else it is once this resolves; rejects
+     * with what the store throws.
+     */
+    revalidate(): Promise<void> | undefined {
       const now = performance.now();
       const left = freshUntil() - now;
       if (left <= 0) return askSince(now, questions);
@@ -217,18 +211,11 @@ export async function trackFreshness(keys: Pick<KeyStore, "revision">, refresh: 
       if (left < FRESH_MS / 2) askOnce().catch(() => {});
       return undefined;
     },
-    invalidate() {
+    /** Keys may have been deleted: what is cached is fresh again once the store was asked after this. */
+    invalidate(): void {
       invalidations++;
     },
   };
-}
-
-/** Chooses the keys that the events of an append are encrypted with. */
-export interface KeyChoice {
-  /** As of an encryptor. */
-  keysFor(owners: readonly Owner[]): Awaitable<readonly EncryptionKey[]>;
-  /** Keys may have been deleted. */
-  refresh(): void;
 }
 
 interface KeyChoiceDeps {
@@ -241,7 +228,8 @@ interface KeyChoiceDeps {
 
 type Person = Extract<Owner, { kind: "person" }>;
 
-export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps): KeyChoice {
+/** Chooses the keys that the events of an append are encrypted with. */
+export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps) {
   const clicks = createClickKeys(keys);
   const days = createDayKeys(keys);
   const encryptionKey = (name: string, key: Uint8Array | undefined): EncryptionKey => ({
@@ -298,8 +286,10 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps): Key
   };
 
   return {
-    keysFor: (owners) => cachedKeys(owners) ?? fetchKeys(owners),
-    refresh() {
+    /** As of an encryptor. */
+    keysFor: (owners: readonly Owner[]): Awaitable<readonly EncryptionKey[]> => cachedKeys(owners) ?? fetchKeys(owners),
+    /** Keys may have been deleted. */
+    refresh(): void {
       clicks.refresh();
       days.refresh();
     },

@@ -7,17 +7,7 @@ import { newKey, type FoundKey, type KeyStore, type StoredKeys } from "./key-sto
  * The keys of people. Who is known by id has one. A handle is no person, since it changes hands: what is recorded of
  * a handle alone gets a key of its own in each append, so that forgetting its holder reaches nothing of another one.
  */
-export interface PersonKeys {
-  /** For one append: a key for what is recorded of each of them. Keys that are missing are made, none for the erased. */
-  keysFor(people: readonly Named[]): Promise<readonly PersonKey[]>;
-  /** All refs by which a person's erasure is found. */
-  namesOf(who: Recipient): readonly string[];
-  /**
-   * Refs to destroy for an erasure. With an id, the handle counts only where it was recorded alone: next to another id it
-   * is another person's. Without an id it counts wherever it was recorded.
-   */
-  refsOf(who: Recipient): readonly string[];
-}
+export type PersonKeys = ReturnType<typeof createPersonKeys>;
 
 export interface PersonKey {
   readonly ref: string;
@@ -40,11 +30,12 @@ export function toBaseRef(ref: string): string {
 }
 
 /** `pepper` is a secret, or refs could be computed of any name. */
-export function createPersonKeys(keys: KeyStore, pepper: Uint8Array): PersonKeys {
+export function createPersonKeys(keys: KeyStore, pepper: Uint8Array) {
   const names = createNames(pepper);
 
   return {
-    async keysFor(people) {
+    /** For one append: a key for what is recorded of each of them. Keys that are missing are made, none for the erased. */
+    async keysFor(people: readonly Named[]): Promise<readonly PersonKey[]> {
       const named = people.map(names.all);
       const found = new Map(await keys.getAll(named.flat()));
       const nonces = new Map<string, string>();
@@ -65,8 +56,13 @@ export function createPersonKeys(keys: KeyStore, pepper: Uint8Array): PersonKeys
         return { ref, key: found.get(ref) ?? "gone" };
       });
     },
+    /** All refs by which a person's erasure is found. */
     namesOf: names.all,
-    refsOf({ id, username }) {
+    /**
+     * Refs to destroy for an erasure. With an id, the handle counts only where it was recorded alone: next to another id it
+     * is another person's. Without an id it counts wherever it was recorded.
+     */
+    refsOf({ id, username }: Recipient): readonly string[] {
       const handle = username === undefined ? [] : [names.ofHandle(username)];
       return id === undefined ? handle : [names.ofId(id), ...handle.map((one) => one + ALONE)];
     },
@@ -106,14 +102,7 @@ async function makeKeys(keys: KeyStore, missing: readonly string[]): Promise<Rea
   return all;
 }
 
-interface Names {
-  ofId(id: string): string;
-  ofHandle(username: string): string;
-  /** The refs by which a person's erasure is found: that of the id first, then those of a handle that stood alone. */
-  all(who: Named): readonly string[];
-}
-
-function createNames(pepper: Uint8Array): Names {
+function createNames(pepper: Uint8Array) {
   const ref = (kind: "id" | "handle", value: string): string =>
     `p${createHmac("sha256", pepper).update(`${kind}\n${value}`, "utf8").digest("hex").slice(0, REF_DIGITS)}`;
   const ofId = (id: string): string => ref("id", id);
@@ -121,7 +110,8 @@ function createNames(pepper: Uint8Array): Names {
   return {
     ofId,
     ofHandle,
-    all({ id, username }) {
+    /** The refs by which a person's erasure is found: that of the id first, then those of a handle that stood alone. */
+    all({ id, username }: Named): readonly string[] {
       const handle = username === undefined ? [] : [ofHandle(username)];
       return id === undefined ? [...handle, ...handle.map((one) => one + ALONE)] : [ofId(id), ...handle];
     },

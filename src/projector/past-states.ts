@@ -7,13 +7,7 @@ import { foldTo } from "./fold-to.ts";
 import type { Projector } from "./projector.ts";
 
 /** States as of moments of the past, for a service that answers others meanwhile: one moment is folded at a time. */
-export interface PastStates {
-  /**
-   * These states after the event at `position`, which is in the log. Undefined: they are not ready yet, or too many others
-   * wait. What was begun goes on, so that it is worth asking again soon. Throws a ServiceError (closed).
-   */
-  at<Name extends ProjectionName>(position: number, names: readonly Name[]): Promise<Pick<States, Name> | undefined>;
-}
+export type PastStates = ReturnType<typeof createPastStates>;
 
 export interface PastStatesOptions {
   readonly store: EventStore<Event>;
@@ -36,12 +30,7 @@ const PATIENCE_MS = 4_000;
 /** After these, the states of before are other ones. */
 const VOIDING: ReadonlySet<EventType> = new Set(["PersonForgotten", "ProjectionRebuilt"]);
 
-export function createPastStates({
-  store,
-  projector,
-  stopping,
-  patienceMs = PATIENCE_MS,
-}: PastStatesOptions): PastStates {
+export function createPastStates({ store, projector, stopping, patienceMs = PATIENCE_MS }: PastStatesOptions) {
   const held = createHeld();
   let last: Promise<unknown> = Promise.resolve();
   let waiting = 0;
@@ -70,7 +59,14 @@ export function createPastStates({
   };
 
   return {
-    async at(position, names) {
+    /**
+     * These states after the event at `position`, which is in the log. Undefined: they are not ready yet, or too many others
+     * wait. What was begun goes on, so that it is worth asking again soon. Throws a ServiceError (closed).
+     */
+    async at<Name extends ProjectionName>(
+      position: number,
+      names: readonly Name[],
+    ): Promise<Pick<States, Name> | undefined> {
       const known = held.find(position, names);
       if (known !== undefined) return known;
       if (waiting >= WAITING_MAX) return undefined;

@@ -1,6 +1,6 @@
 import { type EventStore, StoreOverloaded, StoreUnavailable } from "eventstore-lite";
 import type { Event, Recorded } from "../../events/catalog.ts";
-import { PROJECTION_NAMES, type ProjectionName, type StateOf } from "../../projections/all.ts";
+import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { createStates, type FoldedStates } from "../../projections/states.ts";
 import { sleep } from "../platform/clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
@@ -12,24 +12,7 @@ import { restoreStates, type Restored, type Erase, refold } from "./restore.ts";
 import { loadRebuilt } from "./snapshots.ts";
 
 /** Feeds the log, in order, to every projection. */
-export interface Projector extends AsyncDisposable {
-  /**
-   * The state as of `position`. It changes as the log grows, and is another object after a rebuild, so it is read
-   * afresh for each decision and never kept over an await.
-   */
-  state<Name extends ProjectionName>(name: Name): StateOf<Name>;
-  readonly position: number;
-  /** Of the last folded event, as the log holds it. */
-  readonly hash: string;
-  /** When the last folded event was recorded; undefined for an empty log. */
-  readonly time: string | undefined;
-  /** Resolves once everything up to `position` is folded in; rejects with the fault that stopped the projector. */
-  until(position: number): Promise<void>;
-  /** Calls `listener` after each event is folded in. The answer removes it again. */
-  listen(listener: (event: Recorded) => void): () => void;
-  /** Rejects with the fault that stopped the projector; never resolves. A log that is out of reach for a while is none. */
-  readonly failed: Promise<never>;
-}
+export type Projector = ReturnType<typeof follow>;
 
 /** Whether the log, or the keys of what is in it, are out of reach and come back by themselves. */
 function isPassing(fault: unknown): boolean {
@@ -66,7 +49,7 @@ function follow(
   store: EventStore<Event>,
   restored: Restored,
   { logger, erase, saves = () => true, sliceMs }: ProjectorOptions,
-): Projector {
+) {
   const { states, snapshotWriter } = restored;
   const stop = new AbortController();
   const waiters = createWaiters();
@@ -101,27 +84,36 @@ function follow(
   });
 
   return {
+    /**
+     * The state as of `position`. It changes as the log grows, and is another object after a rebuild, so it is read
+     * afresh for each decision and never kept over an await.
+     */
     state: states.get,
-    get position() {
+    get position(): number {
       return position;
     },
-    get hash() {
+    /** Of the last folded event, as the log holds it. */
+    get hash(): string {
       return last?.hash ?? restored.hash;
     },
-    get time() {
+    /** When the last folded event was recorded; undefined for an empty log. */
+    get time(): string | undefined {
       return last?.time ?? restored.time;
     },
-    until(wanted) {
+    /** Resolves once everything up to `position` is folded in; rejects with the fault that stopped the projector. */
+    until(wanted: number): Promise<void> {
       if (wanted <= position) return Promise.resolve();
       if (fault !== undefined) return Promise.reject(fault.reason);
       return waiters.wait(wanted);
     },
-    listen(listener) {
+    /** Calls `listener` after each event is folded in. The answer removes it again. */
+    listen(listener: (event: Recorded) => void): () => void {
       listeners = [...listeners, listener];
       return () => {
         listeners = listeners.filter((one) => one !== listener);
       };
     },
+    /** Rejects with the fault that stopped the projector; never resolves. A log that is out of reach for a while is none. */
     failed,
     async [Symbol.asyncDispose]() {
       stop.abort();
@@ -233,41 +225,35 @@ async function replace(
   return found;
 }
 
-/** Those who wait for a position of the log. */
-interface Waiters {
-  /** Resolves when `position` is reached; rejects when it never will be. */
-  wait(position: number): Promise<void>;
-  /** Called for every event: one comparison when no caller waits for it. */
-  reached(position: number): void;
-  fail(reason: unknown): void;
-}
-
 interface Waiter {
   readonly position: number;
   readonly resolve: () => void;
   readonly reject: (reason: unknown) => void;
 }
 
-function createWaiters(): Waiters {
+/** Those who wait for a position of the log. */
+function createWaiters() {
   /** The lowest position first. Most come in the order of the log, so they are added at the end. */
   const waiting: Waiter[] = [];
   let next = Infinity;
 
   return {
-    wait(position) {
+    /** Resolves when `position` is reached; rejects when it never will be. */
+    wait(position: number): Promise<void> {
       return new Promise((resolve, reject) => {
         const before = waiting.findLastIndex((waiter) => waiter.position <= position);
         waiting.splice(before + 1, 0, { position, resolve, reject });
         next = waiting[0]?.position ?? Infinity;
       });
     },
-    reached(position) {
+    /** Called for every event: one comparison when no caller waits for it. */
+    reached(position: number): void {
       if (position < next) return;
       const later = waiting.findIndex((waiter) => waiter.position > position);
       for (const waiter of waiting.splice(0, later === -1 ? waiting.length : later)) waiter.resolve();
       next = waiting[0]?.position ?? Infinity;
     },
-    fail(reason) {
+    fail(reason: unknown): void {
       for (const waiter of waiting.splice(0)) waiter.reject(reason);
       next = Infinity;
     },

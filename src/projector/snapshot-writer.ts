@@ -18,22 +18,7 @@ const UNCHANGED_EVERY_POSITIONS = 10 * SNAPSHOT_EVERY_POSITIONS;
  * Keeps snapshots of the states; now and then one of them stays as one of the past, in the same bytes. They only shorten
  * the next start and the way to a moment, so that one which cannot be saved (a full disk) stops nothing.
  */
-export interface SnapshotWriter {
-  /** Position at which `turn` is to be called next. */
-  readonly dueAt: number;
-  /** Saves one projection in the background, if it is its time and `isSaving`. All stand at `position`. */
-  turn(position: number, isSaving: boolean): void;
-  /** To be awaited before an event of this type is folded, which would change a state that is being encoded. */
-  encoding(type: EventType): Promise<void> | undefined;
-  /** Saves every projection that came a long way since its last snapshot. */
-  saveLong(positions: Positions): Promise<void>;
-  /** Saves these at once; they stand at `position`. */
-  save(names: readonly ProjectionName[], position: number): Promise<void>;
-  /** Saves all, for the next start to begin right there. */
-  saveAll(position: number): Promise<void>;
-  /** Those of the past are void: the states are other ones now. */
-  voidPast(names: readonly ProjectionName[]): void;
-}
+export type SnapshotWriter = ReturnType<typeof createSnapshotWriter>;
 
 /** The snapshots of the past that there are. */
 export interface PastKept {
@@ -55,7 +40,7 @@ export interface SnapshotWriterOptions {
   readonly sliceMs: number | undefined;
 }
 
-export function createSnapshotWriter(options: SnapshotWriterOptions): SnapshotWriter {
+export function createSnapshotWriter(options: SnapshotWriterOptions) {
   const { store, states, positions, sliceMs } = options;
   const { last: lastPast, every } = options.past;
   const saved = new Map([...positions].map(([name, position]) => [name, { position, folded: 0 }]));
@@ -90,10 +75,12 @@ export function createSnapshotWriter(options: SnapshotWriterOptions): SnapshotWr
   };
 
   return {
-    get dueAt() {
+    /** Position at which `turn` is to be called next. */
+    get dueAt(): number {
       return dueAt;
     },
-    turn(position, isSaving) {
+    /** Saves one projection in the background, if it is its time and `isSaving`. All stand at `position`. */
+    turn(position: number, isSaving: boolean): void {
       dueAt = position + TURN_POSITIONS;
       if (!isSaving || encoding !== undefined) return;
       const name = PROJECTION_NAMES[next];
@@ -107,21 +94,27 @@ export function createSnapshotWriter(options: SnapshotWriterOptions): SnapshotWr
         save(name, position).finally(() => writing.delete(name)),
       );
     },
-    encoding: (type) => (encoding?.types.has(type) === true ? encoding.encoded : undefined),
-    async saveLong(reached) {
+    /** To be awaited before an event of this type is folded, which would change a state that is being encoded. */
+    encoding: (type: EventType): Promise<void> | undefined =>
+      encoding?.types.has(type) === true ? encoding.encoded : undefined,
+    /** Saves every projection that came a long way since its last snapshot. */
+    async saveLong(reached: Positions): Promise<void> {
       for (const [name, position] of reached) {
         if (position - readSaved(name).position >= SNAPSHOT_EVERY_POSITIONS) await save(name, position);
       }
     },
-    async save(names, position) {
+    /** Saves these at once; they stand at `position`. */
+    async save(names: readonly ProjectionName[], position: number): Promise<void> {
       await Promise.all(writing.values());
       for (const name of names) await save(name, position);
     },
-    async saveAll(position) {
+    /** Saves all, for the next start to begin right there. */
+    async saveAll(position: number): Promise<void> {
       await Promise.all(writing.values());
       for (const name of PROJECTION_NAMES) if (readSaved(name).position < position) await save(name, position);
     },
-    voidPast(names) {
+    /** Those of the past are void: the states are other ones now. */
+    voidPast(names: readonly ProjectionName[]): void {
       for (const name of names) lastPast.set(name, 0);
     },
   };
