@@ -4,8 +4,8 @@ import { createEventLog, STREAMS } from "../log/event-log.ts";
 import { makeId } from "../platform/clock.ts";
 import { locateLog } from "../service/log-place.ts";
 import { openLog } from "../service/open.ts";
-import { writeKeyFile } from "../vault/key-file.ts";
 import { KEY_BYTES, keyId, parseKey } from "../vault/key.ts";
+import { writeKeyFile } from "../vault/master-key.ts";
 import { endRotation, nameOfKey, rotateKey } from "../vault/master-key.ts";
 import {
   absolutePath,

@@ -8,37 +8,13 @@ import { ServiceError } from "../platform/service-error.ts";
 export type FoundKey = Uint8Array | "gone";
 
 /** What is asked of the keys of personal data, each under a ref. */
-export interface StoredKeys {
-  /** Those of the refs that are or were here. */
-  getAll(refs: readonly string[]): Promise<ReadonlyMap<string, FoundKey>>;
-  /** The same of all whose refs begin so. */
-  under(prefix: string): Promise<ReadonlyMap<string, FoundKey>>;
-  /** All refs that begin so, in order; also of keys that are gone. */
-  refs(prefix: string): Promise<readonly string[]>;
-}
+export type StoredKeys = ReturnType<typeof storedIn>;
 
 /** What is asked and changed at once. */
-export interface KeyChanges extends StoredKeys {
-  /** Keeps a key under a ref that has none. */
-  put(ref: string, key: Uint8Array): Promise<void>;
-  putAll(keys: Iterable<readonly [ref: string, key: Uint8Array]>): Promise<void>;
-  /** Deletes a key whose ref may get another one. */
-  remove(ref: string): Promise<void>;
-  /** Deletes a key, or what could come under that ref: it is gone for ever. */
-  bury(ref: string): Promise<void>;
-}
+export type KeyChanges = ReturnType<typeof changesIn>;
 
 /** Its methods throw what the secret store throws. */
-export interface KeyStore extends StoredKeys {
-  /** Refs that begin so whose keys are gone. */
-  gone(prefix: string): Promise<readonly string[]>;
-  /**
-   * Does all of `work` or nothing of it, durably; no other change runs meanwhile. Inside of it only `keys` are asked.
-   */
-  change<Result>(work: (keys: KeyChanges) => Promise<Result>): Promise<Result>;
-  /** Another number once another process has changed something. */
-  revision(): Promise<number>;
-}
+export type KeyStore = ReturnType<typeof keysIn>;
 
 /** Whose key a ref names. */
 export function classifyRef(ref: string): "click" | "person" | "day" {
@@ -53,37 +29,46 @@ export interface NamedKey {
 }
 
 /** The keys among those secrets, whose opener closes them. */
-export function keysIn(secrets: SecretStore): KeyStore {
+export function keysIn(secrets: SecretStore) {
+  const { gone, revision } = secrets;
   return {
     ...storedIn(secrets),
-    gone: secrets.gone,
-    revision: secrets.revision,
-    change: (work) =>
-      secrets.change((within) =>
-        work({
-          ...storedIn(within),
-          put: (ref, key) => within.addAll([[ref, textOf(key)]]),
-          putAll: (keys) => within.addAll([...keys].map(([ref, key]) => [ref, textOf(key)])),
-          remove: within.remove,
-          bury: within.bury,
-        }),
-      ),
+    gone,
+    revision,
+    /** Does all of `work` or nothing of it, durably; no other change runs meanwhile. Inside of it only `keys` are asked. */
+    change: <Result>(work: (keys: KeyChanges) => Promise<Result>): Promise<Result> =>
+      secrets.change((within) => work(changesIn(within))),
   };
 }
 
-function textOf(key: Uint8Array): string {
-  return Buffer.from(key).toString("base64");
+function changesIn(secrets: StoredSecrets) {
+  const { remove, bury } = secrets;
+  const putAll = (keys: Iterable<readonly [ref: string, key: Uint8Array]>): Promise<void> =>
+    secrets.addAll([...keys].map(([ref, key]) => [ref, Buffer.from(key).toString("base64")]));
+  return {
+    ...storedIn(secrets),
+    /** Keeps a key under a ref that has none. */
+    put: (ref: string, key: Uint8Array): Promise<void> => putAll([[ref, key]]),
+    putAll,
+    /** Deletes a key whose ref may get another one. */
+    remove,
+    /** Deletes a key, or what could come under that ref: it is gone for ever. */
+    bury,
+  };
 }
 
-function storedIn(secrets: StoredSecrets): StoredKeys {
-  const getAll: StoredKeys["getAll"] = async (refs) => {
-    const found = await secrets.getAll(refs);
+function storedIn({ getAll: getSecrets, names }: Pick<StoredSecrets, "getAll" | "names">) {
+  const getAll = async (refs: readonly string[]): Promise<ReadonlyMap<string, FoundKey>> => {
+    const found = await getSecrets(refs);
     return new Map([...found].map(([ref, kept]) => [ref, kept === "gone" ? kept : Buffer.from(kept.value, "base64")]));
   };
   return {
+    /** Those of the refs that are or were here. */
     getAll,
-    under: async (prefix) => getAll(await secrets.names(prefix)),
-    refs: secrets.names,
+    /** The same of all whose refs begin so. */
+    under: async (prefix: string) => getAll(await names(prefix)),
+    /** All refs that begin so, in order; also of keys that are gone. */
+    refs: names,
   };
 }
 

@@ -1,10 +1,12 @@
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import type { Secret } from "../platform/secret.ts";
-import { loadKeyFile, replaceKeyFile } from "./key-file.ts";
-import { parseKey, keyError, KeyMismatch } from "./key.ts";
+import { parseKey, keyError, KeyMismatch, KEY_BYTES } from "./key.ts";
 import type { SecretPlace } from "./secret-database.ts";
 import { openSecretStore } from "./secret-store.ts";
 import { openVault, type Rotation, type Vault } from "./vault.ts";
+import { randomBytes } from "node:crypto";
+import { dirname } from "node:path";
+import { makePrivateFile, replacePrivateFile, writePrivateFile } from "eventstore-lite";
 
 /** Where the master key is, and what it opens. */
 export interface MasterKeyPlace {
@@ -138,4 +140,33 @@ async function rewrapKeys(place: SecretPlace, { from, to }: Rotation): Promise<v
 
 function isSame(one: Uint8Array, other: Uint8Array): boolean {
   return Buffer.from(one).equals(other);
+}
+
+/**
+ * Reads the key file, or makes it, and its folder, at the first start. The file holds 64 hex digits and is readable by
+ * its owner only.
+ */
+export function loadKeyFile(file: string): Uint8Array {
+  if (!existsSync(file)) {
+    mkdirSync(dirname(file), { recursive: true });
+    makeKeyFile(file, randomBytes(KEY_BYTES));
+  }
+  return parseKey(readFileSync(file, "utf8").trim(), file);
+}
+
+export function makeKeyFile(file: string, key: Uint8Array): void {
+  makePrivateFile(file, formatKey(key));
+}
+
+/** Writes a key to be kept elsewhere; an existing file is never overwritten. */
+export function writeKeyFile(file: string, key: Uint8Array): void {
+  writePrivateFile(file, formatKey(key));
+}
+
+export function replaceKeyFile(file: string, key: Uint8Array): void {
+  replacePrivateFile(file, formatKey(key));
+}
+
+function formatKey(key: Uint8Array): string {
+  return `${Buffer.from(key).toString("hex")}\n`;
 }

@@ -23,56 +23,13 @@ export interface Kept {
  * All methods throw {@link KeyMismatch} once another process has exchanged the master key, and a ServiceError: damaged,
  * or what the database throws.
  */
-export interface SecretStore
-  extends StoredSecrets, BoundSecrets, Pick<SecretDatabase, "note" | "keepNote">, AsyncDisposable {
-  /** All names that begin so of what is gone, in order. */
-  gone(prefix: string): Promise<readonly string[]>;
-  /** False when `name` was claimed before and is still remembered. Times are ms since the epoch. */
-  claim(name: string, until: number, now: number): Promise<boolean>;
-  isClaimed(name: string, now: number): Promise<boolean>;
-  /**
-   * Does all of `work` or nothing of it, durably; no other change runs meanwhile. Inside of it only `secrets` are asked:
-   * the store itself waits for its end.
-   */
-  change<Result>(work: (secrets: StoredSecrets) => Promise<Result>): Promise<Result>;
-}
+export type SecretStore = Awaited<ReturnType<typeof storeIn>>;
 
 /** What serves one log, and no other. */
-export interface BoundSecrets {
-  /**
-   * Binds the secrets to a log as `decide` says, which throws what speaks against it. From then on each change and each
-   * look at the revision is refused once they are bound to another log, or to another of its continuations than `epoch`
-   * and the one that `decide` named.
-   */
-  bind(epoch: string, decide: (found: Binding | undefined) => Binding): Promise<void>;
-  /** Resolves (never rejects) with the refusal once another log has taken them over. */
-  readonly taken: Promise<ServiceError>;
-}
+export type BoundSecrets = Pick<SecretStore, "bind" | "taken">;
 
-export interface StoredSecrets {
-  /** `gone`: it was here and was deleted for ever. */
-  get(name: string): Promise<Kept | "gone" | undefined>;
-  /** As {@link get} for many at once, those of them that are or were here: one by one costs five times as much. */
-  getAll(names: readonly string[]): Promise<ReadonlyMap<string, Kept | "gone">>;
-  /** All names that begin so, in order; also of what is gone. */
-  names(prefix: string): Promise<readonly string[]>;
-  /** Stores durably. False when the secret is no longer at `expected` (0: absent): another writer was first. */
-  put(name: string, value: string, expected: number): Promise<boolean>;
-  /** Stores those that are absent: many at once cost a tenth of each alone where the database is on a network. */
-  addAll(values: Iterable<readonly [name: string, value: string]>): Promise<void>;
-  remove(name: string): Promise<void>;
-  /** Deletes the secret; the name never gets another one. */
-  bury(name: string): Promise<void>;
-  /** Another number once another process has changed something. */
-  revision(): Promise<number>;
-  /**
-   * Re-encrypts everything, so that only these master keys open it. The data key is new too: with a former master key and
-   * an old copy one opens nothing that is written from now on.
-   */
-  rewrap(masters: readonly Uint8Array[]): Promise<void>;
-  /** This master key opens nothing any more. */
-  revoke(master: Uint8Array): Promise<void>;
-}
+/** The secrets inside of one change. */
+export type StoredSecrets = ReturnType<typeof secretsIn>;
 
 export interface SecretStoreOptions {
   readonly place: SecretPlace;
@@ -111,12 +68,12 @@ async function keepDataKey(database: SecretDatabase, master: Uint8Array): Promis
   });
 }
 
-async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKey>): Promise<SecretStore> {
+async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKey>) {
   let known = await unwrapped();
   const holding = createHolding(database.name);
   let seen: number | undefined;
 
-  const change: SecretStore["change"] = async (work) => {
+  const change = async <Result>(work: (secrets: StoredSecrets) => Promise<Result>): Promise<Result> => {
     for (;;) {
       const key = known;
       // A rotation by another process is seen under the lock: then it is tried once more, with the new data key.
@@ -129,7 +86,7 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
       known = await unwrapped();
     }
   };
-  const getAll: SecretStore["getAll"] = async (names) => {
+  const getAll = async (names: readonly string[]): Promise<ReadonlyMap<string, Kept | "gone">> => {
     const rows = await database.secrets(names);
     const key = known;
     // What has another data key is read together with that one.
@@ -137,22 +94,29 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
     return isReadable ? opened(rows, key, database.name) : change((secrets) => secrets.getAll(names));
   };
 
+  const { names, claim, isClaimed, note, keepNote } = database;
   return {
-    get: async (name) => (await getAll([name])).get(name),
+    names,
+    claim,
+    isClaimed,
+    note,
+    keepNote,
+    get: async (name: string) => (await getAll([name])).get(name),
     getAll,
-    names: database.names,
+    /** All names that begin so of what is gone, in order. */
     gone: database.buried,
-    claim: database.claim,
-    note: database.note,
-    keepNote: database.keepNote,
-    isClaimed: database.isClaimed,
     async revision() {
       const revision = await database.revision();
       if (revision !== seen) holding.check(await database.label());
       seen = revision;
       return revision;
     },
-    async bind(epoch, decide) {
+    /**
+     * Binds the secrets to a log as `decide` says, which throws what speaks against it. From then on each change and each
+     * look at the revision is refused once they are bound to another log, or to another of its continuations than `epoch`
+     * and the one that `decide` named.
+     */
+    async bind(epoch: string, decide: (found: Binding | undefined) => Binding): Promise<void> {
       const { binding: found } = await database.label();
       let binding = decide(found);
       // What is bound so already is read alone: a change would make all other processes look at their secrets again.
@@ -165,14 +129,18 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
       }
       holding.hold(binding.log, [binding.epoch, epoch]);
     },
+    /** Resolves (never rejects) with the refusal once another log has taken them over. */
     taken: holding.taken,
+    /**
+     * Does all of `work` or nothing of it, durably; no other change runs meanwhile. Inside of it only `secrets` are asked:
+     * the store itself waits for its end.
+     */
     change,
-    put: (...given) => change((secrets) => secrets.put(...given)),
-    addAll: (values) => change((secrets) => secrets.addAll(values)),
-    remove: (name) => change((secrets) => secrets.remove(name)),
-    bury: (name) => change((secrets) => secrets.bury(name)),
-    rewrap: (masters) => change((secrets) => secrets.rewrap(masters)),
-    revoke: (master) => change((secrets) => secrets.revoke(master)),
+    put: (...given: Parameters<StoredSecrets["put"]>) => change((secrets) => secrets.put(...given)),
+    addAll: (...given: Parameters<StoredSecrets["addAll"]>) => change((secrets) => secrets.addAll(...given)),
+    remove: (name: string) => change((secrets) => secrets.remove(name)),
+    bury: (name: string) => change((secrets) => secrets.bury(name)),
+    rewrap: (masters: readonly Uint8Array[]) => change((secrets) => secrets.rewrap(masters)),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   };
 }
@@ -207,46 +175,57 @@ function isSame(one: Binding, other: Binding | undefined): boolean {
 }
 
 /** Inside of a transaction, where `first` is the data key in force. */
-function secretsIn(rows: SecretChanges, place: string, first: DataKey): StoredSecrets {
+function secretsIn(rows: SecretChanges, place: string, first: DataKey) {
   let key = first;
-  const getAll: StoredSecrets["getAll"] = async (names) => opened(await rows.secrets(names), key, place);
+  const getAll = async (names: readonly string[]) => opened(await rows.secrets(names), key, place);
+  const { names, revision, remove, bury } = rows;
   return {
-    get: async (name) => (await getAll([name])).get(name),
+    names,
+    revision,
+    remove,
+    bury,
+    /** `gone`: it was here and was deleted for ever. */
+    get: async (name: string) => (await getAll([name])).get(name),
+    /** As `get` for many at once, those of them that are or were here: one by one costs five times as much. */
     getAll,
-    names: rows.names,
-    revision: rows.revision,
-    async put(name, value, expected) {
+    /** Stores durably. False when the secret is no longer at `expected` (0: absent): another writer was first. */
+    async put(name: string, value: string, expected: number): Promise<boolean> {
       const secret = encrypted(key, name, { version: expected + 1, value });
       return expected === 0 ? (await rows.add([secret])) === 1 : await rows.replace(secret, expected);
     },
-    async addAll(values) {
+    /** Stores those that are absent: many at once cost a tenth of each alone where the database is on a network. */
+    async addAll(values: Iterable<readonly [name: string, value: string]>): Promise<void> {
       const secrets = [...values].map(([name, value]) => encrypted(key, name, { version: 1, value }));
       for (const some of splitIntoChunks(secrets)) await rows.add(some);
     },
-    remove: rows.remove,
-    bury: rows.bury,
-    async rewrap(masters) {
+    /**
+     * Re-encrypts everything, so that only these master keys open it. The data key is new too: with a former master key and
+     * an old copy one opens nothing that is written from now on.
+     */
+    async rewrap(masters: readonly Uint8Array[]): Promise<void> {
       const next = makeDataKey();
-      for (const names of splitIntoChunks(await rows.names(""))) {
-        const kept = [...(await getAll(names))];
+      for (const some of splitIntoChunks(await names(""))) {
+        const kept = [...(await getAll(some))];
         await rows.reencrypt(kept.flatMap(([name, one]) => (one === "gone" ? [] : [encrypted(next, name, one)])));
       }
       await rows.removeDataKeys();
       for (const master of masters) await rows.addDataKey(wrap(next, master));
       key = next;
     },
-    revoke: (master) => rows.removeDataKeys(keyId(master)),
+    /** This master key opens nothing any more. */
+    revoke: (master: Uint8Array): Promise<void> => rows.removeDataKeys(keyId(master)),
   };
 }
 
 function opened(rows: readonly SecretRow[], key: DataKey, place: string): ReadonlyMap<string, Kept | "gone"> {
-  const valueOf = ({ name, version, key: id, ciphertext }: SecretRow): Kept | "gone" => {
-    if (ciphertext === null) return "gone";
-    const value = id === key.id ? open(key.bytes, ciphertext, formatContext(key, name, version)) : undefined;
-    if (value === undefined) throw damaged(place, name);
-    return { version, value };
-  };
-  return new Map(rows.map((row) => [row.name, valueOf(row)]));
+  return new Map(
+    rows.map(({ name, version, key: id, ciphertext }): [string, Kept | "gone"] => {
+      if (ciphertext === null) return [name, "gone"];
+      const value = id === key.id ? open(key.bytes, ciphertext, formatContext(key, name, version)) : undefined;
+      if (value === undefined) throw damaged(place, name);
+      return [name, { version, value }];
+    }),
+  );
 }
 
 function encrypted(key: DataKey, name: string, { version, value }: Kept): Encrypted {

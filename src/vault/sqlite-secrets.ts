@@ -1,7 +1,7 @@
-import { closeSync, existsSync, mkdirSync, openSync } from "node:fs";
-import { dirname } from "node:path";
+import { existsSync } from "node:fs";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { setTimeout as wait } from "node:timers/promises";
+import { createPrivateFile } from "eventstore-lite";
 import { createSerialQueue } from "../platform/serial-queue.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { keyError } from "./key.ts";
@@ -47,8 +47,7 @@ export function sqliteSecrets(file: string): SecretPlace {
 }
 
 async function openDatabase(file: string): Promise<SecretDatabase> {
-  mkdirSync(dirname(file), { recursive: true });
-  makePrivate(file);
+  if (!existsSync(file)) createPrivateFile(file);
   const database = new DatabaseSync(file);
   try {
     await prepare(database, file);
@@ -56,17 +55,6 @@ async function openDatabase(file: string): Promise<SecretDatabase> {
   } catch (fault) {
     database.close();
     throw fault;
-  }
-}
-
-/** An existing file is not opened here: closing it would drop SQLite's locks. */
-function makePrivate(file: string): void {
-  if (existsSync(file)) return;
-  try {
-    closeSync(openSync(file, "wx", 0o600));
-  } catch (fault) {
-    // Another process was first.
-    if (!(fault instanceof Error && "code" in fault && fault.code === "EEXIST")) throw fault;
   }
 }
 

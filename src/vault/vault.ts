@@ -1,6 +1,6 @@
 import { deriveKey, keyId, keyError } from "./key.ts";
-import type { SecretDatabase, SecretPlace } from "./secret-database.ts";
-import { openSecretStore, type BoundSecrets, type Kept, type SecretStore, type StoredSecrets } from "./secret-store.ts";
+import type { SecretPlace } from "./secret-database.ts";
+import { openSecretStore, type Kept, type SecretStore, type StoredSecrets } from "./secret-store.ts";
 
 /** A master key that takes another one's place. */
 export interface Rotation {
@@ -8,32 +8,11 @@ export interface Rotation {
   readonly to: Uint8Array;
 }
 
-/** Secrets by name, of which each change has a version. */
-export interface Secrets {
-  get(name: string): Promise<Kept | undefined>;
-  /** Stores durably. False when the secret is no longer at `expected` (0: absent): another writer was first. */
-  put(name: string, value: string, expected: number): Promise<boolean>;
-  /** False when the secret is no longer at `expected`; nothing is deleted then. */
-  delete(name: string, expected: number): Promise<boolean>;
-}
-
 /** Where tokens live: encrypted at rest, apart from the log, so that no event ever holds one. */
-export interface Vault extends Secrets, BoundSecrets, Pick<SecretDatabase, "note" | "keepNote">, AsyncDisposable {
-  /** False when `name` was claimed before and is still remembered. Times are ms since the epoch. */
-  claim(name: string, until: number, now: number): Promise<boolean>;
-  isClaimed(name: string, now: number): Promise<boolean>;
-  /** A key that stays the same when the master key is exchanged. */
-  stableKey(purpose: StableKeyPurpose): Promise<Uint8Array>;
-  /**
-   * Re-encrypts everything; until {@link Vault.endRotation} both master keys open it, and it knows both. Throws a
-   * ServiceError while a rotation to another key is in progress.
-   */
-  beginRotation(rotation: Rotation): Promise<void>;
-  /** The rotation that was begun and is not ended. */
-  rotation(): Promise<Rotation | undefined>;
-  /** From now on only the new master key opens the vault. */
-  endRotation(): Promise<void>;
-}
+export type Vault = ReturnType<typeof vaultIn>;
+
+/** Secrets by name, of which each change has a version. */
+export type Secrets = Pick<Vault, "get" | "put" | "delete">;
 
 /**
  * What keyed hashes are made with, and what signs a shared log's checkpoints. Both are kept for ever, so the key stays
@@ -62,28 +41,37 @@ export async function openVault(place: SecretPlace, master: Uint8Array): Promise
 async function keepStableKeys(store: SecretStore, master: Uint8Array): Promise<void> {
   const kept = await store.getAll(STABLE.map(stable));
   if (kept.size === STABLE.length) return;
-  await store.addAll(STABLE.map((purpose) => [stable(purpose), textOf(deriveKey(master, purpose))]));
+  await store.addAll(STABLE.map((purpose) => [stable(purpose), deriveKey(master, purpose).toBase64()]));
 }
 
-function vaultIn(store: SecretStore, name: string): Vault {
+function vaultIn(store: SecretStore, name: string) {
+  const { put, claim, isClaimed, bind, taken, note, keepNote } = store;
   return {
-    get: (secret) => presentIn(store, secret),
-    put: store.put,
-    delete: (secret, expected) =>
+    put,
+    claim,
+    isClaimed,
+    bind,
+    taken,
+    note,
+    keepNote,
+    get: (secret: string) => presentIn(store, secret),
+    /** False when the secret is no longer at `expected`; nothing is deleted then. */
+    delete: (secret: string, expected: number): Promise<boolean> =>
       store.change(async (secrets) => {
         const isThere = (await presentIn(secrets, secret))?.version === expected;
         if (isThere) await secrets.remove(secret);
         return isThere;
       }),
-    claim: store.claim,
-    isClaimed: store.isClaimed,
-    bind: store.bind,
-    taken: store.taken,
-    note: store.note,
-    keepNote: store.keepNote,
-    stableKey: async (purpose) => bytesOf((await presentIn(store, stable(purpose)))?.value ?? ""),
+    /** A key that stays the same when the master key is exchanged. */
+    stableKey: async (purpose: StableKeyPurpose): Promise<Uint8Array> =>
+      Uint8Array.fromBase64((await presentIn(store, stable(purpose)))?.value ?? ""),
+    /** The rotation that was begun and is not ended. */
     rotation: () => rotationIn(store),
-    beginRotation: ({ from, to }) =>
+    /**
+     * Re-encrypts everything; until `endRotation` both master keys open it, and it knows both. Throws a ServiceError while
+     * a rotation to another key is in progress.
+     */
+    beginRotation: ({ from, to }: Rotation): Promise<void> =>
       store.change(async (secrets) => {
         const begun = (await rotationIn(secrets))?.to;
         if (begun !== undefined && keyId(begun) !== keyId(to)) {
@@ -94,9 +82,10 @@ function vaultIn(store: SecretStore, name: string): Vault {
         }
         if (begun !== undefined) return;
         await secrets.rewrap([from, to]);
-        await secrets.put(ROTATION, JSON.stringify({ from: textOf(from), to: textOf(to) }), 0);
+        await secrets.put(ROTATION, JSON.stringify({ from: from.toBase64(), to: to.toBase64() }), 0);
       }),
-    endRotation: () =>
+    /** From now on only the new master key opens the vault. */
+    endRotation: (): Promise<void> =>
       store.change(async (secrets) => {
         const ending = await rotationIn(secrets);
         if (ending === undefined) return;
@@ -107,26 +96,18 @@ function vaultIn(store: SecretStore, name: string): Vault {
   };
 }
 
-async function presentIn(secrets: StoredSecrets, name: string): Promise<Kept | undefined> {
+async function presentIn(secrets: Pick<StoredSecrets, "get">, name: string): Promise<Kept | undefined> {
   const kept = await secrets.get(name);
   return kept === "gone" ? undefined : kept;
 }
 
-async function rotationIn(secrets: StoredSecrets): Promise<Rotation | undefined> {
+async function rotationIn(secrets: Pick<StoredSecrets, "get">): Promise<Rotation | undefined> {
   const kept = await presentIn(secrets, ROTATION);
   if (kept === undefined) return undefined;
   const { from, to } = JSON.parse(kept.value) as { from: string; to: string };
-  return { from: bytesOf(from), to: bytesOf(to) };
+  return { from: Uint8Array.fromBase64(from), to: Uint8Array.fromBase64(to) };
 }
 
 function stable(purpose: StableKeyPurpose): string {
   return `stable/${purpose}`;
-}
-
-function textOf(key: Uint8Array): string {
-  return Buffer.from(key).toString("base64");
-}
-
-function bytesOf(text: string): Uint8Array {
-  return new Uint8Array(Buffer.from(text, "base64"));
 }

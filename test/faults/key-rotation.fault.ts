@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { contacts, findContact } from "../../projections/contacts.ts";
-import { loadKeyFile } from "../../src/vault/key-file.ts";
 import { parseKey } from "../../src/vault/key.ts";
+import { loadKeyFile } from "../../src/vault/master-key.ts";
 import { unlock } from "../../src/vault/master-key.ts";
 import { openVault } from "../../src/vault/vault.ts";
 import { loadConfig } from "../../src/config/config.ts";

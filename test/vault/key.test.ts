@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { loadKeyFile } from "../../src/vault/key-file.ts";
 import { parseKey } from "../../src/vault/key.ts";
+import { loadKeyFile } from "../../src/vault/master-key.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
 
 test("the key file is made once, for its owner alone, and leaves nothing else behind", () => {
@@ -20,7 +20,7 @@ test("the key file is made once, for its owner alone, and leaves nothing else be
 test("processes that make a key file at the same moment get the same key", async () => {
   using directory = temporaryFolder();
   // Each makes its way through the same files, so that they meet at many of them.
-  const script = `import { loadKeyFile } from ${JSON.stringify(require.resolve("../../src/vault/key-file.ts"))};
+  const script = `import { loadKeyFile } from ${JSON.stringify(require.resolve("../../src/vault/master-key.ts"))};
     await new Response(Bun.stdin.stream()).text();
     for (let file = 0; file < 100; file++) {
       console.log(Buffer.from(loadKeyFile(process.argv[1] + file)).toString("hex"));

@@ -36,6 +36,7 @@ export {
   type PlaceKnown,
   type PostgresLogPlace,
 } from "./postgres/place.ts";
+export { createPrivateFile, makePrivateFile, replacePrivateFile, writePrivateFile } from "./private-file.ts";
 export { restorePostgresLog, type PostgresRestoreOptions } from "./postgres/restore.ts";
 export { examineSqliteLog, type ExaminedLog } from "./sqlite/examine.ts";
 export { beginSqliteEpoch } from "./sqlite/ownership.ts";

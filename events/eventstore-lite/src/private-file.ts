@@ -1,4 +1,5 @@
-import { closeSync, mkdirSync, openSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 
 /** Whatever belongs to a log is full of personal data, or a key. */
@@ -17,5 +18,54 @@ export function createPrivateFile(file: string): void {
     closeSync(openSync(file, "wx", OWNER_ONLY));
   } catch (error) {
     if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+  }
+}
+
+/** The file appears whole or not at all, durably; of two processes that make it at once, one wins. */
+export function makePrivateFile(file: string, text: string): void {
+  const draft = writeDraft(file, text);
+  try {
+    linkSync(draft, file);
+  } catch (error) {
+    const isThere = error instanceof Error && "code" in error && error.code === "EEXIST";
+    // Some file systems know no links.
+    if (!isThere) renameSync(draft, file);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+  syncDirectory(dirname(file));
+}
+
+/** The file holds the former text or the new one at any moment, also after a power cut. */
+export function replacePrivateFile(file: string, text: string): void {
+  renameSync(writeDraft(file, text), file);
+  syncDirectory(dirname(file));
+}
+
+function writeDraft(file: string, text: string): string {
+  const draft = `${file}.${randomUUID()}.partial`;
+  writePrivateFile(draft, text);
+  return draft;
+}
+
+/** Writes a new file durably; throws where there is one. */
+export function writePrivateFile(file: string, text: string): void {
+  const descriptor = openSync(file, "wx", OWNER_ONLY);
+  try {
+    writeSync(descriptor, text);
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+  syncDirectory(dirname(file));
+}
+
+/** A name is as durable as its directory. */
+function syncDirectory(directory: string): void {
+  const descriptor = openSync(directory, "r");
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
   }
 }

@@ -1,17 +1,7 @@
-import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomUUID } from "node:crypto";
-import {
-  closeSync,
-  existsSync,
-  fstatSync,
-  fsyncSync,
-  linkSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  writeSync,
-} from "node:fs";
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
+import { closeSync, existsSync, fstatSync, openSync, readFileSync } from "node:fs";
 import { SigningKeyRefused } from "../errors.ts";
-import { OWNER_ONLY } from "../private-file.ts";
+import { makePrivateFile } from "../private-file.ts";
 import { decodeBase64, formatVerifierKey, rawPublicKey, type Cosigner } from "./note.ts";
 
 /** Ed25519 (RFC 8032). */
@@ -76,19 +66,8 @@ function makeSigningKey(file: string): void {
     privateKeyEncoding: { type: "pkcs8", format: "pem" },
     publicKeyEncoding: { type: "spki", format: "pem" },
   });
-  const draft = `${file}.${randomUUID()}.partial`;
-  const descriptor = openSync(draft, "wx", OWNER_ONLY);
-  try {
-    writeSync(descriptor, privateKey);
-    // Lost with a power cut, no checkpoint could be checked any more.
-    fsyncSync(descriptor);
-    linkSync(draft, file);
-  } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
-  } finally {
-    closeSync(descriptor);
-    rmSync(draft, { force: true });
-  }
+  // Lost with a power cut, no checkpoint could be checked any more.
+  makePrivateFile(file, privateKey);
 }
 
 /** The public key as auditors keep it: the base64 of its 32 bytes. */
