@@ -1,4 +1,5 @@
 import {
+  type Awaitable,
   CheckpointRefused,
   contradictionOf,
   createLogTree,
@@ -142,15 +143,11 @@ export async function contradict(
     return { sentence, newEvents: { reason: "other_log", ...expected } };
   }
   if (kind === "lost-tail") {
-    return {
-      sentence: `the log ends at position ${position}, but ${what} knew ${checkpoint.position} events: all from position ${position + 1} on are lost`,
-      newEvents: { reason: "lost_tail", ...expected },
-    };
+    const sentence = `the log ends at position ${position}, but ${what} knew ${checkpoint.position} events: all from position ${position + 1} on are lost`;
+    return { sentence, newEvents: { reason: "lost_tail", ...expected } };
   }
-  return {
-    sentence: `the log holds another history than ${what} knew: it was altered at position ${position} or before`,
-    newEvents: { reason: "other_history", ...expected },
-  };
+  const sentence = `the log holds another history than ${what} knew: it was altered at position ${position} or before`;
+  return { sentence, newEvents: { reason: "other_history", ...expected } };
 }
 
 /**
@@ -164,35 +161,34 @@ export async function findLoss(
   checkpoints: CheckpointStore,
   { publicKey }: SigningKey,
 ): Promise<Loss | undefined> {
-  let checkpoint: Checkpoint;
-  try {
-    const note = await checkpoints.read();
-    if (note === undefined) return undefined;
-    checkpoint = openCheckpoint(note, publicKey);
-  } catch (fault) {
-    if (!(fault instanceof CheckpointRefused)) throw fault;
-    return { sentence: `${checkpoints.checkpoint}: ${fault.message}`, newEvents: { reason: "unknown" } };
-  }
+  const checkpoint = await openNote(checkpoints.read(), publicKey);
+  if (checkpoint === undefined) return undefined;
+  if (checkpoint instanceof CheckpointRefused)
+    return { sentence: `${checkpoints.checkpoint}: ${checkpoint.message}`, newEvents: { reason: "unknown" } };
   // That of an empty log knew nothing, and another may have been imported in its place.
-  const denied =
-    checkpoint.position === 0
-      ? undefined
-      : await contradict(store, checkpoint, `the checkpoint ${checkpoints.checkpoint}`);
-  return denied ?? (await findBreak(store, checkpoint));
-}
-
-async function findBreak(store: EventStore<Event>, { position, hash }: Checkpoint): Promise<Loss | undefined> {
+  const { position, hash } = checkpoint;
+  const what = `the checkpoint ${checkpoints.checkpoint}`;
+  const denied = position === 0 ? undefined : await contradict(store, checkpoint, what);
+  if (denied !== undefined) return denied;
   const { fault } = await store.verify({ from: position + 1 });
   if (fault === undefined) return undefined;
-  return {
-    sentence: `the chain is broken at position ${fault.position}: ${fault.reason}`,
-    newEvents: {
-      reason: "broken_chain",
-      expected_position: position,
-      expected_hash: hash,
-      broken_position: fault.position,
-    },
-  };
+  const sentence = `the chain is broken at position ${fault.position}: ${fault.reason}`;
+  const expected = { expected_position: position, expected_hash: hash, broken_position: fault.position };
+  return { sentence, newEvents: { reason: "broken_chain", ...expected } };
+}
+
+/** The checkpoint of a note; undefined: there is no note. A note that proves nothing is returned as its refusal. */
+export async function openNote(
+  reading: Awaitable<string | undefined>,
+  publicKey: KeyObject,
+): Promise<Checkpoint | CheckpointRefused | undefined> {
+  try {
+    const note = await reading;
+    return note === undefined ? undefined : openCheckpoint(note, publicKey);
+  } catch (fault) {
+    if (fault instanceof CheckpointRefused) return fault;
+    throw fault;
+  }
 }
 
 /** A checkpoint that the log is compared with, as its file held it. */
@@ -234,27 +230,21 @@ export async function readKnownHeads(
   return heads;
 }
 
-async function readNote(reading: Promise<string | undefined>): Promise<string | undefined> {
-  try {
-    return await reading;
-  } catch (fault) {
-    // It is no text, and thus no checkpoint: as any other file that is none, it is reported with the rest.
+/** A file that is no text is no checkpoint: it is reported with the rest, as any other that is none. */
+export function readNote(reading: Promise<string | undefined>): Promise<string | undefined> {
+  return reading.catch((fault: unknown) => {
     if (fault instanceof CheckpointRefused) return "";
     throw fault;
-  }
+  });
 }
 
 /** Whether the log is the one of that head, and holds its position with its hash. */
 export async function compare(store: EventStore<Event>, { what, note, publicKey }: KnownHead): Promise<Compared> {
   if (note === undefined) return { what, fault: `${what} is not there` };
   if (publicKey === undefined) return { what, fault: `${what} cannot be checked without the key: give --public-key` };
-  let checkpoint: Checkpoint;
-  try {
-    checkpoint = openCheckpoint(note, publicKey);
-  } catch (fault) {
-    if (fault instanceof CheckpointRefused) return { what, fault: `${what} proves nothing: ${fault.message}` };
-    throw fault;
-  }
+  const checkpoint = await openNote(note, publicKey);
+  if (checkpoint === undefined || checkpoint instanceof CheckpointRefused)
+    return { what, fault: `${what} proves nothing: ${checkpoint?.message}` };
   const loss = await contradict(store, checkpoint, what);
   return loss === undefined ? { what, checkpoint } : { what, fault: loss.sentence };
 }

@@ -1,5 +1,5 @@
 import type { EventStore } from "eventstore-lite";
-import type { Event, Recorded } from "../../events/catalog.ts";
+import type { Event, EventType, Recorded } from "../../events/catalog.ts";
 
 /** A reading costs as much as this many events read along with those that are wanted. */
 const GAP_POSITIONS_MAX = 8;
@@ -25,6 +25,18 @@ export async function* eventsAt(
 export async function eventAt(store: EventStore<Event>, position: number): Promise<Recorded> {
   for await (const event of store.read({ from: position, to: position })) return event;
   throw missing(position);
+}
+
+/** The last event of a type, up to position `to`; undefined: there is none. */
+export async function findLast<Type extends EventType>(
+  store: EventStore<Event>,
+  type: Type,
+  to = Number.MAX_SAFE_INTEGER,
+): Promise<Recorded<Type> | undefined> {
+  if (to < 1) return undefined;
+  for await (const event of store.read({ types: [type], to, backwards: true, limit: 1 }))
+    return event as Recorded<Type>;
+  return undefined;
 }
 
 function missing(position: number | undefined): Error {

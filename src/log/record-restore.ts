@@ -1,3 +1,4 @@
+import { findLast } from "./events-at.ts";
 import { SERVICE_METADATA, STREAMS, type EventLog } from "./event-log.ts";
 import { findLiving, REAL_TIME } from "./instances.ts";
 import type { StorePlace } from "./store-place.ts";
@@ -23,7 +24,7 @@ export async function noticeCopy(place: StorePlace, holder: string, logger: Logg
  * drill does, is no use of it.
  */
 export async function recordRestore({ store, append }: EventLog, logger: Logger): Promise<void> {
-  if (store.begunAs === "new" || (await isRecorded(store))) return;
+  if (store.begunAs === "new" || (await findLast(store, "LogRestored"))?.data.epoch === store.epoch) return;
   const { position, hash } = await store.head();
   const cause = store.begunAs === "backup" ? "restore" : store.begunAs;
   const data = { cause, epoch: store.epoch, found_position: position, found_hash: hash } as const;
@@ -34,11 +35,4 @@ export async function recordRestore({ store, append }: EventLog, logger: Logger)
     cause,
     position,
   });
-}
-
-async function isRecorded(store: EventLog["store"]): Promise<boolean> {
-  for await (const { type, data } of store.read({ types: ["LogRestored"], backwards: true, limit: 1 })) {
-    return type === "LogRestored" && data.epoch === store.epoch;
-  }
-  return false;
 }

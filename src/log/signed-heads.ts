@@ -4,7 +4,6 @@ import {
   CheckpointRefused,
   createLogTree,
   type EventStore,
-  openCheckpoint,
   type SigningKey,
   proveEvent as proveByNote,
 } from "eventstore-lite";
@@ -21,6 +20,8 @@ import {
   signChain,
   signHead,
   type CheckpointStore,
+  openNote,
+  readNote,
 } from "./checkpoint.ts";
 import { type EventLog, SERVICE_METADATA, STREAMS } from "./event-log.ts";
 import { HARMLESS, ROLES, type Roles } from "./role.ts";
@@ -49,15 +50,20 @@ export async function openSignedHeads(deps: CheckpointsDeps): Promise<AsyncDispo
   const { store } = eventLog;
   const hadKey = (await checkpoints.findKey()) !== undefined;
   const key = await checkpoints.loadKey();
-  if (hadKey && (await isGone(checkpoints)) && (await store.head()).position > 0) {
+  if (
+    hadKey &&
+    (await openNote(checkpoints.read(), key.publicKey)) === undefined &&
+    (await store.head()).position > 0
+  ) {
     logger.warn("the log's checkpoint is gone: whether the log has lost its end cannot be said", {
       checkpoint: checkpoints.checkpoint,
     });
   }
   const loss = await findLoss(store, checkpoints, key);
   if (loss !== undefined) {
-    const sentence = hadKey || loss.newEvents.reason !== "unknown" ? loss.sentence : unsigned(checkpoints);
-    if (!acceptLoss) throw contradicted(sentence);
+    const unsigned = `${checkpoints.signingKey} was gone, and without it ${checkpoints.checkpoint} cannot be verified`;
+    const sentence = hadKey || loss.newEvents.reason !== "unknown" ? loss.sentence : unsigned;
+    if (!acceptLoss) throw new ServiceError("damaged", `${sentence}. ${LOSS_REMEDY}`);
     logger.warn("a loss was accepted", { loss: sentence });
     await accept(eventLog, loss);
     // Before any other instance looks, which has accepted nothing.
@@ -65,19 +71,6 @@ export async function openSignedHeads(deps: CheckpointsDeps): Promise<AsyncDispo
     await checkpoints.acceptLoss();
   }
   return deps.roles.start({ name: ROLES.signedHeads, ...HARMLESS }, () => keepCheckpoint(store, key, deps));
-}
-
-async function isGone(checkpoints: CheckpointStore): Promise<boolean> {
-  try {
-    return (await checkpoints.read()) === undefined;
-  } catch (fault) {
-    if (fault instanceof CheckpointRefused) return false;
-    throw fault;
-  }
-}
-
-function unsigned({ signingKey, checkpoint }: CheckpointStore): string {
-  return `${signingKey} was gone, and without it ${checkpoint} cannot be verified`;
 }
 
 async function accept(eventLog: EventLog, { newEvents }: Loss): Promise<void> {
@@ -144,21 +137,11 @@ async function keepCheckpoint(
 
 /** The last checkpoint; undefined where it says nothing, and may be replaced. That of an empty log knew nothing. */
 async function readLast(checkpoints: CheckpointStore, { publicKey }: SigningKey): Promise<Checkpoint | undefined> {
-  try {
-    const note = await checkpoints.read();
-    const known = note === undefined ? undefined : openCheckpoint(note, publicKey);
-    return known?.position === 0 ? undefined : known;
-  } catch (fault) {
-    if (!(fault instanceof CheckpointRefused)) throw fault;
-    return undefined;
-  }
+  const known = await openNote(checkpoints.read(), publicKey);
+  return known instanceof CheckpointRefused || known?.position === 0 ? undefined : known;
 }
 
-/** The log does not hold what its last checkpoint knew: `sentence` says what is missing. */
-function contradicted(sentence: string): ServiceError {
-  const remedy = "Restore the whole log; or, to go on with what is left of it, run reachlog serve --accept-loss";
-  return new ServiceError("damaged", `${sentence}. ${remedy}`);
-}
+const LOSS_REMEDY = "Restore the whole log; or, to go on with what is left of it, run reachlog serve --accept-loss";
 
 /** A signed head, as a note; or a sentence that says what the log denies of its last checkpoint. */
 export type SignedHead = { readonly note: string } | { readonly loss: string };
@@ -197,14 +180,10 @@ async function findCovering(
   position: number,
 ): Promise<string | undefined> {
   for (const read of [checkpoints.readCosigned, checkpoints.read]) {
-    try {
-      const note = await read();
-      if (note === undefined) continue;
-      const known = openCheckpoint(note, publicKey);
-      if (known.root !== undefined && known.position >= position) return note;
-    } catch (fault) {
-      if (!(fault instanceof CheckpointRefused)) throw fault;
-    }
+    const note = await readNote(read());
+    const known = await openNote(note, publicKey);
+    if (known === undefined || known instanceof CheckpointRefused) continue;
+    if (known.root !== undefined && known.position >= position) return note;
   }
   return undefined;
 }

@@ -1,5 +1,5 @@
 import type { EventStore, Verification } from "eventstore-lite";
-import type { DataOf, Event, Recorded } from "../../events/catalog.ts";
+import type { DataOf, Event } from "../../events/catalog.ts";
 import { type Clock, isoTime } from "../platform/clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { classifyError } from "./error-kind.ts";
@@ -132,16 +132,4 @@ export async function verifyLog(
   for (const one of known) compared.push(await compare(store, one));
   const isWhole = verification.ok && compared.every(({ fault }) => fault === undefined);
   return { verification, compared, isWhole };
-}
-
-/** What came of the last verification that was recorded up to position `to`; undefined: there was none. */
-export async function lastVerification(
-  store: EventStore<Event>,
-  to: number,
-): Promise<Recorded<"LogVerified"> | undefined> {
-  if (to < 1) return undefined;
-  for await (const event of store.read({ types: ["LogVerified"], to, backwards: true, limit: 1 })) {
-    if (event.type === "LogVerified") return event;
-  }
-  return undefined;
 }

@@ -6,12 +6,14 @@ import {
   formatSubmission,
   openCheckpoint,
   parseNote,
+  type Checkpoint,
+  type Cosigner,
+  type EventStore,
 } from "eventstore-lite";
-import type { Checkpoint, Cosigner, EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { createSafeFetch, type NetworkAnswer, NetworkFault } from "../networks/safe-fetch.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
-import type { CheckpointStore } from "./checkpoint.ts";
+import { type CheckpointStore, openNote } from "./checkpoint.ts";
 
 /** A witness of https://c2sp.org/tlog-witness. */
 export interface WitnessConfig {
@@ -144,11 +146,6 @@ export function startCosigning({ store, checkpoints, publicKey, witness, logger 
 
 /** Up to which event a witness has cosigned the log; 0: it has not. */
 export async function cosignedPosition(checkpoints: CheckpointStore, publicKey: KeyObject): Promise<number> {
-  try {
-    const note = await checkpoints.readCosigned();
-    return note === undefined ? 0 : openCheckpoint(note, publicKey).position;
-  } catch (fault) {
-    if (fault instanceof CheckpointRefused) return 0;
-    throw fault;
-  }
+  const known = await openNote(checkpoints.readCosigned(), publicKey);
+  return known === undefined || known instanceof CheckpointRefused ? 0 : known.position;
 }

@@ -1,3 +1,4 @@
+import { findLast } from "../log/events-at.ts";
 import { SERVICE_METADATA, STREAMS, type EventLog } from "../log/event-log.ts";
 import { isSkewed, type LogClock } from "../log/log-clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
@@ -23,11 +24,10 @@ export async function applyErasures(store: EventStore<Event>, keyring: Keyring, 
       if ((await keyring.destroy(keys, spared)) > 0) await keyring.replaceStateKey();
     }
   }
-  for await (const event of store.read({ types: ["PersonalDataExpired"], backwards: true, limit: 1 })) {
-    if (event.type !== "PersonalDataExpired") continue;
-    const [recorded, latest] = [event.data.before, latestExpiry(now)];
-    await expireDays(keyring, recorded < latest ? recorded : latest);
-  }
+  const expired = await findLast(store, "PersonalDataExpired");
+  if (expired === undefined) return;
+  const [recorded, latest] = [expired.data.before, latestExpiry(now)];
+  await expireDays(keyring, recorded < latest ? recorded : latest);
 }
 
 /** Erasures whose keys are asked for together: most hold a few, some thousands. */
@@ -132,8 +132,8 @@ async function expire({ eventLog, keyring, days, logClock, logger }: RetentionDe
   await removeDays(keyring.keys, ["answer"], firstKept(now, ANSWER_DAYS));
   keyring.refresh();
   if (days === undefined) return;
-  await correct(eventLog, now, firstKept(now, days));
   const before = firstKept(now, days);
+  await correct(eventLog, now, before);
   const { size: expired } = await expiredDays(keyring.keys, EXPIRING, before);
   if (expired === 0) return;
   const data = { before, days: expired };
@@ -144,9 +144,8 @@ async function expire({ eventLog, keyring, days, logClock, logger }: RetentionDe
 
 /** Under a clock that was ahead, days expired that did not come yet. */
 async function correct(eventLog: EventLog, now: number, before: string): Promise<void> {
-  for await (const event of eventLog.store.read({ types: ["PersonalDataExpired"], backwards: true, limit: 1 })) {
-    if (event.type !== "PersonalDataExpired" || event.data.before <= latestExpiry(now)) return;
-    const data = { before, days: 0 };
-    await eventLog.append(STREAMS.log, [{ type: "PersonalDataExpired", data }], SERVICE_METADATA);
-  }
+  const last = await findLast(eventLog.store, "PersonalDataExpired");
+  if (last === undefined || last.data.before <= latestExpiry(now)) return;
+  const data = { before, days: 0 };
+  await eventLog.append(STREAMS.log, [{ type: "PersonalDataExpired", data }], SERVICE_METADATA);
 }

@@ -7,7 +7,7 @@ import { labelOf, periodsOf } from "../../../projections/periods.ts";
 import { usedAt } from "../../../projections/quota.ts";
 import type { Stats } from "../../../projections/stats.ts";
 import { noMessages } from "../../../projections/timeline.ts";
-import { lastVerification } from "../../log/verifier.ts";
+import { findLast } from "../../log/events-at.ts";
 import { momentIn, resetsAt } from "../../outreach/quota-day.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { ActionForm } from "../parts/action-form.tsx";
@@ -29,7 +29,7 @@ const DAYS_SHOWN = 30;
 export async function overviewPage(view: View): Promise<VNode> {
   const run = await runCard(view);
   const inDoubt = [...view.state("run").open.values()].filter((attempt) => attempt.in_doubt).length;
-  const verified = await lastVerification(view.store, view.position);
+  const verified = await findLast(view.store, "LogVerified", view.position);
   const attention = needsAttention(view, inDoubt, verified);
   const events = await newestEvents(view, { limit: NEWEST_SHOWN });
   return (

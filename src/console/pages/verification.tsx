@@ -1,7 +1,8 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
-import { type VerificationProgress, lastVerification } from "../../log/verifier.ts";
+import { findLast } from "../../log/events-at.ts";
+import type { VerificationProgress } from "../../log/verifier.ts";
 import { ActionForm } from "../parts/action-form.tsx";
 import { eventHref } from "../addresses.ts";
 import { grouped } from "../document.tsx";
@@ -11,7 +12,7 @@ import type { View } from "../view.ts";
 
 /** Whether the log is whole, as far as that was verified; and what proves it to others. */
 export async function renderProof(view: View): Promise<VNode> {
-  const last = await lastVerification(view.store, view.position);
+  const last = await findLast(view.store, "LogVerified", view.position);
   const progress = view.live?.verification();
   return (
     <section class="card" aria-labelledby="proof">

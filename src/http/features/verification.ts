@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { EVENT_ID, findAt, findEventNear, isEventName } from "../../history/find-event.ts";
-import { lastVerification } from "../../log/verifier.ts";
+import { findLast } from "../../log/events-at.ts";
 import { wantReader } from "../access/session.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { whole } from "../server/answer.ts";
@@ -53,7 +53,7 @@ export function verificationEndpoints({ eventLog, projector, sessions, verifier,
       "/verify",
       async () => {
         const { progress } = verifier;
-        const event = await lastVerification(eventLog.store, projector.position);
+        const event = await findLast(eventLog.store, "LogVerified", projector.position);
         const caller = event?.meta.caller ?? null;
         return {
           running: progress === undefined ? null : { ...progress, caller: progress.caller ?? null },
