@@ -3,7 +3,7 @@ import { retryAfterMs, parseRetryAfter, parseAnswer } from "./answer.ts";
 import type { NetworkAnswer } from "./safe-fetch.ts";
 
 /** Published 2026-07-29; a version lives two years, https://developers.facebook.com/docs/graph-api/changelog */
-export const GRAPH_VERSION = "v26.0";
+export const API_VERSION = "v26.0";
 
 const ERROR = Type.Object({
   code: Type.Integer(),
@@ -12,7 +12,7 @@ const ERROR = Type.Object({
 });
 
 /** The error of an answer, whatever its status; undefined where there is none in the form of the Graph API. */
-export function parseGraphError({ text }: NetworkAnswer): Static<typeof ERROR> | undefined {
+export function parseError({ text }: NetworkAnswer): Static<typeof ERROR> | undefined {
   return parseAnswer(Type.Object({ error: ERROR }), text)?.error;
 }
 
@@ -29,20 +29,20 @@ const CREDENTIAL_CODES: ReadonlySet<number> = new Set([3, 10, 102, 190, 368]);
 const UNKNOWN_OBJECT_SUBCODE = 33;
 
 /** Whether the Graph API asks for fewer calls: it does so with its own codes rather than with a 429. */
-export function isGraphRateLimit(answer: NetworkAnswer): boolean {
-  const { code = 0 } = parseGraphError(answer) ?? {};
+export function isRateLimit(answer: NetworkAnswer): boolean {
+  const { code = 0 } = parseError(answer) ?? {};
   return answer.status === 429 || RATE_LIMIT_CODES.has(code) || (code >= 80_000 && code <= 80_014);
 }
 
 /** Whether a fault of the moment is reported, by status or by code. */
 export function isPassing(answer: NetworkAnswer): boolean {
-  const { code = 0, is_transient } = parseGraphError(answer) ?? {};
+  const { code = 0, is_transient } = parseError(answer) ?? {};
   return answer.status >= 500 || answer.status === 408 || is_transient === true || PASSING_CODES.has(code);
 }
 
 /** Whether the token, what it may do, or the object in the address is refused rather than what was sent. */
 export function isCredentialFault(answer: NetworkAnswer): boolean {
-  const error = parseGraphError(answer);
+  const error = parseError(answer);
   if (error === undefined) return [401, 403, 404].includes(answer.status);
   const { code, error_subcode } = error;
   return (
@@ -53,8 +53,8 @@ export function isCredentialFault(answer: NetworkAnswer): boolean {
 }
 
 /** Status and codes. Never Meta's message, which can repeat the token. */
-export function describeGraph(network: string, answer: NetworkAnswer): string {
-  const error = parseGraphError(answer);
+export function describe(network: string, answer: NetworkAnswer): string {
+  const error = parseError(answer);
   if (error === undefined) return `${network} answered ${answer.status} without a result`;
   const subcode = error.error_subcode === undefined ? "" : `/${error.error_subcode}`;
   return `${network} answered ${answer.status}, error ${error.code}${subcode}`;

@@ -65,7 +65,7 @@ export function createSafeFetch(options: SafeFetchOptions): SafeFetch {
     }
     const { status } = response;
     const headers = dated(response.headers, clock);
-    const bytesMax = bytesKept(request);
+    const bytesMax = Math.min(EXPECTED_BYTES_MAX, request.answerBytesMax ?? ANSWER_BYTES_MAX);
     if (!isWithin(headers, bytesMax)) return { status, headers, ...(await readCapped(response, bytesMax)) };
     try {
       return { status, headers, text: await response.text(), truncated: false };
@@ -141,10 +141,6 @@ function checkedHeaders(headers: SafeRequest["headers"]): Headers {
 function named(headers: Headers): Headers {
   if (!headers.has("user-agent")) headers.set("user-agent", USER_AGENT);
   return headers;
-}
-
-function bytesKept({ answerBytesMax = ANSWER_BYTES_MAX }: SafeRequest): number {
-  return Math.min(EXPECTED_BYTES_MAX, answerBytesMax);
 }
 
 /** What makes a body of another length than its header says: it is packed, or sent in chunks. */

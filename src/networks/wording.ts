@@ -3,7 +3,8 @@ import type { Click, Dispatch } from "./network.ts";
 /** Control characters but tab and line feed, and the marks that turn the direction of text around. */
 const INVISIBLE = /(?![\t\n])[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
 
-const ELLIPSIS = "…";
+/** Marks that something is missing. */
+export const ELLIPSIS = "…";
 
 /** Of visible ASCII, with single spaces in between: most of what is clicked, and nothing is to be done about it. */
 const PLAIN_LINE = /^[!-~]+(?: [!-~]+)*$/;
@@ -45,7 +46,7 @@ export function excerpt(text: string): string {
 const LOOK_ALIKES: Readonly<Record<string, string>> = { "*": "∗", _: "ˍ", "~": "∼", "`": "ˋ" };
 
 /** What these networks make a link of, with a scheme or without; inside of it nothing is formatted. */
-const LINK = /https?:\/\/\S+|(?<![\p{L}\d])(?:[\p{L}\d-]+\.)+\p{L}{2,}\/\S*/giu;
+const LINK = /(https?:\/\/\S+|(?<![\p{L}\d])(?:[\p{L}\d-]+\.)+\p{L}{2,}\/\S*)/iu;
 
 /** At the beginning of a line a quotation, which shows as a bar beside what follows. */
 const QUOTE = /^>(?= )/gm;
@@ -65,13 +66,9 @@ export function withLookAlikes(text: string): string {
     .replace(QUOTE, "›")
     .replace(BULLET, (_line, indent: string, mark: string) => indent + (BULLETS[mark] ?? mark));
   const repeated = Object.keys(LOOK_ALIKES).filter((marker) => unquoted.split(marker).length > 2);
-  let shown = "";
-  let from = 0;
-  for (const { index, 0: link } of unquoted.matchAll(LINK)) {
-    shown += disarm(unquoted.slice(from, index), repeated) + link;
-    from = index + link.length;
-  }
-  return shown + disarm(unquoted.slice(from), repeated);
+  // By the group in the expression every second piece is a link.
+  const pieces = unquoted.split(LINK).map((piece, at) => (at % 2 === 1 ? piece : disarm(piece, repeated)));
+  return pieces.join("");
 }
 
 function disarm(text: string, markers: readonly string[]): string {

@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { VERSION } from "../../platform/version.ts";
 import { type AnswerRules, retryAfterMs, parseRetryAfter, parseAnswer } from "../answer.ts";
 import type { Channel } from "../network.ts";
-import { excerpt } from "../wording.ts";
+import { ELLIPSIS, excerpt } from "../wording.ts";
 import { USER_AGENT } from "../safe-fetch.ts";
 import { createWebhookChannel, type WebhookOptions } from "./webhook.ts";
 
@@ -24,9 +24,9 @@ export function createDiscordChannel(options: WebhookOptions): Channel {
     network: "discord",
     answers: DISCORD_ANSWERS,
     headers: { "content-type": "application/json", "user-agent": DISCORD_USER_AGENT },
-    messageOf: (text) =>
+    formatMessage: (text) =>
       JSON.stringify({ content: discordText(text), allowed_mentions: { parse: [] }, flags: SUPPRESS_EMBEDS }),
-    addressOf(webhookUrl) {
+    toPostUrl(webhookUrl) {
       const url = versioned(webhookUrl);
       // Without it Discord answers before it has saved the message, and a failure to save it shows nowhere.
       url.searchParams.set("wait", "true");
@@ -92,8 +92,6 @@ function pauseAfter(headers: Headers): number | undefined {
  * https://docs.discord.com/developers/resources/webhook#execute-webhook
  */
 const CONTENT_UNITS_MAX = 2_000;
-
-const ELLIPSIS = "…";
 
 /**
  * An address that Discord links as a whole and shows as it stands: only characters of RFC 3986 that none of Discord's

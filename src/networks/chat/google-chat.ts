@@ -11,7 +11,7 @@ export function createGoogleChatChannel(options: WebhookOptions): Channel {
     network: "google_chat",
     answers: GOOGLE_CHAT_ANSWERS,
     headers: { "content-type": "application/json; charset=utf-8" },
-    messageOf: (text) => JSON.stringify({ text: googleChatText(text) }),
+    formatMessage: (text) => JSON.stringify({ text: googleChatText(text) }),
     // Nothing in it to post, so a living webhook complains of that, and a dead one of its address.
     probe: (url) => ({ url, method: "POST", body: "{}" }),
     isAlive: missesContent,

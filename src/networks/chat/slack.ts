@@ -1,6 +1,7 @@
 import type { AnswerRules } from "../answer.ts";
 import type { Channel } from "../network.ts";
 import type { NetworkAnswer } from "../safe-fetch.ts";
+import { ELLIPSIS } from "../wording.ts";
 import { createWebhookChannel, type WebhookOptions } from "./webhook.ts";
 
 /** A Slack incoming webhook as the chat channel. */
@@ -8,7 +9,7 @@ export function createSlackChannel(options: WebhookOptions): Channel {
   return createWebhookChannel(options, {
     network: "slack",
     answers: SLACK_ANSWERS,
-    messageOf: slackMessage,
+    formatMessage: slackMessage,
     // Nothing in it to post, so a living webhook complains, and a dead one answers that it is dead.
     probe: (url) => ({ url, method: "POST", body: "{}" }),
     isAlive: (answer) => answer.status === 400 && EMPTY_PAYLOAD_ERRORS.has(errorIn(answer)),
@@ -61,8 +62,6 @@ const SECTIONS_MAX = 3;
 
 /** The fallback is what a notification on a telephone shows. */
 const FALLBACK_CHARS_MAX = 2000;
-
-const ELLIPSIS = "…";
 
 const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
 

@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { type AnswerRules, parseAnswer } from "../answer.ts";
 import type { Channel } from "../network.ts";
 import type { NetworkAnswer } from "../safe-fetch.ts";
+import { ELLIPSIS } from "../wording.ts";
 import { createWebhookChannel, type WebhookOptions } from "./webhook.ts";
 
 /** A Teams workflow as the chat channel; of its address `sig` is the credential. */
@@ -9,7 +10,7 @@ export function createTeamsChannel(options: WebhookOptions): Channel {
   return createWebhookChannel(options, {
     network: "teams",
     answers: TEAMS_ANSWERS,
-    messageOf: teamsMessage,
+    formatMessage: teamsMessage,
     // Any request to the address itself would start the workflow, so only its host is asked.
     probe: (url) => ({ url: `${new URL(url).origin}/`, method: "GET" }),
     isAlive: () => true,
@@ -53,8 +54,6 @@ function codeIn({ text }: NetworkAnswer): string {
  * https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using
  */
 const MESSAGE_BYTES_MAX = 28_000;
-
-const ELLIPSIS = "…";
 
 /** A TextRun too words `{{DATE(…)}}` for the reader: halved, the opening is none. */
 const MACRO_OPENING = /(?<=\{)(?=\{)/;

@@ -15,9 +15,9 @@ interface Webhook {
   readonly network: string;
   readonly answers: AnswerRules;
   /** The JSON that posts a text as it stands. */
-  messageOf(text: string): string;
+  formatMessage(text: string): string;
   /** Where messages are posted. Absent: at the webhook's address. */
-  addressOf?(webhookUrl: string): string;
+  toPostUrl?(webhookUrl: string): string;
   /** Of messages and probes. Absent: those of JSON. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Asks without posting whether the webhook is alive. */
@@ -36,9 +36,9 @@ export function createWebhookChannel({ webhookUrl, safeFetch }: WebhookOptions, 
     credential: webhookUrl,
     send(dispatch, { timeoutMs }) {
       const url = webhookUrl.reveal();
-      const body = webhook.messageOf(wordDispatch(dispatch));
+      const body = webhook.formatMessage(wordDispatch(dispatch));
       return toDispatchResult(
-        safeFetch(webhook.addressOf?.(url) ?? url, { method: "POST", headers, body, timeoutMs }),
+        safeFetch(webhook.toPostUrl?.(url) ?? url, { method: "POST", headers, body, timeoutMs }),
         answers,
       );
     },

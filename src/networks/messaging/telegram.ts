@@ -63,7 +63,7 @@ const TEXT_UNITS_MAX = 4096;
 /** Takes no room, and is no part of a name: what stands behind it is not taken together with what stands before. */
 const WORD_JOINER = "\u2060";
 
-const LINK = /https?:\/\/\S+/giu;
+const LINK = /(https?:\/\/\S+)/iu;
 
 /**
  * What Telegram makes a mention, whose owner is notified, or a command, which a tap sends, in any text:
@@ -78,13 +78,9 @@ const COMMAND = /(?<![A-Za-z0-9_/<>])\/(?=[A-Za-z0-9_])/g;
  * the same page, and is no mention either where Telegram sees no address.
  */
 export function telegramText(text: string): string {
-  let shown = "";
-  let from = 0;
-  for (const { index, 0: link } of text.matchAll(LINK)) {
-    shown += disarm(text.slice(from, index)) + link.replace(MENTION, "%40");
-    from = index + link.length;
-  }
-  return truncate(shown + disarm(text.slice(from)), TEXT_UNITS_MAX);
+  // By the group in the expression every second piece is a link.
+  const pieces = text.split(LINK).map((piece, at) => (at % 2 === 1 ? piece.replace(MENTION, "%40") : disarm(piece)));
+  return truncate(pieces.join(""), TEXT_UNITS_MAX);
 }
 
 function disarm(text: string): string {

@@ -1,16 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { secret, type Secret } from "../../platform/secret.ts";
 import { checked, toDispatchResult, type AnswerRules, parseRetryAfter, parseAnswer } from "../answer.ts";
-import {
-  describeGraph,
-  GRAPH_VERSION,
-  parseGraphError,
-  isCredentialFault,
-  isGraphRateLimit,
-  isPassing,
-  rateLimitPauseMs,
-  usagePauseMs,
-} from "../graph.ts";
+import * as graph from "../graph.ts";
 import type { Channel } from "../network.ts";
 import type { NetworkAnswer, SafeFetch } from "../safe-fetch.ts";
 import { wordDispatch, truncate, withLookAlikes } from "../wording.ts";
@@ -31,7 +22,7 @@ export interface WhatsappOptions {
  */
 export function createWhatsappChannel(options: WhatsappOptions): Channel {
   const { phoneNumberId, accessToken, to, safeFetch } = options;
-  const numberUrl = `${options.baseUrl}/${GRAPH_VERSION}/${encodeURIComponent(phoneNumberId)}`;
+  const numberUrl = `${options.baseUrl}/${graph.API_VERSION}/${encodeURIComponent(phoneNumberId)}`;
   const headers = () => ({ authorization: `Bearer ${accessToken.reveal()}` });
   return {
     name: "messaging",
@@ -104,28 +95,30 @@ const CHANNEL_FAULTS: ReadonlyMap<number, string> = new Map([
  */
 export const WHATSAPP_ANSWERS: AnswerRules = {
   accepted({ status, text, headers }) {
-    return status === 200 && parseAnswer(ACCEPTED, text) !== undefined ? { pauseMs: usagePauseMs(headers) } : undefined;
+    return status === 200 && parseAnswer(ACCEPTED, text) !== undefined
+      ? { pauseMs: graph.usagePauseMs(headers) }
+      : undefined;
   },
   describe(answer) {
     const words = CHANNEL_FAULTS.get(parseCode(answer));
-    return describeGraph("WhatsApp", answer) + (words === undefined ? "" : `: ${words}`);
+    return graph.describe("WhatsApp", answer) + (words === undefined ? "" : `: ${words}`);
   },
-  isRateLimit: (answer) => PAUSES_MS.has(parseCode(answer)) || isGraphRateLimit(answer),
+  isRateLimit: (answer) => PAUSES_MS.has(parseCode(answer)) || graph.isRateLimit(answer),
   // A fault of the channel is one whatever its status.
-  isUncertain: (answer) => !isChannelFault(answer) && (answer.status < 400 || isPassing(answer)),
+  isUncertain: (answer) => !isChannelFault(answer) && (answer.status < 400 || graph.isPassing(answer)),
   refusesChannel: isChannelFault,
   retryAfterMs(answer) {
     const documented = PAUSES_MS.get(parseCode(answer));
     return documented === undefined
-      ? rateLimitPauseMs(answer.headers)
+      ? graph.rateLimitPauseMs(answer.headers)
       : (parseRetryAfter(answer.headers) ?? documented);
   },
 };
 
 function isChannelFault(answer: NetworkAnswer): boolean {
-  return CHANNEL_FAULTS.has(parseCode(answer)) || isCredentialFault(answer);
+  return CHANNEL_FAULTS.has(parseCode(answer)) || graph.isCredentialFault(answer);
 }
 
 function parseCode(answer: NetworkAnswer): number {
-  return parseGraphError(answer)?.code ?? -1;
+  return graph.parseError(answer)?.code ?? -1;
 }

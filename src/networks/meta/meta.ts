@@ -1,16 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { secret, type Secret } from "../../platform/secret.ts";
 import { checked, toDispatchResult, type AnswerRules, parseRetryAfter, parseAnswer } from "../answer.ts";
-import {
-  describeGraph,
-  GRAPH_VERSION,
-  parseGraphError,
-  isCredentialFault,
-  isGraphRateLimit,
-  isPassing,
-  rateLimitPauseMs,
-  usagePauseMs,
-} from "../graph.ts";
+import * as graph from "../graph.ts";
 import { deliverBatch, EVENTS_MAX } from "./batch.ts";
 import type { Channel, Click, DispatchResult, Dispatch } from "../network.ts";
 import { JSON_BODY, type SafeFetch } from "../safe-fetch.ts";
@@ -35,7 +26,7 @@ export interface MetaOptions {
 /** The Meta Conversions API as the ads channel. Asking it to send anything but clicks and tests is a defect: it throws. */
 export function createMetaChannel(options: MetaOptions): Channel {
   const { accessToken, testEventCode, safeFetch } = options;
-  const pixelUrl = `${options.baseUrl}/${GRAPH_VERSION}/${encodeURIComponent(options.pixelId)}`;
+  const pixelUrl = `${options.baseUrl}/${graph.API_VERSION}/${encodeURIComponent(options.pixelId)}`;
 
   async function post(events: readonly string[], timeoutMs: number): Promise<DispatchResult> {
     const body = metaBody(events, { accessToken: accessToken.reveal(), testEventCode });
@@ -99,16 +90,16 @@ export function metaAnswers(events = 1): AnswerRules {
     accepted({ status, text, headers }) {
       const received = status === 200 ? parseAnswer(RECEIVED, text) : undefined;
       if (received === undefined || received.events_received < events) return undefined;
-      return { networkId: received.fbtrace_id, pauseMs: usagePauseMs(headers) };
+      return { networkId: received.fbtrace_id, pauseMs: graph.usagePauseMs(headers) };
     },
-    describe: (answer) => describeGraph("Meta", answer),
-    isRateLimit: isGraphRateLimit,
-    isUncertain: (answer) => isPassing(answer) || (answer.status < 400 && parseGraphError(answer) === undefined),
-    refusesChannel: isCredentialFault,
+    describe: (answer) => graph.describe("Meta", answer),
+    isRateLimit: graph.isRateLimit,
+    isUncertain: (answer) => graph.isPassing(answer) || (answer.status < 400 && graph.parseError(answer) === undefined),
+    refusesChannel: graph.isCredentialFault,
     retryAfterMs: (answer) =>
-      isGraphRateLimit(answer)
-        ? rateLimitPauseMs(answer.headers)
-        : (parseRetryAfter(answer.headers) ?? usagePauseMs(answer.headers)),
+      graph.isRateLimit(answer)
+        ? graph.rateLimitPauseMs(answer.headers)
+        : (parseRetryAfter(answer.headers) ?? graph.usagePauseMs(answer.headers)),
   };
 }
 
