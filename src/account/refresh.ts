@@ -57,10 +57,12 @@ export async function refreshPair(
     const kept = await pairs.read();
     if (kept?.accessToken !== stale) return kept?.accessToken;
     return fault.kind === "rejected"
-      ? await declareDead(deps, describeRejection(fault, pair), lease)
+      ? await declareDead(deps, `${fault.message}${pair.begun ? LOST_BEFORE : ""}`, lease)
       : await goOnWith(deps, pair, fault);
   }
 }
+
+const LOST_BEFORE = "; the answer to an earlier refresh was lost before it could be stored";
 
 /** Stores the new pair before it is used: the old refresh token is used up. */
 async function keep(deps: RefreshDeps, old: StoredTokenPair, renewed: TokenPair): Promise<string | undefined> {
@@ -70,10 +72,8 @@ async function keep(deps: RefreshDeps, old: StoredTokenPair, renewed: TokenPair)
     // Another account, or none, while this process stood still. Else it was stored by a try that was not answered.
     if (kept?.accessToken !== next.accessToken) return kept?.accessToken;
   }
-  await recordRefresh(deps, {
-    type: "TokenRefreshed",
-    data: { user_id: userId(deps), expires_at: isoTime(next.expiresAt) },
-  });
+  const data = { user_id: userId(deps), expires_at: isoTime(next.expiresAt) };
+  await recordRefresh(deps, { type: "TokenRefreshed", data });
   return next.accessToken;
 }
 
@@ -133,10 +133,6 @@ async function recordRefresh(deps: RefreshDeps, newEvent: NewEvent, lease?: Held
 
 function userId({ projector }: RefreshDeps): string {
   return projector.state("account").user?.id ?? "";
-}
-
-function describeRejection({ message }: OAuthError, { begun }: StoredTokenPair): string {
-  return begun ? `${message}; the answer to an earlier refresh was lost before it could be stored` : message;
 }
 
 const SECRET = "x-tokens";

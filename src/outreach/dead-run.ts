@@ -19,7 +19,9 @@ export function createRecovery(context: OutreachContext, backgroundTasks: Backgr
     await backgroundTasks.start("the recovery of a run", { lease, logger: context.logger }, async () => {
       const signal = AbortSignal.any([lease.lost, backgroundTasks.stopping]);
       await settleOpen(context, { signal, pause: (_reason, until) => sleep(until - clock(), signal) });
-      if (!signal.aborted) await abandon(context, lease);
+      if (signal.aborted) return;
+      const decide = () => decideAbandoned(context.projector.state("run"));
+      await handle(context, STREAMS.outreach, decide, { metadata: SERVICE_METADATA, lease });
     });
   };
 
@@ -59,11 +61,6 @@ export function createRecovery(context: OutreachContext, backgroundTasks: Backgr
       }
     },
   };
-}
-
-async function abandon(context: OutreachContext, lease: HeldLease): Promise<void> {
-  const decide = () => decideAbandoned(context.projector.state("run"));
-  await handle(context, STREAMS.outreach, decide, { metadata: SERVICE_METADATA, lease });
 }
 
 /** The run in progress belongs to a dead process. Decides nothing where another instance closed it meanwhile. */

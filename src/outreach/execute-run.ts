@@ -58,14 +58,11 @@ async function performReal(run: RunContext, meter: Meter): Promise<RunReport> {
     await settleOpen(run, run);
   } catch (fault) {
     if (fault instanceof LeaseLost) throw fault;
-    run.logger.error("a run ended by a fault", {
-      run_id: run.runId,
-      ...errorFields(fault),
-    });
+    run.logger.error("a run ended by a fault", { run_id: run.runId, ...errorFields(fault) });
     reason = "fault";
   }
-  const { started_at } = currentRun(run);
-  const data = { run_id: run.runId, reason, ...currentCounts(run), usage: meter.usage() };
+  const { started_at, sent, skipped, failed, in_doubt } = currentRun(run);
+  const data = { run_id: run.runId, reason, sent, skipped, failed, in_doubt, usage: meter.usage() };
   const finished_at = await appendEnd(run, { type: "RunFinished", data });
   return { ...data, started_at, finished_at };
 }
@@ -75,25 +72,12 @@ async function performDry(run: RunContext, meter: Meter): Promise<RunReport> {
   const preview = await executeDryRun(run);
   const { reason } = preview;
   const usage = meter.usage();
-  const data = {
-    run_id: run.runId,
-    reason,
-    would_send: preview.would_send.length,
-    would_skip: preview.would_skip.length,
-    usage,
-  };
+  const { length: would_send } = preview.would_send;
+  const data = { run_id: run.runId, reason, would_send, would_skip: preview.would_skip.length, usage };
   const finished_at = await appendEnd(run, { type: "DryRunFinished", data });
   const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
   const estimate = meter.estimate(preview.would_send.length);
-  return {
-    run_id: run.runId,
-    reason,
-    ...counts,
-    started_at,
-    finished_at,
-    usage,
-    preview: { ...preview, estimate },
-  };
+  return { run_id: run.runId, reason, ...counts, started_at, finished_at, usage, preview: { ...preview, estimate } };
 }
 
 /** Appends the run's end and answers when it was recorded. */
@@ -107,11 +91,6 @@ function currentRun(run: RunContext) {
   const { current } = run.projector.state("run");
   if (current?.run_id !== run.runId) throw new Error(`run ${run.runId} is not the one in progress`);
   return current;
-}
-
-function currentCounts(run: RunContext) {
-  const { sent, skipped, failed, in_doubt } = currentRun(run);
-  return { sent, skipped, failed, in_doubt };
 }
 
 /** Each costs a recipient their message. */

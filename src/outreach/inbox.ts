@@ -1,4 +1,3 @@
-import type { Recipient } from "../../events/outreach.ts";
 import { findContact, type Contact } from "../../projections/contacts.ts";
 import { isoTime } from "../platform/clock.ts";
 import { STREAMS, type NewEvent } from "../log/event-log.ts";
@@ -25,7 +24,8 @@ const CLOCK_SKEW_MS = 60 * 60_000;
  */
 export async function readNewMessages(run: RunContext, retry: RetryPolicy): Promise<void> {
   const { begun, newest_id, backlog } = run.projector.state("inbox");
-  const isEnd = begun ? isReadBefore(newest_id) : await isTooOld(run);
+  const isReadBefore = ({ id }: InboxMessage) => newest_id !== null && BigInt(id) <= BigInt(newest_id);
+  const isEnd = begun ? isReadBefore : await isTooOld(run);
   let newest: string | undefined;
   let lateFrom: number | undefined;
   let messages = 0;
@@ -99,10 +99,6 @@ function readPage({ network, credentials }: RunContext, retry: RetryPolicy, limi
   return retry(() => credentials.use((token) => network.inbox(token, page)));
 }
 
-function isReadBefore(newestId: string | null): (message: InboxMessage) => boolean {
-  return ({ id }) => newestId !== null && BigInt(id) <= BigInt(newestId);
-}
-
 /**
  * There are no replies to messages that were not sent yet. So the first reading ends with the first page, or before the
  * first message of an older version, which sent without reading. A restored log may lack messages: then all that the
@@ -146,16 +142,12 @@ export function decideReceived(
       newEvents.push({ type: "DirectMessageReceived", data });
     }
     if (isOptOut(text) && !isSuppressed(state, rules, recipient) && once(`stop ${senderId}`)) {
-      newEvents.push(suppression(rules, recipient, message_id));
+      const data = { recipient, reason: "opt_out" as const, hashes: [...rules.hashes(recipient)], message_id };
+      newEvents.push({ type: "RecipientSuppressed", data });
     }
     return newEvents;
   });
   return { events };
-}
-
-function suppression(rules: RunContext["rules"], recipient: Recipient, message_id: string): NewEvent {
-  const hashes = [...rules.hashes(recipient)];
-  return { type: "RecipientSuppressed", data: { recipient, reason: "opt_out", hashes, message_id } };
 }
 
 /** What a message shows of its author: that they wrote at all, or that they answered us. */

@@ -1,5 +1,5 @@
 import type { Usage } from "../../events/outreach.ts";
-import type { Prices, SendDmResult, SentDm, SocialNetwork } from "../networks/network.ts";
+import type { Prices, SentDm, SocialNetwork } from "../networks/network.ts";
 
 export type { Prices } from "../networks/network.ts";
 
@@ -38,7 +38,10 @@ function countedCalls(network: SocialNetwork, count: (more: Partial<Counts>) => 
       count(amount(answer));
       return answer;
     };
-  const messages = (read: readonly SentDm[]) => ({ messages: read.length, users: countSenders(read) });
+  const messages = (read: readonly SentDm[]) => ({
+    messages: read.length,
+    users: new Set(read.map(({ senderId }) => senderId)).size,
+  });
   return {
     network: network.network,
     me: counted(network.me, () => ({ users: 1 })),
@@ -47,18 +50,10 @@ function countedCalls(network: SocialNetwork, count: (more: Partial<Counts>) => 
     followers: counted(network.followers, ({ users }) => ({ followers: users.length })),
     listMembers: counted(network.listMembers, ({ users }) => ({ users: users.length })),
     searchAuthors: counted(network.searchAuthors, ({ users, posts }) => ({ users: users.length, posts })),
-    sendDm: counted(network.sendDm, (result) => ({ sends: isBilled(result) ? 1 : 0 })),
+    sendDm: counted(network.sendDm, ({ outcome }) => ({ sends: ["sent", "in_doubt"].includes(outcome) ? 1 : 0 })),
     conversation: counted(network.conversation, messages),
     inbox: counted(network.inbox, (page) => messages(page.messages)),
   };
-}
-
-function isBilled({ outcome }: SendDmResult): boolean {
-  return outcome === "sent" || outcome === "in_doubt";
-}
-
-function countSenders(messages: readonly SentDm[]): number {
-  return new Set(messages.map(({ senderId }) => senderId)).size;
 }
 
 function priced(counts: Counts, prices: Prices): Usage {

@@ -85,17 +85,13 @@ export function renderAll(
   return template.variants.map((variant) => ({ variant: variant.label, rendered: fill(variant, values) }));
 }
 
-/** The label of the variant that the recipient with this key gets. */
-export function chooseVariantLabel(template: Template, key: string): string {
-  return chooseVariant(template, key).label;
-}
-
 function fill({ label, parts }: Variant, values: ReadonlyMap<string, string>): Rendered {
   const missing = new Set<string>();
   let text = "";
   for (const part of parts) {
-    if (typeof part === "string") text += part;
-    else text += values.get(part.field) ?? part.fallback ?? note(missing, part.field);
+    const value = typeof part === "string" ? part : (values.get(part.field) ?? part.fallback);
+    if (value !== undefined) text += value;
+    else if (typeof part !== "string") missing.add(part.field);
   }
   if (missing.size > 0) return { ok: false, reason: "missing_field", missing: [...missing].sort() };
   if (text.length > MESSAGE_CHARS_MAX) return { ok: false, reason: "too_long", missing: [], length: text.length };
@@ -106,7 +102,7 @@ function fill({ label, parts }: Variant, values: ReadonlyMap<string, string>): R
  * The first 32 bits of SHA-256 over the key's UTF-8, modulo the number of variants. This must never change:
  * another rule would give recipients another variant than the one the log says they got.
  */
-function chooseVariant(template: Template, key: string): Variant {
+export function chooseVariant(template: Template, key: string): Variant {
   const hash = createHash("sha256").update(key, "utf8").digest().readUInt32BE(0);
   const variant = template.variants[hash % template.variants.length];
   if (variant === undefined) throw new Error("a template has at least one variant");
@@ -121,11 +117,6 @@ function cleanValues(recipient: MessageRecipient): Map<string, string> {
     if (cleaned !== undefined) values.set(fieldName(raw), cleaned);
   }
   return values;
-}
-
-function note(missing: Set<string>, field: string): string {
-  missing.add(field);
-  return "";
 }
 
 interface Span {

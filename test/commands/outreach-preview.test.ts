@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { outreach } from "../../src/commands/outreach.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { parseTemplate, chooseVariantLabel } from "../../src/template/template.ts";
+import { parseTemplate, chooseVariant } from "../../src/template/template.ts";
 import type { Basis, Recipient } from "../../events/outreach.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 
@@ -32,7 +32,7 @@ async function worldWith(newEvents: readonly NewEvent[]): Promise<CommandHarness
 /** An id of somebody who gets this variant, as the stable hash has it. */
 function idFor(variant: string, number: number): string {
   for (let id = 1_786_000_000_000_000 + number * 1_000; ; id++) {
-    if (chooseVariantLabel(parseTemplate(TEMPLATE), String(id)) === variant) return String(id);
+    if (chooseVariant(parseTemplate(TEMPLATE), String(id)).label === variant) return String(id);
   }
 }
 

@@ -7,7 +7,7 @@ import {
   parseTemplate,
   render,
   renderAll,
-  chooseVariantLabel,
+  chooseVariant,
   type MessageRecipient,
 } from "../../src/template/template.ts";
 import { TemplateError } from "../../src/template/parse-parts.ts";
@@ -163,7 +163,7 @@ describe("variants", () => {
     const wording = fc.array(fc.stringMatching(/^[a-z]{1,20}$/), { minLength: 7, maxLength: 7 });
     fc.assert(
       fc.property(wording, fc.string(), (texts, key) => {
-        expect(chooseVariantLabel(parseTemplate(texts.join("\n---\n")), key)).toBe(chooseVariantLabel(seven, key));
+        expect(chooseVariant(parseTemplate(texts.join("\n---\n")), key).label).toBe(chooseVariant(seven, key).label);
       }),
     );
   });
@@ -285,7 +285,7 @@ describe("for any template and recipient", () => {
     fc.assert(
       fc.property(several, recipient, (text, who) => {
         const parsed = parseTemplate(text);
-        const own = chooseVariantLabel(parsed, who.key);
+        const own = chooseVariant(parsed, who.key).label;
         const among = renderAll(parsed, who).find(({ variant }) => variant === own);
         expect(among?.rendered).toEqual(render(parsed, who));
       }),

@@ -1,7 +1,7 @@
 import type { Recipient, SkipReason } from "../../../events/outreach.ts";
 import type { Contact } from "../../../projections/contacts.ts";
 import { judgeKnown, type KnownVerdict, type OutreachRules, type OutreachState } from "../../outreach/decide.ts";
-import { renderAll, chooseVariantLabel, type MessageRecipient, type Rendered } from "../../template/template.ts";
+import { renderAll, chooseVariant, type MessageRecipient, type Rendered } from "../../template/template.ts";
 import { toRecipient } from "../../outreach/sources/sources.ts";
 
 /** What a run would find of the imported recipients before it asks the network anything. */
@@ -72,7 +72,7 @@ export function survey(state: OutreachState, rules: OutreachRules, { person, lim
 
 /** The variant of a person whose id is known, which is what decides it. */
 function ownVariant({ template }: OutreachRules, { id }: Contact): string | undefined {
-  return id === undefined ? undefined : chooseVariantLabel(template, id);
+  return id === undefined ? undefined : chooseVariant(template, id).label;
 }
 
 function note(skips: Map<SkipReason, Skipped>, reason: SkipReason, who: Recipient, limit: number): void {

@@ -60,6 +60,7 @@ export async function peoplePage(view: View): Promise<VNode> {
   const found = await inTimeSlices(findPeople(people, filter, { after, limit: PEOPLE_SHOWN }));
   const known = people().size;
   const [only, other] = found.page;
+  const variants = [...new Set(view.state("variants").groups.map(({ variant }) => variant))].sort();
   return (
     <ConsoleDocument title="People" path="/people" view={view}>
       <h1>People</h1>
@@ -69,7 +70,7 @@ export async function peoplePage(view: View): Promise<VNode> {
         </p>
       ) : (
         <>
-          <Filter filter={filter} variants={listVariants(view)} />
+          <Filter filter={filter} variants={variants} />
           <Counts filter={filter} counts={found.counts} known={known} />
         </>
       )}
@@ -84,11 +85,6 @@ export async function peoplePage(view: View): Promise<VNode> {
       <ImportForm view={view} />
     </ConsoleDocument>
   );
-}
-
-/** Names of all variants that were ever used. */
-function listVariants(view: View): readonly string[] {
-  return [...new Set(view.state("variants").groups.map(({ variant }) => variant))].sort();
 }
 
 function Filter({ filter, variants }: { readonly filter: PeopleFilter; readonly variants: readonly string[] }): VNode {

@@ -39,10 +39,11 @@ export function setupPage(view: View): VNode {
 
 function StepItem({ step }: { readonly step: SetupStep }): VNode {
   const { title, status, says, env, command } = step;
+  const [color, words] = STATUS_WORDS[status];
   return (
     <li>
       <h2>
-        {title} <StepStatus status={status} />
+        {title} <span class={`status ${color}`}>{words}</span>
       </h2>
       <p>{says}</p>
       {env === undefined ? null : <Lines where="In .env:" lines={env} />}
@@ -58,11 +59,6 @@ function Lines({ where, lines }: { readonly where: string; readonly lines: reado
       <pre>{lines.join("\n")}</pre>
     </>
   );
-}
-
-function StepStatus({ status }: Pick<SetupStep, "status">): VNode {
-  const [color, words] = STATUS_WORDS[status];
-  return <span class={`status ${color}`}>{words}</span>;
 }
 
 const STATUS_WORDS: Readonly<Record<SetupStep["status"], readonly [color: string, words: string]>> = {

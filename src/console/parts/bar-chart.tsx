@@ -31,7 +31,7 @@ const GAP = 4;
 
 /** Stacked bars with a legend, and the same numbers as a table for screen readers. */
 export function BarChart<Kind extends string>({ title, series, bars, empty }: BarChartProps<Kind>): VNode {
-  const most = Math.max(0, ...bars.map((bar) => sumCounts(bar, series)));
+  const most = Math.max(0, ...bars.map(({ counts }) => series.reduce((sum, { kind }) => sum + counts[kind], 0)));
   return (
     <figure class="chart">
       <figcaption>
@@ -106,10 +106,6 @@ function Numbers<Kind extends string>({ series, bars, title }: BarsProps<Kind>):
       </Table>
     </details>
   );
-}
-
-function sumCounts<Kind extends string>({ counts }: Bar<Kind>, series: readonly Series<Kind>[]): number {
-  return series.reduce((sum, { kind }) => sum + counts[kind], 0);
 }
 
 /** A picture needs no more than hundredths. */

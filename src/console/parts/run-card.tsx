@@ -15,10 +15,11 @@ import { Time } from "./time.tsx";
 /** The run in progress and how to stop it; without one, how the last one ended, and the way to the next. */
 export async function runCard(view: View): Promise<VNode> {
   const { current } = view.state("run");
+  const [end] = await newestEvents(view, { types: ["RunFinished", "RunAbandoned"], limit: 1 });
   const title = current === null ? "No run in progress" : current.dry_run ? "Dry run in progress" : "Run in progress";
   return (
     <Card title={title}>
-      {current === null ? <LastRun end={await lastEnd(view)} /> : <Progress view={view} run={current} />}
+      {current === null ? <LastRun end={end as EndOfRun | undefined} /> : <Progress view={view} run={current} />}
       <Sender view={view} />
       {current === null ? <StartForm view={view} /> : <StopForm view={view} run={current} />}
     </Card>
@@ -111,11 +112,6 @@ function StartForm({ view }: { readonly view: View }): VNode {
 }
 
 type EndOfRun = Recorded<"RunFinished"> | Recorded<"RunAbandoned">;
-
-async function lastEnd(view: View): Promise<EndOfRun | undefined> {
-  const [end] = await newestEvents(view, { types: ["RunFinished", "RunAbandoned"], limit: 1 });
-  return end as EndOfRun | undefined;
-}
 
 function LastRun({ end }: { readonly end: EndOfRun | undefined }): VNode {
   if (end === undefined) return <p class="empty">There was none yet.</p>;

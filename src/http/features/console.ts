@@ -33,13 +33,6 @@ const STATUS = { shown: 200, missing: 404, no_moment: 400, not_ready: 503 } as c
 /** Programs obey the first, browsers the second. */
 const SOON = { "retry-after": "2", refresh: "2" };
 
-const HEADERS: Readonly<Record<RenderedPage["outcome"], Record<string, string>>> = {
-  shown: {},
-  missing: {},
-  no_moment: {},
-  not_ready: SOON,
-};
-
 const SKIP = "How many entries to skip.";
 
 /** A few tens of kilobytes from this machine: too little for files of two releases to meet in a browser. */
@@ -201,8 +194,11 @@ function show({ console, sessions, notices }: AppDeps, page: ConsolePage) {
     const visit = { parameters: params, query, formToken: sessions.formToken(request), notice };
     const rendered = await console.render(page, visit);
     if (rendered === undefined) throw problems.notFound();
-    const headers = notice === undefined ? {} : { "set-cookie": notices.cleared };
-    return whole(html(STATUS[rendered.outcome], rendered.text, { ...headers, ...HEADERS[rendered.outcome] }));
+    const headers = {
+      ...(notice === undefined ? {} : { "set-cookie": notices.cleared }),
+      ...(rendered.outcome === "not_ready" ? SOON : {}),
+    };
+    return whole(html(STATUS[rendered.outcome], rendered.text, headers));
   };
 }
 

@@ -144,7 +144,6 @@ export function deliveryEndpoints(deps: AppDeps) {
           problems: ["notSuspended"],
           form: {
             path: "/console/deliveries/resume",
-            body: ({ channel: name }) => ({ channel: name }),
             notice: ({ channel: name }: Static<typeof resumed>) => `${name} is resumed.`,
           },
         }),

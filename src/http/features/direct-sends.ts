@@ -69,7 +69,8 @@ export function directSendEndpoints(deps: AppDeps) {
       ({ body, call }) =>
         performOnce(idempotency, call, body, (key) => {
           const { message: text, service = "unknown", level: given = "info" } = body;
-          const data = { message: text, service, level: parseLevel(given) };
+          const word = given.toLowerCase();
+          const data = { message: text, service, level: SYNONYMS[word] ?? (word as Level) };
           return send(deps, "chat", { type: "NotificationRequested", data }, { metadata: call.metadata, key });
         }),
       {
@@ -122,15 +123,10 @@ export function directSendEndpoints(deps: AppDeps) {
           summary: "Sends a test message to each channel.",
           description: `One attempt each, for ${duration(ATTEMPT_TIMEOUT_MS / 1_000)}.`,
           requestHeaders: ["Idempotency-Key"],
-          form: { path: "/console/channels/test", body: () => ({}), notice: saysTested },
+          form: { path: "/console/channels/test", notice: saysTested },
         }),
       },
     );
-}
-
-function parseLevel(given: string): Level {
-  const word = given.toLowerCase();
-  return SYNONYMS[word] ?? (word as Level);
 }
 
 async function send({ delivery, requestLog }: AppDeps, channel: ChannelName, newEvent: NewEvent, by: AppendedBy) {

@@ -35,7 +35,7 @@ export function forgetEndpoints(deps: AppDeps) {
           description: `Deletes the keys of their personal data in the log, and of stored answers that name them. They never get a message again. ${NOT_REACHED}`,
           isSlow: true,
           problems: ["unknownPerson"],
-          form: { path: "/console/recipients/forget", body: ({ recipient }) => ({ recipient }), notice: saysErased },
+          form: { path: "/console/recipients/forget", notice: saysErased },
         }),
       },
     )
@@ -55,7 +55,7 @@ export function forgetEndpoints(deps: AppDeps) {
           description: `Deletes the keys of its clicks and of the records of its wrong tokens. ${NOT_REACHED}`,
           isSlow: true,
           problems: ["unknownAddress"],
-          form: { path: "/console/clicks/forget", body: ({ ip }) => ({ ip }), notice: saysErased },
+          form: { path: "/console/clicks/forget", notice: saysErased },
         }),
       },
     );

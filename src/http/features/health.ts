@@ -1,9 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import { CHANNELS } from "../../../events/channel.ts";
 import { RunPaused } from "../../../events/outreach.ts";
-import { pendingOf, type ChannelState } from "../../../projections/deliveries.ts";
+import { pendingOf } from "../../../projections/deliveries.ts";
 import type { RunState } from "../../../projections/run.ts";
-import type { Circuit } from "../../delivery/rate-limiter.ts";
 import { classifyError } from "../../log/error-kind.ts";
 import { METRICS_TYPE } from "../../metrics/metrics.ts";
 import { isoTime } from "../../platform/clock.ts";
@@ -171,19 +170,26 @@ function shown(run: RunState, now: number) {
 
 async function serviceHealth({ projector, delivery, version, instances, roles }: AppDeps, isWritable: boolean) {
   const deliveries = projector.state("deliveries");
-  const channels = CHANNELS.map((name) => ({
-    name,
-    configured: delivery.configured.includes(name),
-    pending: pendingOf(deliveries[name]),
-    circuit: delivery.circuit(name) ?? null,
-    suspended: toSuspension(deliveries[name]),
-  }));
+  const channels = CHANNELS.map((name) => {
+    const { suspended } = deliveries[name];
+    return {
+      name,
+      configured: delivery.configured.includes(name),
+      pending: pendingOf(deliveries[name]),
+      circuit: delivery.circuit(name) ?? null,
+      suspended: suspended && { since: suspended.since, detail: suspended.detail },
+    };
+  });
+  // A half-open circuit has yet to show that its network is back.
+  const isWell = channels.every(
+    ({ circuit, suspended }) => suspended === null && (circuit === null || circuit === "closed"),
+  );
   const live = instances().map(({ id: own, version: its, started_at, configuration }) => {
     return { id: own, version: its, started_at, configuration };
   });
   const byName = Object.fromEntries(channels.map(({ name, ...channel }) => [name, channel]));
   return {
-    status: isWritable && channels.every(isWell) ? ("ok" as const) : ("degraded" as const),
+    status: isWritable && isWell ? ("ok" as const) : ("degraded" as const),
     version,
     log: { position: projector.position },
     instances: live,
@@ -192,38 +198,17 @@ async function serviceHealth({ projector, delivery, version, instances, roles }:
   };
 }
 
-/** A half-open circuit has yet to show that its network is back. */
-function isWell({
-  circuit,
-  suspended,
-}: {
-  readonly circuit: Circuit | null;
-  readonly suspended: object | null;
-}): boolean {
-  return suspended === null && (circuit === null || circuit === "closed");
-}
-
-/** Since when and why the network refuses the channel; null while it does not. */
-function toSuspension({ suspended }: ChannelState) {
-  return suspended === null ? null : { since: suspended.since, detail: suspended.detail };
-}
-
 /** Events that the projections may be behind the log: about a second of the fastest intake. */
 export const BEHIND_MAX = 10_000;
 
-/** What has to hold for requests to be sent here, each with the function that finds out. */
-const CHECKS = {
-  /** The service is not about to stop. */
-  running: async ({ stopping }: AppDeps) => !stopping.aborted,
-  log_writable: ({ requestLog }: AppDeps) => requestLog.isWritable(),
-  projections_caught_up: async ({ eventLog, projector }: AppDeps) =>
-    (await eventLog.store.head()).position - projector.position <= BEHIND_MAX,
-} as const;
-
-async function checkReadiness(deps: AppDeps): Promise<Record<keyof typeof CHECKS, boolean>> {
-  const names = Object.keys(CHECKS) as (keyof typeof CHECKS)[];
-  const found = await Promise.all(names.map(async (name) => [name, await holds(CHECKS[name](deps))] as const));
-  return Object.fromEntries(found) as Record<keyof typeof CHECKS, boolean>;
+/** What has to hold for requests to be sent here. */
+async function checkReadiness({ stopping, requestLog, eventLog, projector }: AppDeps) {
+  const isCaughtUp = async () => (await eventLog.store.head()).position - projector.position <= BEHIND_MAX;
+  const [log_writable, projections_caught_up] = await Promise.all([
+    holds(requestLog.isWritable()),
+    holds(isCaughtUp()),
+  ]);
+  return { running: !stopping.aborted, log_writable, projections_caught_up };
 }
 
 /** What cannot be found out because the log is out of reach does not hold. */

@@ -164,7 +164,6 @@ export function recipientEndpoints(deps: AppDeps) {
             "They never get a message again. An unknown name can be suppressed too: it then holds for any recipient with that name. A repeat changes nothing.",
           form: {
             path: "/console/recipients/suppress",
-            body: ({ recipient }) => ({ recipient }),
             notice: () => "The recipient never gets a message again.",
           },
         }),
@@ -187,7 +186,6 @@ export function recipientEndpoints(deps: AppDeps) {
           problems: ["unknownPerson", "suppressed", "nothingToRetry"],
           form: {
             path: "/console/recipients/retry",
-            body: ({ recipient }) => ({ recipient }),
             notice: () => "The next run may contact the recipient again.",
           },
         }),

@@ -3,7 +3,7 @@ import { runEnd, skipReason, usage } from "../../../events/outreach.ts";
 import { dryRunPage } from "../../console/pages/dry-run.tsx";
 import type { RunReport } from "../../outreach/execute-run.ts";
 import { endedTransiently, requestStop } from "../../outreach/run-end.ts";
-import type { Runner, Triggered } from "../../outreach/runner.ts";
+import type { Triggered } from "../../outreach/runner.ts";
 import { sleep } from "../../platform/clock.ts";
 import { quotaAllowance } from "../access/rate-limit.ts";
 import { feature, type AppDeps } from "../deps.ts";
@@ -77,7 +77,7 @@ const stats = Type.Object({
 const RUN_FORMS: readonly Form[] = [
   { id: "dryRunByForm", path: "/console/run/dry", body: () => ({ dry_run: true }), page: dryRunPage },
   // Does not wait for the run's end: the overview shows how it goes.
-  { path: "/console/run/start", body: () => ({}), notice: () => "The run has started." },
+  { path: "/console/run/start", notice: () => "The run has started." },
 ];
 
 export function runEndpoints(deps: AppDeps) {
@@ -91,7 +91,8 @@ export function runEndpoints(deps: AppDeps) {
           call,
           body,
           async (key) => {
-            const runner = authorizedRunner(deps);
+            const { runner } = deps;
+            if (runner === undefined || !projector.state("account").authorized) throw problems.notAuthorized();
             if (!deps.hasTemplate) throw problems.noTemplate();
             const dryRun = body.dry_run ?? false;
             const request = { dryRun, metadata: call.metadata, ...(key === undefined ? {} : { key }) };
@@ -148,7 +149,6 @@ export function runEndpoints(deps: AppDeps) {
           problems: ["noRun"],
           form: {
             path: "/console/run/stop",
-            body: ({ run_id }) => ({ run_id }),
             notice: () => "The run is stopping: it sends nothing more.",
           },
         }),
@@ -171,11 +171,6 @@ export function runEndpoints(deps: AppDeps) {
         }),
       },
     );
-}
-
-function authorizedRunner({ runner, projector }: AppDeps): Runner {
-  if (runner === undefined || !projector.state("account").authorized) throw problems.notAuthorized();
-  return runner;
 }
 
 function startedOrThrow(triggered: Triggered, { quota, clock }: AppDeps): Extract<Triggered, { kind: "started" }> {
@@ -202,13 +197,9 @@ function parseWait(prefer: string | null): number | undefined {
 /** The report, or undefined when it is not there in time; `ms` undefined waits for it. */
 async function withinMs(done: Promise<RunReport | undefined>, ms: number | undefined): Promise<RunReport | undefined> {
   if (ms === undefined) return done;
-  const late = Promise.withResolvers<undefined>();
-  const timer = setTimeout(() => late.resolve(undefined), ms);
-  try {
-    return await Promise.race([done, late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
+  const answered = new AbortController();
+  const late = sleep(ms, answered.signal).then(() => undefined);
+  return await Promise.race([done, late]).finally(() => answered.abort());
 }
 
 /** A report as callers see it: what a dry run found stands beside the rest. */

@@ -45,7 +45,7 @@ export function verificationEndpoints({ eventLog, projector, sessions, verifier,
             "Recomputes the hash chain beside the service, on one core, and compares the log with the checkpoint beside it. One at " +
             "a time. The result is an event, `LogVerified`, in the caller's name.",
           problems: ["verifying"],
-          form: { path: "/console/audit/verify", body: () => ({}), notice: () => "The log is being verified." },
+          form: { path: "/console/audit/verify", notice: () => "The log is being verified." },
         }),
       },
     )

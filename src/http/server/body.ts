@@ -8,10 +8,6 @@ export const BODY_BYTES_MAX = 64 * 1024;
 /** Misfits looked at; a body may have tens of thousands. */
 const MISFITS_MAX = 64;
 
-const JSON_TYPE = /^application\/json *(; *charset="?utf-8"? *)?$/i;
-
-const FORM_TYPE = /^application\/x-www-form-urlencoded *(; *charset="?utf-8"? *)?$/i;
-
 /**
  * A route's `body`: what an endpoint takes, as callers see it and as the service reads it. Elysia reads and checks nothing
  * (`parse: "none"`), and takes the type alone, as of a Standard Schema.
@@ -46,33 +42,28 @@ export const UNCHECKED = {
 
 /** No bytes are `{}`. */
 export function jsonBody<Schema extends TSchema>(schema: Schema): RequestBody<Static<Schema>> {
-  const fit = fitting(schema);
-  return {
-    "~standard": UNCHECKED,
-    schema,
-    type: "application/json",
-    fit,
-    read: (request) =>
-      readBytes(request, BODY_BYTES_MAX, (bytes) =>
-        fit(bytes.length === 0 ? {} : parseJson(readText(request, bytes, JSON_TYPE))),
-      ),
-  };
+  return textBody(schema, "application/json", (text) => (text === undefined ? {} : parseJson(text)));
 }
 
 /** What a page's form posts, under the same limits. */
 export function formBody<Schema extends TSchema>(schema: Schema): RequestBody<Static<Schema>> {
+  return textBody(schema, "application/x-www-form-urlencoded", (text) =>
+    Object.fromEntries(new URLSearchParams(text ?? "")),
+  );
+}
+
+/** `parse` gets the body's text; undefined: it has no bytes, and needs no type. */
+function textBody<Schema extends TSchema>(
+  schema: Schema,
+  type: string,
+  parse: (text: string | undefined) => unknown,
+): RequestBody<Static<Schema>> {
   const fit = fitting(schema);
-  return {
-    "~standard": UNCHECKED,
-    schema,
-    type: "application/x-www-form-urlencoded",
-    fit,
-    read: (request) =>
-      readBytes(request, BODY_BYTES_MAX, (bytes) => {
-        const fields = new URLSearchParams(bytes.length === 0 ? "" : readText(request, bytes, FORM_TYPE));
-        return fit(Object.fromEntries(fields));
-      }),
-  };
+  const inUtf8 = new RegExp(`^${type} *(; *charset="?utf-8"? *)?$`, "i");
+  const use = (headers: Headers, bytes: Uint8Array): Static<Schema> =>
+    fit(parse(bytes.length === 0 ? undefined : readText(headers, bytes, inUtf8)));
+  const read = (request: Request) => readBytes(request, BODY_BYTES_MAX, (bytes) => use(request.headers, bytes));
+  return { "~standard": UNCHECKED, schema, type, fit, read };
 }
 
 /** Compiled at the first request: commands read the table of endpoints too, and check no body. */
@@ -129,7 +120,7 @@ async function readCounted(
   return Buffer.concat(chunks);
 }
 
-function readText({ headers }: Request, bytes: Uint8Array, type: RegExp): string {
+function readText(headers: Headers, bytes: Uint8Array, type: RegExp): string {
   if (!type.test(headers.get("content-type") ?? "")) throw problems.unsupportedType();
   refusePacked(headers);
   return decode(bytes);

@@ -55,8 +55,8 @@ export type Form = {
   readonly description?: string;
   /** Instead of fields alone: what is sent with a file. */
   readonly upload?: RequestBody<SentForm>;
-  /** The body that the operation takes for these fields. Throws problems. */
-  readonly body: (fields: Fields, file?: SentFile) => unknown;
+  /** The body that the operation takes for these fields; default: the fields as they are. Throws problems. */
+  readonly body?: (fields: Fields, file?: SentFile) => unknown;
 } & (
   | {
       /** What was done, in a sentence; a notice where it is not as it should be. */

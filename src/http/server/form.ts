@@ -87,9 +87,12 @@ function addForm(
     checkFormToken(deps, call.request, given);
     const goBack = (notice: Notice): HttpResponse => redirect(303, path, { "set-cookie": deps.notices.give(notice) });
     try {
-      const context = { body: wanted.fit(form.body(fields, file)), call, request: call.request, status };
+      const context = { body: wanted.fit(form.body?.(fields, file) ?? fields), call, request: call.request, status };
       const value = toValue(await handler(context)) as never;
-      if ("notice" in form) return goBack(toNotice(form.notice(value, fields)));
+      if ("notice" in form) {
+        const said = form.notice(value, fields);
+        return goBack(typeof said === "string" ? { text: said, isFault: false } : said);
+      }
       return await showInPlace(deps, call.request, form.page(value));
     } catch (fault) {
       return goBack(faultNotice(fault));
@@ -136,10 +139,6 @@ export function checkFormToken({ sessions }: Pick<FormDeps, "sessions">, request
   const wanted = sessions.formToken(request);
   const [one, other] = [Buffer.from(wanted ?? ""), Buffer.from(given)];
   if (wanted === undefined || one.length !== other.length || !timingSafeEqual(one, other)) throw problems.foreignSite();
-}
-
-function toNotice(said: string | Notice): Notice {
-  return typeof said === "string" ? { text: said, isFault: false } : said;
 }
 
 /** What the service refuses, with a way on; throws what is a fault of ours. */

@@ -149,13 +149,14 @@ async function answerNow(
 ): Promise<KeptAnswer> {
   const stream = STREAMS.answer(scope);
   const { status, headers, body } = await performed(perform, { key: `request/${scope}`, digest }, metadata);
-  const answer = { digest, status, headers: keptHeaders(headers), body };
+  const kept = Object.entries(headers).filter(([name]) => KEPT_HEADERS.has(name));
+  const answer = { digest, status, headers: Object.fromEntries(kept), body };
   try {
     const newEvent = { type: "RequestAnswered", data: answer } as const;
     const { first, repeated } = await eventLog.append(stream, [newEvent], metadata, { key: `${stream}/${version}` });
     if (!repeated) return answer;
-    const kept = await eventAt(eventLog.store, first);
-    if (kept.type === "RequestAnswered") return kept.data;
+    const earlier = await eventAt(eventLog.store, first);
+    if (earlier.type === "RequestAnswered") return earlier.data;
   } catch (fault) {
     // What was asked for is done, whatever becomes of the answer: a repeat makes it again from what the log holds.
     logger.warn("an answer was not kept", { ...requestFields(metadata), ...errorFields(fault) });
@@ -216,10 +217,6 @@ function describeFault(header: string): string {
 }
 
 /** Those headers that belong to the answer itself, not to the connection or this request. */
-function keptHeaders(headers: HttpResponse["headers"]): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => KEPT_HEADERS.has(name)));
-}
-
 const KEPT_HEADERS: ReadonlySet<string> = new Set(["content-type", "cache-control"]);
 
 function sha256(text: string): string {

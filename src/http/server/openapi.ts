@@ -152,7 +152,10 @@ function toResponses(endpoint: Endpoint, isGuarded: boolean): Json {
   const limits = { ofAddress: !isGuarded, ofDay: limit !== undefined };
   const mayHave = [...(limits.ofAddress ? LIMIT_HEADERS : []), ...(requestHeaders.includes("Prefer") ? [APPLIED] : [])];
   const byStatus: Readonly<Record<string, Success | undefined>> = answers;
-  const responses = Object.entries(answers).map(([status, success]) => [status, toResponse(success, mayHave)] as const);
+  const responses = Object.entries(answers).map(([status, success]: [string, Success]) => {
+    const { description, headers = [] } = success;
+    return [status, { description, headers: toHeaders(headers, mayHave), content: toContent(success) }] as const;
+  });
   for (const [status, names] of Map.groupBy(listProblems(endpoint), (name) => sample(name).status)) {
     const other = byStatus[status];
     const content = {
@@ -264,11 +267,6 @@ function toRequestBody({ schema, type, others = new Map() }: RequestBody<unknown
   };
 }
 
-function toResponse(success: Success, mayHave: readonly string[]): Json {
-  const { description, headers = [] } = success;
-  return { description, headers: toHeaders(headers, mayHave), content: toContent(success) };
-}
-
 function toContent({ schema, mediaType, otherMediaTypes = [] }: Success): Json {
   if (mediaType !== undefined) {
     return Object.fromEntries([mediaType, ...otherMediaTypes].map((type) => [type, { schema: STRING }]));
@@ -340,8 +338,10 @@ function createExample(schema: Schema): unknown {
   const [either] = schema.anyOf ?? [];
   if (either !== undefined) return createExample(either);
   switch (schema.type) {
-    case "object":
-      return exampleOfObject(schema.properties ?? {});
+    case "object": {
+      const members = Object.entries(schema.properties ?? {}).map(([name, one]) => [name, createExample(one)] as const);
+      return Object.fromEntries(members.filter(([, value]) => value !== undefined));
+    }
     case "array": {
       const item = schema.items && createExample(schema.items);
       return item === undefined ? [] : [item];
@@ -358,9 +358,4 @@ function createExample(schema: Schema): unknown {
     default:
       return undefined;
   }
-}
-
-function exampleOfObject(properties: Readonly<Record<string, Schema>>): object {
-  const members = Object.entries(properties).map(([name, schema]) => [name, createExample(schema)] as const);
-  return Object.fromEntries(members.filter(([, value]) => value !== undefined));
 }
