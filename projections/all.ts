@@ -4,6 +4,7 @@ import { clicks } from "./clicks.ts";
 import { contacts } from "./contacts.ts";
 import { deliveries } from "./deliveries.ts";
 import { inbox } from "./inbox.ts";
+import { links } from "./links.ts";
 import type { Projection } from "./projection.ts";
 import { quota } from "./quota.ts";
 import { referrers } from "./referrers.ts";
@@ -32,6 +33,7 @@ export const projections = {
   clicks,
   suspected,
   referrers,
+  links,
 };
 
 export type ProjectionName = keyof typeof projections;
@@ -47,4 +49,10 @@ export function projectionOf(name: ProjectionName): Projection<unknown> {
 }
 
 /** Those whose states hold personal data. */
-export const PERSONAL_PROJECTIONS = ["contacts", "run", "sources", "variants"] as const satisfies ProjectionName[];
+export const PERSONAL_PROJECTIONS = [
+  "contacts",
+  "links",
+  "run",
+  "sources",
+  "variants",
+] as const satisfies ProjectionName[];

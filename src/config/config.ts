@@ -9,7 +9,7 @@ import { configurationError, createReport, type Report } from "./error.ts";
 import { type HttpConfig, readHttp, type RoutePaths } from "./http.ts";
 import { type LogConfig, readLog } from "./log.ts";
 import { type MessagingConfig, readMessaging } from "./messaging.ts";
-import { type OutreachConfig, type ReadTextFile, readOutreach } from "./outreach.ts";
+import { type LinksConfig, type OutreachConfig, type ReadTextFile, readLinks, readOutreach } from "./outreach.ts";
 import type { Environment } from "./schema.ts";
 import { readSecretFiles } from "./secret-files.ts";
 import { readUrl } from "./urls.ts";
@@ -27,6 +27,7 @@ export interface Config {
   readonly token: Secret | undefined;
   readonly x: ReturnType<typeof readX>;
   readonly outreach: OutreachConfig;
+  readonly links: ReturnType<typeof readLinks>;
   readonly meta: ReturnType<typeof readMeta>;
   readonly chat: ChatConfig | undefined;
   readonly messaging: MessagingConfig | undefined;
@@ -53,13 +54,16 @@ export interface Config {
 export function loadConfig(given: RawEnvironment, readFile: ReadTextFile, paths?: () => RoutePaths): Config {
   const { env, report } = readSecretFiles(given, createReport());
   const values = readEnvironment(env, report);
+  const http = readHttp(values, env, readFile, paths, report);
+  const links = readLinks(values, http.publicUrl, report);
   const parts = {
-    http: readHttp(values, env, readFile, paths, report),
+    http,
+    links,
     log: readLog(values.DATABASE_URL, values, report),
     key: readKey("REACHLOG_KEY", values.REACHLOG_KEY, report),
     nextKey: readKey("REACHLOG_KEY_NEXT", values.REACHLOG_KEY_NEXT, report),
     x: readX(values, env, report),
-    outreach: readOutreach(values, readFile, report),
+    outreach: readOutreach(values, readFile, links.base, report),
     meta: readMeta(values, env, report),
     chat: readChat(values, env, report),
     messaging: readMessaging(values, env, report),

@@ -1,8 +1,10 @@
+import type { LinkBase } from "../template/short-link.ts";
 import { parseTemplate, type Template } from "../template/template.ts";
 import { TemplateError } from "../template/parse-parts.ts";
 import { commaList, describeUnreadable, shown } from "./environment.ts";
 import type { Report } from "./error.ts";
 import type { Environment } from "./schema.ts";
+import { parseHttpUrl } from "./urls.ts";
 
 export type OutreachConfig = ReturnType<typeof readOutreach>;
 
@@ -21,7 +23,51 @@ const WITHOUT_CONSENT: readonly RecipientSource[] = ["followers", "search", "lis
 /** Networks were seen to commit a message 300 ms late; below this many seconds a read may still miss one. */
 const SETTLE_SECONDS_SAFE = 10;
 
-export function readOutreach(values: Environment, readFile: ReadTextFile, report: Report) {
+/** `publicUrl` is where the service's own redirects are. */
+export function readLinks(values: Environment, publicUrl: string, report: Report) {
+  const redirects = values.REDIRECTS === "on" ? values.REDIRECT_DURABILITY : undefined;
+  const isPersonal = values.PERSONAL_LINKS === "on";
+  // Another shortener cannot know the code of a link that is made for one message.
+  if (isPersonal && redirects === undefined)
+    report.fault("PERSONAL_LINKS", "is on, but REDIRECTS is off", "REDIRECTS=on");
+  return {
+    /** Where short links begin, without a slash at the end. Undefined: no template has any. */
+    base: readLinkBase(values, publicUrl, report),
+    /** Whether the service answers them itself, and whether a click is durable before or after its answer. */
+    redirects,
+    /** Whether a recipient who granted tracking gets links of their own. */
+    isPersonal,
+  };
+}
+
+function readLinkBase(
+  { LINK_BASE, REDIRECTS, PORT }: Environment,
+  publicUrl: string,
+  report: Report,
+): LinkBase | undefined {
+  if (LINK_BASE !== undefined) {
+    const url = parseHttpUrl(LINK_BASE);
+    // Of a click the host is compared in lower case, and so is a path before the code.
+    const isPlain = url !== undefined && url.username === "" && url.pathname === url.pathname.toLowerCase();
+    if (isPlain) return url.href.replace(/\/+$/, "");
+    report.fault("LINK_BASE", "not a plain http(s) URL", "http(s)://host, also with a path in lower case");
+  }
+  if (LINK_BASE !== undefined || REDIRECTS === "off") return undefined;
+  if (publicUrl.endsWith(":0") && PORT === 0) {
+    report.fault("LINK_BASE", "missing, and with PORT=0 no link can name this service", "an http(s) URL");
+  }
+  return `${publicUrl}${REDIRECT_PATH}`;
+}
+
+/** Where the service answers short links. */
+export const REDIRECT_PATH = "/l";
+
+export function readOutreach(
+  values: Environment,
+  readFile: ReadTextFile,
+  linkBase: LinkBase | undefined,
+  report: Report,
+) {
   if (values.IN_DOUBT_SETTLE_SECONDS < SETTLE_SECONDS_SAFE) {
     const risk = "a message that X commits late may be taken for undelivered";
     report.warn(`IN_DOUBT_SETTLE_SECONDS below ${SETTLE_SECONDS_SAFE}: ${risk}.`);
@@ -32,7 +78,7 @@ export function readOutreach(values: Environment, readFile: ReadTextFile, report
     searchQuery: values.X_SEARCH_QUERY,
     listId: values.X_LIST_ID,
     /** Undefined when neither a text nor a file was given: then there is nothing to send. */
-    template: readTemplate(values, readFile, report),
+    template: readTemplate(values, readFile, linkBase, report),
     requireConsent: values.REQUIRE_CONSENT,
     /** Lower case. */
     stopWords: readStopWords(values.STOP_WORDS, report),
@@ -74,19 +120,24 @@ function isSource(name: string): name is RecipientSource {
   return (SOURCES as readonly string[]).includes(name);
 }
 
-function readTemplate(values: Environment, readFile: ReadTextFile, report: Report): Template | undefined {
+function readTemplate(
+  values: Environment,
+  readFile: ReadTextFile,
+  linkBase: LinkBase | undefined,
+  report: Report,
+): Template | undefined {
   const { MESSAGE_TEMPLATE: text, MESSAGE_TEMPLATE_FILE: file } = values;
   if (text !== undefined && file !== undefined) {
     report.fault("MESSAGE_TEMPLATE_FILE", "given beside MESSAGE_TEMPLATE", "one of the two");
   }
-  if (text !== undefined) return parseOrReport("MESSAGE_TEMPLATE", text, report);
+  if (text !== undefined) return parseOrReport("MESSAGE_TEMPLATE", text, linkBase, report);
   if (file === undefined) {
     if (values.X_CLIENT_ID !== undefined)
       report.warn("Neither MESSAGE_TEMPLATE nor MESSAGE_TEMPLATE_FILE is set: no run can start.");
     return undefined;
   }
   const content = readOrReport(file, readFile, report);
-  return content === undefined ? undefined : parseOrReport("MESSAGE_TEMPLATE_FILE", content, report);
+  return content === undefined ? undefined : parseOrReport("MESSAGE_TEMPLATE_FILE", content, linkBase, report);
 }
 
 function readOrReport(file: string, readFile: ReadTextFile, report: Report): string | undefined {
@@ -98,9 +149,14 @@ function readOrReport(file: string, readFile: ReadTextFile, report: Report): str
   }
 }
 
-function parseOrReport(variable: string, text: string, report: Report): Template | undefined {
+function parseOrReport(
+  variable: string,
+  text: string,
+  linkBase: LinkBase | undefined,
+  report: Report,
+): Template | undefined {
   try {
-    return parseTemplate(text);
+    return parseTemplate(text, linkBase);
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error;
     report.fault(variable, error.message, "text with placeholders such as {{name}} or {{name|there}}");

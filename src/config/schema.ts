@@ -126,6 +126,10 @@ export const environmentSchema = Type.Object({
   WEBHOOK_EVENTS: text("types of events separated by commas"),
   WEBHOOK_ORDER: choice(["none", "stream"], "none"),
 
+  LINK_BASE: shownText("an http(s) URL such as https://go.example, without a query", "^https?://[^?#\\s]{1,250}$"),
+  PERSONAL_LINKS: choice(["off", "on"], "off"),
+  REDIRECTS: choice(["off", "on"], "off"),
+  REDIRECT_DURABILITY: choice(["before", "after"], "before"),
   BOT_CLICKS: choice(["dispatch", "record"], "dispatch"),
   RETENTION_DAYS: optionalCount(1, 36_500, "days"),
   OTEL_EXPORTER_OTLP_ENDPOINT: text("an http(s) URL such as http://127.0.0.1:4318"),

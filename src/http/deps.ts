@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
 import type { LinkDeps, UsedStates } from "../account/link.ts";
 import type { Authorization } from "../account/oauth.ts";
+import type { LinksConfig } from "../config/outreach.ts";
 import type { Console } from "../console/console.ts";
 import type { Delivery } from "../delivery/delivery.ts";
 import type { EventLog } from "../log/event-log.ts";
@@ -13,6 +14,7 @@ import type { HashesOf } from "../recipients/suppress.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/logger.ts";
 import type { EncryptedLog } from "../privacy/encrypted-log.ts";
+import type { PlaceVisitor } from "../privacy/visitors.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { Tracing } from "../tracing/tracing.ts";
 import type { AdmissionDeps } from "./access/admission.ts";
@@ -40,6 +42,9 @@ export interface AppDeps extends AdmissionDeps {
   readonly requestLog: RequestLog;
   readonly projector: Projector;
   readonly delivery: Delivery;
+  /** Whether the service answers short links, and when a click is durable. */
+  readonly redirects: LinksConfig["redirects"];
+  readonly placeVisitor: PlaceVisitor;
   /** False: clicks of bots are recorded and dispatched to no channel. */
   readonly dispatchBots: boolean;
   /** Undefined: X is not configured. */

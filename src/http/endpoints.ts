@@ -12,7 +12,7 @@ import { forgetEndpoints } from "./features/forget.ts";
 import { healthEndpoints } from "./features/health.ts";
 import { recipientEndpoints } from "./features/recipients.ts";
 import { runEndpoints } from "./features/run.ts";
-import { trackingEndpoints } from "./features/tracking.ts";
+import { redirectEndpoints, trackingEndpoints } from "./features/tracking.ts";
 import { verificationEndpoints } from "./features/verification.ts";
 import { listEndpoints, type Endpoint, type Protection } from "./server/endpoint.ts";
 import { addForms } from "./server/form.ts";
@@ -25,6 +25,7 @@ export function features(deps: AppDeps) {
     .use(runEndpoints(deps))
     .use(directSendEndpoints(deps))
     .use(trackingEndpoints(deps))
+    .use(redirectEndpoints(deps))
     .use(deliveryEndpoints(deps))
     .use(recipientEndpoints(deps))
     .use(forgetEndpoints(deps))

@@ -1,6 +1,6 @@
 import type { Credentials } from "../account/tokens.ts";
 import type { DataOf } from "../../events/catalog.ts";
-import type { PauseReason, Recipient } from "../../events/outreach.ts";
+import type { PauseReason, Recipient, RecipientSource } from "../../events/outreach.ts";
 import type { QuotaMoment } from "../../projections/quota.ts";
 import type { Clock, MakeId } from "../platform/clock.ts";
 import type { EventMetadata, EventLog } from "../log/event-log.ts";
@@ -33,7 +33,8 @@ export interface Batch {
 
 /** Where recipients come from: batches of at most {@link LOOKUP_BATCH}, read only as far as they are wanted. */
 export interface Source {
-  readonly name: string;
+  /** `again` and `last` give recipients of an earlier run once more. */
+  readonly name: RecipientSource | "again" | "last";
   /** Whether reading on costs money: then nothing is read that the day has no place for. */
   readonly paid: boolean;
   /** True for the source of those who are tried last; no other source gives them. */
@@ -69,6 +70,8 @@ export interface OutreachContext {
   readonly isOptOut: (text: string) => boolean;
   /** What the network charges. */
   readonly prices: Prices;
+  /** A random text that the codes of one recipient's own links follow from. Undefined: all recipients share links. */
+  readonly newLinkSecret: (() => string) | undefined;
   /** 0 to 1, for what is left to chance. */
   readonly random: () => number;
   /** Fixed spacing between sends; undefined: by the network's headers. */
@@ -96,6 +99,7 @@ export function outreachState({ projector }: Pick<OutreachContext, "projector">)
     quota: projector.state("quota"),
     contacts: projector.state("contacts"),
     account: projector.state("account"),
+    links: projector.state("links"),
   };
 }
 

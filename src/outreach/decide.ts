@@ -1,13 +1,22 @@
 import type { DataOf } from "../../events/catalog.ts";
-import type { FailureReason, KnownRecipient, Recipient, RunEnd, SkipReason } from "../../events/outreach.ts";
+import type {
+  FailureReason,
+  KnownRecipient,
+  Recipient,
+  RecipientSource,
+  RunEnd,
+  SkipReason,
+} from "../../events/outreach.ts";
 import type { Account } from "../../projections/account.ts";
 import { entriesOf, findPerson, isOwnRefusal, type Contact, type Contacts } from "../../projections/contacts.ts";
 import { usedAt, type Quota, type QuotaMoment } from "../../projections/quota.ts";
 import type { Run } from "../../projections/run.ts";
-import { linksIn } from "../../projections/sent-links.ts";
+import type { Links } from "../../projections/links.ts";
+import { linkKey, linksIn } from "../../projections/sent-links.ts";
 import type { NewEvent } from "../log/event-log.ts";
 import type { AppendDecision } from "../log/handle.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
+import { createPersonalCode, type ShortLink } from "../template/short-link.ts";
 import { render, renderAll, type MessageRecipient, type Template } from "../template/template.ts";
 
 /** What a decision looks at: projections of one position of the log. */
@@ -16,6 +25,7 @@ export interface OutreachState {
   readonly quota: Quota;
   readonly contacts: Contacts;
   readonly account: Account;
+  readonly links: Links;
 }
 
 /** What the operator wants. */
@@ -51,6 +61,9 @@ export type Verdict =
       readonly verdict: "write";
       readonly text: string;
       readonly variant: string;
+      /** Those that the text holds for the template. */
+      readonly links: readonly ShortLink[];
+      readonly contact: Contact | undefined;
     };
 
 /**
@@ -87,7 +100,8 @@ export function judgeUser(state: OutreachState, rules: OutreachRules, user: Soci
   if (user.receivesOurDm === false) return { verdict: "skip", reason: "cannot_receive_dm" };
   const rendered = render(rules.template, messageRecipient(contact, user));
   if (!rendered.ok) return rendered.reason === "too_long" ? tooLong(rendered.length) : missingFields(rendered.missing);
-  return { verdict: "write", text: rendered.text, variant: rendered.variant };
+  const { text, variant, links } = rendered;
+  return { verdict: "write", text, variant, links, contact };
 }
 
 /** Why a recipient takes no messages from us, where the network said so before. */
@@ -225,6 +239,10 @@ export interface TurnCommand {
   /** Whose run it is; another account that is linked meanwhile gets none of it. */
   readonly accountId: string | undefined;
   readonly now: QuotaMoment;
+  /** Where the run found them; undefined: it retries an earlier one. */
+  readonly source?: RecipientSource | undefined;
+  /** What the codes of their own links follow from; undefined: they get the shared ones. */
+  readonly linkSecret?: string | undefined;
 }
 
 /** `end`: why the run ends; undefined: only the turn does. */
@@ -236,26 +254,53 @@ export interface TurnRefused {
 export function decideTurn(
   state: OutreachState,
   rules: OutreachRules,
-  { user, attempt_id, run_id, accountId, now }: TurnCommand,
+  { user, attempt_id, run_id, accountId, now, source, linkSecret }: TurnCommand,
 ): AppendDecision<TurnRefused> {
   if (state.account.user?.id !== accountId) return { refusal: { end: "not_authorized" } };
   const recipient = { id: user.id, username: user.username };
   const verdict = judgeUser(state, rules, user);
   if (verdict.verdict !== "write") return { events: newSkips(state, run_id, [{ recipient, verdict }]) };
   if (remaining(state, rules, now) === 0) return { refusal: { end: "daily_limit_reached" } };
+  const { variant, contact } = verdict;
+  const personal = linkSecret === undefined ? undefined : writePersonalLinks(rules, verdict, user, linkSecret);
+  const from = source ?? (contact?.listed === true ? "list" : undefined);
   const data = {
     attempt_id,
     run_id,
     recipient,
     text: verdict.text,
+    // Also of a recipient with links of their own: clicks on those count for the shared ones.
     links: [...linksIn(verdict.text)],
-    variant: verdict.variant,
+    ...personal,
+    variant,
     template: rules.template.id,
+    basis: contact?.basis ?? "none",
+    ...(from === undefined ? {} : { source: from }),
     ...(accountId === undefined ? {} : { account_id: accountId }),
     day: now.day,
     timezone: now.timezone,
   };
-  return { events: [{ type: "DirectMessageAttempted", data }] };
+  return { events: [...newLinks(state, rules, verdict), { type: "DirectMessageAttempted", data }] };
+}
+
+type Write = Extract<Verdict, { verdict: "write" }>;
+
+/** The text and the links of a recipient's own; undefined: they did not grant tracking, or their message has no link. */
+function writePersonalLinks({ template }: OutreachRules, { contact, links }: Write, user: SocialUser, secret: string) {
+  if (contact?.tracking.status !== "granted" || links.length === 0) return undefined;
+  const rendered = render(template, messageRecipient(contact, user), (link) => createPersonalCode(secret, link));
+  if (!rendered.ok) return undefined;
+  const personal_links = links.map((link) => {
+    return { code: createPersonalCode(secret, link), link: linkKey(link.domain, link.code) };
+  });
+  return { text: rendered.text, personal_links };
+}
+
+/** Those of a message that the log does not know yet: from now on the redirect answers them. */
+function newLinks({ links: known }: OutreachState, { template }: OutreachRules, { links, variant }: Write): NewEvent[] {
+  return links
+    .filter(({ code }) => !known.shared.has(code))
+    .map((link) => ({ type: "LinkAdded", data: { ...link, template: template.id, variant } }));
 }
 
 /** A recipient who gets no message, and why. */

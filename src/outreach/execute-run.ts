@@ -109,12 +109,12 @@ function runSendLoop(run: RunContext): Promise<RunEnd> {
       const decide = () => ({ events: newSkips(outreachState(run), run_id, refused) });
       await handle(run, STREAMS.outreach, decide, { metadata, lease });
     },
-    async write(user) {
+    async write(user, source) {
       // Before a message and not after one: after the last there is nothing to wait for.
       await run.pause("pace", nextSendAt);
       const stopped = stopReason(run);
       if (stopped !== undefined) return stopped;
-      const { called, rate, rejected, end } = await takeTurn(run, user);
+      const { called, rate, rejected, end } = await takeTurn(run, user, source);
       if (end !== undefined) return end;
       const now = run.clock();
       if (called) nextSendAt = now + spacingMs(rate, now, run.spacingMs, run.random());
@@ -153,7 +153,7 @@ async function executeDryRun(run: RunContext): Promise<DryRun> {
       const command = { user, attempt_id: run.makeId(), run_id: run.runId, accountId, now: quotaNow(run) };
       const decision = decideTurn(state, rules, command);
       if ("refusal" in decision) return decision.refusal.end;
-      const [intent] = decision.events;
+      const intent = decision.events.at(-1);
       if (intent?.type !== "DirectMessageAttempted") return undefined;
       if (would_send.length === 0) variants.push(...previewVariants(state, rules, user));
       const { recipient, text, variant } = intent.data;

@@ -1,5 +1,5 @@
 import type { DataOf } from "../../events/catalog.ts";
-import type { Recipient, RunEnd } from "../../events/outreach.ts";
+import type { Recipient, RecipientSource, RunEnd } from "../../events/outreach.ts";
 import { findContact, findPerson, isTriedLast } from "../../projections/contacts.ts";
 import type { SocialUser } from "../networks/network.ts";
 import { isoTime } from "../platform/clock.ts";
@@ -24,7 +24,7 @@ export interface RunActions {
   placesLeft(): number;
   skip(refused: readonly Refused[]): Promise<void>;
   /** Writes to a recipient who passed all checks. Returns why the run ends with it; undefined: it goes on. */
-  write(user: SocialUser): Promise<RunEnd | undefined>;
+  write(user: SocialUser, source: RecipientSource | undefined): Promise<RunEnd | undefined>;
   /** Called when all of a page were judged. */
   finishPage(read: Omit<DataOf<"SourceRead">, "run_id">): Promise<void>;
 }
@@ -89,7 +89,7 @@ async function screenBatch(
     const size = reader.wanted();
     for (const user of await screenUsers(screening, open.slice(at, at + size))) {
       if (run.signal.aborted) return stopReason(run);
-      const end = await writeUnlessFound(screening, user);
+      const end = await writeUnlessFound(screening, user, source);
       if (end !== undefined) return end;
     }
     at += size;
@@ -150,9 +150,13 @@ function toHandleKey({ username = "" }: Recipient): string {
 }
 
 /** After a restore a recipient may have a message that the log lost. */
-async function writeUnlessFound({ run, retry, skip, write }: Screening, user: SocialUser): Promise<RunEnd | undefined> {
+async function writeUnlessFound(
+  { run, retry, skip, write }: Screening,
+  user: SocialUser,
+  { name }: Source,
+): Promise<RunEnd | undefined> {
   const ours = await findOurs(run, retry, user);
-  if (ours === "none") return write(user);
+  if (ours === "none") return write(user, name === "again" || name === "last" ? undefined : name);
   if (ours === "unknown") return undefined;
   const found = { message_id: ours.id, sent_at: isoTime(ours.createdAt) };
   const verdict = { verdict: "skip", reason: "already_contacted", found } as const;

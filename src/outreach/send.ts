@@ -1,4 +1,4 @@
-import type { KnownRecipient, RunEnd } from "../../events/outreach.ts";
+import type { KnownRecipient, RecipientSource, RunEnd } from "../../events/outreach.ts";
 import type { Run } from "../../projections/run.ts";
 import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
 import { type AppendDecision, handle } from "../log/handle.ts";
@@ -35,9 +35,13 @@ export interface Turn {
 }
 
 /** Intent, send, outcome: one message to one recipient, or the recorded reason why not. */
-export async function takeTurn(context: RunContext, user: SocialUser): Promise<Turn> {
+export async function takeTurn(
+  context: RunContext,
+  user: SocialUser,
+  source: RecipientSource | undefined,
+): Promise<Turn> {
   for (;;) {
-    const intended = await intend(context, user);
+    const intended = await intend(context, user, source);
     if (intended.attempt === undefined) return { called: false, rate: undefined, rejected: false, end: intended.end };
     const result = await sendUntilDecided(context, intended);
     const { newEvent, more, end } = decideSendOutcome(intended.attempt, result, () =>
@@ -60,17 +64,19 @@ interface Intent {
 type Intention = Intent | { readonly attempt: undefined; readonly end: RunEnd | undefined };
 
 /** Decides on the newest state whether the recipient gets a message, and records the intent or the skip. */
-async function intend(context: RunContext, user: SocialUser): Promise<Intention> {
+async function intend(context: RunContext, user: SocialUser, source: RecipientSource | undefined): Promise<Intention> {
   const { runId: run_id, accountId, metadata, lease } = context;
   const attempt = { attempt_id: context.makeId(), run_id, recipient: { id: user.id, username: user.username } };
+  const linkSecret = context.newLinkSecret?.();
   const decide = (): AppendDecision<TurnRefused> => {
     if (context.signal.aborted) return { refusal: { end: undefined } };
     if (isClockSkewed(context)) return { refusal: { end: "clock_skewed" } };
-    return decideTurn(outreachState(context), context.rules, { ...attempt, user, accountId, now: quotaNow(context) });
+    const command = { ...attempt, user, accountId, now: quotaNow(context), source, linkSecret };
+    return decideTurn(outreachState(context), context.rules, command);
   };
   const handled = await handle(context, STREAMS.outreach, decide, { metadata, lease });
   if ("refusal" in handled) return { attempt: undefined, end: handled.refusal.end };
-  const [intent] = handled.events;
+  const intent = handled.events.at(-1);
   if (intent?.type !== "DirectMessageAttempted") return { attempt: undefined, end: undefined };
   return { attempt, text: intent.data.text, day: intent.data.day };
 }

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { newKey, type KeyStore, type NamedKey, type StoredKeys } from "./key-store.ts";
 
 /** What a day has keys for; the letter begins their refs. */
-const PURPOSES = { click: "c", message: "m", answer: "a" } as const;
+const PURPOSES = { click: "c", message: "m", answer: "a", visitor: "v" } as const;
 export type Purpose = keyof typeof PURPOSES;
 
 const DAY_MS = 24 * 3_600_000;
@@ -29,7 +29,7 @@ export function newDayRef(purpose: Purpose, day: string): string {
   return `${PURPOSES[purpose]}${day}-${randomBytes(NONCE_BYTES).toString("hex")}`;
 }
 
-const DAY_REF = /^[cma](\d{4}-\d\d-\d\d)-[0-9a-f]{8}$/;
+const DAY_REF = /^[cmav](\d{4}-\d\d-\d\d)-[0-9a-f]{8}$/;
 
 /** The keys of data that belongs to no one person: one for a purpose and day. */
 export function createDayKeys(keys: KeyStore) {

@@ -130,6 +130,8 @@ async function createDoubt({ keyring, logClock, logger }: RetentionDeps): Promis
 async function expire({ eventLog, keyring, days, logClock, logger }: RetentionDeps): Promise<void> {
   const now = logClock.now();
   await removeDays(keyring.keys, ["answer"], firstKept(now, ANSWER_DAYS));
+  // Without its salt nothing compares the visitors of a day with those of another.
+  await removeDays(keyring.keys, ["visitor"], formatDay(now));
   keyring.refresh();
   if (days === undefined) return;
   const before = firstKept(now, days);

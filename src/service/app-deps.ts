@@ -25,6 +25,7 @@ import type { Metrics } from "../metrics/metrics.ts";
 import { quotaNow } from "../outreach/context.ts";
 import { resetsAt } from "../outreach/quota-day.ts";
 import { makeId, sleep, type Clock } from "../platform/clock.ts";
+import { createVisitorSketch } from "../privacy/visitors.ts";
 import { VERSION } from "../platform/version.ts";
 import { createPastStates } from "../projector/past-states.ts";
 import type { Projector } from "../projector/projector.ts";
@@ -86,7 +87,7 @@ export function appDeps(served: Served): AppDeps {
     ...live,
     clock,
     version: VERSION,
-    hosts: listHosts(http),
+    hosts: listHosts(http, config.links.base),
     clientAddress: createClientAddress(http.trustedProxies),
     isLocal,
     // Each lets its part through: a load balancer sends an address here and there.
@@ -97,6 +98,8 @@ export function appDeps(served: Served): AppDeps {
     encryptedLog: openedLog,
     timezone: config.outreach.timezone,
     requestLog: createRequestLog(eventLog, openedLog.keyring.keys.revision, served.isWritable, logger),
+    redirects: config.links.redirects,
+    placeVisitor: createVisitorSketch(openedLog.keyring.keys, clock),
     dispatchBots: config.bots === "dispatch",
     hasTemplate: config.outreach.template !== undefined,
     quota,

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { createTokens } from "../account/tokens.ts";
 import type { Config } from "../config/config.ts";
 import type { LogClock } from "../log/log-clock.ts";
@@ -11,6 +12,9 @@ import type { Keyring } from "../privacy/keyring.ts";
 import { parseTemplate } from "../template/template.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { Social } from "./networks.ts";
+
+/** 128 bits: no code that follows from them can be guessed. */
+const LINK_SECRET_BYTES = 16;
 
 /** What the account and the outreach agent work with. */
 interface WorkDeps
@@ -68,6 +72,7 @@ export function outreachContext(deps: OutreachDeps): OutreachContext {
     },
     prices: xPrices({ accountOwnsApp: config.x?.accountOwnsApp === true }),
     isOptOut: createStopWords(outreach.stopWords),
+    newLinkSecret: config.links.isPersonal ? () => randomBytes(LINK_SECRET_BYTES).toString("hex") : undefined,
     random: Math.random,
     timezone: outreach.timezone,
     runMaxMs: outreach.runMaxMinutes * 60_000,

@@ -1,7 +1,17 @@
 import { fieldName, fieldNameFault } from "./field.ts";
 
-/** Text as it stands, or a place to fill. */
-export type Part = string | { readonly field: string; readonly fallback: string | undefined };
+/** Text as it stands, or a place to fill with a field of the recipient, or with a short link. */
+export type Part = string | Field | Target;
+
+interface Field {
+  readonly field: string;
+  readonly fallback: string | undefined;
+}
+
+/** An absolute http or https URL. */
+interface Target {
+  readonly target: string;
+}
 
 /** A template that cannot be used, with the place where an editor shows the fault (both from 1). */
 export class TemplateError extends Error {
@@ -53,6 +63,8 @@ function closingBraces(text: string, open: number, end: number): number {
 function placeholder(text: string, open: number, close: number): Part {
   const inner = text.slice(open + 2, close);
   if (/[{}]/.test(inner)) throw new TemplateError("a brace inside a placeholder", text, open);
+  const link = LINK.exec(inner);
+  if (link !== null) return { target: readTarget(link[1]!, text, open) };
   const [rawName = "", ...rest] = inner.split("|");
   const field = fieldName(rawName);
   if (field === "") throw new TemplateError("a placeholder without a name", text, open);
@@ -63,4 +75,16 @@ function placeholder(text: string, open: number, close: number): Part {
   if (fallback === "")
     throw new TemplateError(`{{${field}|}} has an empty fallback: it would leave a hole`, text, open);
   return { field, fallback };
+}
+
+/** `{{link https://shop.example/offer}}`. `{{link}}` and `{{link|there}}` are a field of that name. */
+const LINK = /^\s*link\s+([^\s|].*?)\s*$/;
+
+/** Longest target of a link, in characters: as long as the address of a click may be. */
+const TARGET_CHARS_MAX = 4_096;
+
+function readTarget(raw: string, text: string, open: number): string {
+  const isWeb = /^https?:\/\//i.test(raw) && URL.canParse(raw) && raw.length <= TARGET_CHARS_MAX;
+  if (!isWeb) throw new TemplateError("{{link …}} needs an http or https URL", text, open);
+  return new URL(raw).href;
 }

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { cleanValue, fieldName } from "./field.ts";
 import { parseParts, TemplateError, type Part } from "./parse-parts.ts";
+import { createShortLink, type LinkBase, type ShortLink } from "./short-link.ts";
 
 /** Longest direct message that X takes, in characters. Counted in UTF-16 units, which is never fewer. */
 export const MESSAGE_CHARS_MAX = 10_000;
@@ -17,12 +18,16 @@ export interface Template {
   readonly id: string;
   readonly text: string;
   readonly variants: readonly Variant[];
+  /** Where its short links begin. Undefined: it has none. */
+  readonly linkBase: LinkBase | undefined;
 }
 
 interface Variant {
   /** `A` for the first, `B` for the second … */
   readonly label: string;
   readonly parts: readonly Part[];
+  /** The short links of its parts, each target once. */
+  readonly links: readonly ShortLink[];
 }
 
 export interface MessageRecipient {
@@ -34,7 +39,7 @@ export interface MessageRecipient {
 }
 
 export type Rendered =
-  | { readonly ok: true; readonly text: string; readonly variant: string }
+  | { readonly ok: true; readonly text: string; readonly variant: string; readonly links: readonly ShortLink[] }
   | {
       readonly ok: false;
       readonly reason: "missing_field";
@@ -47,17 +52,18 @@ export type Rendered =
       readonly length: number;
     };
 
-/** Throws {@link TemplateError} for malformed braces and for variants that could not be sent. */
-export function parseTemplate(raw: string): Template {
+/**
+ * Throws {@link TemplateError} for malformed braces, for variants that could not be sent, and for links where there is no
+ * `linkBase`.
+ */
+export function parseTemplate(raw: string, linkBase?: LinkBase): Template {
   const text = raw.replace(/^\uFEFF/, "").replace(/\r\n?/g, "\n");
   const spans = variantSpans(text);
   if (spans.length > VARIANTS_MAX)
     throw new TemplateError(`more than ${VARIANTS_MAX} variants`, text, spans[VARIANTS_MAX]?.start ?? 0);
-  return {
-    id: createHash("sha256").update(text, "utf8").digest("hex").slice(0, TEMPLATE_ID_DIGITS),
-    text,
-    variants: spans.map((span, index) => parseVariant(text, span, index)),
-  };
+  const id = createHash("sha256").update(text, "utf8").digest("hex").slice(0, TEMPLATE_ID_DIGITS);
+  const variants = spans.map((span, index) => parseVariant({ id, text, linkBase }, span, index));
+  return { id, text, variants, linkBase };
 }
 
 /**
@@ -66,14 +72,22 @@ export function parseTemplate(raw: string): Template {
  */
 export function missingPlaceholders(template: Template, knownFields: Iterable<string>): string[] {
   const known = new Set(["username", "name", ...[...knownFields].map(fieldName)]);
-  const parts = template.variants.flatMap((variant) => variant.parts).filter((part) => typeof part !== "string");
-  const missing = parts.filter(({ field, fallback }) => fallback === undefined && !known.has(field));
+  const parts = template.variants.flatMap((variant) => variant.parts);
+  const fields = parts.filter((part) => typeof part !== "string" && "field" in part);
+  const missing = fields.filter(({ field, fallback }) => fallback === undefined && !known.has(field));
   return [...new Set(missing.map(({ field }) => field))].sort();
 }
 
-/** The message for one recipient, or why there is none. A blank value is a missing one; values are taken literally. */
-export function render(template: Template, recipient: MessageRecipient): Rendered {
-  return fill(chooseVariant(template, recipient.key), cleanValues(recipient));
+/**
+ * The message for one recipient, or why there is none. A blank value is a missing one; values are taken literally.
+ * `codeFor`: the code that stands in the message for a link of the template; default: its own.
+ */
+export function render(template: Template, recipient: MessageRecipient, codeFor = ownCode): Rendered {
+  return fill(template, chooseVariant(template, recipient.key), cleanValues(recipient), codeFor);
+}
+
+function ownCode({ code }: ShortLink): string {
+  return code;
 }
 
 /** What each variant says to one recipient, whichever of them is theirs. */
@@ -82,20 +96,29 @@ export function renderAll(
   recipient: MessageRecipient,
 ): readonly { readonly variant: string; readonly rendered: Rendered }[] {
   const values = cleanValues(recipient);
-  return template.variants.map((variant) => ({ variant: variant.label, rendered: fill(variant, values) }));
+  return template.variants.map((variant) => ({ variant: variant.label, rendered: fill(template, variant, values) }));
 }
 
-function fill({ label, parts }: Variant, values: ReadonlyMap<string, string>): Rendered {
+function fill(
+  { linkBase = "" }: Template,
+  { label, parts, links }: Variant,
+  values: ReadonlyMap<string, string>,
+  codeFor = ownCode,
+): Rendered {
   const missing = new Set<string>();
   let text = "";
   for (const part of parts) {
-    const value = typeof part === "string" ? part : (values.get(part.field) ?? part.fallback);
-    if (value !== undefined) text += value;
-    else if (typeof part !== "string") missing.add(part.field);
+    if (typeof part === "string") text += part;
+    else if ("target" in part) text += `${linkBase}/${codeFor(links.find(({ target }) => target === part.target)!)}`;
+    else {
+      const value = values.get(part.field) ?? part.fallback;
+      if (value === undefined) missing.add(part.field);
+      else text += value;
+    }
   }
   if (missing.size > 0) return { ok: false, reason: "missing_field", missing: [...missing].sort() };
   if (text.length > MESSAGE_CHARS_MAX) return { ok: false, reason: "too_long", missing: [], length: text.length };
-  return { ok: true, text, variant: label };
+  return { ok: true, text, variant: label, links };
 }
 
 /**
@@ -142,11 +165,17 @@ function trimmed(text: string, start: number, end: number): Span {
   return { start: from, end: Math.max(from, start + body.trimEnd().length) };
 }
 
-function parseVariant(text: string, { start, end }: Span, index: number): Variant {
+function parseVariant({ id, text, linkBase }: Omit<Template, "variants">, span: Span, index: number): Variant {
+  const { start, end } = span;
   if (start === end) throw new TemplateError("a variant without text", text, start);
   const parts = parseParts(text, start, end);
   const literal = parts.reduce((sum, part) => sum + (typeof part === "string" ? part.length : 0), 0);
   if (literal > MESSAGE_CHARS_MAX)
     throw new TemplateError(`a variant longer than X's ${MESSAGE_CHARS_MAX} characters`, text, start);
-  return { label: String.fromCharCode("A".charCodeAt(0) + index), parts };
+  const label = String.fromCharCode("A".charCodeAt(0) + index);
+  const targets = new Set(parts.flatMap((part) => (typeof part !== "string" && "target" in part ? [part.target] : [])));
+  if (targets.size > 0 && linkBase === undefined)
+    throw new TemplateError("{{link …}} needs LINK_BASE, or REDIRECTS=on", text, start);
+  const links = [...targets].map((target) => createShortLink(linkBase!, id, label, target));
+  return { label, parts, links };
 }

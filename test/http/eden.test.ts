@@ -49,6 +49,7 @@ const OPERATIONS: Readonly<Record<Typed, true>> = {
   "/events get": true,
   "/find get": true,
   "/idiomorph.js get": true,
+  "/l/:code get": true,
   "/links get": true,
   "/links/:domain/:short_code get": true,
   "/livez get": true,

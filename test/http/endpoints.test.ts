@@ -55,9 +55,11 @@ const ANYBODY: Readonly<Record<Protection, readonly string[]>> = {
 
 const apps = {
   spec: await openApp({ authPolicy: "spec" }),
-  strict: await openApp({ authPolicy: "strict" }),
+  strict: await openApp({ authPolicy: "strict", redirects: "before" }),
   "spec without tokens": await openApp({ authPolicy: "spec", tokens: false }),
 };
+const link = { domain: "go.example", code: ":code", target: "https://shop.example/" };
+await apps.strict.append("outreach", { type: "LinkAdded", data: link });
 afterAll(async () => {
   for (const opened of Object.values(apps)) await opened[Symbol.asyncDispose]();
 });

@@ -23,6 +23,7 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   position: "1",
   domain: "go.example",
   short_code: "spring",
+  code: "spring",
   id: "sara_sells",
 };
 /** Queries of pages: of now, and of an earlier moment. */

@@ -1,8 +1,10 @@
 // On the memory harness.
-import { describe, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { decideTurn, newSkips, type TurnCommand } from "../../src/outreach/decide.ts";
 import type { OutreachState } from "../../src/outreach/decide.ts";
+import { createPersonalCode } from "../../src/template/short-link.ts";
+import { parseTemplate } from "../../src/template/template.ts";
 import { given } from "../harness/memory/decider.ts";
 import { RULES } from "../harness/memory/outreach.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
@@ -41,6 +43,58 @@ describe("one person's turn", () => {
     given(authorized, opted)
       .when(turn())
       .thenEvents({ type: "DirectMessageAttempted", data: { ...intent, day: NOW.day, timezone: "UTC" } });
+  });
+
+  describe("with a template that holds a link", () => {
+    const template = parseTemplate("Hi {{name}}: {{link https://shop.example/offer}}", "https://go.example");
+    const withLink = { ...RULES, template };
+    const [{ code } = { code: "" }] = template.variants[0]!.links;
+    const added: NewEvent = {
+      type: "LinkAdded",
+      data: { domain: "go.example", code, target: "https://shop.example/offer", template: template.id, variant: "A" },
+    };
+    const intent = (more: object): NewEvent => ({
+      type: "DirectMessageAttempted",
+      data: {
+        attempt_id: "a",
+        run_id: "r",
+        recipient: ANN,
+        text: `Hi Ann: https://go.example/${code}`,
+        links: [`go.example/${code}`],
+        variant: "A",
+        template: template.id,
+        basis: "opt_in",
+        source: "list",
+        account_id: SELF.id,
+        day: NOW.day,
+        timezone: "UTC",
+        ...more,
+      },
+    });
+    const tracked = addedOf(ANN, { tracking: "granted" });
+
+    test("the link is added with the first message that holds it, and never again", () => {
+      given(authorized, opted).when(turn({}, withLink)).thenEvents(added, intent({}));
+      given(authorized, opted, added).when(turn({}, withLink)).thenEvents(intent({}));
+    });
+
+    test("a recipient who granted tracking gets a link of their own, whose clicks count for the shared one", () => {
+      const own = createPersonalCode("secret", { code });
+      const personal_links = [{ code: own, link: `go.example/${code}` }];
+      given(authorized, tracked)
+        .when(turn({ linkSecret: "secret" }, withLink))
+        .thenEvents(added, intent({ text: `Hi Ann: https://go.example/${own}`, personal_links }));
+      expect([own, createPersonalCode("other", { code })]).toEqual([
+        expect.stringMatching(/^[1-9A-HJ-NP-Za-km-z]{13}$/),
+        expect.not.stringMatching(own),
+      ]);
+    });
+
+    test.each(["denied", "unknown"] as const)("with tracking %s they get the shared one", (tracking) => {
+      given(authorized, addedOf(ANN, { tracking }), added)
+        .when(turn({ linkSecret: "secret" }, withLink))
+        .thenEvents(intent({}));
+    });
   });
 
   test("given no consent, it is a skip; and nothing where the log has it already", () => {

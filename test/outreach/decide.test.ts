@@ -11,6 +11,7 @@ import {
   judgeUser,
   type OutreachRules,
   type OutreachState,
+  type Verdict,
 } from "../../src/outreach/decide.ts";
 import { parseTemplate } from "../../src/template/template.ts";
 import { momentIn } from "../../src/outreach/quota-day.ts";
@@ -123,6 +124,8 @@ describe("stopping a run", () => {
   });
 });
 
+type Write = Extract<Verdict, { verdict: "write" }>;
+
 describe("whether a person gets a message", () => {
   const rules = (template: string, more: Partial<OutreachRules> = {}) => ({
     ...RULES,
@@ -131,8 +134,14 @@ describe("whether a person gets a message", () => {
   });
   const judge =
     (user: Partial<SocialUser>, wanted: OutreachRules = RULES) =>
-    (state: OutreachState) =>
-      judgeUser(state, wanted, person("7", user));
+    (state: OutreachState) => {
+      const {
+        links: _links,
+        contact: _contact,
+        ...verdict
+      } = { ...judgeUser(state, wanted, person("7", user)) } as Write;
+      return verdict;
+    };
   const skip = (reason: string, detail?: string) => ({ verdict: "skip", reason, ...(detail && { detail }) });
   const write = (text: string) => ({ verdict: "write", text, variant: "A" });
   const long = { fields: { x: "y".repeat(10_001) } };

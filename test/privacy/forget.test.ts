@@ -193,6 +193,7 @@ async function isSuppressedNow(who: Recipient): Promise<boolean> {
     quota: projector.state("quota"),
     contacts: projector.state("contacts"),
     account: projector.state("account"),
+    links: projector.state("links"),
   };
   return isSuppressed(state, rules, who);
 }

@@ -8,7 +8,7 @@ export const FLOORS: readonly (readonly string[])[] = [
   ["projector"],
   ["log"],
   ["vault", "history", "tracing"],
-  ["delivery", "privacy", "config", "account", "recipients"],
+  ["delivery", "privacy", "config", "account", "recipients", "links"],
   ["outreach"],
   ["console", "metrics"],
   ["http"],

@@ -46,7 +46,7 @@ describe("placeholders", () => {
     ["one\r\ntwo\rthree", "one\ntwo\nthree"],
     ["  \n Hi {{name}} \n\n", "Hi Ann"],
   ])("%j gives %j", (template, text) => {
-    expect(say(template)).toEqual({ ok: true, text, variant: "A" });
+    expect(say(template)).toEqual({ ok: true, text, variant: "A", links: [] });
   });
 
   test("an imported column and a placeholder meet whatever their case, spaces and composition", () => {
@@ -68,6 +68,55 @@ describe("placeholders", () => {
 
   test("a field with a fallback in one place only is still missed in the other", () => {
     expect(missingPlaceholders(parseTemplate("{{a|x}} {{a}}"), [])).toEqual(["a"]);
+  });
+});
+
+describe("short links", () => {
+  const base = "https://go.example";
+  const linked = (text: string) => parseTemplate(text, base).variants.map(({ links }) => links);
+
+  test("each variant and target has a link of its own, which is always the same", () => {
+    const text =
+      "A {{link https://shop.example/a}} {{ link https://shop.example/b }} {{link https://shop.example/a}}\n---\nB {{link https://shop.example/a}}";
+    const all = linked(text).flat();
+    expect(all.map(({ target }) => target)).toEqual([
+      "https://shop.example/a",
+      "https://shop.example/b",
+      "https://shop.example/a",
+    ]);
+    expect(new Set(all.map(({ code }) => code)).size).toBe(3);
+    expect(linked(text).flat()).toEqual(all);
+    expect(parseTemplate(text, "https://other.example").variants[0]?.links[0]?.code).not.toBe(all[0]!.code);
+  });
+
+  test("a message holds the base and the code", () => {
+    const template = parseTemplate("Hi {{name}}: {{link https://shop.example/a}}", "https://reach.example/l");
+    const [link] = template.variants[0]!.links;
+    expect(link).toMatchObject({
+      domain: "reach.example/l",
+      code: expect.stringMatching(/^[1-9A-HJ-NP-Za-km-z]{10}$/),
+    });
+    expect(render(template, { key: "1", username: "ann", name: "Ann", fields: {} })).toMatchObject({
+      text: `Hi Ann: https://reach.example/l/${link!.code}`,
+      links: [link!],
+    });
+  });
+
+  test("{{link}} and {{link|there}} stay fields", () => {
+    expect(linked("{{link}} {{ link | there }}")).toEqual([[]]);
+  });
+
+  test.each(["{{link shop.example}}", "{{link ftp://shop.example}}", "{{link javascript:alert(1)}}"])(
+    "%s is refused with its place",
+    (text) => {
+      expect(() => parseTemplate(`Hi ${text}`, base)).toThrow(
+        "line 1, column 4: {{link …}} needs an http or https URL",
+      );
+    },
+  );
+
+  test("without a base there is no link", () => {
+    expect(() => parseTemplate("Hi {{link https://shop.example}}")).toThrow("needs LINK_BASE, or REDIRECTS=on");
   });
 });
 

@@ -12,6 +12,7 @@ import { demo } from "../development/demo.ts";
 import { doctor } from "../doctor.ts";
 import { toExitCode } from "./exit-code.ts";
 import { forget } from "../forget.ts";
+import { links } from "../outreach/links.ts";
 import { key } from "../key.ts";
 import { mcp } from "../mcp.ts";
 import { migrate } from "../migrate.ts";
@@ -44,6 +45,7 @@ const COMMANDS: readonly MakeCommand[] = [
   stats,
   quota,
   clicks,
+  links,
   replay,
   audit,
   witness,

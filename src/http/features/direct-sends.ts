@@ -108,7 +108,7 @@ export function directSendEndpoints(deps: AppDeps) {
         performOnce(idempotency, call, body, async (key) => {
           const channels = [...delivery.configured];
           const newEvent: NewEvent = { type: "ChannelTestRequested", data: { channels } };
-          const { first } = await requestLog.append(newEvent, { metadata: call.metadata, key });
+          const { first } = await requestLog.append([newEvent], { metadata: call.metadata, key });
           const tested = CHANNELS.map(async (name) => {
             if (!channels.includes(name)) return [name, NOT_CONFIGURED] as const;
             const settled = delivery.settled(name, first, ATTEMPT_TIMEOUT_MS + 1_000);
@@ -131,7 +131,7 @@ export function directSendEndpoints(deps: AppDeps) {
 
 async function send({ delivery, requestLog }: AppDeps, channel: ChannelName, newEvent: NewEvent, by: AppendedBy) {
   if (!delivery.configured.includes(channel)) throw problems.notConfigured(channel);
-  const { first, ids } = await requestLog.append(newEvent, by);
+  const { first, ids } = await requestLog.append([newEvent], by);
   const settlement = await orPending(delivery.settled(channel, first, DELIVERY_WAIT_MS));
   if (settlement === undefined) return status(202, { id: ids[0]!, status: "pending" as const });
   switch (settlement.status) {

@@ -1,12 +1,24 @@
 import { isIP } from "node:net";
 import { FormatRegistry, Type, type Static } from "@sinclair/typebox";
+import { andThen } from "eventstore-lite";
+import type { DataOf } from "../../../events/catalog.ts";
 import type { ClickChannel } from "../../../events/channel.ts";
+import type { Recipient } from "../../../events/outreach.ts";
+import { personalLinkOwner } from "../../../events/tracking.ts";
+import { findContact } from "../../../projections/contacts.ts";
+import { codeIn, findLink, type SharedLink } from "../../../projections/links.ts";
+import { linkKey } from "../../../projections/sent-links.ts";
+import { REDIRECT_PATH } from "../../config/outreach.ts";
 import { isBot } from "../../delivery/bots.ts";
 import { STREAMS, type NewEvent } from "../../log/event-log.ts";
+import { errorFields } from "../../platform/logger.ts";
 import { feature, type AppDeps } from "../deps.ts";
+import { html, redirect, whole } from "../server/answer.ts";
 import { jsonBody } from "../server/body.ts";
-import { operation, reply } from "../server/endpoint.ts";
+import { operation, reply, textReply, type RequestContext } from "../server/endpoint.ts";
 import { performOnce } from "../server/idempotency.ts";
+import { problems } from "../server/problem.ts";
+import type { AppendedBy, RequestLog } from "../server/request-log.ts";
 import { closed, id } from "./schema.ts";
 
 FormatRegistry.Set("ip-address", (value) => isIP(value) !== 0);
@@ -43,17 +55,14 @@ export const trackingBody = Type.Object(
   closed,
 );
 
-export function trackingEndpoints({ delivery, requestLog, dispatchBots, idempotency }: AppDeps) {
+export function trackingEndpoints(deps: AppDeps) {
+  const recordClick = createClickRecorder(deps);
+  const { idempotency } = deps;
   return feature("tracking", "/api/tracking").post(
     "/event",
     ({ body, call, status }) =>
       performOnce(idempotency, call, body, async (key) => {
-        const { domain, short_code, user_agent } = body;
-        const bot = isBot(user_agent);
-        const channels = bot && !dispatchBots ? [] : delivery.takeClicks;
-        const newEvent: NewEvent = { type: "LinkClicked", data: toClick(body, bot, channels) };
-        const how = { stream: STREAMS.link(domain, short_code), isChecked: true };
-        const { ids } = await requestLog.append(newEvent, { metadata: call.metadata, key }, how);
+        const { ids } = await recordClick(body, { metadata: call.metadata, key });
         return status(202, { id: ids[0]! });
       }),
     {
@@ -69,8 +78,98 @@ export function trackingEndpoints({ delivery, requestLog, dispatchBots, idempote
   );
 }
 
+/** `GET /l/CODE`, for operators without a shortener. It leads nowhere but where the log says. */
+export function redirectEndpoints(deps: AppDeps) {
+  const recordClick = createClickRecorder(deps);
+  const { redirects, projector, eventLog, logger } = deps;
+  const find = (code: string) => findLink(projector.state("links"), code);
+  return feature("redirects", REDIRECT_PATH).get(
+    "/:code",
+    async ({ params: { code }, call }) => {
+      if (redirects === undefined) throw problems.notFound();
+      if (find(code) === undefined) await projector.until((await eventLog.store.head()).position);
+      const link = find(code);
+      if (link === undefined) return NO_LINK;
+      const recorded = recordClick(toVisit(code, link, call), { metadata: call.metadata, key: undefined });
+      if (redirects === "before") await recorded;
+      else recorded.catch((fault: unknown) => logger.error("a click was not recorded", errorFields(fault)));
+      return whole(redirect(302, link.target, { "cache-control": "no-store" }));
+    },
+    {
+      response: {
+        302: textReply("Redirects to the target that the log knows for this code.", { headers: ["location"] }),
+        404: textReply("No link has this code.", { mediaType: "text/html" }),
+      },
+      detail: operation("followLink", "tracking", "open", {
+        summary: "Leads to the target of a short link, and records the click.",
+        description:
+          "Only while REDIRECTS is on. The code alone decides the target. HEAD and prefetch requests are recorded apart and do not count as clicks; Sec-GPC and DNT make a click anonymous.",
+        parameters: { code: "The code of the link." },
+      }),
+    },
+  );
+}
+
+/** For a visitor, who knows nothing of a console. */
+const NO_LINK = whole(
+  html(404, '<!doctype html><html lang="en"><title>Link not found</title><p>There is no such link.</p></html>\n'),
+);
+
+const USER_AGENT_CHARS_MAX = 1_024;
+
+/** The click that a request for a link makes. */
+function toVisit(short_code: string, { domain, target }: SharedLink, { request, readAddress }: RequestContext): Click {
+  const { headers, method } = request;
+  const click = { event: "click", domain, short_code, original_url: target };
+  const prefetched = /prefetch|prerender|preview/i.test(`${headers.get("sec-purpose")} ${headers.get("purpose")}`);
+  const probe = method === "HEAD" ? "head" : prefetched ? "prefetch" : undefined;
+  const user_agent = headers.get("user-agent")?.slice(0, USER_AGENT_CHARS_MAX) ?? "";
+  const isBotVisit = probe !== undefined || isBot(user_agent);
+  // https://www.w3.org/TR/gpc/#the-sec-gpc-header-field-for-http-requests
+  const isAnonymous = headers.get("sec-gpc") === "1" || headers.get("dnt") === "1";
+  const visitor = isAnonymous ? { anonymous: true as const } : { ip: readAddress(), user_agent };
+  return { ...click, ...visitor, bot: isBotVisit, ...(probe === undefined ? {} : { probe }) };
+}
+
+/** A click as a request brings it. `bot`: default by its user agent. */
+type Click = Static<typeof trackingBody> & Partial<Pick<DataOf<"LinkClicked">, "bot" | "probe" | "anonymous">>;
+
+/**
+ * Records clicks, for the redirect and for another shortener. A click on a recipient's own link counts for the shared one;
+ * that it was theirs is recorded only while they grant tracking.
+ */
+function createClickRecorder(deps: AppDeps): (click: Click, by: AppendedBy) => ReturnType<RequestLog["append"]> {
+  const { delivery, requestLog, dispatchBots, projector, encryptedLog, placeVisitor } = deps;
+  const isTracked = (code: string, recipient: Recipient): boolean =>
+    findContact(projector.state("contacts"), recipient)?.tracking.status === "granted" &&
+    !encryptedLog.keyring.isForgotten(personalLinkOwner(code));
+  /** True if a message or an operator gave the link out: visitors are counted for those links alone. */
+  const isOurs = (link: string): boolean =>
+    projector.state("links").shared.has(codeIn(link)) || projector.state("referrers").links.has(link);
+  return (click, by) => {
+    const code = codeIn(click.short_code);
+    const own = findLink(projector.state("links"), code);
+    const recipient = own?.recipient;
+    const named = recipient === undefined ? click : { ...click, domain: own!.domain, short_code: own!.code };
+    const { bot = isBot(click.user_agent), probe, anonymous, domain, short_code, ip, user_agent } = named;
+    const channels = probe !== undefined || (bot && !dispatchBots) ? [] : delivery.takeClicks;
+    const isCounted = !bot && anonymous !== true;
+    const link = linkKey(domain, short_code);
+    const isKnown = ip !== undefined || user_agent !== undefined;
+    const visitor =
+      isCounted && isKnown && isOurs(link) ? placeVisitor(link, { ip, userAgent: user_agent }) : undefined;
+    return andThen(visitor, (place) => {
+      const data = { ...toClick(named, bot, channels), ...(place === undefined ? {} : { visitor: place }) };
+      const newEvents: NewEvent[] = [{ type: "LinkClicked", data }];
+      if (isCounted && recipient !== undefined && isTracked(code, recipient))
+        newEvents.push({ type: "PersonalLinkClicked", data: { code } });
+      return requestLog.append(newEvents, by, { stream: STREAMS.link(domain, short_code), isChecked: true });
+    }) as ReturnType<RequestLog["append"]>;
+  };
+}
+
 /** The event data of a click. Not checked again: a body that fits its schema gives data that fits the event's. */
-export function toClick(body: Static<typeof trackingBody>, bot: boolean, channels: readonly ClickChannel[]) {
+export function toClick(body: Click, bot: boolean, channels: readonly ClickChannel[]) {
   const normalized_url = normalizedUrl(body.original_url);
   const differs = normalized_url !== undefined && normalized_url !== body.original_url;
   return { ...body, ...(differs ? { normalized_url } : {}), bot, channels: [...channels] };

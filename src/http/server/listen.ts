@@ -57,8 +57,16 @@ export async function withPort(http: HttpConfig): Promise<HttpConfig> {
 }
 
 /** The host names under which the service may be asked. */
-export function listHosts({ host, publicUrl, allowedHosts }: HttpConfig): ReadonlySet<string> {
+export function listHosts({ host, publicUrl, allowedHosts }: HttpConfig, linkBase = publicUrl): ReadonlySet<string> {
   const bound = isIPv6(host) ? `[${host}]` : host;
-  const names = [bound, "localhost", "127.0.0.1", "[::1]", new URL(publicUrl).hostname, ...allowedHosts];
+  const names = [
+    bound,
+    "localhost",
+    "127.0.0.1",
+    "[::1]",
+    new URL(publicUrl).hostname,
+    new URL(linkBase).hostname,
+    ...allowedHosts,
+  ];
   return new Set(names.map((name) => name.toLowerCase().replace(/(?<=[^:\]]):\d+$|(?<=\]):\d+$/, "")));
 }

@@ -66,17 +66,17 @@ export function createRequestLog(
 
   return {
     /**
-     * Appends the event of a request. A repeated key gives the first one's id and position. Throws Problem, or as the
+     * Appends the events of a request. A repeated key gives the first ones' ids and position. Throws Problem, or as the
      * store does.
      */
     append(
-      newEvent: NewEvent,
+      newEvents: readonly NewEvent[],
       { metadata, key }: AppendedBy,
       { stream = STREAMS.requests, isChecked = false }: HowAppended = {},
     ): Promise<Recorded> {
       const options = { ...key, isChecked };
-      const { type } = newEvent;
-      const appended = eventLog.append(stream, [newEvent], metadata, options).then(
+      const { type } = newEvents[0]!;
+      const appended = eventLog.append(stream, newEvents, metadata, options).then(
         (recorded) => {
           if (refusedTypes.has(type)) recover();
           return recorded;

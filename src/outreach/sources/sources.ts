@@ -94,7 +94,7 @@ export function listMembersSource(listId: string): Source {
 }
 
 /** Who is known already, in the order in which they were met. */
-function contactsSource(name: string, isMeant: (contact: Contact) => boolean): Source {
+function contactsSource(name: Source["name"], isMeant: (contact: Contact) => boolean): Source {
   return {
     name,
     paid: false,

@@ -28,6 +28,7 @@ import type { Instance } from "../../../src/log/instances.ts";
 import { listHolders } from "../../../src/log/role.ts";
 import { signHeadNow, proveEvent } from "../../../src/log/signed-heads.ts";
 import { createMetrics } from "../../../src/metrics/metrics.ts";
+import { createVisitorSketch } from "../../../src/privacy/visitors.ts";
 import { createLogVerifier } from "../../../src/log/verifier.ts";
 import type { RunReport } from "../../../src/outreach/execute-run.ts";
 import type { Runner, Triggered, TriggerRequest } from "../../../src/outreach/runner.ts";
@@ -86,6 +87,8 @@ export interface Given {
   /** Aborts when the service begins to stop. */
   readonly stopping?: AbortSignal;
   /** What the console takes for the configuration. */
+  /** Default: off. */
+  readonly redirects?: "before" | "after";
   readonly env?: Readonly<Record<string, string>>;
   /** What the pages of earlier moments are made of. */
   readonly past?: PastStates;
@@ -249,6 +252,8 @@ function wire({
     tracing: undefined,
     sessions: createSessions({ masterKey: MASTER_KEY, authentication, isSecure: false, isLocal: true, clock }),
     notices: createNotices(MASTER_KEY, false, clock),
+    redirects: given.redirects,
+    placeVisitor: createVisitorSketch(encryptedLog.keyring.keys, clock),
     verifier,
     signHead: () => signHeadNow(eventLog.store, checkpoints, clock),
     proveEvent: (position) => proveEvent(eventLog.store, checkpoints, clock, position),

@@ -1,5 +1,6 @@
 import { expect } from "bun:test";
 import { account } from "../../../projections/account.ts";
+import { links } from "../../../projections/links.ts";
 import { contacts } from "../../../projections/contacts.ts";
 import { fold } from "../../../projections/projection.ts";
 import { quota } from "../../../projections/quota.ts";
@@ -30,6 +31,7 @@ export function given(...newEvents: readonly NewEvent[]) {
     quota: fold(quota, quota.initial(), log.events),
     contacts: fold(contacts, contacts.initial(), log.events),
     account: fold(account, account.initial(), log.events),
+    links: fold(links, links.initial(), log.events),
   };
   return {
     when(decide: (state: OutreachState) => unknown): Decided {

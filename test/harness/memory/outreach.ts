@@ -113,6 +113,7 @@ async function startInstance({ time, network, store, makeId, settings }: Making)
     rules: RULES,
     prices: X_PRICES,
     isOptOut: createStopWords(["stop", "unsubscribe"]),
+    newLinkSecret: undefined,
     random: () => 0.5,
     timezone: "UTC",
     runMaxMs: 180 * 60_000,

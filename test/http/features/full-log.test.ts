@@ -64,10 +64,10 @@ test("while the key store is out of reach, what needs no key ends no outage, whi
   const say = (line: string): void => void lines.push(line);
   const requestLog = createRequestLog(eventLog, askKeys, () => true, { ...SILENT, info: say, warn: say });
   const by = { metadata: METADATA, key: undefined };
-  const refusal = () => requestLog.append(MESSAGE, by).catch((fault: unknown) => fault);
+  const refusal = () => requestLog.append([MESSAGE], by).catch((fault: unknown) => fault);
   for (const _time of [1, 2]) {
     expect(await refusal()).toMatchObject({ status: 503, headers: { "retry-after": "5" } });
-    await requestLog.append({ type: "ChannelTestRequested", data: { channels: ["chat"] } }, by);
+    await requestLog.append([{ type: "ChannelTestRequested", data: { channels: ["chat"] } }], by);
     expect(await requestLog.isWritable()).toBe(false);
   }
   expect(lines).toEqual(["requests are refused: they cannot be recorded"]);

@@ -106,6 +106,7 @@ export async function startInstance(house: House, deps: InstanceDeps): Promise<I
     rules: { ...RULES, dailyLimit: setting.dailyLimit, requireConsent: !setting.followers, isForgotten },
     prices: X_PRICES,
     isOptOut: createStopWords(["stop"]),
+    newLinkSecret: undefined,
     random: () => 0.5,
     timezone: house.timezone,
     runMaxMs: RUN_MAX_MS,

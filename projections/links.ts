@@ -1,0 +1,72 @@
+import type { Folded } from "../events/catalog.ts";
+import type { Recipient } from "../events/outreach.ts";
+import type { Projection } from "./projection.ts";
+
+/** A link that its message, or an operator, gave out. */
+export interface SharedLink {
+  /** Host and path that come before the code. */
+  readonly domain: string;
+  readonly target: string;
+  /** Of the messages that hold it; absent: an operator added it. */
+  readonly template?: string;
+  readonly variant?: string;
+  /** ISO 8601. */
+  readonly added_at: string;
+}
+
+/** A link of one recipient's own. */
+interface PersonalLink {
+  /** The code of the shared one whose target it has. */
+  readonly code: string;
+  readonly recipient: Recipient;
+}
+
+/** Short links, each by its code. */
+export interface Links {
+  shared: Map<string, SharedLink>;
+  personal: Map<string, PersonalLink>;
+}
+
+export const links: Projection<Links> = {
+  name: "links",
+  version: 1,
+  types: ["LinkAdded", "DirectMessageAttempted"],
+  initial: () => ({ shared: new Map(), personal: new Map() }),
+  evolve(state, event) {
+    evolveLinks(state, event);
+    return state;
+  },
+};
+
+function evolveLinks({ shared, personal }: Links, event: Folded): void {
+  switch (event.type) {
+    case "LinkAdded": {
+      const { code, domain, target, template, variant } = event.data;
+      const holder = template === undefined || variant === undefined ? {} : { template, variant };
+      if (!shared.has(code)) shared.set(code, { domain, target, ...holder, added_at: event.time });
+      return;
+    }
+    case "DirectMessageAttempted": {
+      const { recipient, personal_links = [] } = event.data;
+      for (const { code, link } of personal_links) personal.set(code, { code: codeIn(link), recipient });
+      return;
+    }
+    default:
+  }
+}
+
+/** The code of a link, as clicks and intents name it: what follows the last slash. */
+export function codeIn(link: string): string {
+  return link.slice(link.lastIndexOf("/") + 1);
+}
+
+/** What a code leads to; undefined: the log knows no such code. `recipient`: whose own link it is. */
+export function findLink(
+  { shared, personal }: Links,
+  code: string,
+): (SharedLink & { readonly code: string; readonly recipient: Recipient | undefined }) | undefined {
+  const own = personal.get(code);
+  const known = own?.code ?? code;
+  const link = shared.get(known);
+  return link && { ...link, code: known, recipient: own?.recipient };
+}

@@ -1,0 +1,109 @@
+import { readFileSync } from "node:fs";
+import { CsvError, parse } from "csv-parse/sync";
+import { configurationError } from "../../config/error.ts";
+import type { Config } from "../../config/config.ts";
+import { addLinks, type NewLink } from "../../links/add-links.ts";
+import { sleep } from "../../platform/clock.ts";
+import { ServiceError } from "../../platform/service-error.ts";
+import { toDomain } from "../../template/short-link.ts";
+import {
+  answer,
+  Command,
+  EXIT,
+  group,
+  JSON_OPTION,
+  type MakeCommand,
+  readConfig,
+  type Terminal,
+} from "../shared/command.ts";
+import { COMMAND_METADATA, openSession } from "../shared/log-session.ts";
+import { naming } from "../shared/system-fault.ts";
+import { printable, table } from "../shared/table.ts";
+
+const add: MakeCommand = (terminal, exit) =>
+  new Command("add")
+    .summary("add a short link for the redirect")
+    .argument("<code>", "1 to 64 letters, digits, _ or -")
+    .argument("<target>", "an http or https URL")
+    .option(...JSON_OPTION)
+    .addHelpText("after", "\nExample:\n  reachlog links add spring https://shop.example/offer")
+    .action(exit((code, target, { json }) => report(terminal, [{ code, target }], json === true)));
+
+const importLinks: MakeCommand = (terminal, exit) =>
+  new Command("import")
+    .summary("add the short links of a CSV file")
+    .description(
+      `The file has the columns code and target, and a header that names them. Refused
+rows are listed with their reason; the others are added, and the exit code is 1.
+A repeat changes nothing. A code never gets another target.`,
+    )
+    .argument("<file>", "a .csv")
+    .option(...JSON_OPTION)
+    .addHelpText("after", "\nExample:\n  reachlog links import links.csv")
+    .action(exit((path, { json }) => report(terminal, readLinks(path), json === true)));
+
+const list: MakeCommand = (terminal, exit) =>
+  new Command("list")
+    .summary("show the links that operators and messages gave out, without those of one recipient")
+    .option("--json", "answer with one JSON object for each link")
+    .action(
+      exit(async ({ json }) => {
+        await using session = await openSession(terminal);
+        const { shared } = session.projector.state("links");
+        const rows = [...shared].map(([code, { domain, target, variant, added_at, template }]) => {
+          return { link: `${domain}/${code}`, target, template: template ?? null, variant: variant ?? null, added_at };
+        });
+        if (json === true) for (const row of rows) terminal.out(`${JSON.stringify(row)}\n`);
+        else if (rows.length === 0) terminal.out("no link was added yet\n");
+        else {
+          const cells = rows.map(({ link, variant, target }) => [link, variant ?? "-", printable(target)]);
+          terminal.out(table(["link", "variant", "target"], cells));
+        }
+        return EXIT.ok;
+      }),
+    );
+
+export const links = group(
+  "links",
+  "add, import or list short links",
+  [add, list, importLinks],
+  "The redirect answers them while REDIRECTS is on. Templates add theirs by themselves.",
+);
+
+async function report(terminal: Terminal, given: readonly NewLink[], json: boolean): Promise<number> {
+  const domain = requireDomain(readConfig(terminal));
+  await using session = await openSession(terminal);
+  const deps = { ...session, sleep, random: Math.random };
+  const { added, known, refused } = await addLinks(deps, domain, given, COMMAND_METADATA);
+  const text = `${added} added, ${known} known before, ${refused.length} refused\n`;
+  answer(terminal, json, { added, known, refused }, text);
+  if (!json) for (const { code, reason } of refused) terminal.err(`${printable(code)}: ${reason}\n`);
+  return refused.length === 0 ? EXIT.ok : EXIT.fault;
+}
+
+/** Throws a ServiceError (configuration) where no link could name the service. */
+function requireDomain({ links: { base } }: Config): string {
+  if (base !== undefined) return toDomain(base);
+  throw configurationError([
+    {
+      variable: "LINK_BASE",
+      problem: "not set, and REDIRECTS is off",
+      wanted: "an http(s) URL such as https://go.example",
+    },
+  ]);
+}
+
+/** Throws a ServiceError (invalid) for a file without these columns. */
+function readLinks(path: string): readonly NewLink[] {
+  const text = naming(path, () => readFileSync(path, "utf8"));
+  try {
+    const rows: Partial<NewLink>[] = parse(text, { bom: true, columns: true, skip_empty_lines: true, trim: true });
+    return rows.map(({ code, target }) => {
+      if (code === undefined || target === undefined)
+        throw new ServiceError("invalid", "the file needs the columns code and target");
+      return { code, target };
+    });
+  } catch (fault) {
+    throw fault instanceof CsvError ? new ServiceError("invalid", `the file is no CSV: ${fault.message}`) : fault;
+  }
+}

@@ -1,0 +1,88 @@
+import { type Links, findLink } from "../../projections/links.ts";
+import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
+import { type AppendDecision, handle, type HandleDeps } from "../log/handle.ts";
+import { isReservedCode } from "../template/short-link.ts";
+
+/** A short link as an operator gives it. */
+export interface NewLink {
+  readonly code: string;
+  /** An http or https URL. */
+  readonly target: string;
+}
+
+export interface RefusedLink {
+  readonly code: string;
+  readonly reason: string;
+}
+
+export interface AddedLinks {
+  readonly added: number;
+  /** The log held them before, with the same target. */
+  readonly known: number;
+  readonly refused: readonly RefusedLink[];
+}
+
+const CODE = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** As long as the address of a click may be. */
+const TARGET_CHARS_MAX = 4_096;
+
+/** Links in one append: their events are below the 256 KiB that one may have, and others have a turn in between. */
+const LINKS_PER_APPEND = 50;
+
+/** Which of these links are new, and which cannot be added. A code never gets another target. */
+export function decideLinks(
+  links: Links,
+  domain: string,
+  given: readonly NewLink[],
+): { readonly events: readonly NewEvent[]; readonly known: number; readonly refused: readonly RefusedLink[] } {
+  const events: NewEvent[] = [];
+  const refused: RefusedLink[] = [];
+  const targets = new Map<string, string>();
+  for (const { code, target } of given) {
+    const before = targets.get(code) ?? findLink(links, code)?.target;
+    const href = toTarget(target);
+    const reason = findFault(code, href, before);
+    if (reason !== undefined) refused.push({ code, reason });
+    else if (before === undefined) {
+      targets.set(code, href!);
+      events.push({ type: "LinkAdded", data: { domain, code, target: href! } });
+    }
+  }
+  return { events, known: given.length - events.length - refused.length, refused };
+}
+
+/** As a browser asks for it; undefined: it is no http or https URL. */
+function toTarget(raw: string): string | undefined {
+  const isWeb = raw.length <= TARGET_CHARS_MAX && /^https?:\/\//i.test(raw) && URL.canParse(raw);
+  return isWeb ? new URL(raw).href : undefined;
+}
+
+function findFault(code: string, target: string | undefined, before: string | undefined): string | undefined {
+  if (!CODE.test(code)) return "the code needs 1 to 64 letters, digits, _ or -";
+  if (target === undefined) return "the target is no http or https URL";
+  if (before !== undefined && before !== target) return "the code leads to another target already";
+  if (before === undefined && isReservedCode(code)) return "codes of 10 and 13 letters and digits are for messages";
+  return undefined;
+}
+
+/** Adds links for the redirect. A repeat changes nothing. Throws what {@link handle} throws. */
+export async function addLinks(
+  deps: HandleDeps,
+  domain: string,
+  given: readonly NewLink[],
+  metadata: EventMetadata,
+): Promise<AddedLinks> {
+  let [added, known] = [0, 0];
+  const refused: RefusedLink[] = [];
+  for (let at = 0; at < given.length; at += LINKS_PER_APPEND) {
+    const chunk = given.slice(at, at + LINKS_PER_APPEND);
+    let decided = decideLinks(deps.projector.state("links"), domain, chunk);
+    const decide = (): AppendDecision<never> => (decided = decideLinks(deps.projector.state("links"), domain, chunk));
+    await handle(deps, STREAMS.outreach, decide, { metadata });
+    added += decided.events.length;
+    known += decided.known;
+    refused.push(...decided.refused);
+  }
+  return { added, known, refused };
+}

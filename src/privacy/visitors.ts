@@ -1,0 +1,37 @@
+import { createHmac } from "node:crypto";
+import { andThen, type Awaitable } from "eventstore-lite";
+import { VISITOR_RANKS, VISITOR_REGISTERS } from "../../projections/visitors.ts";
+import type { Clock } from "../platform/clock.ts";
+import { createDayKeys } from "./day-keys.ts";
+import type { KeyStore } from "./key-store.ts";
+
+/** A visitor, as a click names them. */
+interface Visitor {
+  readonly ip: string | undefined;
+  readonly userAgent: string | undefined;
+}
+
+/**
+ * Returns where a visitor falls in the sketch of a link for today: `register * VISITOR_RANKS + rank`. The same visitor
+ * falls on one place all day; links and days cannot be compared. The salt is a key that all instances share, and that
+ * is deleted when its day is over. Undefined: the key store gives no salt now.
+ */
+export type PlaceVisitor = (link: string, visitor: Visitor) => Awaitable<number | undefined>;
+
+export function createVisitorSketch(keys: KeyStore, clock: Clock): PlaceVisitor {
+  const days = createDayKeys(keys);
+  const salt = (): Awaitable<Uint8Array | undefined> => {
+    const found = days.of("visitor", clock());
+    if (found !== undefined) return found.key;
+    return days.prepare("visitor", clock()).then(salt, () => undefined);
+  };
+  return (link, { ip, userAgent }) =>
+    andThen(salt(), (key) => {
+      if (key === undefined) return undefined;
+      const digest = createHmac("sha256", key)
+        .update(JSON.stringify([link, ip, userAgent]))
+        .digest();
+      const rank = 1 + Math.min(Math.clz32(digest.readUInt32BE(4)), VISITOR_RANKS - 2);
+      return (digest.readUInt32BE(0) % VISITOR_REGISTERS) * VISITOR_RANKS + rank;
+    });
+}

@@ -1,0 +1,53 @@
+import { createHash } from "node:crypto";
+
+/** Without characters that are easily taken for another: people read a link aloud. */
+const ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+
+/** Characters of the code of a template's link: 58 bits keep all that a log will ever see apart. */
+export const SHARED_CODE_CHARS = 10;
+
+/** Characters of the code of a recipient's own link: 76 bits, so that no code can be guessed. */
+export const PERSONAL_CODE_CHARS = 13;
+
+/** A link that a template's variant holds, shared by all who get that variant. */
+export interface ShortLink {
+  readonly target: string;
+  /** Host and path that come before the code. */
+  readonly domain: string;
+  readonly code: string;
+}
+
+/** Where short links begin, such as `https://go.example`: an http or https URL without a slash at its end. */
+export type LinkBase = string;
+
+/** The same template, variant, target and base always give the same link. */
+export function createShortLink(base: LinkBase, template: string, variant: string, target: string): ShortLink {
+  const code = encodeCode(JSON.stringify([base, template, variant, target]), SHARED_CODE_CHARS);
+  return { target, domain: toDomain(base), code };
+}
+
+/** The code of a recipient's own link; `secret`: random, one for each message. */
+export function createPersonalCode(secret: string, { code }: Pick<ShortLink, "code">): string {
+  return encodeCode(JSON.stringify([secret, code]), PERSONAL_CODE_CHARS);
+}
+
+/** True for codes that only templates give out. */
+export function isReservedCode(code: string): boolean {
+  return RESERVED.test(code);
+}
+
+const RESERVED = new RegExp(`^(?:[${ALPHABET}]{${SHARED_CODE_CHARS}}|[${ALPHABET}]{${PERSONAL_CODE_CHARS}})$`);
+
+/** What comes before the code of a link, as clicks name it: `go.example` or `reach.example/l`. */
+export function toDomain(base: LinkBase): string {
+  return base.replace(/^https?:\/\//, "");
+}
+
+function encodeCode(text: string, characters: number): string {
+  let number = BigInt(`0x${createHash("sha256").update(text, "utf8").digest("hex")}`);
+  let code = "";
+  for (; code.length < characters; number /= BigInt(ALPHABET.length)) {
+    code += ALPHABET[Number(number % BigInt(ALPHABET.length))];
+  }
+  return code;
+}

@@ -1,0 +1,37 @@
+// On the memory harness.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "bun:test";
+import { links } from "../../src/commands/outreach/links.ts";
+import { openCommands } from "../harness/memory/commands.ts";
+
+test("links are added, imported and listed; refused rows are named, and a repeat changes nothing", async () => {
+  await using world = await openCommands(undefined, { LINK_BASE: "https://go.example" });
+  const add = ["add", "spring", "https://shop.example/offer"];
+  expect(await world.run(links, ...add)).toEqual({ code: 0, err: "", out: "1 added, 0 known before, 0 refused\n" });
+  const file = join(world.directory, "links.csv");
+  writeFileSync(
+    file,
+    "code,target\nspring,https://shop.example/offer\nsummer,https://shop.example/s\nspring,https://else.example\n",
+  );
+  const imported = { code: 1, out: "1 added, 1 known before, 1 refused\n" };
+  const err = "spring: the code leads to another target already\n";
+  expect(await world.run(links, "import", file)).toEqual({ ...imported, err });
+  expect(await world.run(links, "import", file)).toMatchObject({
+    code: 1,
+    out: "0 added, 2 known before, 1 refused\n",
+  });
+  expect((await world.run(links, "list")).out).toBe(`link               variant  target
+go.example/spring  -        https://shop.example/offer
+go.example/summer  -        https://shop.example/s
+`);
+});
+
+test("a file without the two columns, and a service without links, are refused with what helps", async () => {
+  await using world = await openCommands(undefined, { LINK_BASE: "https://go.example" });
+  const file = join(world.directory, "links.csv");
+  writeFileSync(file, "short,long\na,https://shop.example/\n");
+  expect(world.run(links, "import", file)).rejects.toThrow("the file needs the columns code and target");
+  await using bare = await openCommands();
+  expect(bare.run(links, "add", "a", "https://shop.example/")).rejects.toThrow("LINK_BASE");
+});

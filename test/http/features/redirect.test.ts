@@ -1,0 +1,178 @@
+// On the memory harness.
+import { describe, expect, test } from "bun:test";
+import type { NewEvent } from "../../../src/log/event-log.ts";
+import { STREAMS } from "../../../src/log/event-log.ts";
+import { type AppHarness, type Given, openApp, post } from "../../harness/memory/app.ts";
+import { addedOf } from "../../harness/memory/new-events.ts";
+
+const BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
+const TARGET = "https://shop.example/offer?a=b";
+const ANN = { id: "101", username: "ann" };
+const SHARED: NewEvent = { type: "LinkAdded", data: { domain: "go.example", code: "spring", target: TARGET } };
+/** As codes of recipients' own links are. */
+const OWN = "7HxQp2MvkZ9bC";
+
+/** A message to Ann with a link of her own. */
+const INTENT: NewEvent = {
+  type: "DirectMessageAttempted",
+  data: {
+    attempt_id: "a",
+    run_id: "r",
+    recipient: ANN,
+    text: `Hi: https://go.example/${OWN}`,
+    links: ["go.example/spring"],
+    personal_links: [{ code: OWN, link: "go.example/spring" }],
+    variant: "A",
+    day: "2026-03-01",
+  },
+};
+
+async function open(given: Given = { redirects: "before" }): Promise<AppHarness> {
+  const world = await openApp({ ...given, hosts: ["localhost", "go.example"] });
+  await world.append(STREAMS.outreach, SHARED);
+  return world;
+}
+
+function follow(world: AppHarness, code: string, headers: Record<string, string> = {}, method = "GET") {
+  const request = new Request(`http://go.example/l/${code}`, {
+    method,
+    headers: { host: "go.example", "user-agent": BROWSER, ...headers },
+  });
+  return world.app.handle(request);
+}
+
+describe("the redirect", () => {
+  test("leads to the target that the log knows, once the click is durable", async () => {
+    await using world = await open();
+    const { status, headers } = await follow(world, "spring");
+    expect([status, headers.get("location"), headers.get("cache-control")]).toEqual([302, TARGET, "no-store"]);
+    const [click] = await world.events("LinkClicked");
+    expect(click).toMatchObject({
+      stream: "link-go.example/spring",
+      data: { event: "click", domain: "go.example", short_code: "spring", original_url: TARGET, ip: "127.0.0.1" },
+    });
+    expect(click?.data).toMatchObject({ user_agent: BROWSER, bot: false, channels: ["ads", "chat", "messaging"] });
+  });
+
+  test("is off by default, and knows no other code: a plain page, and nothing is recorded", async () => {
+    await using off = await open({});
+    expect((await follow(off, "spring")).status).toBe(404);
+    await using world = await open();
+    const response = await follow(world, "summer");
+    expect([response.status, await response.text()]).toEqual([404, expect.stringContaining("There is no such link.")]);
+    expect(await world.events("LinkClicked")).toEqual([]);
+  });
+
+  test("finds a link that another instance has just added", async () => {
+    await using world = await open();
+    await world.eventLog.append(STREAMS.outreach, [{ ...SHARED, data: { ...SHARED.data, code: "new" } }], {});
+    expect((await follow(world, "new")).status).toBe(302);
+  });
+
+  test("answers before the click is durable where that is configured", async () => {
+    await using world = await open({ redirects: "after" });
+    expect((await follow(world, "spring")).status).toBe(302);
+    await world.projector.until(2);
+    expect((await world.events("LinkClicked")).length).toBe(1);
+  });
+
+  test.each([
+    ["HEAD", {}, "HEAD", { bot: true, probe: "head", channels: [] }],
+    ["a prefetch", { "sec-purpose": "prefetch;prerender" }, "GET", { bot: true, probe: "prefetch", channels: [] }],
+    ["an older prefetch", { purpose: "prefetch" }, "GET", { bot: true, probe: "prefetch", channels: [] }],
+    ["a bot", { "user-agent": "Twitterbot/1.0" }, "GET", { bot: true }],
+  ] as const)("records %s apart", async (_name, headers, method, expected) => {
+    await using world = await open();
+    expect((await follow(world, "spring", headers, method)).status).toBe(302);
+    const [click] = await world.events("LinkClicked");
+    expect(click?.data).toMatchObject(expected);
+    expect(click?.data).not.toHaveProperty("visitor");
+  });
+
+  test.each(["sec-gpc", "dnt"])("records nothing of a visitor who sends %s", async (header) => {
+    await using world = await open();
+    await world.append(STREAMS.outreach, addedOf(ANN, { tracking: "granted" }), INTENT);
+    await follow(world, OWN, { [header]: "1" });
+    const [click] = await world.events("LinkClicked");
+    expect(click?.data).toMatchObject({ anonymous: true, bot: false });
+    for (const member of ["ip", "user_agent", "visitor"]) expect(click?.data).not.toHaveProperty(member);
+    expect(await world.events("PersonalLinkClicked")).toEqual([]);
+  });
+});
+
+describe("a click on a recipient's own link", () => {
+  const clickBoth = async (world: AppHarness): Promise<void> => {
+    expect((await follow(world, OWN)).headers.get("location")).toBe(TARGET);
+    const body = { event: "click", domain: "go.example", short_code: OWN, original_url: TARGET, ip: "192.0.2.1" };
+    expect((await post(world.app, "/api/tracking/event", body)).status).toBe(202);
+  };
+
+  test("counts for the shared link, and is theirs while they grant tracking", async () => {
+    await using world = await open();
+    await world.append(STREAMS.outreach, addedOf(ANN, { tracking: "granted" }), INTENT);
+    await clickBoth(world);
+    const clicks = await world.events("LinkClicked");
+    expect(clicks.map(({ data }) => data.short_code)).toEqual(["spring", "spring"]);
+    const own = await world.events("PersonalLinkClicked");
+    expect(own.map(({ position, data }) => [position - 1, data.code])).toEqual(
+      clicks.map(({ position }) => [position, OWN]),
+    );
+  });
+
+  test.each(["denied", "unknown", undefined] as const)("is anonymous with tracking %p", async (tracking) => {
+    await using world = await open();
+    const consent = tracking === undefined ? {} : { tracking };
+    await world.append(STREAMS.outreach, addedOf(ANN, consent), INTENT);
+    await clickBoth(world);
+    expect((await world.events("LinkClicked")).map(({ data }) => data.short_code)).toEqual(["spring", "spring"]);
+    expect(await world.events("PersonalLinkClicked")).toEqual([]);
+  });
+
+  test("is anonymous once its key was deleted, whatever the log says of consent", async () => {
+    await using world = await open();
+    await world.append(STREAMS.outreach, addedOf(ANN, { tracking: "granted" }), INTENT);
+    const { keyring } = world.deps.encryptedLog;
+    const keys = keyring.refsOf({ id: `link:${OWN}` });
+    await world.append(STREAMS.outreach, {
+      type: "PersonForgotten",
+      data: { hashes: [], keys: [...keys], scope: "tracking" },
+    });
+    await clickBoth(world);
+    expect(await world.events("PersonalLinkClicked")).toEqual([]);
+  });
+
+  test("leaves its code nowhere in the clear", async () => {
+    await using world = await open();
+    await world.append(STREAMS.outreach, addedOf(ANN, { tracking: "granted" }), INTENT);
+    await clickBoth(world);
+    const stored: string[] = [];
+    for await (const event of world.store.readStored({})) stored.push(JSON.stringify(event));
+    expect(stored.filter((text) => text.includes(OWN))).toEqual([]);
+    expect(world.logged.filter((line) => line.includes(OWN))).toEqual([]);
+  });
+});
+
+describe("the place of a visitor", () => {
+  const places = async (world: AppHarness) => (await world.events("LinkClicked")).map(({ data }) => data.visitor);
+
+  test("is the same for the same visitor and link, all day, and another tomorrow", async () => {
+    await using world = await open();
+    await world.append(STREAMS.outreach, { ...SHARED, data: { ...SHARED.data, code: "summer" } });
+    for (const code of ["spring", "spring", "summer"]) await follow(world, code);
+    await follow(world, "spring", { "user-agent": `${BROWSER} Other` });
+    world.now += 24 * 3_600_000;
+    await follow(world, "spring");
+    const [first, again, ...others] = await places(world);
+    expect(first).toBeNumber();
+    expect([again]).toEqual([first]);
+    expect(new Set([first, ...others]).size).toBe(1 + others.length);
+  });
+
+  test("is recorded only for links that a message or an operator gave out", async () => {
+    await using world = await open();
+    const click = { event: "click", original_url: TARGET, ip: "192.0.2.1", domain: "go.example" };
+    for (const short_code of ["unknown", "spring"])
+      await post(world.app, "/api/tracking/event", { ...click, short_code });
+    expect(await places(world)).toEqual([undefined, expect.any(Number)]);
+  });
+});
