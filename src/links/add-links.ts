@@ -1,7 +1,7 @@
 import { type Links, findLink } from "../../projections/links.ts";
 import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
 import { type AppendDecision, handle, type HandleDeps } from "../log/handle.ts";
-import { isReservedCode } from "../template/short-link.ts";
+import { isReservedCode, PERSONAL_CODE_CHARS, SHARED_CODE_CHARS } from "../template/short-link.ts";
 
 /** A short link as an operator gives it. */
 export interface NewLink {
@@ -22,7 +22,10 @@ export interface AddedLinks {
   readonly refused: readonly RefusedLink[];
 }
 
-const CODE = /^[A-Za-z0-9_-]{1,64}$/;
+/** Longest code that an operator gives. */
+export const CODE_CHARS_MAX = 64;
+
+const CODE = new RegExp(`^[A-Za-z0-9_-]{1,${CODE_CHARS_MAX}}$`);
 
 /** As long as the address of a click may be. */
 const TARGET_CHARS_MAX = 4_096;
@@ -59,10 +62,11 @@ function toTarget(raw: string): string | undefined {
 }
 
 function findFault(code: string, target: string | undefined, before: string | undefined): string | undefined {
-  if (!CODE.test(code)) return "the code needs 1 to 64 letters, digits, _ or -";
+  if (!CODE.test(code)) return `the code needs 1 to ${CODE_CHARS_MAX} letters, digits, _ or -`;
   if (target === undefined) return "the target is no http or https URL";
   if (before !== undefined && before !== target) return "the code leads to another target already";
-  if (before === undefined && isReservedCode(code)) return "codes of 10 and 13 letters and digits are for messages";
+  if (before === undefined && isReservedCode(code))
+    return `codes of ${SHARED_CODE_CHARS} and ${PERSONAL_CODE_CHARS} letters and digits are for messages`;
   return undefined;
 }
 

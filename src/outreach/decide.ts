@@ -12,12 +12,13 @@ import { entriesOf, findPerson, isOwnRefusal, type Contact, type Contacts } from
 import { usedAt, type Quota, type QuotaMoment } from "../../projections/quota.ts";
 import type { Run } from "../../projections/run.ts";
 import type { Links } from "../../projections/links.ts";
-import { linkKey, linksIn } from "../../projections/sent-links.ts";
+import { linksIn } from "../../projections/sent-links.ts";
+import { addNewLinks, toPersonalLinks } from "../links/message-links.ts";
 import type { NewEvent } from "../log/event-log.ts";
 import type { AppendDecision } from "../log/handle.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
 import { createPersonalCode, type ShortLink } from "../template/short-link.ts";
-import { render, renderAll, type MessageRecipient, type Template } from "../template/template.ts";
+import { render, type MessageRecipient, type Template } from "../template/template.ts";
 
 /** What a decision looks at: projections of one position of the log. */
 export interface OutreachState {
@@ -125,18 +126,6 @@ export function isSuppressed(
   return isForgotten(recipient);
 }
 
-/** What every variant of the template says to one recipient; those that lack a field say nothing. */
-export function previewVariants(
-  state: OutreachState,
-  { template }: OutreachRules,
-  recipient: Recipient & { name?: string },
-): readonly { readonly variant: string; readonly text: string }[] {
-  const known = messageRecipient(findPerson(state.contacts, recipient), recipient);
-  return renderAll(template, known).flatMap(({ variant, rendered }) =>
-    rendered.ok ? [{ variant, text: rendered.text }] : [],
-  );
-}
-
 function refuse(
   state: OutreachState,
   rules: OutreachRules,
@@ -161,7 +150,10 @@ function tooLong(length: number): Refusal {
   return { verdict: "skip", reason: "missing_field", detail: `the message would be ${length} characters long` };
 }
 
-function messageRecipient(contact: Contact | undefined, recipient: Recipient & { name?: string }): MessageRecipient {
+export function messageRecipient(
+  contact: Contact | undefined,
+  recipient: Recipient & { name?: string },
+): MessageRecipient {
   const username = recipient.username ?? contact?.username ?? "";
   return {
     key: recipient.id ?? contact?.id ?? `@${username.toLowerCase()}`,
@@ -280,7 +272,8 @@ export function decideTurn(
     day: now.day,
     timezone: now.timezone,
   };
-  return { events: [...newLinks(state, rules, verdict), { type: "DirectMessageAttempted", data }] };
+  const added = addNewLinks(state.links, verdict.links, { template: rules.template.id, variant });
+  return { events: [...added, { type: "DirectMessageAttempted", data }] };
 }
 
 type Write = Extract<Verdict, { verdict: "write" }>;
@@ -289,18 +282,7 @@ type Write = Extract<Verdict, { verdict: "write" }>;
 function writePersonalLinks({ template }: OutreachRules, { contact, links }: Write, user: SocialUser, secret: string) {
   if (contact?.tracking.status !== "granted" || links.length === 0) return undefined;
   const rendered = render(template, messageRecipient(contact, user), (link) => createPersonalCode(secret, link));
-  if (!rendered.ok) return undefined;
-  const personal_links = links.map((link) => {
-    return { code: createPersonalCode(secret, link), link: linkKey(link.domain, link.code) };
-  });
-  return { text: rendered.text, personal_links };
-}
-
-/** Those of a message that the log does not know yet: from now on the redirect answers them. */
-function newLinks({ links: known }: OutreachState, { template }: OutreachRules, { links, variant }: Write): NewEvent[] {
-  return links
-    .filter(({ code }) => !known.shared.has(code))
-    .map((link) => ({ type: "LinkAdded", data: { ...link, template: template.id, variant } }));
+  return rendered.ok ? { text: rendered.text, personal_links: toPersonalLinks(links, secret) } : undefined;
 }
 
 /** A recipient who gets no message, and why. */

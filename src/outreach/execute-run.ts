@@ -1,11 +1,22 @@
 import { LeaseLost } from "eventstore-lite";
 import type { KnownRecipient, Recipient, RunEnd, SkipReason, Usage } from "../../events/outreach.ts";
+import { findPerson } from "../../projections/contacts.ts";
 import { type NewEvent, STREAMS } from "../log/event-log.ts";
 import { handle, record } from "../log/handle.ts";
 import { isoTime } from "../platform/clock.ts";
 import { errorFields } from "../platform/logger.ts";
 import { outreachState, quotaNow, type RunContext } from "./context.ts";
-import { decideTurn, newSkips, type Refused, remaining, toSkips, previewVariants } from "./decide.ts";
+import { renderAll } from "../template/template.ts";
+import {
+  decideTurn,
+  messageRecipient,
+  newSkips,
+  type OutreachRules,
+  type OutreachState,
+  type Refused,
+  remaining,
+  toSkips,
+} from "./decide.ts";
 import type { Meter } from "./meter.ts";
 import { pause, spacingMs, retryBriefly, retryPersistently } from "./pacing.ts";
 import { settleOpen } from "./reconcile.ts";
@@ -167,4 +178,16 @@ async function executeDryRun(run: RunContext): Promise<DryRun> {
     reason: why,
   }));
   return { reason, would_send, would_skip, variants };
+}
+
+/** What every variant of the template says to one recipient; those that lack a field say nothing. */
+function previewVariants(
+  state: OutreachState,
+  { template }: OutreachRules,
+  recipient: Recipient & { name?: string },
+): readonly { readonly variant: string; readonly text: string }[] {
+  const known = messageRecipient(findPerson(state.contacts, recipient), recipient);
+  return renderAll(template, known).flatMap(({ variant, rendered }) =>
+    rendered.ok ? [{ variant, text: rendered.text }] : [],
+  );
 }

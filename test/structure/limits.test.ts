@@ -7,8 +7,8 @@ const measured = measure(join(import.meta.dirname, "../.."));
 
 /** What was reached: a change may lower a figure, and then its limit here. */
 const LIMITS = {
-  lines: 38_964,
-  files: 347,
+  lines: 38_760,
+  files: 340,
   filesInAFolder: 25,
   linesInAFile: 400,
   smallFilesWithOneImporter: 9,

@@ -74,6 +74,7 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "log/export-formats/": "audit/formats",
   "main.ts": "process/command-line",
   "metrics/": "metrics/observability",
+  "links/message-links.ts": "outreach/decide-turn",
   "networks/graph.ts": "networks/meta-answers",
   "networks/unpooled-fetch.ts": "networks/safe-fetch",
   "networks/chat/webhook.ts": "networks/channel-contract",

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { CsvError, parse } from "csv-parse/sync";
 import { configurationError } from "../../config/error.ts";
 import type { Config } from "../../config/config.ts";
-import { addLinks, type NewLink } from "../../links/add-links.ts";
+import { addLinks, CODE_CHARS_MAX, type NewLink } from "../../links/add-links.ts";
 import { sleep } from "../../platform/clock.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { toDomain } from "../../template/short-link.ts";
@@ -23,7 +23,7 @@ import { printable, table } from "../shared/table.ts";
 const add: MakeCommand = (terminal, exit) =>
   new Command("add")
     .summary("add a short link for the redirect")
-    .argument("<code>", "1 to 64 letters, digits, _ or -")
+    .argument("<code>", `1 to ${CODE_CHARS_MAX} letters, digits, _ or -`)
     .argument("<target>", "an http or https URL")
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog links add spring https://shop.example/offer")

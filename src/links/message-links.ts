@@ -1,0 +1,19 @@
+import type { Links } from "../../projections/links.ts";
+import { linkKey } from "../../projections/sent-links.ts";
+import type { NewEvent } from "../log/event-log.ts";
+import { createPersonalCode, type ShortLink } from "../template/short-link.ts";
+
+/** Adds those links of a message that the log does not know yet: from now on the redirect answers them. */
+export function addNewLinks(
+  { shared }: Links,
+  links: readonly ShortLink[],
+  holder: { readonly template: string; readonly variant: string },
+): NewEvent[] {
+  const added = links.filter(({ code }) => !shared.has(code));
+  return added.map((link) => ({ type: "LinkAdded", data: { ...link, ...holder } }));
+}
+
+/** The links of one recipient's own that stand for the shared ones; `secret`: random, one for each message. */
+export function toPersonalLinks(links: readonly ShortLink[], secret: string) {
+  return links.map((link) => ({ code: createPersonalCode(secret, link), link: linkKey(link.domain, link.code) }));
+}
