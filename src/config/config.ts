@@ -9,7 +9,7 @@ import { configurationError, createReport, type Report } from "./error.ts";
 import { type HttpConfig, readHttp, type RoutePaths } from "./http.ts";
 import { type LogConfig, readLog } from "./log.ts";
 import { type MessagingConfig, readMessaging } from "./messaging.ts";
-import { type LinksConfig, type OutreachConfig, type ReadTextFile, readLinks, readOutreach } from "./outreach.ts";
+import { type OutreachConfig, type ReadTextFile, readLinks, readOutreach } from "./outreach.ts";
 import type { Environment } from "./schema.ts";
 import { readSecretFiles } from "./secret-files.ts";
 import { readUrl } from "./urls.ts";

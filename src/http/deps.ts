@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
 import type { LinkDeps, UsedStates } from "../account/link.ts";
 import type { Authorization } from "../account/oauth.ts";
-import type { LinksConfig } from "../config/outreach.ts";
+import type { Config } from "../config/config.ts";
 import type { Console } from "../console/console.ts";
 import type { Delivery } from "../delivery/delivery.ts";
 import type { EventLog } from "../log/event-log.ts";
@@ -43,7 +43,7 @@ export interface AppDeps extends AdmissionDeps {
   readonly projector: Projector;
   readonly delivery: Delivery;
   /** Whether the service answers short links, and when a click is durable. */
-  readonly redirects: LinksConfig["redirects"];
+  readonly redirects: Config["links"]["redirects"];
   readonly placeVisitor: PlaceVisitor;
   /** False: clicks of bots are recorded and dispatched to no channel. */
   readonly dispatchBots: boolean;
