@@ -1,4 +1,4 @@
-/** The limit of the intake benchmark: the same route and schema, a synchronous handler, no storage. */
+/** The limits of intake and redirect: the same routes and schema, synchronous handlers, no storage. */
 import { Elysia } from "elysia";
 import { makeId } from "../../src/platform/clock.ts";
 import { trackingBody } from "../../src/http/features/tracking.ts";
@@ -12,6 +12,7 @@ const app = new Elysia({ normalize: false })
     },
     { body: trackingBody },
   )
+  .get("/l/:code", ({ redirect }) => redirect("https://shop.example/", 302))
   .listen({ hostname: "127.0.0.1", port: 0 });
 
 console.error(JSON.stringify({ url: `http://127.0.0.1:${app.server?.port}` }));

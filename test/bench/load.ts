@@ -1,5 +1,6 @@
 /**
- * A load client in a process of its own: keeps `connections` sockets busy with one prepared POST each for a while, and
+ * A load client in a process of its own: keeps `connections` sockets busy with one prepared POST each for a while, or
+ * with a GET where there is no body, and
  * prints what it saw as JSON. Raw sockets, so that the client costs less than what it measures.
  * A body with `sent=` and 16 digits gets the moment of its sending there, µs since the epoch, each another one.
  * Arguments: URL, connections, seconds, body, requests a second in all (0: as many as there are answers), and how many
@@ -10,9 +11,11 @@ import { connect, type Socket } from "node:net";
 const STAMP = "sent=";
 const [target = "", connections = "1", seconds = "1", body = "", rate = "0", most = "Infinity"] = process.argv.slice(2);
 const url = new URL(target);
+const content = `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+/** As a browser follows a link. */
+const visit = "user-agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0\r\n\r\n";
 const request = Buffer.from(
-  `POST ${url.pathname} HTTP/1.1\r\nhost: ${url.host}\r\ncontent-type: application/json\r\n` +
-    `content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  `${body === "" ? "GET" : "POST"} ${url.pathname} HTTP/1.1\r\nhost: ${url.host}\r\n${body === "" ? visit : content}`,
 );
 /** Between two requests of one connection; 0: the next one leaves at once. */
 const intervalMs = Number(rate) > 0 ? (Number(connections) / Number(rate)) * 1000 : 0;
@@ -47,7 +50,7 @@ function drive(index: number): Promise<void> {
     socket.on("data", (chunk: string) => {
       answer += chunk;
       if (!isComplete(answer)) return;
-      if (answer.startsWith("HTTP/1.1 202")) latencies.push(performance.now() - sentAt);
+      if (/^HTTP\/1\.1 (?:202|302)/.test(answer)) latencies.push(performance.now() - sentAt);
       else failures++;
       answer = "";
       dueAt += intervalMs;

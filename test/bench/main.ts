@@ -13,6 +13,7 @@ import { metrics } from "./metrics.ts";
 import { tree } from "./tree.ts";
 import { moment } from "./moment.ts";
 import { outbox } from "./outbox.ts";
+import { redirect } from "./redirect.ts";
 import { replayStats } from "./replay-stats.ts";
 import { replay } from "./replay.ts";
 import { encrypt } from "./encrypt.ts";
@@ -26,6 +27,7 @@ const benches = {
   intake,
   "intake-postgres": intakePostgres,
   "hot-link": hotLink,
+  redirect,
   "event-streams": eventStreams,
   encrypt,
   metrics,

@@ -6,7 +6,7 @@ export const CONNECTIONS = 128;
 
 /** What a client saw. */
 export interface LoadResult {
-  /** Answered with 202. */
+  /** Answered with 202, or redirected. */
   readonly requests: number;
   readonly perSecond: number;
   readonly p50Ms: number;
@@ -31,6 +31,11 @@ export function postClicks(server: string, seconds: number, addresses = 1): Prom
 /** Posts clicks at a steady rate a second; 0: as fast as the answers come. */
 export function postSteadily(server: string, seconds: number, rate: number, click = CLICK): Promise<LoadResult> {
   return runLoad([server + CLICK_PATH, CONNECTIONS, seconds, click, rate]);
+}
+
+/** Follows a short link at a steady rate a second. */
+export function followLink(server: string, seconds: number, rate: number): Promise<LoadResult> {
+  return runLoad([`${server}/l/spring`, CONNECTIONS, seconds, "", rate]);
 }
 
 /** Posts so many clicks as fast as the answers come. */
