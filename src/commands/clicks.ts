@@ -5,7 +5,7 @@ import type { LinkClicks } from "../../projections/clicks.ts";
 import { byLastClick } from "../../projections/recent-links.ts";
 import { createStates } from "../../projections/states.ts";
 import { suspected, type SuspectedCounts } from "../../projections/suspected.ts";
-import { streamOfLink } from "../history/link.ts";
+import { streamOfLink } from "../history/history.ts";
 import { answer, Command, fail, JSON_OPTION, type MakeCommand, parseLink } from "./shared/command.ts";
 import { findPlace, type Place } from "../projector/moment.ts";
 import { AS_OF_OPTION, describeMoment, openAsOf, toAsOfJson } from "./shared/moment.ts";

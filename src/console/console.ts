@@ -7,8 +7,11 @@ import type { Projector } from "../projector/projector.ts";
 import type { PastStates } from "../projector/past-states.ts";
 import { renderPage } from "./document.tsx";
 import { notReadyPage } from "./pages/error-page.tsx";
-import { createPastPages } from "./past.ts";
 import type { ConsoleSettings, Live, Made, ConsolePage, View } from "./view.ts";
+import { cloneElement, type ComponentChildren, type FunctionComponent, h, isValidElement, type VNode } from "preact";
+import { PROJECTION_NAMES, type ProjectionName, type StateOf, type States } from "../../projections/all.ts";
+import { ServiceError } from "../platform/service-error.ts";
+import { type Moment, parseMoment, type Place, findPlace } from "../projector/moment.ts";
 
 export interface ConsoleSources {
   readonly store: EventStore<Event>;
@@ -91,4 +94,115 @@ export const ASSETS: Readonly<Record<"/console.css" | "/console.js" | "/idiomorp
 
 function readText(file: URL): string {
   return readFileSync(file, "utf8");
+}
+
+/** What a page as of an earlier moment is made of, beside the states. */
+export interface PastVisit extends Omit<View, "state" | "position" | "time" | "now" | "asOf" | "live" | "formToken"> {
+  readonly asOf: string;
+  /** The present, in ms since 1970. */
+  readonly present: number;
+}
+
+export type PastPage =
+  | { readonly outcome: "shown"; readonly page: Made }
+  | { readonly outcome: "not_ready" }
+  | { readonly outcome: "no_moment"; readonly why: string };
+
+/** Makes pages as of earlier moments, on which nothing can be done. */
+export function createPastPages(past: PastStates): (page: ConsolePage, visit: PastVisit) => Promise<PastPage> {
+  /** What each page was made of so far: most want no list of people, which takes long to open. */
+  const readBy = new Map<ConsolePage, ReadonlySet<ProjectionName>>();
+
+  return async (page, visit) => {
+    const { asOf, present, ...rest } = visit;
+    const found = await find(visit);
+    if ("why" in found) return { outcome: "no_moment", why: found.why };
+    const { position, time, until } = found;
+    const now = Math.min(until?.getTime() ?? (time === undefined ? present : msOf(time)), present);
+    const view = { ...rest, asOf, position, time, now, live: undefined, formToken: undefined };
+    const known = readBy.get(page);
+    for (const names of known === undefined ? [PROJECTION_NAMES] : [[...known], PROJECTION_NAMES]) {
+      const states = await past.at<ProjectionName>(position, names);
+      if (states === undefined) return { outcome: "not_ready" };
+      const read = new Set(known);
+      const made = await makePage(page, view, states, read);
+      readBy.set(page, read);
+      if (made !== LACKING) return { outcome: "shown", page: made };
+    }
+    throw new Error("a page lacks a state although all are there");
+  };
+}
+
+const LACKING = "a state is lacking";
+
+/** Made to its last component, and so with all that it reads; `read` gets the names of that. */
+async function makePage(
+  page: ConsolePage,
+  view: Omit<View, "state"> & { readonly asOf: string },
+  states: Partial<States>,
+  read: Set<ProjectionName>,
+): Promise<Made | typeof LACKING> {
+  const lacking = new Error(LACKING);
+  const state = <Name extends ProjectionName>(name: Name): StateOf<Name> => {
+    read.add(name);
+    const found = states[name];
+    if (found === undefined) throw lacking;
+    return found;
+  };
+  try {
+    const made = await page({ ...view, state });
+    if (made === undefined) return undefined;
+    return "missing" in made ? { missing: keepMoment(made.missing, view.asOf) } : keepMoment(made, view.asOf);
+  } catch (fault) {
+    if (fault === lacking) return LACKING;
+    throw fault;
+  }
+}
+
+/** Where the moment is; or why there is none. */
+async function find({
+  asOf,
+  store,
+  settings,
+}: PastVisit): Promise<(Place & Pick<Moment, "until">) | { readonly why: string }> {
+  try {
+    const moment = parseMoment(asOf, settings.timezone);
+    return { ...(await findPlace(store, moment)), ...moment };
+  } catch (fault) {
+    if (fault instanceof ServiceError && fault.kind === "usage") return { why: `${fault.message}.` };
+    throw fault;
+  }
+}
+
+type Attributes = Readonly<Record<string, unknown>> & { readonly children?: ComponentChildren };
+
+/**
+ * Adds the shown moment to all links and forms of a page that lead to other pages, so that no page has to. An element
+ * with `data-moment` chooses a moment itself. Components are functions without hooks.
+ */
+function keepMoment(page: VNode, asOf: string): VNode {
+  return keep(page, asOf) as VNode;
+}
+
+function keep(node: ComponentChildren, asOf: string): ComponentChildren {
+  if (Array.isArray(node)) return node.map((one: ComponentChildren) => keep(one, asOf));
+  if (!isValidElement(node)) return node;
+  const { type, props } = node as VNode<Attributes>;
+  if (typeof type === "function") return keep((type as FunctionComponent<Attributes>)(props), asOf);
+  const children = keep(props.children, asOf);
+  if ("data-moment" in props) return cloneElement(node, {}, children);
+  const { href, method } = props;
+  if (type === "a" && typeof href === "string") return cloneElement(node, { href: hrefAt(href, asOf) }, children);
+  if (type !== "form" || method !== "get") return cloneElement(node, {}, children);
+  return cloneElement(node, {}, [children, h("input", { type: "hidden", name: "as_of", value: asOf })]);
+}
+
+/** A path of a console page; operations of the API, anchors and other sites stay unchanged. */
+const PAGE = /^\/(?!\/|api\/|social\/)/;
+
+function hrefAt(href: string, asOf: string): string {
+  if (!PAGE.test(href)) return href;
+  const { pathname, searchParams, hash } = new URL(href, "http://console");
+  searchParams.set("as_of", asOf);
+  return `${pathname}?${searchParams}${hash}`;
 }

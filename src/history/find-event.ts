@@ -1,6 +1,14 @@
-import type { Recorded } from "../../events/catalog.ts";
+import type { Event, Recorded } from "../../events/catalog.ts";
 import { eventsAt } from "../log/events-at.ts";
-import type { Reading } from "./history.ts";
+import type { EventStore } from "eventstore-lite";
+
+/** Where a history is read from, up to and including a position. */
+export interface Reading {
+  readonly store: EventStore<Event>;
+  readonly to: number;
+  /** Told which position is read. */
+  readonly onProgress: (position: number) => void;
+}
 
 /** Event and run ids are UUIDs, of whatever version an imported log has. */
 export const EVENT_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;

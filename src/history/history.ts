@@ -1,16 +1,12 @@
-import type { EventStore } from "eventstore-lite";
-import type { Event } from "../../events/catalog.ts";
-
-/** Where a history is read from, up to and including a position. */
-export interface Reading {
-  readonly store: EventStore<Event>;
-  readonly to: number;
-  /** Told which position is read. */
-  readonly onProgress: (position: number) => void;
-}
-
-/** Positions at which dispatches were requested, by retries too -> the position of the source of each. */
-export type Dispatches = ReadonlyMap<number, number>;
+import { type Dispatches, findDispatches, readRequestedChannels, sourcesOfEvent } from "./dispatches.ts";
+import type { Recorded } from "../../events/catalog.ts";
+import { inOrder } from "../log/events-at.ts";
+import { findEvent, positionBefore, type Reading } from "./find-event.ts";
+import { isOfOneRecipient, positionsOfRuns } from "./runs.ts";
+import type { ChannelName } from "../../events/channel.ts";
+import { STREAMS } from "../log/event-log.ts";
+import { createTally, type Tally } from "./tally.ts";
+import { contacts, type Contact, type Contacts } from "../../projections/contacts.ts";
 
 /** All that the log knows of one recipient, link, event or run. */
 export interface History {
@@ -18,4 +14,116 @@ export interface History {
   readonly positions: readonly number[];
   /** The dispatches that belong to it: what an outcome event says of others does not. */
   readonly dispatches: Dispatches;
+}
+
+/** What belongs to one event, or to one run, which is found by its start. */
+export interface EventHistory extends History {
+  readonly event: Recorded;
+}
+
+/**
+ * One event, and everything that caused it or that it caused: the same request, the same message or run, the
+ * dispatches that it requests or is about. `id`: its id or position, or a run's id. Undefined: the log has no such event.
+ */
+export async function historyOfEvent(reading: Reading, id: string): Promise<EventHistory | undefined> {
+  const asked = await findEvent(reading, id);
+  if (asked === undefined) return undefined;
+  // A run's request caused all of its messages: the history of one of them leaves out the others.
+  const roots = isOfOneRecipient(asked) ? [asked] : [asked, ...(await sameRequest(reading, asked))];
+  const { dispatches, positions: ofDispatches } = await findEventDispatches(reading, roots);
+  const positions = inOrder([
+    ...roots.map(({ position }) => position),
+    ...(await positionsOfRuns(reading, roots)),
+    ...ofDispatches,
+  ]);
+  return { positions, dispatches, event: asked };
+}
+
+/** A request is answered within 5 minutes (`Prefer: wait=300`); what it appends lies within twice that of each other. */
+const REQUEST_MS = 10 * 60_000;
+
+/** What the same request appended, or another one of the same trace at that time; of a run, its first minutes. */
+async function sameRequest(reading: Reading, { time, meta }: Recorded): Promise<readonly Recorded[]> {
+  const { request_id, traceparent } = meta;
+  if (request_id === undefined && traceparent === undefined) return [];
+  const { store, to, onProgress } = reading;
+  const ms = Date.parse(time);
+  const from = (await positionBefore(reading, ms - REQUEST_MS)) + 1;
+  const found: Recorded[] = [];
+  for await (const event of store.read({ from, to, until: new Date(ms + REQUEST_MS) })) {
+    onProgress(event.position);
+    const isSame = request_id !== undefined && event.meta.request_id === request_id;
+    if (isSame || (traceparent !== undefined && event.meta.traceparent === traceparent)) found.push(event);
+  }
+  return found;
+}
+
+/** The dispatches that the roots request or are about: the requesting events, and all outcomes. */
+async function findEventDispatches(
+  reading: Reading,
+  roots: readonly Recorded[],
+): Promise<{ readonly dispatches: Dispatches; readonly positions: readonly number[] }> {
+  const findChannels = await readRequestedChannels(reading);
+  const sources = (await Promise.all(roots.map((root) => sourcesOfEvent(reading, findChannels, root)))).flat();
+  const requested = new Map(sources.map((source) => [source.position, findChannels(source)]));
+  const positions = [...requested.keys()];
+  const dispatches = await findDispatches(reading, requested, ({ position }) => void positions.push(position));
+  return { dispatches, positions };
+}
+
+/** The clicks of one link, the outcomes of their dispatches, and the number of each. */
+export interface LinkHistory extends History {
+  readonly tally: Tally;
+}
+
+/** The stream that holds the clicks of `domain/short_code`. */
+export function streamOfLink(link: string): string {
+  const slash = link.indexOf("/");
+  return STREAMS.link(link.slice(0, slash), link.slice(slash + 1));
+}
+
+/**
+ * Reads the clicks of one link and the outcomes of their dispatches: the link's own stream, and for each channel that a
+ * click is dispatched to, all outcomes from the first such click on. Undefined: there is no click.
+ */
+export async function historyOfLink(reading: Reading, link: string): Promise<LinkHistory | undefined> {
+  const { store, to } = reading;
+  const findChannels = await readRequestedChannels(reading);
+  const { take, tally } = createTally(findChannels);
+  const requested = new Map<number, readonly ChannelName[]>();
+  for await (const batch of store.readFolded({ stream: streamOfLink(link), to })) {
+    for (const event of batch) {
+      take(event);
+      if (event.type === "LinkClicked") requested.set(event.position, findChannels(event));
+    }
+  }
+  if (requested.size === 0) return undefined;
+  const positions = [...requested.keys()];
+  const dispatches = await findDispatches(reading, requested, (event) => {
+    take(event);
+    positions.push(event.position);
+  });
+  return { positions: inOrder(positions), dispatches, tally: tally() };
+}
+
+/** What happened to one recipient, and who that is as of the end of the reading. */
+export interface RecipientHistory extends History {
+  readonly contact: Contact;
+}
+
+/**
+ * What happened to the recipient that `find` answers: under every handle they had while they had it, also before their id
+ * was known. Folds all recipients and messages, and reads no click. Undefined: there is no such recipient.
+ */
+export async function historyOfRecipient(
+  { store, to, onProgress }: Reading,
+  find: (contacts: Contacts) => Contact | undefined,
+): Promise<RecipientHistory | undefined> {
+  const state = contacts.initial();
+  for await (const batch of store.readFolded({ types: contacts.types, to })) {
+    for (const event of batch) contacts.evolve(state, event);
+    onProgress(batch.at(-1)?.position ?? 0);
+  }
+  const contact = find(state);
+  return contact === undefined ? undefined : { positions: contact.positions, dispatches: new Map(), contact };
 }

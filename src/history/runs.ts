@@ -1,7 +1,6 @@
 import type { EventType, Folded, Recorded } from "../../events/catalog.ts";
 import { STREAMS } from "../log/event-log.ts";
-import { positionBefore, parseIdTime } from "./find-event.ts";
-import type { Reading } from "./history.ts";
+import { parseIdTime, positionBefore, type Reading } from "./find-event.ts";
 
 /** How a run went on: of interest to who asks for the run, and not to who asks for one of its recipients. */
 const COURSE_TYPES: readonly EventType[] = ["RunPaused", "InboxRead", "SourceRead"];

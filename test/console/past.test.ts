@@ -6,7 +6,7 @@ import type { Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, type ProjectionName } from "../../projections/all.ts";
 import { createStates } from "../../projections/states.ts";
 import { loadConfig } from "../../src/config/config.ts";
-import { createPastPages, type PastVisit } from "../../src/console/past.ts";
+import { createPastPages, type PastVisit } from "../../src/console/console.ts";
 import type { ConsolePage } from "../../src/console/view.ts";
 import { consoleSettings } from "../../src/service/console-settings.ts";
 import { logInMemory } from "../history/log-in-memory.ts";

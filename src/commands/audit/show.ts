@@ -1,9 +1,14 @@
 import type { Contact, Contacts } from "../../../projections/contacts.ts";
-import { historyOfEvent, type EventHistory } from "../../history/event.ts";
-import { EVENT_ID, isEventName } from "../../history/find-event.ts";
-import type { History, Reading } from "../../history/history.ts";
-import { historyOfLink, type LinkHistory } from "../../history/link.ts";
-import { historyOfRecipient, type RecipientHistory } from "../../history/recipient.ts";
+import {
+  historyOfEvent,
+  type EventHistory,
+  type History,
+  historyOfLink,
+  type LinkHistory,
+  historyOfRecipient,
+  type RecipientHistory,
+} from "../../history/history.ts";
+import { EVENT_ID, isEventName, type Reading } from "../../history/find-event.ts";
 import type { ChannelTally } from "../../history/tally.ts";
 import { eventsAt } from "../../log/events-at.ts";
 import { findNamed, parseRecipient } from "../../recipients/recipient-name.ts";

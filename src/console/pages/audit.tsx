@@ -2,14 +2,13 @@
 import type { VNode } from "preact";
 import { EVENT_TYPES } from "../../../events/catalog.ts";
 import { filterIn, type LogFilter, toSelection } from "../../history/log-filter.ts";
-import { type ChannelOutcome, readOutcomes } from "../../history/outcomes.ts";
+import { type ChannelOutcome, readOutcomes } from "../../history/dispatches.ts";
 import { readPage, type Selection } from "../../history/selection.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { eventHref } from "../addresses.ts";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { Select } from "../parts/action-form.tsx";
-import { EventList, spaced } from "../parts/event-list.tsx";
-import { EventSentence } from "../parts/event-sentence.tsx";
+import { EventList, spaced, EventSentence } from "../parts/events.tsx";
 import { Time } from "../parts/time.tsx";
 import { newestEvents, readNumber, type View } from "../view.ts";
 import { FindForm } from "./find.tsx";

@@ -15,7 +15,7 @@ import { eventHref } from "../addresses.ts";
 import { ChannelStatus } from "../parts/channel-status.tsx";
 import { DecideAllLetters, DecideLetter } from "../parts/decide-letters.tsx";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
-import { EventSentence } from "../parts/event-sentence.tsx";
+import { EventSentence } from "../parts/events.tsx";
 import { ActionForm, Select } from "../parts/action-form.tsx";
 import { Time } from "../parts/time.tsx";
 import { readChoice, type View } from "../view.ts";

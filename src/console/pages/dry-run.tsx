@@ -6,7 +6,7 @@ import { plain } from "../../history/words/phrases.ts";
 import { momentIn } from "../../outreach/quota-day.ts";
 import { ConfirmedAction } from "../parts/action-form.tsx";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
-import { RecipientLink } from "../parts/event-sentence.tsx";
+import { RecipientLink } from "../parts/events.tsx";
 import { ENDS } from "../parts/run-card.tsx";
 import { formatContact } from "./people.tsx";
 import type { ConsolePage, View } from "../view.ts";

@@ -8,9 +8,9 @@ import { noClicks, type SuspectedCounts } from "../../../projections/suspected.t
 import { msOf } from "../../../projections/time.ts";
 import { STREAMS } from "../../log/event-log.ts";
 import { hrefForLink } from "../addresses.ts";
-import { ClicksChart } from "../parts/clicks-chart.tsx";
+import { ClicksChart } from "../parts/charts.tsx";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
-import { EventList } from "../parts/event-list.tsx";
+import { EventList } from "../parts/events.tsx";
 import { ConfirmedAction } from "../parts/action-form.tsx";
 import { SentTo, sentWith } from "../parts/sent-to.tsx";
 import { Time } from "../parts/time.tsx";

@@ -5,7 +5,7 @@ import type { Contact } from "../../../projections/contacts.ts";
 import { inTimeSlices } from "../../platform/time-slices.ts";
 import { ConsoleDocument, grouped } from "../document.tsx";
 import { ImportForm } from "./import.tsx";
-import { RecipientLink } from "../parts/event-sentence.tsx";
+import { RecipientLink } from "../parts/events.tsx";
 import {
   BASES,
   effectiveBasis,

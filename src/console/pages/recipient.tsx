@@ -7,7 +7,7 @@ import { linksIn } from "../../../projections/sent-links.ts";
 import { eventsAt } from "../../log/events-at.ts";
 import { eventHref, hrefForLink, recipientHref, runHref } from "../addresses.ts";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
-import { EventList } from "../parts/event-list.tsx";
+import { EventList } from "../parts/events.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";
 import { NumberCells, numbers, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";

@@ -3,7 +3,7 @@ import { EVENT_ID } from "../../history/find-event.ts";
 import { eventsOfRun } from "../../history/runs.ts";
 import { runHref } from "../addresses.ts";
 import { ConsoleDocument } from "../document.tsx";
-import { EventList } from "../parts/event-list.tsx";
+import { EventList } from "../parts/events.tsx";
 import { readNumber, type Made, type View } from "../view.ts";
 
 const EVENTS_SHOWN = 200;

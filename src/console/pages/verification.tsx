@@ -6,7 +6,7 @@ import type { VerificationProgress } from "../../log/verifier.ts";
 import { ActionForm } from "../parts/action-form.tsx";
 import { eventHref } from "../addresses.ts";
 import { grouped } from "../document.tsx";
-import { By } from "../parts/event-list.tsx";
+import { By } from "../parts/events.tsx";
 import { Time } from "../parts/time.tsx";
 import type { View } from "../view.ts";
 

@@ -7,7 +7,7 @@ import type { Referrers } from "../../../projections/referrers.ts";
 import { eventsAt } from "../../log/events-at.ts";
 import { isErased } from "../addresses.ts";
 import { grouped, Section } from "../document.tsx";
-import { RecipientLink } from "./event-sentence.tsx";
+import { RecipientLink } from "./events.tsx";
 import { Time } from "./time.tsx";
 import type { View } from "../view.ts";
 import { Table } from "./table.tsx";

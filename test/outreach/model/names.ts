@@ -1,5 +1,5 @@
 import { contacts, findContact, isHeldBy, type Contact, type Contacts } from "../../../projections/contacts.ts";
-import { historyOfRecipient } from "../../../src/history/recipient.ts";
+import { historyOfRecipient } from "../../../src/history/history.ts";
 import { findNamed } from "../../../src/recipients/recipient-name.ts";
 import { findEncrypted } from "../../../src/privacy/find-encrypted.ts";
 import { person } from "../../harness/memory/social-network.ts";
