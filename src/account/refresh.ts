@@ -144,20 +144,10 @@ export interface StoredTokenPair extends TokenPair {
   readonly version: number;
 }
 
-/** The account's tokens in the vault. What is stored is durable, and all instances see it. */
-export interface StoredTokens {
-  read(): Promise<StoredTokenPair | undefined>;
-  /** Stores a pair in place of whatever there is. */
-  put(pair: TokenPair): Promise<void>;
-  /** Marks the pair before its refresh token is used. False: it changed since it was read. */
-  begin(pair: StoredTokenPair): Promise<boolean>;
-  /** Stores a pair in place of the one with the access token `stale`. False: that one is gone, nothing was stored. */
-  replace(stale: string, pair: TokenPair & { readonly begun: boolean }): Promise<boolean>;
-  /** Leaves none. False: there is another than the one with the access token `stale`, and nothing was deleted. */
-  drop(stale: string | undefined): Promise<boolean>;
-}
+type StoredTokens = ReturnType<typeof createStoredTokens>;
 
-export function createStoredTokens(vault: Secrets): StoredTokens {
+/** The account's tokens in the vault. What is stored is durable, and all instances see it. */
+export function createStoredTokens(vault: Secrets) {
   const read = async (): Promise<StoredTokenPair | undefined> => {
     const kept = await vault.get(SECRET);
     if (kept === undefined) return undefined;
@@ -169,22 +159,26 @@ export function createStoredTokens(vault: Secrets): StoredTokens {
 
   return {
     read,
-    async put(pair) {
+    /** Stores a pair in place of whatever there is. */
+    async put(pair: TokenPair): Promise<void> {
       for (;;) if (await write(pair, false, (await read())?.version ?? 0)) return;
     },
-    async begin(pair) {
+    /** Marks the pair before its refresh token is used. False: it changed since it was read. */
+    async begin(pair: StoredTokenPair): Promise<boolean> {
       // Versions start over with another account.
       const isSame = (await read())?.accessToken === pair.accessToken;
       return isSame && (await write(pair, true, pair.version));
     },
-    async replace(stale, pair) {
+    /** Stores a pair in place of the one with the access token `stale`. False: that one is gone, nothing was stored. */
+    async replace(stale: string, pair: TokenPair & { readonly begun: boolean }): Promise<boolean> {
       for (;;) {
         const kept = await read();
         if (kept?.accessToken !== stale) return false;
         if (await write(pair, pair.begun, kept.version)) return true;
       }
     },
-    async drop(stale) {
+    /** Leaves none. False: there is another than the one with the access token `stale`, and nothing was deleted. */
+    async drop(stale: string | undefined): Promise<boolean> {
       for (;;) {
         const kept = await read();
         if (kept?.accessToken !== stale) return false;

@@ -1,12 +1,10 @@
 import type { Recipient } from "../../events/outreach.ts";
 import { markOfErased } from "../../events/encryption.ts";
 
-/** The page of one event. */
 export function eventHref(position: number): string {
   return `/audit/${position}`;
 }
 
-/** The page of one link. */
 export function linkHref(domain: string, shortCode: string): string {
   return `/links/${encodeURIComponent(domain)}/${encodeURIComponent(shortCode)}`;
 }
@@ -30,7 +28,6 @@ export function isErased({ id }: Recipient): boolean {
   return id !== undefined && markOfErased(id) !== undefined;
 }
 
-/** The page of one run. */
 export function runHref(runId: string): string {
   return `/runs/${encodeURIComponent(runId)}`;
 }

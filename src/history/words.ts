@@ -14,7 +14,6 @@ import {
   type Sentence,
 } from "./words/phrases.ts";
 
-/** Authentication and the master key. */
 const ACCESS_WORDS = {
   AuthenticationsFailed: ({ address, addresses, failed, turned_away }: DataOf<"AuthenticationsFailed">) => {
     const who = address === undefined ? `${addresses} ${addresses === 1 ? "address" : "addresses"}` : other(address);

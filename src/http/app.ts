@@ -128,7 +128,6 @@ function finish(metrics: AppDeps["metrics"], answer: HttpResponse, { endpoint, h
   return toResponse(answer, headers);
 }
 
-/** Shows the operation's limit as it is now. */
 function showLimit({ endpoint, headers }: RequestContext): void {
   const { limit } = endpoint.operation;
   if (limit !== undefined) setRateLimitHeaders(headers, limit.name, limit.allowance());

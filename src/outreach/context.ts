@@ -68,7 +68,6 @@ export interface OutreachContext {
   readonly settleMs: number;
   /** Whether a message to us asks to be left alone. */
   readonly isOptOut: (text: string) => boolean;
-  /** What the network charges. */
   readonly prices: Prices;
   /** A random text that the codes of one recipient's own links follow from. Undefined: all recipients share links. */
   readonly newLinkSecret: (() => string) | undefined;
@@ -103,7 +102,6 @@ export function outreachState({ projector }: Pick<OutreachContext, "projector">)
   };
 }
 
-/** What the day depends on. */
 type DayContext = Pick<OutreachContext, "projector" | "clock" | "timezone">;
 
 /** Now, but never before the newest event: a clock set back does not bring back yesterday's quota. */
@@ -121,7 +119,6 @@ export function isClockSkewed({ skewMs }: Pick<OutreachContext, "skewMs">): bool
   return isSkewed(skewMs());
 }
 
-/** Today in the quota's time zone. */
 export function today(context: DayContext): string {
   return quotaNow(context).day;
 }
@@ -139,7 +136,6 @@ export interface Waiting {
   readonly pause: (reason: PauseReason, until: number) => Promise<void>;
 }
 
-/** One run as its parts see it. */
 export interface RunContext extends OutreachContext, Waiting {
   readonly runId: string;
   /** Whose run it is; another account that is linked meanwhile gets none of it. */

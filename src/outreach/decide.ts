@@ -29,7 +29,6 @@ export interface OutreachState {
   readonly links: Links;
 }
 
-/** What the operator wants. */
 export interface OutreachRules {
   readonly template: Template;
   readonly requireConsent: boolean;
@@ -285,7 +284,6 @@ function writePersonalLinks({ template }: OutreachRules, { contact, links }: Wri
   return rendered.ok ? { text: rendered.text, personal_links: toPersonalLinks(links, secret) } : undefined;
 }
 
-/** A recipient who gets no message, and why. */
 export interface Refused {
   readonly recipient: Recipient;
   readonly verdict: Refusal;
@@ -333,7 +331,6 @@ const GIVEN_UP: Readonly<Record<GiveUp, string>> = {
   suppressed: "the person was suppressed before the message went out",
 };
 
-/** The outcome of an attempt. */
 export type OutcomeEvent = Extract<
   NewEvent,
   { type: "DirectMessageSent" | "DirectMessageFailed" | "DirectMessageInDoubt" }
@@ -343,7 +340,6 @@ interface Decided {
   readonly newEvent: OutcomeEvent;
   /** What follows from it, to be recorded with it. */
   readonly more?: readonly NewEvent[];
-  /** Why the run ends with it. */
   readonly end?: RunEnd;
 }
 

@@ -8,7 +8,6 @@ import type { Projector } from "../projector/projector.ts";
 import type { RunContext } from "./context.ts";
 import { decideStop } from "./decide.ts";
 
-/** Ends that an operator has to do something about. */
 const CALLS_FOR_ACTION: ReadonlySet<RunEnd> = new Set([
   "credits_depleted",
   "usage_capped",

@@ -136,7 +136,6 @@ function Content({ label, content }: { readonly label: string; readonly content:
   );
 }
 
-/** In a few words. */
 function describeType(schema: Schema): string {
   const { type = "anything", format, minLength, maxLength, items } = schema;
   if (schema.const !== undefined) return JSON.stringify(schema.const);

@@ -183,7 +183,6 @@ function Dispatch({ one, children }: { readonly one: ListedDispatch; readonly ch
   );
 }
 
-/** How the dispatch ended. */
 function describeEnd(request: ListedDispatch["outcome"]["data"]["requests"][number]): string {
   const { attempt } = request;
   if (!("refused" in request)) return `in doubt at attempt ${attempt}`;

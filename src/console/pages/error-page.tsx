@@ -13,7 +13,6 @@ export interface ErrorView {
   readonly requestId: string;
 }
 
-/** A refusal as people see it. */
 export function errorPage({ title, words, nextStep, requestId }: ErrorView): VNode {
   return (
     <ConsoleDocument title={title}>

@@ -38,7 +38,6 @@ export async function findPage(view: View): Promise<VNode> {
   );
 }
 
-/** Asks for what to find. */
 export function FindForm({ wanted }: { readonly wanted?: string | undefined }): VNode {
   return (
     <form class="filter" method="get" action="/find">

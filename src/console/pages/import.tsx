@@ -14,7 +14,6 @@ export interface ImportView {
   readonly added: number;
   readonly updated: number;
   readonly withoutConsent: number;
-  /** Columns that became template fields. */
   readonly fields: readonly string[];
   readonly refused: Some<{ readonly line: number; readonly value: string; readonly reason: string }>;
   readonly duplicates: Some<{ readonly line: number; readonly of: number }>;
@@ -100,7 +99,6 @@ function Duplicates({ duplicates }: Pick<ImportView, "duplicates">): VNode | nul
   );
 }
 
-/** Says that there are more than are shown. */
 function Cut({ count }: { readonly count: number }): VNode | null {
   if (count <= ROWS_SHOWN_MAX) return null;
   return (

@@ -30,7 +30,6 @@ import { roomy, Table } from "../parts/table.tsx";
 /** Rows of one page of the list. */
 export const PEOPLE_SHOWN = 100;
 
-/** As the page shows them. */
 export const STATUS_WORDS: Readonly<Record<ShownStatus, string>> = {
   open: "not written to yet",
   attempted: "being written to",
@@ -52,7 +51,6 @@ export const ORIGIN_WORDS: Readonly<Record<Origin, string>> = {
   met: "met by a run",
 };
 
-/** All contacts, with their status. */
 export async function peoplePage(view: View): Promise<VNode> {
   const people = () => view.state("contacts").people;
   const filter = parseFilter(view);

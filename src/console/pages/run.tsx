@@ -8,7 +8,6 @@ import { readNumber, type Made, type View } from "../view.ts";
 
 const EVENTS_SHOWN = 200;
 
-/** One run, from its start on. */
 export async function runPage(view: View): Promise<Made> {
   const runId = (view.parameters["run_id"] ?? "").toLowerCase();
   if (!EVENT_ID.test(runId)) return undefined;

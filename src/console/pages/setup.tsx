@@ -5,7 +5,6 @@ import { ConsoleDocument, Section } from "../document.tsx";
 import { setupSteps, type SetupStep } from "../parts/setup-steps.tsx";
 import type { View } from "../view.ts";
 
-/** What is set up, and what is left to do. */
 export function setupPage(view: View): VNode {
   const steps = setupSteps(view);
   const done = steps.filter(({ status }) => status === "done").length;

@@ -7,13 +7,11 @@ interface ActionFormProps {
   readonly view: View;
   /** The page to come back to. */
   readonly back: string;
-  /** Path of the endpoint. */
   readonly action: `/console/${string}`;
   /** What is not filled in by hand. */
   readonly fields?: Readonly<Record<string, string>>;
   /** One of the fields is a file. */
   readonly sendsFile?: boolean;
-  /** What is, and the button. */
   readonly children: ComponentChildren;
 }
 
@@ -35,7 +33,6 @@ export function ActionForm(props: ActionFormProps): VNode | null {
 interface ConfirmedActionProps extends ActionFormProps {
   /** On the button; behind it stands what the action does, and the button that does it. */
   readonly label: string;
-  /** What will be done, in words. */
   readonly says: ComponentChildren;
 }
 

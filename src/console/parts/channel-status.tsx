@@ -13,7 +13,6 @@ interface ChannelStatusProps {
   readonly failuresInARow?: number;
 }
 
-/** How a channel is: green, amber or red, and why. */
 export function ChannelStatus({ view, name, failuresInARow: failures = 0 }: ChannelStatusProps): VNode {
   const { suspended, ...state } = view.state("deliveries")[name];
   const pending = pendingOf({ suspended, ...state });

@@ -136,7 +136,6 @@ interface ClicksChartProps {
   readonly view: View;
   readonly unit: "day" | "hour";
   readonly quarters: Quarters<SuspectedCounts>;
-  /** Of one link only. */
   readonly isOfLink?: boolean;
 }
 

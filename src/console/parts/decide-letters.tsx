@@ -16,7 +16,6 @@ interface DecideLetterProps {
   readonly letter: ListedDispatch;
 }
 
-/** The actions on one dead letter. */
 export function DecideLetter({ view, back, letter }: DecideLetterProps): VNode {
   const { channel, source, outcome } = letter;
   const common = { view, back, fields: { channel, event_id: source.id } };

@@ -50,7 +50,6 @@ function Named({ mention }: { readonly mention: Mention }): VNode {
   );
 }
 
-/** A run's id, as far as it tells runs apart. */
 const RUN_DIGITS = 8;
 
 /** What is shown of a name that is long, and whole on the page that it leads to; undefined: all of it. */

@@ -132,7 +132,6 @@ function LastRun({ end }: { readonly end: EndOfRun | undefined }): VNode {
   );
 }
 
-/** Why a run ended. */
 export const ENDS: Readonly<Record<RunEnd, string>> = {
   completed: "no recipient is left",
   daily_limit_reached: "the day's quota is used up",
@@ -151,7 +150,6 @@ export const ENDS: Readonly<Record<RunEnd, string>> = {
   fault: "something broke, and the service logged what",
 };
 
-/** One subject of the overview. */
 export function Card({ title, children }: { readonly title: string; readonly children: ComponentChildren }): VNode {
   return (
     <section class="card">

@@ -8,7 +8,6 @@ import { grouped } from "../document.tsx";
 import { Time } from "./time.tsx";
 import type { View } from "../view.ts";
 
-/** One thing to set up. */
 export interface SetupStep {
   readonly title: string;
   readonly status: "done" | "to_do" | "left_out";

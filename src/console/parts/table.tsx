@@ -18,7 +18,6 @@ interface TableProps {
   readonly isTall?: boolean;
   /** On a phone each row is a list. */
   readonly isStacked?: boolean;
-  /** The rows. */
   readonly children: ComponentChildren;
 }
 

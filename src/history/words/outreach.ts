@@ -19,7 +19,6 @@ const SKIPS: Readonly<Record<SkipReason, string>> = {
   missing_field: "a field of the message is missing",
 };
 
-/** One recipient. */
 export const OUTREACH_WORDS = {
   RecipientAdded: (data: DataOf<"RecipientAdded">) => {
     const { recipient, name, basis, fields, source } = data;
@@ -98,7 +97,6 @@ function sayEvidence({ at, source, text }: Evidence): Sentence {
   return say`${when}${where}${wording}`;
 }
 
-/** A run as a whole. */
 export const RUN_WORDS = {
   RunStarted: ({ run_id, dry_run }: DataOf<"RunStarted">) => say`${dry_run ? "dry run" : "run"} ${run(run_id)} started`,
   RunPaused: ({ run_id, reason, until }: DataOf<"RunPaused">) =>
@@ -124,7 +122,6 @@ export const RUN_WORDS = {
     say`dry run ${run(run_id)} ended, ${plain(reason)}: it would send to ${would_send} and skip ${would_skip}${charged(usage)}`,
 };
 
-/** Why a run waits. */
 export const PAUSES: Readonly<Record<PauseReason, string>> = {
   pace: "to spread the messages",
   rate_limited: "for the network's rate limit",

@@ -13,7 +13,6 @@ export interface AdmissionDeps {
   readonly hosts: ReadonlySet<string>;
   /** Whether only this machine can reach the service. */
   readonly isLocal: boolean;
-  /** Requests without a token, for each address. */
   readonly anonymousLimit: RateLimit;
   readonly failureLimit: FailureLimit;
   readonly load: LoadShedding;

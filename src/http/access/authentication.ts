@@ -4,7 +4,6 @@ import type { HttpConfig } from "../../config/http.ts";
 import type { ApiToken } from "../../config/tokens.ts";
 import type { Endpoint } from "../server/endpoint.ts";
 
-/** A caller without a token. */
 export const ANONYMOUS = "anonymous";
 
 export type Authentication = ReturnType<typeof createAuthentication>;

@@ -2,10 +2,8 @@ import { BlockList, isIP, isIPv6 } from "node:net";
 import { canonicalAddress } from "../../platform/address.ts";
 import type { Server } from "../server/node-server.ts";
 
-/** Whose request it is, by address. */
 export type ClientAddress = (request: Request, server: Pick<Server, "requestIP"> | null) => string;
 
-/** The address of callers on this machine. */
 const LOOPBACK = "127.0.0.1";
 
 /** Proxies that a request may pass; a longer list is forged. */

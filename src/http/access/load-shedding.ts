@@ -16,7 +16,6 @@ const ANOTHER_LIST = "Another list is being imported. Nothing of this one was im
 
 export type LoadShedding = ReturnType<typeof createLoadShedding>;
 
-/** How busy the service is. */
 export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX) {
   let coming = 0;
   let arrivals = 0;
@@ -55,7 +54,6 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX) {
         isTaking = false;
       }
     },
-    /** Whether a list is being taken. */
     get isTaking() {
       return isTaking;
     },

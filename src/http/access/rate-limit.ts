@@ -9,7 +9,6 @@ export interface Allowance {
   readonly seconds: number;
 }
 
-/** The messages of one day. */
 export interface DailyQuota {
   readonly limit: number;
   readonly used: () => number;
@@ -22,7 +21,6 @@ export function quotaLeft({ limit, used: usedNow }: DailyQuota) {
   return { limit, used, remaining: Math.max(0, limit - used) };
 }
 
-/** The quota as `RateLimit` headers show it. */
 export function quotaAllowance(quota: DailyQuota, now: number): Allowance {
   const { limit, remaining } = quotaLeft(quota);
   const seconds = Math.max(1, Math.ceil((quota.resetsAt() - now) / 1000));

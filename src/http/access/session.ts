@@ -37,7 +37,6 @@ export function createSessions(options: SessionOptions) {
     return session !== undefined && authentication.knows(session.token) ? session : undefined;
   };
   return {
-    /** The name of the cookie. */
     cookie: cookie.name,
     /** The `Set-Cookie` value that ends the session of a browser. */
     signedOut: cookie.cleared,

@@ -9,13 +9,11 @@ import { operation, reply, textReply } from "../server/endpoint.ts";
 import { AUTHORIZE_AGAIN, toProblem, problems, type Problem } from "../server/problem.ts";
 import { text } from "./schema.ts";
 
-/** How the account is linked. */
 interface Account extends AccountParts {
   /** Links in progress, by the redirect that brought them: a browser that asks again meanwhile waits for the same. */
   readonly underway: Map<string, Promise<Linked | undefined>>;
 }
 
-/** Where the browser goes after an authorization. */
 const CONSOLE_PATH = "/";
 
 /** Answers of the OAuth flow are for this browser only: no cache, no referrer. */

@@ -142,7 +142,6 @@ export function consoleEndpoints(deps: AppDeps) {
     );
 }
 
-/** Signing a browser in and out. */
 export function sessionEndpoints({ sessions, failureLimit }: AppDeps) {
   return feature("signing-in", "/session")
     .post(

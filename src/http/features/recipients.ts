@@ -193,7 +193,6 @@ export function recipientEndpoints(deps: AppDeps) {
     );
 }
 
-/** A list as a request sent it. */
 interface SentList {
   readonly file: Uint8Array;
   readonly format: RecipientsFormat;

@@ -24,7 +24,6 @@ export function json<Status extends number>(
   return { status, headers: all, body: JSON.stringify(body) };
 }
 
-/** Sends the browser elsewhere. */
 export function redirect<Status extends 302 | 303>(
   status: Status,
   location: string,
@@ -33,7 +32,6 @@ export function redirect<Status extends 302 | 303>(
   return { status, headers: { location, ...headers }, body: "" };
 }
 
-/** A page of the console. */
 export function html<Status extends number>(
   status: Status,
   body: string,

@@ -172,7 +172,6 @@ export interface RequestContext {
   readonly endpoint: Endpoint;
   /** Who and what causes the events of this request. */
   readonly metadata: EventMetadata;
-  /** The caller's address. */
   readonly readAddress: () => string;
   /** Of the answer, and of each request alone. */
   readonly headers: Record<string, string>;

@@ -36,7 +36,6 @@ export interface FormDeps {
   readonly console: Console;
 }
 
-/** Fields of every form. */
 export const commonFields = Type.Object({
   form_token: Type.String({ maxLength: 100, description: "Proves that the form comes from one of our pages (CSRF)." }),
   back: Type.String({
@@ -47,7 +46,6 @@ export const commonFields = Type.Object({
   }),
 });
 
-/** Beside its own. */
 const fieldsBody = formBody(Type.Intersect([commonFields, Type.Record(Type.String(), Type.String())]));
 
 /** A handler of the API, as far as forms call it. */

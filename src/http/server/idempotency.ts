@@ -20,7 +20,6 @@ const FINAL_PROBLEMS: ReadonlySet<string> = new Set(["delivery-refused", "delive
 
 /** What identifies a request: the same key counts per route and caller. */
 export interface Keyed {
-  /** The `Idempotency-Key`. */
   readonly header: string;
   readonly route: string;
   readonly body: unknown;
@@ -59,7 +58,6 @@ export type Perform = (appendKey: IdempotencyKey) => Promise<HttpResponse>;
 /** True if the stored response is stale because its run failed; the request is then executed again. */
 export type IsOver = (kept: HttpResponse) => Promise<boolean>;
 
-/** An answer and the body that it answers. */
 interface KeptAnswer extends HttpResponse {
   readonly digest: string;
 }

@@ -138,7 +138,6 @@ async function write(body: ReadableStream<Uint8Array>, outgoing: ServerResponse)
 
 /** What the service asks of the server that it is reached through, which Bun's is as well. */
 export interface Server {
-  /** Requests that are being answered. */
   readonly pendingRequests: number;
   /** The other end of the connection; null once it is closed. */
   requestIP(request: Request): { readonly address: string } | null;

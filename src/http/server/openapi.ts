@@ -6,7 +6,6 @@ import { KEY_CHARACTERS_MAX } from "./idempotency.ts";
 import { HEADER_BYTES_MAX } from "./node-server.ts";
 import { problems, type Problem, type ProblemName } from "./problem.ts";
 
-/** What the operations are about. */
 const TAGS: Readonly<Record<Operation["tag"], string>> = {
   outreach: "The outreach agent, which sends direct messages on X.",
   tracking: "Clicks, notifications and messages, and the channels to which they are dispatched.",
@@ -235,7 +234,6 @@ const PROBLEM = Type.Object({
   instance: Type.String({ description: "The request's id." }),
 });
 
-/** What some of them have. */
 const PROBLEM_MORE: Readonly<Record<string, TSchema>> = {
   errors: Type.Array(Type.Object({ path: Type.String(), message: Type.String() })),
   run_id: Type.Union([Type.String({ format: "uuid" }), Type.Null()]),

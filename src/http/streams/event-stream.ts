@@ -200,7 +200,6 @@ export function createStreamPace(
   };
 }
 
-/** The milliseconds that so many events take. */
 function toMs(events: number): number {
   return (events / EVENTS_PER_SECOND) * 1_000;
 }
