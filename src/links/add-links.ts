@@ -30,6 +30,11 @@ const CODE = new RegExp(`^[A-Za-z0-9_-]{1,${CODE_CHARS_MAX}}$`);
 /** As long as the address of a click may be. */
 const TARGET_CHARS_MAX = 4_096;
 
+/** Links that a log may hold: a service keeps all of them in memory, 300 bytes each. */
+export const LINKS_MAX = 100_000;
+
+const FULL = `the log holds ${LINKS_MAX} links, and takes no more`;
+
 /** Links in one append: their events are below the 256 KiB that one may have, and others have a turn in between. */
 const LINKS_PER_APPEND = 50;
 
@@ -45,7 +50,8 @@ export function decideLinks(
   for (const { code, target } of given) {
     const before = targets.get(code) ?? findLink(links, code)?.target;
     const href = toTarget(target);
-    const reason = findFault(code, href, before);
+    const isFull = links.shared.size + events.length >= LINKS_MAX;
+    const reason = findFault(code, href, before) ?? (isFull && before === undefined ? FULL : undefined);
     if (reason !== undefined) refused.push({ code, reason });
     else if (before === undefined) {
       targets.set(code, href!);
