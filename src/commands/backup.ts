@@ -6,7 +6,7 @@ import { nameOfKey } from "../vault/master-key.ts";
 import { recordBackup, writeBackup } from "./backup/write-backup.ts";
 import { absolutePath, answer, Command, fail, JSON_OPTION, type MakeCommand, readConfig } from "./shared/command.ts";
 import { refuseNoLog } from "./shared/log-session.ts";
-import { startProgress } from "./shared/progress.ts";
+import { withProgress } from "./shared/progress.ts";
 
 export const backup: MakeCommand = (terminal, exit) =>
   new Command("backup")
@@ -43,9 +43,9 @@ erased later. You may delete a FOLDER.*.partial: a killed backup leaves it.`,
         const { secrets, store } = locateLog(config);
         await refuseNoLog(config);
         await using log = await openLog(config);
-        const progress = startProgress(terminal, "verifying", (await log.head()).position);
-        const made = await writeBackup(log, secrets, folder, { clock: systemClock, onProgress: progress.update });
-        progress.end();
+        const made = await withProgress(terminal, "verifying", (await log.head()).position, (onProgress) =>
+          writeBackup(log, secrets, folder, { clock: systemClock, onProgress }),
+        );
         await recordBackup(terminal, "BackupMade", made, store);
         const { length: missing_keys } = await missingKeys(log, log.keyring, log.logClock.now());
         const { position, hash } = made.log;

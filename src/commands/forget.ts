@@ -3,7 +3,7 @@ import { findNamed, parseRecipient } from "../recipients/recipient-name.ts";
 import { forgetAddress, forgetPerson, type ForgetDeps, type Forgotten } from "../privacy/forget.ts";
 import { answer, Command, fail, JSON_OPTION, type MakeCommand, type Terminal, usageError } from "./shared/command.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
-import { startProgress } from "./shared/progress.ts";
+import { withProgress } from "./shared/progress.ts";
 import { printable } from "./shared/table.ts";
 
 export const forget: MakeCommand = (terminal, exit) =>
@@ -65,8 +65,8 @@ async function confirms({ ask }: Terminal, subject: string): Promise<boolean> {
 const ENDLESS = { metadata: COMMAND_METADATA, signal: new AbortController().signal } as const;
 
 async function forgetClicks(terminal: Terminal, deps: ForgetDeps, address: string): Promise<Forgotten | undefined> {
-  const progress = startProgress(terminal, "opening clicks", (await deps.encryptedLog.head()).position);
-  const forgotten = await forgetAddress(deps, address, { ...ENDLESS, onProgress: progress.update });
-  progress.end();
-  return forgotten;
+  const { position } = await deps.encryptedLog.head();
+  return withProgress(terminal, "opening clicks", position, (onProgress) =>
+    forgetAddress(deps, address, { ...ENDLESS, onProgress }),
+  );
 }

@@ -24,7 +24,7 @@ import {
   type Terminal,
 } from "./shared/command.ts";
 import { refuseNoLog } from "./shared/log-session.ts";
-import { startProgress } from "./shared/progress.ts";
+import { withProgress } from "./shared/progress.ts";
 import { loadMasterKey } from "./restore.ts";
 import { naming } from "./shared/system-fault.ts";
 
@@ -89,10 +89,10 @@ async function copyTo(terminal: Terminal, log: OpenedLog, source: Config, target
   const scratch = mkdtempSync(join(beside, "reachlog-migration-"));
   const folder = join(scratch, "backup");
   try {
-    const progress = startProgress(terminal, "copying", (await log.head()).position);
-    const options = { clock: systemClock, onProgress: progress.update };
-    const { log: copied } = await writeBackup(log, locateLog(source).secrets, folder, options);
-    progress.end();
+    const { secrets } = locateLog(source);
+    const { log: copied } = await withProgress(terminal, "copying", (await log.head()).position, (onProgress) =>
+      writeBackup(log, secrets, folder, { clock: systemClock, onProgress }),
+    );
     const beforePlacing = async (): Promise<void> => {
       if (terminal.signal.aborted) throw new ServiceError("busy", "interrupted: nothing was moved");
       await refuseServed(log);

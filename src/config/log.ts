@@ -3,6 +3,7 @@ import { urlsOf } from "eventstore-lite/postgres";
 import { logFiles } from "../log/log-files.ts";
 import { secret, type Secret } from "../platform/secret.ts";
 import type { Report } from "./error.ts";
+import type { Environment } from "./schema.ts";
 import { isLoopback } from "./urls.ts";
 
 /** Where the event log lives, and with which engine. */
@@ -38,10 +39,7 @@ export function redactedUrl(log: LogConfig): string {
 const WANTED = "sqlite:PATH, such as sqlite:./data/reachlog.sqlite, or postgres://USER:PASSWORD@HOST/DATABASE";
 
 /** Where the keys of personal data are, if not beside all else. */
-export interface KeysElsewhere {
-  readonly KEYS_FILE?: string;
-  readonly KEYS_DATABASE_URL?: string;
-}
+type KeysElsewhere = Pick<Environment, "KEYS_FILE" | "KEYS_DATABASE_URL">;
 
 /** `sqlite:./a`, `sqlite:/a`, `sqlite:///a` or a URL of PostgreSQL, which may hold a password and is never repeated. */
 export function readLog(raw: string, elsewhere: KeysElsewhere, report: Report): LogConfig {
@@ -67,11 +65,8 @@ export function readLog(raw: string, elsewhere: KeysElsewhere, report: Report): 
 
 function readPostgresLog(raw: string, { KEYS_FILE, KEYS_DATABASE_URL }: KeysElsewhere, report: Report): PostgresLog {
   if (KEYS_FILE !== undefined) {
-    report.fault(
-      "KEYS_FILE",
-      "set beside a log on PostgreSQL, whose keys KEYS_DATABASE_URL puts elsewhere",
-      "no value",
-    );
+    const problem = "set beside a log on PostgreSQL, whose keys KEYS_DATABASE_URL puts elsewhere";
+    report.fault("KEYS_FILE", problem, "no value");
   }
   const log = readPostgres("DATABASE_URL", raw, report);
   const keys = KEYS_DATABASE_URL === undefined ? log : readPostgres("KEYS_DATABASE_URL", KEYS_DATABASE_URL, report);

@@ -12,18 +12,12 @@ const OTHERS_READ = 0o004;
 /** Where systemd, Docker and Kubernetes put secrets, in memory: who sees them there, they decide. */
 const MOUNTED = /^\/run\//;
 
-/** The environment with the secrets that files hold, and who reports what is wrong with these. */
-export interface SecretFilesRead {
-  readonly env: RawEnvironment;
-  /** Names the file's setting where the secret came from there. */
-  readonly report: Report;
-}
-
 /**
+ * The environment with the secrets that files hold, and a report that names a file's setting where the secret came from it.
  * Reads each secret `NAME` that `NAME_FILE` leads to: systemd credentials, secrets of containers. Neither path nor content is
  * ever repeated: an operator who mistakes one setting for the other gives a secret as the path.
  */
-export function readSecretFiles(env: RawEnvironment, report: Report): SecretFilesRead {
+export function readSecretFiles(env: RawEnvironment, report: Report) {
   const read: Record<string, string> = {};
   const failed = new Set<string>();
   for (const [file, name] of secretFiles) {

@@ -28,34 +28,14 @@ const EXPORT_TIMEOUT_MS = 2_000;
 /** Clicks of one batch that its span leads back to: more are in the log. */
 const LINKS_MAX = 128;
 
-/** Records the service's work as spans. Present only where traces are collected. */
-export interface Tracing extends AsyncDisposable {
-  /**
-   * A request; `given` is the `traceparent` that it came with, if any. Its flag decides whether the trace is collected
-   * where the caller is known. A stranger's is followed as often as one that begins here, whatever trace id they chose.
-   */
-  request(endpoint: string, given: string | null, isKnown: boolean): RequestSpan;
-  /** The same event log, with a span for each append that a sampled request causes. */
-  traced(eventLog: EventLog): EventLog;
-  /** One request to a network; `traceparents`: of what requested each dispatch that it carries. */
-  dispatch(about: TracedDispatch, traceparents: readonly (string | undefined)[]): DispatchSpan;
-}
+export type Tracing = ReturnType<typeof openTracing>;
 
-export interface RequestSpan {
-  /** W3C Trace Context; stored with each event that the request causes. */
-  readonly traceparent: string;
-  end(status: number): void;
-}
+export type RequestSpan = ReturnType<Tracing["request"]>;
 
-export interface TracedDispatch {
+interface TracedDispatch {
   readonly channel: ChannelName;
   readonly network: string;
   readonly mode: DispatchMode;
-}
-
-export interface DispatchSpan {
-  /** `outcomes`: of each dispatch. */
-  end(outcomes: readonly string[]): void;
 }
 
 export interface TracingOptions {
@@ -67,7 +47,8 @@ export interface TracingOptions {
   readonly random?: () => number;
 }
 
-export function openTracing({ endpoint, ratio, random = Math.random }: TracingOptions): Tracing {
+/** Records the service's work as spans. Opened only where traces are collected. */
+export function openTracing({ endpoint, ratio, random = Math.random }: TracingOptions) {
   const exporter = new OTLPTraceExporter({ url: `${endpoint}/v1/traces`, timeoutMillis: EXPORT_TIMEOUT_MS });
   const provider = new TracerProvider({
     resource: resourceFromAttributes({ "service.name": "reachlog", "service.version": VERSION }),
@@ -101,22 +82,29 @@ export function openTracing({ endpoint, ratio, random = Math.random }: TracingOp
   };
 
   return {
-    request(endpointName, given, isKnown) {
+    /**
+     * A request; `given` is the `traceparent` that it came with, if any. Its flag decides whether the trace is collected
+     * where the caller is known. A stranger's is followed as often as one that begins here, whatever trace id they chose.
+     */
+    request(endpointName: string, given: string | null, isKnown: boolean) {
       const attributes = {
         "http.route": endpointName.replace(/^\S+ /, ""),
         "http.request.method": endpointName.split(" ", 1)[0] ?? "",
       };
       const span = tracer.startSpan(endpointName, { kind: SpanKind.SERVER, attributes }, chooseParent(given, isKnown));
       return {
+        /** W3C Trace Context; stored with each event that the request causes. */
         traceparent: formatTraceparent(span.spanContext()),
-        end(status) {
+        end(status: number): void {
           span.setAttribute("http.response.status_code", status);
           (status >= 500 ? failed(span) : span).end();
         },
       };
     },
-    traced: (eventLog) => ({ ...eventLog, append: append(eventLog) }),
-    dispatch({ channel, network, mode }, traceparents) {
+    /** The same event log, with a span for each append that a sampled request causes. */
+    traced: (eventLog: EventLog): EventLog => ({ ...eventLog, append: append(eventLog) }),
+    /** One request to a network; `traceparents`: of what requested each dispatch that it carries. */
+    dispatch({ channel, network, mode }: TracedDispatch, traceparents: readonly (string | undefined)[]) {
       const sampled = traceparents.filter(isSampled);
       const [only] = traceparents.length === 1 ? traceparents : [];
       const links = only === undefined ? sampled.slice(0, LINKS_MAX).flatMap(linkTo) : [];
@@ -130,19 +118,20 @@ export function openTracing({ endpoint, ratio, random = Math.random }: TracingOp
       };
       const span = tracer.startSpan(`dispatch ${channel}`, { kind: SpanKind.CLIENT, attributes, links }, below(only));
       return {
-        end(outcomes) {
+        /** `outcomes`: of each dispatch. */
+        end(outcomes: readonly string[]): void {
           span.setAttribute("reachlog.outcome", [...new Set(outcomes)].sort().join(" "));
           (outcomes.every((outcome) => outcome === "delivered" || outcome === "skipped") ? span : failed(span)).end();
         },
       };
     },
-    async [Symbol.asyncDispose]() {
+    async [Symbol.asyncDispose](): Promise<void> {
       await provider.shutdown().catch(() => {});
     },
   };
 }
 
-const UNTRACED: DispatchSpan = { end() {} };
+const UNTRACED = { end(_outcomes: readonly string[]): void {} };
 
 function failed(span: Span): Span {
   return span.setStatus({ code: SpanStatusCode.ERROR });

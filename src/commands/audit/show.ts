@@ -16,7 +16,7 @@ import { findPlace } from "../../projector/moment.ts";
 import { Command, fail, parseLink, type MakeCommand } from "../shared/command.ts";
 import { formatContacts } from "../contacts.ts";
 import { AS_OF_OPTION, describeMoment, openAsOf } from "../shared/moment.ts";
-import { startProgress } from "../shared/progress.ts";
+import { withProgress } from "../shared/progress.ts";
 import { printable, table } from "../shared/table.ts";
 import { formatEventJson, formatEventLine } from "./show/lines.ts";
 
@@ -46,9 +46,10 @@ Digits are a person's id if there is one, else the position of an event.`,
         await using asked = await openAsOf(terminal, at);
         const { store, moment } = asked;
         const place = await findPlace(store, moment);
-        const progress = startProgress(terminal, "reading", place.position);
-        const found = await subject.findIn({ store, to: place.position, onProgress: progress.update });
-        progress.end();
+        const { position: to } = place;
+        const found = await withProgress(terminal, "reading", to, (onProgress) =>
+          subject.findIn({ store, to, onProgress }),
+        );
         if (found === undefined) {
           return fail(terminal, `the log knows no ${subject.kind} ${printable(wanted)} (${describeMoment(place)})`);
         }

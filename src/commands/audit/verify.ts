@@ -4,7 +4,7 @@ import { readKnownHeads, type Compared } from "../../log/checkpoint.ts";
 import { verifyLog, type VerifiedLog } from "../../log/verifier.ts";
 import { absolutePath, answer, Command, EXIT, JSON_OPTION, usageError, type MakeCommand } from "../shared/command.ts";
 import { openExistingStoredLog } from "../shared/log-session.ts";
-import { startProgress } from "../shared/progress.ts";
+import { withProgress } from "../shared/progress.ts";
 
 export const verify: MakeCommand = (terminal, exit) =>
   new Command("verify")
@@ -26,9 +26,9 @@ code is 1.`,
         await using store = await openExistingStoredLog(terminal);
         const known = await readKnownHeads(store.checkpoints, head, given);
         const { position } = await store.head();
-        const progress = startProgress(terminal, "verifying", position);
-        const verified = await verifyLog(store, known, { onProgress: progress.update });
-        progress.end();
+        const verified = await withProgress(terminal, "verifying", position, (onProgress) =>
+          verifyLog(store, known, { onProgress }),
+        );
         answer(terminal, json, toJson(verified), formatVerified(verified));
         return verified.isWhole ? EXIT.ok : EXIT.fault;
       }),

@@ -19,10 +19,10 @@ import type { Binding, SecretPlace } from "../../vault/secret-database.ts";
 import { openSecretStore } from "../../vault/secret-store.ts";
 import { sqliteSecrets } from "../../vault/sqlite-secrets.ts";
 import type { Terminal } from "../shared/command.ts";
-import { startProgress } from "../shared/progress.ts";
+import { withProgress } from "../shared/progress.ts";
 import { copySecrets, copyUnchanged } from "./copy-file.ts";
 import { NAMES, readManifest, type Manifest } from "./manifest.ts";
-import { place, refuseMissing, rehearse, SCRATCH_LOG } from "./rehearse.ts";
+import { place, refuseMissing, rehearse, SCRATCH_LOG, type RehearseOptions } from "./rehearse.ts";
 
 /**
  * Throws a ServiceError where the configuration's log is to be: conflict where a log is, busy where a service has an empty
@@ -34,19 +34,18 @@ export async function refuseTaken(config: Config, log: string | undefined, takeO
 }
 
 async function refuseLog(config: Config): Promise<void> {
-  if (config.log.kind === "sqlite") return refuseExisting(config.log.file);
+  if (config.log.kind === "sqlite") {
+    const { file } = config.log;
+    const taken = [file, `${file}-wal`, `${file}-shm`].filter((one) => existsSync(one));
+    if (taken.length === 0) return;
+    throw new ServiceError("conflict", `nothing is overwritten: move ${taken.join(", ")} away first`);
+  }
   const { store } = locateLog(config);
   if (!(await store.isThere())) return;
   await using log = await store.open();
   const { position } = await log.head();
   if (position === 0) return await refuseServed(log);
   throw new ServiceError("conflict", `nothing is overwritten: the log in ${store.name} holds ${position} events`);
-}
-
-function refuseExisting(log: string): void {
-  const taken = [log, `${log}-wal`, `${log}-shm`].filter((file) => existsSync(file));
-  if (taken.length === 0) return;
-  throw new ServiceError("conflict", `nothing is overwritten: move ${taken.join(", ")} away first`);
 }
 
 /** Vault and keys that are in a place serve the log that is there now, and no other. */
@@ -67,14 +66,12 @@ function nextBinding({ store, keysAreApart }: LogPlace, file: "keys" | "vault", 
   return { log, epoch: null, place: file === "keys" && keysAreApart ? store.name : null };
 }
 
-export interface PutBackOptions {
+interface PutBackOptions extends Pick<RehearseOptions, "acceptLostKeys"> {
   readonly master: Uint8Array;
   /** Only prove it. */
   readonly isRehearsal?: boolean;
   /** Asked once the backup is proved: what it throws leaves everything as it was. */
   readonly beforePlacing?: () => Promise<void>;
-  /** Keys of the log's personal data may be missing. */
-  readonly acceptLostKeys?: boolean;
 }
 
 /**
@@ -92,7 +89,7 @@ export async function putBack(
   if (isFile) for (const file of [log.file, locateFiles(log).keys]) mkdirSync(dirname(file), { recursive: true });
   const scratch = mkdtempSync(join(isFile ? dirname(log.file) : tmpdir(), "reachlog-rehearsal-"));
   try {
-    const manifest = await showing(terminal, "verifying", readManifest(folder), (onProgress) =>
+    const manifest = await withProgress(terminal, "verifying", readManifest(folder).log.position, (onProgress) =>
       rehearse(folder, master, { scratch, onProgress, acceptLostKeys }),
     );
     if (isRehearsal) return manifest;
@@ -139,13 +136,15 @@ async function placeOnServer(
   log: PostgresLog,
   { file, manifest }: { readonly file: string; readonly manifest: Manifest },
 ): Promise<void> {
-  await showing(terminal, "copying", manifest, (onProgress) =>
+  await withProgress(terminal, "copying", manifest.log.position, (onProgress) =>
     restoreToServer(log, file, (copied) => {
       if (terminal.signal.aborted) throw new ServiceError("busy", `interrupted: no log is in ${log.shown}`);
       onProgress(copied);
     }),
   );
-  await showing(terminal, "verifying", manifest, (onProgress) => proveOnServer(config, manifest, onProgress));
+  await withProgress(terminal, "verifying", manifest.log.position, (onProgress) =>
+    proveOnServer(config, manifest, onProgress),
+  );
 }
 
 /** And signs its head: a server's log has a signing key of its own, of the vault. */
@@ -161,19 +160,4 @@ async function proveOnServer(config: Config, manifest: Manifest, onProgress: (ch
   await log.checkpoints.write(await signHead(log, head, await log.checkpoints.loadKey(), systemClock));
   // What an instance knew of the lost log is no loss of this one: it was put back on purpose.
   await log.checkpoints.acceptLoss();
-}
-
-/** Shows how far a work on all events of a backup is. */
-async function showing<Result>(
-  terminal: Terminal,
-  what: string,
-  { log }: Manifest,
-  work: (onProgress: (done: number) => void) => Promise<Result>,
-): Promise<Result> {
-  const progress = startProgress(terminal, what, log.position);
-  try {
-    return await work(progress.update);
-  } finally {
-    progress.end();
-  }
 }

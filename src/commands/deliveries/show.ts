@@ -7,10 +7,12 @@ import { findEvent, isEventName, type Reading } from "../../history/find-event.t
 import { toEventJson, formatEventLine } from "../audit/show/lines.ts";
 import { Command, EXIT, fail, usageError, type MakeCommand, type Terminal } from "../shared/command.ts";
 import { openSession } from "../shared/log-session.ts";
-import { startProgress } from "../shared/progress.ts";
+import { withProgress } from "../shared/progress.ts";
 import { printable } from "../shared/table.ts";
 import { channelOption, selectChannels, isConfigured } from "./channel-name.ts";
-import { describeDispatch, toDispatchStatus, type BlockReason } from "./dispatch-status.ts";
+import type { Suspended } from "../../../projections/deliveries.ts";
+import { DISPATCH_ATTEMPTS_MAX } from "../../delivery/attempt.ts";
+import { quoteText } from "../../history/words/phrases.ts";
 
 /** Of an event about many: a few screens. audit show has them all. */
 const SHOWN_DISPATCHES_MAX = 20;
@@ -34,11 +36,10 @@ Of an event about many dispatches the first ${SHOWN_DISPATCHES_MAX} are shown.`,
       exit(async (id, { channel: name, json }) => {
         await using session = await openSession(terminal);
         const { config, eventLog, projector } = session;
-        const to = projector.position;
-        const progress = startProgress(terminal, "reading", to);
-        const reading = { store: eventLog.store, to, onProgress: progress.update };
-        const dispatches = await findByEvent(reading, id, selectChannels(name));
-        progress.end();
+        const { position: to } = projector;
+        const dispatches = await withProgress(terminal, "reading", to, (onProgress) =>
+          findByEvent({ store: eventLog.store, to, onProgress }, id, selectChannels(name)),
+        );
         if (dispatches === undefined) return fail(terminal, `the log knows no event ${id}`);
         const states = projector.state("deliveries");
         if (json === true) {
@@ -127,4 +128,67 @@ function print(
     for (const event of events) out(`  ${formatEventLine(event, requested)}`);
   }
   return EXIT.ok;
+}
+
+type Waiting = { readonly status: "waiting"; readonly attempts: number; readonly retry_at: string | undefined };
+
+/** The state of a dispatch to one channel. */
+type DispatchStatus = Waiting | { readonly status: "delivered" | "skipped" | "in_doubt" | "dead" | "discarded" };
+
+const UNTRIED: DispatchStatus = { status: "waiting", attempts: 0, retry_at: undefined };
+
+/**
+ * The status of one dispatch to one channel (pure). `events`: its outcomes, narrowed to it, and the decisions on it,
+ * in the order of the log. Of final outcomes recorded twice the first counts, as everywhere.
+ */
+function toDispatchStatus(events: readonly Recorded[]): DispatchStatus {
+  return events.reduce(next, UNTRIED);
+}
+
+function next(current: DispatchStatus, { type, data }: Recorded): DispatchStatus {
+  if (type === "DispatchRetryRequested") return UNTRIED;
+  if (type === "DispatchDiscarded") return { status: "discarded" };
+  if (current.status !== "waiting") return current;
+  switch (type) {
+    case "DispatchFailed":
+      return { status: "waiting", attempts: data.requests[0]?.attempt ?? 0, retry_at: data.requests[0]?.retry_at };
+    case "DispatchSucceeded":
+      return { status: "delivered" };
+    case "DispatchSkipped":
+      return { status: "skipped" };
+    case "DispatchInDoubt":
+      return { status: "in_doubt" };
+    case "DispatchAbandoned":
+      return { status: "dead" };
+    default:
+      return current;
+  }
+}
+
+/** Why the channel sends nothing now; null: it sends. */
+type BlockReason = Suspended | "not configured" | null;
+
+/** `id`: of the event whose dispatch it is. */
+function describeDispatch(current: DispatchStatus, blocked: BlockReason, id: string): string {
+  switch (current.status) {
+    case "waiting":
+      return describeWait(current, blocked);
+    case "delivered":
+      return "delivered";
+    case "skipped":
+      return "not sent, and never will be";
+    case "in_doubt":
+      return "in doubt; not retried automatically";
+    case "dead":
+      return `a dead letter: send it with reachlog deliveries retry ${id}, or drop it with discard`;
+    case "discarded":
+      return "discarded; never sent again";
+  }
+}
+
+function describeWait({ attempts, retry_at }: Waiting, blocked: BlockReason): string {
+  if (blocked === "not configured") return "waits: the channel is not configured here";
+  if (blocked !== null) return `waits: the channel is suspended since ${blocked.since}, ${quoteText(blocked.detail)}`;
+  if (retry_at === undefined) return "waits for its first attempt";
+  return `waits: attempt ${attempts + 1} of ${DISPATCH_ATTEMPTS_MAX} is due at ${retry_at}`;
 }

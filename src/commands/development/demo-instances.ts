@@ -2,26 +2,11 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 
-/** One service of the demo. */
-interface DemoInstance {
-  /** Where it is reached; names it for its whole life, also when it is started again. */
-  readonly url: string;
-  readonly isRunning: boolean;
-}
-
-/** Services beside each other, each a process of its own, until it is disposed. */
-export interface DemoInstances extends AsyncDisposable {
-  list(): readonly DemoInstance[];
-  /** Ends one as a crash does: it hands nothing over and says nothing. Without effect when it has ended. */
-  kill(url: string): void;
-  /** Starts one that has ended. Without effect when it runs. */
-  start(url: string): void;
-  /** Starts one more. Resolves when it listens; throws when it ends before. */
-  add(url: string, env: Readonly<Record<string, string>>): Promise<void>;
-}
-
-/** `report` gets what the services log, each line at least a warning. */
-export function createDemoInstances(report: (line: string) => void): DemoInstances {
+/**
+ * Services beside each other, each a process of its own, until it is disposed. `report` gets what they log, each line at
+ * least a warning.
+ */
+export function createDemoInstances(report: (line: string) => void) {
   const environments = new Map<string, Readonly<Record<string, string>>>();
   const running = new Map<string, ChildProcess>();
 
@@ -50,16 +35,20 @@ export function createDemoInstances(report: (line: string) => void): DemoInstanc
   }
 
   return {
+    /** `url` names one for its whole life, also when it is started again. */
     list: () => [...environments.keys()].map((url) => ({ url, isRunning: running.has(url) })),
-    kill: (url) => void running.get(url)?.kill("SIGKILL"),
-    start(url) {
+    /** Ends one as a crash does: it hands nothing over and says nothing. Without effect when it has ended. */
+    kill: (url: string) => void running.get(url)?.kill("SIGKILL"),
+    /** Starts one that has ended. Without effect when it runs. */
+    start(url: string): void {
       if (environments.has(url) && !running.has(url)) void serve(url);
     },
-    async add(url, env) {
+    /** Starts one more. Resolves when it listens; throws when it ends before. */
+    async add(url: string, env: Readonly<Record<string, string>>): Promise<void> {
       environments.set(url, env);
       if (!(await serve(url))) throw new Error(`the service at ${url} ended as it started`);
     },
-    async [Symbol.asyncDispose]() {
+    async [Symbol.asyncDispose](): Promise<void> {
       const ending = [...running.values()].map((child) => once(child, "close"));
       for (const child of running.values()) child.kill("SIGTERM");
       await Promise.all(ending);

@@ -1,32 +1,16 @@
 import type { Recipient, SkipReason } from "../../../events/outreach.ts";
 import type { Contact } from "../../../projections/contacts.ts";
-import { judgeKnown, type KnownVerdict, type OutreachRules, type OutreachState } from "../../outreach/decide.ts";
+import { judgeKnown, type OutreachRules, type OutreachState } from "../../outreach/decide.ts";
 import { renderAll, chooseVariant, type MessageRecipient, type Rendered } from "../../template/template.ts";
 import { toRecipient } from "../../outreach/sources/sources.ts";
 
 /** What a run would find of the imported recipients before it asks the network anything. */
-export interface Survey {
-  readonly template: string;
-  /** In their own order. */
-  readonly variants: readonly VariantSample[];
-  /** Still open, but known by handle only: the id, which the network knows, decides their variant. */
-  readonly undecided: number;
-  readonly skips: ReadonlyMap<SkipReason, Skipped>;
-  /** Their message failed, and they are tried again only when that is allowed by hand. */
-  readonly failed: number;
-  /** Only when one person is asked for; their variant where their id is known. */
-  readonly asked: { readonly verdict: KnownVerdict; readonly variant: string | undefined } | undefined;
-}
+export type Survey = ReturnType<typeof survey>;
 
-export interface VariantSample {
-  readonly variant: string;
-  /** How many of those still open get it. */
-  readonly recipients: number;
-  /** The recipient asked for, or the first of those still open for which it renders; undefined when there is none. */
-  readonly sample: Sample | undefined;
-}
+export type VariantSample = Survey["variants"][number];
 
-export interface Sample {
+/** The text for the recipient asked for, or for the first of those still open for which it renders. */
+interface Sample {
   readonly person: Recipient;
   readonly rendered: Rendered;
 }
@@ -37,15 +21,13 @@ export interface Skipped {
   readonly people: Recipient[];
 }
 
-export interface SurveyOptions {
-  /** The recipients of the texts. */
-  readonly person?: Contact | undefined;
-  /** People named for each reason, at most. */
-  readonly limit: number;
-}
-
 /** Judges all imported recipients, as a run does before it asks the network. */
-export function survey(state: OutreachState, rules: OutreachRules, { person, limit }: SurveyOptions): Survey {
+export function survey(
+  state: OutreachState,
+  rules: OutreachRules,
+  /** `person`: the recipient of the texts; `limit`: of people named for each reason. */
+  { person, limit }: { readonly person: Contact | undefined; readonly limit: number },
+) {
   const samples = new Map(person === undefined ? [] : renderSamples(rules, person));
   const open: Contact[] = [];
   const skips = new Map<SkipReason, Skipped>();
@@ -59,15 +41,20 @@ export function survey(state: OutreachState, rules: OutreachRules, { person, lim
   }
   if (person === undefined) for (const contact of open) addSamples(samples, rules, contact);
   const decided = Map.groupBy(open, (contact) => ownVariant(rules, contact));
-  const variants = rules.template.variants.map(({ label }) => {
-    return { variant: label, recipients: decided.get(label)?.length ?? 0, sample: samples.get(label) };
-  });
-  const asked =
-    person === undefined
-      ? undefined
-      : { verdict: judgeKnown(state, rules, toRecipient(person)), variant: ownVariant(rules, person) };
-  const undecided = decided.get(undefined)?.length ?? 0;
-  return { template: rules.template.id, variants, undecided, skips, failed, asked };
+  return {
+    template: rules.template.id,
+    /** In their own order; `recipients`: how many of those still open get it. */
+    variants: rules.template.variants.map(({ label }) => {
+      return { variant: label, recipients: decided.get(label)?.length ?? 0, sample: samples.get(label) };
+    }),
+    /** Still open, but known by handle only: the id, which the network knows, decides their variant. */
+    undecided: decided.get(undefined)?.length ?? 0,
+    skips,
+    /** Their message failed, and they are tried again only when that is allowed by hand. */
+    failed,
+    /** Only when one person is asked for; their variant where their id is known. */
+    asked: person && { verdict: judgeKnown(state, rules, toRecipient(person)), variant: ownVariant(rules, person) },
+  };
 }
 
 /** The variant of a person whose id is known, which is what decides it. */

@@ -5,7 +5,7 @@ import { formatOfName, type RecipientsFormat, FILE_BYTES_MAX } from "../../recip
 import { ServiceError } from "../../platform/service-error.ts";
 import { answer, EXIT, readConfig, usageError, type Terminal } from "../shared/command.ts";
 import { COMMAND_METADATA, openSessionWith } from "../shared/log-session.ts";
-import { startProgress } from "../shared/progress.ts";
+import { withProgress } from "../shared/progress.ts";
 import { naming } from "../shared/system-fault.ts";
 import { printable } from "../shared/table.ts";
 
@@ -20,11 +20,13 @@ export async function importFile(
   const read: RecipientsFormat = chooseFormat(path, format);
   const { rows, refused, duplicates } = parseRecipients(await readInput(path), read);
   await using session = await openSessionWith(readConfig(terminal));
-  const progress = startProgress(terminal, "importing", rows.length);
   const { signal } = terminal;
-  const options = { chunkRows: CHUNK_ROWS, signal, onProgress: progress.update };
-  const { taken, added, withoutConsent, fields } = await importRecipients(session, rows, COMMAND_METADATA, options);
-  progress.end();
+  const { taken, added, withoutConsent, fields } = await withProgress(
+    terminal,
+    "importing",
+    rows.length,
+    (onProgress) => importRecipients(session, rows, COMMAND_METADATA, { chunkRows: CHUNK_ROWS, signal, onProgress }),
+  );
   if (taken < rows.length) {
     const last = rows[taken - 1];
     const upTo = last === undefined ? "" : `, up to line ${last.line}`;

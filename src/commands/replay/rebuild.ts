@@ -152,7 +152,7 @@ async function begin(store: EventStore<Event>, names: readonly ProjectionName[],
 async function advance(work: Work, to: number, options: FoldOptions): Promise<void> {
   const { signal, onProgress, saveEveryPositions = SAVE_EVERY_POSITIONS } = options;
   let savedAt = Math.min(...work.positions.values());
-  const stops = new Set([...work.comparisons.values()].flatMap(({ at }) => at ?? []));
+  const stops = new Set([...work.comparisons.values()].flatMap(({ stored }) => stored?.position ?? []));
   for (let stop = savedAt + saveEveryPositions; stop < to; stop += saveEveryPositions) stops.add(stop);
   const onStop = async (position: number): Promise<void> => {
     await compareAt(work);
@@ -167,7 +167,9 @@ async function advance(work: Work, to: number, options: FoldOptions): Promise<vo
 /** Compares those that stand where their snapshot was taken. */
 async function compareAt({ comparisons, positions, states }: Work): Promise<void> {
   for (const [name, comparison] of comparisons) {
-    if (comparison.at === positions.get(name)) await comparison.compare(states.get(name));
+    const { stored } = comparison;
+    if (stored === undefined || stored.position !== positions.get(name)) continue;
+    comparison.found = await differences(await unpackState(stored.state), states.get(name));
   }
 }
 
@@ -181,7 +183,7 @@ async function keep(work: Work): Promise<void> {
 
 function toReport({ states, foldedBefore, comparisons }: Work, projection: ProjectionName, position: number): Rebuilt {
   const events = (foldedBefore.get(projection) ?? 0) + states.foldedBy(projection);
-  return { projection, events, position, differences: comparisons.get(projection)?.found() ?? null };
+  return { projection, events, position, differences: comparisons.get(projection)?.found ?? null };
 }
 
 /** Keeps the states before the log names them; a reader of the event can rely on them. */
@@ -205,35 +207,25 @@ async function publish({ store, names, states }: Work, rebuilt: readonly Rebuilt
 
 /** Sets a projection that is being rebuilt against its stored snapshot, at the snapshot's own position. */
 interface Comparison {
-  /** Where it compares; undefined when there is nothing to compare with. */
-  readonly at: number | undefined;
-  compare(state: unknown): Promise<void>;
-  /** Null: it did not come to it. */
-  found(): readonly string[] | null;
+  /** Undefined: there is nothing to compare with. */
+  readonly stored: Snapshot | undefined;
+  /** Where the two disagree; null: they were not compared. */
+  found: readonly string[] | null;
 }
 
-/** `known`: what an interrupted rebuild found. */
+/** `found`: what an interrupted rebuild found. */
 async function createComparison(
   store: EventStore<Event>,
   name: ProjectionName,
-  known: readonly string[] | null,
+  found: Comparison["found"],
 ): Promise<Comparison> {
-  let found = known;
-  let stored: Snapshot | undefined;
   try {
     const snapshot = await store.snapshots.load(name);
-    if (snapshot?.version === projectionOf(name).version) stored = snapshot;
+    return { stored: snapshot?.version === projectionOf(name).version ? snapshot : undefined, found };
   } catch (fault) {
     if (!(fault instanceof SnapshotAhead)) throw fault;
-    found = [fault.message];
+    return { stored: undefined, found: [fault.message] };
   }
-  return {
-    at: stored?.position,
-    async compare(state) {
-      if (stored !== undefined) found = await differences(await unpackState(stored.state), state);
-    },
-    found: () => found,
-  };
 }
 
 /** How far a rebuild of one projection came, kept so that an interrupted one is not in vain. */
@@ -247,9 +239,7 @@ interface Partial {
 }
 
 /** What is stored; the hash of the event at its position shows that it belongs to this log. */
-interface Kept extends Omit<Partial, "position"> {
-  readonly hash: string;
-}
+type Kept = Omit<Partial, "position"> & { readonly hash: string };
 
 /** The kept work; undefined when there is none, or when it fits neither this log nor this version of the projection. */
 export async function loadPartial(store: EventStore<Event>, name: ProjectionName): Promise<Partial | undefined> {

@@ -7,7 +7,7 @@ import type { EncryptedLog } from "../../privacy/encrypted-log.ts";
 import { restoreStates } from "../../projector/restore.ts";
 import { readConfig, type Terminal } from "./command.ts";
 import { openExistingLog } from "./log-session.ts";
-import { startProgress } from "./progress.ts";
+import { withProgress } from "./progress.ts";
 
 /** The same wherever an answer can be of an earlier moment. */
 export const AS_OF_OPTION = [
@@ -35,10 +35,9 @@ export async function foldToMoment<Name extends ProjectionName>(
 ): Promise<FoldedTo<Name>> {
   await checkMoment(store, moment);
   const { position: head } = await store.head();
-  const progress = startProgress(terminal, "reading", Math.min(moment.to ?? head, head));
-  const folded = await foldTo(store, names, { ...moment, keepSince: store.erasedTo, onProgress: progress.update });
-  progress.end();
-  return folded;
+  return withProgress(terminal, "reading", Math.min(moment.to ?? head, head), (onProgress) =>
+    foldTo(store, names, { ...moment, keepSince: store.erasedTo, onProgress }),
+  );
 }
 
 /** The recipients as they are now, from the snapshot on, as a service has them after its start: to open a whole list takes seconds. */

@@ -26,6 +26,21 @@ export function startProgress({ interactive, err, draw = err }: Terminal, what: 
   };
 }
 
+/** The same around a work that says how far it is. */
+export async function withProgress<Result>(
+  terminal: Terminal,
+  what: string,
+  total: number,
+  work: (onProgress: (done: number) => void) => Promise<Result>,
+): Promise<Result> {
+  const progress = startProgress(terminal, what, total);
+  try {
+    return await work(progress.update);
+  } finally {
+    progress.end();
+  }
+}
+
 /** The bar, the rate and the time left. */
 function line(what: string, done: number, total: number, seconds: number, from = 0): string {
   const share = total === 0 ? 1 : Math.min(1, done / total);
