@@ -3,6 +3,9 @@ import { defineEvent } from "./event.ts";
 
 const closed = { additionalProperties: false };
 
+/** Refs named in one event, which may be at most 256 KiB long. */
+export const KEYS_PER_EVENT_MAX = 4_000;
+
 /**
  * A person is erased: each instance that reads this event deletes `keys` from the key file, and with them all that they
  * encrypt. `hashes`: keyed hashes of the person's names, so that no run contacts them again. `spared`: keys of what was

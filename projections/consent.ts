@@ -30,6 +30,24 @@ export interface Consent {
   wrote_at?: string;
 }
 
+/** Of a person of whom nothing is known. */
+export const NO_CONSENT: Consent = { basis: "none", consent: null, tracking: { status: "unknown" }, inbound: false };
+
+/** What a consent lacks to be proved. For a person who wrote first, the log itself holds the message. */
+export function findMissingEvidence({
+  basis,
+  consent,
+  inbound,
+}: Pick<Consent, "basis" | "consent" | "inbound">): readonly ("basis" | "consent_at" | "consent_source")[] {
+  if (inbound) return [];
+  const evidence = basis === "none" ? null : consent;
+  return [
+    ...(basis === "none" ? (["basis"] as const) : []),
+    ...(evidence?.at === undefined ? (["consent_at"] as const) : []),
+    ...(evidence?.source === undefined ? (["consent_source"] as const) : []),
+  ];
+}
+
 /** What a row of an import, or a record of consent, says of it. */
 export type ConsentRecord = Partial<Omit<DataOf<"ConsentRecorded">, "recipient" | "message_id">>;
 

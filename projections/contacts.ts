@@ -1,7 +1,7 @@
 import type { DataOf, Folded } from "../events/catalog.ts";
 import type { Recipient, SkipReason } from "../events/outreach.ts";
 import { markOfErased } from "../events/encryption.ts";
-import { type Consent, consentAfter, type ConsentRecord, earlier, unitedConsent } from "./consent.ts";
+import { type Consent, consentAfter, type ConsentRecord, earlier, NO_CONSENT, unitedConsent } from "./consent.ts";
 import type { Projection } from "./projection.ts";
 
 /** How far we got with a person. `open` to a message; everything else is not tried (again) by itself. */
@@ -321,15 +321,12 @@ function isNobody({ id, username }: Recipient): boolean {
 
 function newContact(): Contact {
   return {
-    basis: "none",
-    consent: null,
-    tracking: { status: "unknown" },
+    ...NO_CONSENT,
     personal_links: [],
     fields: {},
     listed: false,
     status: "open",
     suppressed: false,
-    inbound: false,
     received: false,
     replied: false,
     again: false,

@@ -1,4 +1,7 @@
+import type { Consent } from "../../projections/consent.ts";
 import type { Contact } from "../../projections/contacts.ts";
+import { describeConsent } from "../history/words/outreach.ts";
+import { formatSentence } from "../history/words/phrases.ts";
 import { Command, fail, type MakeCommand, type Terminal } from "./shared/command.ts";
 import { AS_OF_OPTION, contactsNow, describeMoment, openAsOf } from "./shared/moment.ts";
 import { findNamed } from "../recipients/recipient-name.ts";
@@ -30,15 +33,29 @@ export async function showContacts(
     return fail(terminal, `no recipient is known as ${printable(wanted)} (${describeMoment(place)})`);
   }
   const people = one === undefined ? [...states.contacts.people.values()] : [one];
-  if (json !== true) return terminal.out(`${formatContacts(people)}(${describeMoment(place)})\n`);
+  if (json !== true) {
+    const shown = one === undefined ? formatContacts(people) : formatContact(one);
+    return terminal.out(`${shown}(${describeMoment(place)})\n`);
+  }
   for (const contact of people) terminal.out(`${JSON.stringify(contact)}\n`);
 }
 
 /** People, a line each. */
 export function formatContacts(people: readonly Contact[]): string {
-  return table(["username", "id", "basis", "status", "skipped for"], people.map(row));
+  return table(["username", "id", "basis", "tracking", "status", "skipped for"], people.map(row));
 }
 
-function row({ username, id, basis, status, suppressed, skipped }: Contact): string[] {
-  return [username ?? "", id ?? "", basis, suppressed ? "suppressed" : status, skipped.join(", ")];
+function row({ username, id, basis, tracking, status, suppressed, skipped }: Contact): string[] {
+  const shown = suppressed ? "suppressed" : status;
+  return [username ?? "", id ?? "", basis, tracking.status, shown, skipped.join(", ")];
+}
+
+/** One person, and their consent in a sentence. */
+export function formatContact(contact: Contact): string {
+  return `${formatContacts([contact])}${formatConsent(contact)}`;
+}
+
+/** A line. */
+export function formatConsent(consent: Consent): string {
+  return `${printable(formatSentence(describeConsent(consent)))}\n`;
 }

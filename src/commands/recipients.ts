@@ -7,6 +7,7 @@ import { answer, Command, EXIT, group, JSON_OPTION, Option, type MakeCommand } f
 import { showContacts } from "./contacts.ts";
 import { forget } from "./forget.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
+import { consentCommand } from "./recipients/consent.ts";
 import { importFile } from "./recipients/import.ts";
 import { printable } from "./shared/table.ts";
 
@@ -15,11 +16,16 @@ const importRecipients: MakeCommand = (terminal, exit) =>
     .summary("add or update recipients")
     .description(
       `Columns of a file: username (or handle) and/or id, name, basis (dm_first, opt_in,
-none), and any others as template fields. Handles may be @handle or the address
-of a profile. A known recipient is updated. Refused rows are listed with line and
-reason; the good ones go in, and the exit code is 1. basis says why you may write
-to them: without one they get no message while REQUIRE_CONSENT is true. An
-interrupted import says how far it came; run it again to import the rest.`,
+none), consent_at, consent_source, consent_text, tracking (granted, denied,
+unknown), tracking_at, tracking_source, tracking_text, and any others as template
+fields. Handles may be @handle or the address of a profile. A known recipient is
+updated. Refused rows are listed with line and reason; the good ones go in, and
+the exit code is 1. basis says why you may write to them, and consent_at,
+consent_source and consent_text when, where and to which wording they agreed:
+without a basis they get no message while REQUIRE_CONSENT is true, and without
+date and source none while it is evidence. tracking says whether clicks by links
+of their own may be recorded; a file without that column changes nothing of it.
+An interrupted import says how far it came; run it again to import the rest.`,
     )
     .argument("<file>", "a .csv, .json or .jsonl; - for stdin")
     .addOption(
@@ -77,8 +83,8 @@ const retryRecipient: MakeCommand = (terminal, exit) =>
 
 export const recipients = group(
   "recipients",
-  "import, list, suppress, retry or forget recipients",
-  [importRecipients, list, suppressRecipient, retryRecipient, forget],
+  "import, list, suppress, retry or forget recipients, or record their consent",
+  [importRecipients, list, consentCommand, suppressRecipient, retryRecipient, forget],
   "All of them work beside a running service.",
 );
 

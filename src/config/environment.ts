@@ -52,6 +52,8 @@ export function readEnvironment(env: RawEnvironment, report: Report): Environmen
 function convert(schema: TSchema, raw: string): unknown {
   if (schema["type"] === "integer") return WHOLE_NUMBER.test(raw) ? Number(raw) : raw;
   if (schema["type"] === "boolean") return BOOLEANS.get(raw.toLowerCase()) ?? raw;
+  // A flag with words of its own.
+  if (schema["anyOf"] !== undefined) return BOOLEANS.get(raw.toLowerCase()) ?? raw.toLowerCase();
   return raw;
 }
 

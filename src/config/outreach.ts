@@ -79,9 +79,12 @@ export function readOutreach(
     listId: values.X_LIST_ID,
     /** Undefined when neither a text nor a file was given: then there is nothing to send. */
     template: readTemplate(values, readFile, linkBase, report),
+    /** `evidence`: a consent counts only with its date and its source. */
     requireConsent: values.REQUIRE_CONSENT,
     /** Lower case. */
     stopWords: readStopWords(values.STOP_WORDS, report),
+    /** Lower case. A reply with one of these revokes tracking alone. */
+    trackingStopWords: readTrackingStopWords(values, report),
     dailyLimit: values.DAILY_LIMIT,
     timezone: readTimezone(values.QUOTA_TIMEZONE, report),
     runMaxMinutes: values.RUN_MAX_MINUTES,
@@ -165,10 +168,27 @@ function parseOrReport(
 }
 
 function readStopWords(raw: string, report: Report): string[] {
-  const words = [...new Set(commaList(raw).map((word) => word.toLowerCase()))];
+  const words = splitWords(raw);
   // Without any word recipients could not opt out, which X's rules ask for.
   if (words.length === 0) report.fault("STOP_WORDS", "holds no word", "words separated by commas");
   return words;
+}
+
+/** For TRACKING_STOP_WORDS: no reply revokes tracking. */
+const NO_WORDS = "none";
+
+function readTrackingStopWords({ TRACKING_STOP_WORDS: raw, STOP_WORDS }: Environment, report: Report): string[] {
+  if (raw.toLowerCase() === NO_WORDS) return [];
+  const words = splitWords(raw);
+  const both = words.find((word) => splitWords(STOP_WORDS).includes(word));
+  if (both === undefined) return words;
+  // A reply with it would revoke tracking alone, and the opt-out would be missed.
+  report.fault("TRACKING_STOP_WORDS", `${shown(both)} is in STOP_WORDS too`, "other words than those of STOP_WORDS");
+  return [];
+}
+
+function splitWords(raw: string): string[] {
+  return [...new Set(commaList(raw).map((word) => word.toLowerCase()))];
 }
 
 function readTimezone(raw: string, report: Report): string {

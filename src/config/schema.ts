@@ -88,8 +88,16 @@ export const environmentSchema = Type.Object({
   X_LIST_ID: shownText("the number of an X list", "^[0-9]{1,19}$"),
   MESSAGE_TEMPLATE: text("the text of the message"),
   MESSAGE_TEMPLATE_FILE: text("the path of a text file"),
-  REQUIRE_CONSENT: flag(true),
+  REQUIRE_CONSENT: Type.Union([Type.Boolean(), Type.Literal("evidence")], {
+    default: true,
+    description: "true, false or evidence",
+    shown: true,
+  } satisfies Wording & { default: boolean }),
   STOP_WORDS: textOr("stop,stopall,unsubscribe,cancel,end,quit,optout,opt out,opt-out", "words separated by commas"),
+  TRACKING_STOP_WORDS: textOr(
+    "stop tracking,do not track,don't track",
+    "words separated by commas that are not in STOP_WORDS, or none",
+  ),
   DAILY_LIMIT: count(1, DAILY_LIMIT_MAX, DAILY_LIMIT_MAX, "direct messages a day"),
   QUOTA_TIMEZONE: textOr("UTC", "an IANA time zone such as Europe/Berlin", { shown: true }),
   RUN_MAX_MINUTES: count(1, 1440, 180, "minutes"),

@@ -64,7 +64,7 @@ export interface ConsoleSettings {
   readonly parts: ConfigParts;
   /** Undefined: no message is configured. */
   readonly template: Template | undefined;
-  readonly requireConsent: boolean;
+  readonly requireConsent: boolean | "evidence";
   /** Where the people come from. */
   readonly sources: readonly RecipientSource[];
   /** Where X sends the browser back to. */

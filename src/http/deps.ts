@@ -10,6 +10,7 @@ import type { SignedHead, proveEvent } from "../log/signed-heads.ts";
 import type { LogVerifier } from "../log/verifier.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Runner } from "../outreach/runner.ts";
+import type { FindLinkKeys } from "../recipients/record-consent.ts";
 import type { HashesOf } from "../recipients/suppress.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/logger.ts";
@@ -55,6 +56,7 @@ export interface AppDeps extends AdmissionDeps {
   readonly hasTemplate: boolean;
   readonly quota: DailyQuota;
   readonly hashesOf: HashesOf;
+  readonly findLinkKeys: FindLinkKeys;
   readonly verifier: LogVerifier;
   readonly signHead: () => Promise<SignedHead>;
   readonly proveEvent: (position: number) => ReturnType<typeof proveEvent>;

@@ -2,6 +2,7 @@ import { Elysia } from "elysia";
 import type { RoutePaths } from "../config/http.ts";
 import type { AppDeps } from "./deps.ts";
 import { accountEndpoints } from "./features/account.ts";
+import { consentEndpoints } from "./features/consent.ts";
 import { consoleEndpoints, sessionEndpoints } from "./features/console.ts";
 import { deliveryEndpoints } from "./features/deliveries.ts";
 import { directSendEndpoints } from "./features/direct-sends.ts";
@@ -28,6 +29,7 @@ export function features(deps: AppDeps) {
     .use(redirectEndpoints(deps))
     .use(deliveryEndpoints(deps))
     .use(recipientEndpoints(deps))
+    .use(consentEndpoints(deps))
     .use(forgetEndpoints(deps))
     .use(verificationEndpoints(deps))
     .use(exportEndpoints(deps))

@@ -68,6 +68,8 @@ export interface OutreachContext {
   readonly settleMs: number;
   /** Whether a message to us asks to be left alone. */
   readonly isOptOut: (text: string) => boolean;
+  /** Whether it asks only that clicks are no longer recorded. */
+  readonly isTrackingOptOut: (text: string) => boolean;
   readonly prices: Prices;
   /** A random text that the codes of one recipient's own links follow from. Undefined: all recipients share links. */
   readonly newLinkSecret: (() => string) | undefined;

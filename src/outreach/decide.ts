@@ -8,6 +8,7 @@ import type {
   SkipReason,
 } from "../../events/outreach.ts";
 import type { Account } from "../../projections/account.ts";
+import { NO_CONSENT } from "../../projections/consent.ts";
 import { entriesOf, findPerson, isOwnRefusal, type Contact, type Contacts } from "../../projections/contacts.ts";
 import { usedAt, type Quota, type QuotaMoment } from "../../projections/quota.ts";
 import type { Run } from "../../projections/run.ts";
@@ -17,6 +18,7 @@ import { addNewLinks, toPersonalLinks } from "../links/message-links.ts";
 import type { NewEvent } from "../log/event-log.ts";
 import type { AppendDecision } from "../log/handle.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
+import { describeMissingEvidence, type FindLinkKeys } from "../recipients/record-consent.ts";
 import { createPersonalCode, type ShortLink } from "../template/short-link.ts";
 import { render, type MessageRecipient, type Template } from "../template/template.ts";
 
@@ -31,10 +33,12 @@ export interface OutreachState {
 
 export interface OutreachRules {
   readonly template: Template;
-  readonly requireConsent: boolean;
+  /** `evidence`: a consent counts only with its date and its source. */
+  readonly requireConsent: boolean | "evidence";
   readonly dailyLimit: number;
   /** Keyed hashes of what is known of a recipient, as suppressions keep them. */
   readonly hashes: (recipient: Recipient) => readonly string[];
+  readonly findLinkKeys: FindLinkKeys;
   /** Whether the keys of what is known of a recipient were deleted: which holds where a restored log lacks it too. */
   readonly isForgotten: (recipient: Recipient) => boolean;
 }
@@ -136,6 +140,10 @@ function refuse(
   if (isSuppressed(state, rules, recipient, contact)) return { verdict: "skip", reason: "suppressed" };
   if (contact?.status === "failed") return { verdict: "pass" };
   if (contact !== undefined && contact.status !== "open") return { verdict: "skip", reason: "already_contacted" };
+  if (rules.requireConsent === "evidence") {
+    const detail = describeMissingEvidence(contact ?? NO_CONSENT);
+    return detail === undefined ? undefined : { verdict: "skip", reason: "no_consent", detail };
+  }
   if (rules.requireConsent && (contact?.basis ?? "none") === "none") return { verdict: "skip", reason: "no_consent" };
   return undefined;
 }

@@ -1,4 +1,6 @@
-import { findContact, type Contact } from "../../projections/contacts.ts";
+import type { Recipient } from "../../events/outreach.ts";
+import { findContact, findPerson, type Contact } from "../../projections/contacts.ts";
+import { eraseClicks, findRevokedLinks } from "../recipients/record-consent.ts";
 import { isoTime } from "../platform/clock.ts";
 import { STREAMS, type NewEvent } from "../log/event-log.ts";
 import { handle, record, type AppendDecision } from "../log/handle.ts";
@@ -123,7 +125,7 @@ async function recordMessages(run: RunContext, messages: readonly InboxMessage[]
 /** What messages (newest first) say that the state does not hold yet: who wrote, who answered, who asks to be left alone. */
 export function decideReceived(
   state: OutreachState,
-  { rules, isOptOut }: Pick<RunContext, "rules" | "isOptOut">,
+  { rules, isOptOut, isTrackingOptOut }: Pick<RunContext, "rules" | "isOptOut" | "isTrackingOptOut">,
   messages: readonly InboxMessage[],
 ): AppendDecision<never> {
   const own = state.account.user?.id;
@@ -145,9 +147,30 @@ export function decideReceived(
       const data = { recipient, reason: "opt_out" as const, hashes: [...rules.hashes(recipient)], message_id };
       newEvents.push({ type: "RecipientSuppressed", data });
     }
+    if (isTrackingOptOut(text) && isTrackedAt(state, recipient, createdAt) && once(`tracking ${senderId}`)) {
+      newEvents.push(...denyTracking(state, rules, recipient, message));
+    }
     return newEvents;
   });
   return { events };
+}
+
+/** False if they denied it already, or granted it after this message, which is read once more then. */
+function isTrackedAt({ contacts }: OutreachState, recipient: Recipient, createdAt: number): boolean {
+  const { status, at } = findPerson(contacts, recipient)?.tracking ?? { status: "unknown" };
+  if (status === "denied") return false;
+  return status === "unknown" || at === undefined || Date.parse(at) <= createdAt;
+}
+
+function denyTracking(
+  { contacts }: OutreachState,
+  { findLinkKeys }: RunContext["rules"],
+  recipient: Recipient,
+  { id: message_id, createdAt }: InboxMessage,
+): readonly NewEvent[] {
+  const record = { tracking: "denied", tracking_at: isoTime(createdAt), tracking_source: "message" } as const;
+  const denied: NewEvent = { type: "ConsentRecorded", data: { recipient, ...record, message_id } };
+  return [denied, ...eraseClicks(findLinkKeys(findRevokedLinks(contacts, recipient, record)))];
 }
 
 /** What a message shows of its author: that they wrote at all, or that they answered us. */

@@ -8,17 +8,33 @@ const INVISIBLE = /[\p{Default_Ignorable_Code_Point}]/gu;
 /**
  * Whether a text asks to be left alone: one of the words or phrases occurs anywhere in it as whole words. That "don't
  * stop" counts too is wanted: each recipient gets at most one message ever, so a false alarm costs next to nothing, while
- * a wish that is missed breaks the network's rules.
+ * a wish that is missed breaks the network's rules. `others`: phrases of another wish, which are passed over where they
+ * stand on one line: "stop tracking" asks for less than "stop".
  */
-export function createStopWords(words: readonly string[]): (text: string) => boolean {
-  const patterns = words
+export function createStopWords(words: readonly string[], others: readonly string[] = []): (text: string) => boolean {
+  const patterns = toPatterns(words);
+  const phrases = toPatterns(others);
+  return (text) => {
+    const lines = text.split(LINE_END).map((line) => phrases.reduce(takeOut, comparable(line)));
+    const compared = comparable(lines.join(" "));
+    return patterns.some((pattern) => pattern.test(compared));
+  };
+}
+
+const LINE_END = /[\n\r\u2028\u2029]+/;
+
+/** What stands in place of a phrase, so that the words around it make no other one. */
+const TAKEN_OUT = "…";
+
+function takeOut(line: string, phrase: RegExp): string {
+  return line.replaceAll(new RegExp(phrase, "gu"), TAKEN_OUT);
+}
+
+function toPatterns(words: readonly string[]): readonly RegExp[] {
+  return words
     .map(comparable)
     .filter((word) => word !== "")
     .map(toPattern);
-  return (text) => {
-    const compared = comparable(text);
-    return patterns.some((pattern) => pattern.test(compared));
-  };
 }
 
 function toPattern(word: string): RegExp {

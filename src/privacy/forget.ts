@@ -1,5 +1,7 @@
 import type { DataOf } from "../../events/catalog.ts";
 import type { Recipient } from "../../events/outreach.ts";
+import { KEYS_PER_EVENT_MAX } from "../../events/personal.ts";
+import { personalLinkOwner } from "../../events/tracking.ts";
 import { isHeldBy, type Contact, type Contacts } from "../../projections/contacts.ts";
 import { STREAMS, type EventLog, type EventMetadata, type NewEvent } from "../log/event-log.ts";
 import type { Projector } from "../projector/projector.ts";
@@ -49,7 +51,10 @@ export async function forgetPerson(
     return isHeldBy(contacts, handle, find(contacts));
   };
   const person = await findEncrypted(log, { positions: [...contact.positions], isHeld, signal });
-  const keys = new Set([...person.keys, ...(await findAnswers(log, person.names, signal))]);
+  const answers = await findAnswers(log, person.names, signal);
+  const codes = find(projector.state("contacts"))?.personal_links ?? [];
+  const links = codes.flatMap((code) => log.keyring.refsOf({ id: personalLinkOwner(code).id }));
+  const keys = new Set([...person.keys, ...answers, ...links]);
   const hashes = person.own.flatMap((name) => hashesOf(name));
   await erase(deps, { hashes, keys: [...keys], spared: [...person.spared] }, metadata);
   return { events: person.events, keys: keys.size };
@@ -67,9 +72,6 @@ export async function forgetAddress(
   return { events, keys: keys.size };
 }
 
-/** Refs named in one event, which may be at most 256 KiB long. */
-const KEYS_PER_EVENT = 4_000;
-
 /** Appends the events first: after a crash the next instance to open the log deletes the keys. */
 async function erase(
   deps: ForgetDeps,
@@ -80,8 +82,8 @@ async function erase(
   const { keyring } = encryptedLog;
   const newEvents: NewEvent[] = [];
   const others = spared.length === 0 ? {} : { spared };
-  for (let at = 0; at === 0 || at < keys.length; at += KEYS_PER_EVENT) {
-    const data = { hashes: at === 0 ? hashes : [], keys: keys.slice(at, at + KEYS_PER_EVENT), ...others };
+  for (let at = 0; at === 0 || at < keys.length; at += KEYS_PER_EVENT_MAX) {
+    const data = { hashes: at === 0 ? hashes : [], keys: keys.slice(at, at + KEYS_PER_EVENT_MAX), ...others };
     newEvents.push({ type: "PersonForgotten", data });
   }
   const { last } = await deps.eventLog.append(STREAMS.outreach, newEvents, metadata);

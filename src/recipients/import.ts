@@ -1,13 +1,10 @@
+import { type Consent, consentAfter, findMissingEvidence, NO_CONSENT } from "../../projections/consent.ts";
 import { findContact, type Contacts } from "../../projections/contacts.ts";
-import { STREAMS, type EventLog, type EventMetadata, type NewEvent } from "../log/event-log.ts";
+import { STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
+import { handle } from "../log/handle.ts";
 import { nextTurn } from "../platform/time-slices.ts";
-import type { Projector } from "../projector/projector.ts";
 import type { ImportedRow } from "./recipients-file.ts";
-
-export interface ImportDeps {
-  readonly eventLog: EventLog;
-  readonly projector: Projector;
-}
+import { eraseClicks, findRevokedLinks, type RecordConsentDeps } from "./record-consent.ts";
 
 export interface ImportOptions {
   /**
@@ -29,6 +26,8 @@ export interface Imported {
   readonly added: number;
   /** Of these, recipients without a ground for writing to them, neither in the file nor by having written first. */
   readonly withoutConsent: number;
+  /** Of these, recipients with such a ground but no date or no source of it. */
+  readonly withoutEvidence: number;
   /** The columns that became template fields, in the order in which they are met. */
   readonly fields: readonly string[];
 }
@@ -38,12 +37,13 @@ export interface Imported {
  * projections hold what was taken; throws what the store's append throws.
  */
 export async function importRecipients(
-  { eventLog, projector }: ImportDeps,
+  deps: RecordConsentDeps,
   rows: readonly ImportedRow[],
   metadata: EventMetadata,
   { chunkRows, signal, onProgress }: ImportOptions,
 ): Promise<Imported> {
-  let [taken, added, withoutConsent] = [0, 0, 0];
+  const { eventLog, projector } = deps;
+  let [taken, added, withoutConsent, withoutEvidence] = [0, 0, 0, 0];
   const fields = new Set<string>();
   let before: Promise<{ readonly last: number }> | undefined;
   let last = 0;
@@ -51,10 +51,14 @@ export async function importRecipients(
     const chunk = rows.slice(taken, taken + chunkRows);
     const contacts = projector.state("contacts");
     added += chunk.filter((row) => !isListed(contacts, row)).length;
-    withoutConsent += chunk.filter((row) => !hasConsent(contacts, row)).length;
+    const missing = chunk.map((row) => findMissingEvidence(consentOnceImported(contacts, row)));
+    withoutConsent += missing.filter(([first]) => first === "basis").length;
+    withoutEvidence += missing.filter(([first]) => first !== undefined && first !== "basis").length;
     for (const { recipient } of chunk) for (const name of Object.keys(recipient.fields)) fields.add(name);
     // Encoded, with its keys on the disk, while the chunk before is written.
-    const appending = eventLog.append(STREAMS.outreach, chunk.map(toEvent), metadata);
+    const appending = chunk.some(mayRevoke)
+      ? appendRevoking(deps, chunk, metadata, before)
+      : eventLog.append(STREAMS.outreach, chunk.map(toEvent), metadata);
     // Looked at in the next round, or never when the chunk before failed.
     appending.catch(() => {});
     last = Math.max(last, (await before)?.last ?? 0);
@@ -67,7 +71,7 @@ export async function importRecipients(
   // A chunk that needs no new keys may overtake the one before.
   last = Math.max(last, (await before)?.last ?? 0);
   await projector.until(last);
-  return { taken, added, withoutConsent, fields: [...fields] };
+  return { taken, added, withoutConsent, withoutEvidence, fields: [...fields] };
 }
 
 function isListed(contacts: Contacts, { recipient }: ImportedRow): boolean {
@@ -75,14 +79,37 @@ function isListed(contacts: Contacts, { recipient }: ImportedRow): boolean {
 }
 
 /** A recipient who wrote to us first has agreed, whatever the file says. */
-function hasConsent(contacts: Contacts, { recipient }: ImportedRow): boolean {
-  return recipient.basis !== "none" || findContact(contacts, recipient)?.inbound === true;
+function consentOnceImported(contacts: Contacts, { recipient }: ImportedRow): Consent {
+  const before = findContact(contacts, recipient) ?? NO_CONSENT;
+  return { ...consentAfter(before, recipient), inbound: before.inbound };
 }
 
-function toEvent({ recipient: { id, username, name, basis, fields } }: ImportedRow): NewEvent {
-  const recipient = { ...(id === undefined ? {} : { id }), ...(username === undefined ? {} : { username }) };
-  return {
-    type: "RecipientAdded",
-    data: { recipient, ...(name === undefined ? {} : { name }), basis, fields, source: "list" },
+/** True for a row that may revoke granted tracking. */
+function mayRevoke({ recipient: { tracking } }: ImportedRow): boolean {
+  return tracking !== undefined && tracking !== "granted";
+}
+
+/**
+ * Appends rows as decided on the newest state: no personal link that a run sends meanwhile is missed. `before`: the append
+ * of the chunk before.
+ */
+async function appendRevoking(
+  deps: RecordConsentDeps,
+  chunk: readonly ImportedRow[],
+  metadata: EventMetadata,
+  before: Promise<unknown> | undefined,
+): Promise<{ readonly last: number }> {
+  await before;
+  const decide = () => {
+    const contacts = deps.projector.state("contacts");
+    const codes = chunk.flatMap(({ recipient }) => findRevokedLinks(contacts, recipient, recipient));
+    return { events: [...chunk.map(toEvent), ...eraseClicks(deps.findLinkKeys(codes))] };
   };
+  const handled = await handle(deps, STREAMS.outreach, decide, { metadata });
+  return { last: ("appended" in handled ? handled.appended?.last : undefined) ?? 0 };
+}
+
+function toEvent({ recipient: { id, username, ...row } }: ImportedRow): NewEvent {
+  const recipient = { ...(id === undefined ? {} : { id }), ...(username === undefined ? {} : { username }) };
+  return { type: "RecipientAdded", data: { recipient, ...row, source: "list" } };
 }

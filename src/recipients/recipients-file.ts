@@ -1,7 +1,7 @@
 import { ServiceError } from "../platform/service-error.ts";
 import { readCsvRows } from "./file/csv.ts";
 import { FILE_BYTES_MAX, type RecipientsFormat, ROWS_MAX } from "./file/format.ts";
-import { shortened } from "./file/header.ts";
+import { shortened } from "../template/field.ts";
 import { readJsonRows, readJsonlRows } from "./file/json.ts";
 import { type FileRow, type ImportedRecipient, readRow, type RowRefusal } from "./file/row.ts";
 
@@ -44,7 +44,7 @@ const READERS: Readonly<Record<RecipientsFormat, (text: string) => Iterable<File
  * Reads recipients. A row that cannot be used is refused with its reason and the others go in; throws
  * a ServiceError (invalid) when the file as a whole cannot be understood.
  */
-export function parseRecipients(file: string | Uint8Array, format: RecipientsFormat): RecipientsFile {
+export function parseRecipients(file: string | Uint8Array, format: RecipientsFormat, now: number): RecipientsFile {
   const refused: RefusedRow[] = [];
   const people = createPeople();
   let count = 0;
@@ -52,7 +52,7 @@ export function parseRecipients(file: string | Uint8Array, format: RecipientsFor
     count += 1;
     if (count > ROWS_MAX) throw new ServiceError("invalid", `the file has more than ${ROWS_MAX} rows`);
     const { line } = row;
-    const recipient = "refused" in row ? row.refused : readRow(row.cells);
+    const recipient = "refused" in row ? row.refused : readRow(row.cells, now);
     const refusal = "reason" in recipient ? recipient : people.add({ line, recipient });
     if (refusal === undefined) continue;
     refused.push({ line, value: shortened(refusal.value, VALUE_SHOWN_CHARS_MAX), reason: refusal.reason });

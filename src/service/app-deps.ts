@@ -38,6 +38,7 @@ import { consoleSettings } from "./console-settings.ts";
 interface Served extends Pick<
   AppDeps,
   | "hashesOf"
+  | "findLinkKeys"
   | "eventLog"
   | "projector"
   | "logger"

@@ -6,6 +6,7 @@ import { xPrices } from "../networks/x/x.ts";
 import type { OutreachContext } from "../outreach/context.ts";
 import { openSources } from "../outreach/sources/sources.ts";
 import { createStopWords } from "../outreach/stop-words.ts";
+import type { FindLinkKeys } from "../recipients/record-consent.ts";
 import type { HashesOf } from "../recipients/suppress.ts";
 import { makeId, sleep } from "../platform/clock.ts";
 import type { Keyring } from "../privacy/keyring.ts";
@@ -40,12 +41,13 @@ interface OutreachDeps extends WorkDeps {
   readonly config: Config;
   readonly account: Pick<Account, "network" | "tokens">;
   readonly hashesOf: HashesOf;
+  readonly findLinkKeys: FindLinkKeys;
   readonly keyring: Pick<Keyring, "isForgotten">;
 }
 
 /** What the outreach agent works with, in the service and in commands. */
 export function outreachContext(deps: OutreachDeps): OutreachContext {
-  const { config, account, hashesOf, keyring, logClock, eventLog, projector, logger, announce } = deps;
+  const { config, account, hashesOf, findLinkKeys, keyring, logClock, eventLog, projector, logger, announce } = deps;
   const { outreach } = config;
   return {
     eventLog,
@@ -68,10 +70,12 @@ export function outreachContext(deps: OutreachDeps): OutreachContext {
       requireConsent: outreach.requireConsent,
       dailyLimit: outreach.dailyLimit,
       hashes: hashesOf,
+      findLinkKeys,
       isForgotten: keyring.isForgotten,
     },
     prices: xPrices({ accountOwnsApp: config.x?.accountOwnsApp === true }),
-    isOptOut: createStopWords(outreach.stopWords),
+    isOptOut: createStopWords(outreach.stopWords, outreach.trackingStopWords),
+    isTrackingOptOut: createStopWords(outreach.trackingStopWords),
     newLinkSecret: config.links.isPersonal ? () => randomBytes(LINK_SECRET_BYTES).toString("hex") : undefined,
     random: Math.random,
     timezone: outreach.timezone,

@@ -23,6 +23,7 @@ import { errorFields, type LogFields, type Logger, requestFields } from "../plat
 import { ServiceError } from "../platform/service-error.ts";
 import { startRetention, createEraseHandler } from "../privacy/retention.ts";
 import { type Projector, startProjector } from "../projector/projector.ts";
+import { createFindLinkKeys } from "../recipients/record-consent.ts";
 import { createSuppressionHashes } from "../recipients/suppress.ts";
 import { missingPlaceholders } from "../template/template.ts";
 import type { Tracing } from "../tracing/tracing.ts";
@@ -102,7 +103,9 @@ export async function startService(given: Config, logger: Logger, options: Servi
 
   // The account, and who writes to people in its name.
   const hashesOf = createSuppressionHashes(await vault.stableKey("suppression"));
-  const base = { ...leasing, config, vault, hashesOf, keyring, logClock, eventLog, projector, logger, announce };
+  const findLinkKeys = createFindLinkKeys(keyring);
+  const people = { vault, hashesOf, findLinkKeys, keyring };
+  const base = { ...leasing, config, ...people, logClock, eventLog, projector, logger, announce };
   const account = social && stack.use(openAccount({ ...base, social }));
   const runner = account && createRunner(outreachContext({ ...base, account }));
 

@@ -29,3 +29,12 @@ export function cleanValue(value: string): string | undefined {
     .trim();
   return /^[\s\p{Default_Ignorable_Code_Point}\u2800]*$/u.test(cleaned) ? undefined : cleaned;
 }
+
+/** The first characters, whole ones only, and a mark where there were more. */
+export function shortened(value: string, charsMax: number): string {
+  if (value.length <= charsMax) return value;
+  return `${value
+    .slice(0, charsMax)
+    .toWellFormed()
+    .replace(/\uFFFD$/, "")}…`;
+}

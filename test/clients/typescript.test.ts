@@ -59,6 +59,8 @@ describe("each operation for programs, asked of a running service", () => {
     const { error: unreadable } = await client.POST("/social/recipients", { body: "none" });
     expect(unreadable?.type).toBe("urn:reachlog:problem:unreadable-file");
     const recipient = "ada_builds";
+    const consent = { recipient, tracking: "denied", tracking_source: "mail" } as const;
+    expect((await client.POST("/social/recipients/consent", { body: consent })).data?.tracking).toBe("denied");
     expect((await client.POST("/social/recipients/suppress", { body: { recipient } })).data?.known).toBe(true);
     const { error: unknown } = await client.POST("/social/recipients/retry", { body: { recipient: "nobody_known" } });
     expect(unknown?.status).toBe(404);

@@ -5,6 +5,8 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { contacts, findContact, type Contacts } from "../../projections/contacts.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import { deriveKey } from "../../src/vault/key.ts";
+import { showHistoryCommand } from "../../src/commands/audit/show.ts";
+import { contacts as contactsCommand } from "../../src/commands/contacts.ts";
 import { recipients } from "../../src/commands/recipients.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { createSuppressionHashes } from "../../src/recipients/suppress.ts";
@@ -112,6 +114,7 @@ describe("recipients import", () => {
         refused: [{ line: 3, value: "!", reason: expect.any(String) }],
         duplicates: [{ line: 5, of: 2 }],
         without_consent: 1,
+        without_evidence: 1,
         fields: ["city"],
       },
     ]);
@@ -137,6 +140,19 @@ describe("recipients import", () => {
     world.env["REQUIRE_CONSENT"] = "false";
     expect((await world.run(recipients, "import", file("people.csv", "username\nann\n"))).out).toContain(
       "1 of them without consent: their basis is none or missing, and are written to all the same",
+    );
+  });
+
+  test("says how many have no evidence, where that is required", async () => {
+    const people = file(
+      "people.csv",
+      "username,basis,consent_at,consent_source\nann,opt_in,2025-03-02,form\nbob,opt_in,,\n",
+    );
+    expect((await world.run(recipients, "import", people)).out).not.toContain("evidence");
+    world.env["REQUIRE_CONSENT"] = "evidence";
+    expect((await world.run(recipients, "import", people)).out).toBe(
+      "0 added, 2 updated, 0 refused\n" +
+        "1 of them without evidence: consent_at or consent_source is missing, and no run writes to them while REQUIRE_CONSENT is evidence (see basis in the help)\n",
     );
   });
 
@@ -179,5 +195,61 @@ describe("recipients import", () => {
     expect((await world.run(recipients, "import", people, "--format", "jsonl")).out).toBe(
       "1 added, 0 updated, 0 refused\n",
     );
+  });
+});
+
+describe("recipients consent", () => {
+  const consent = (...args: string[]) => world.run(recipients, "consent", ...args);
+  const OPT_IN = "--basis opt_in --consent-at 2025-03-02 --consent-source https://shop.example/form".split(" ");
+  OPT_IN.push("--consent-text", "Yes, send me news");
+
+  test("records what was given, and says what holds now", async () => {
+    await world.append(STREAMS.outreach, [imported(ANN)]);
+    expect(await consent("@Ann", ...OPT_IN)).toEqual({
+      code: 0,
+      out: 'Opted in on 2025-03-02 at https://shop.example/form ("Yes, send me news"); tracking unknown.\n',
+      err: "",
+    });
+    const denied = ["ann", "--tracking", "denied", "--at", "2025-04-01", "--source", "message", "--text", "No"];
+    const sentence =
+      'Opted in on 2025-03-02 at https://shop.example/form ("Yes, send me news"); tracking denied on 2025-04-01 by message ("No").\n';
+    expect((await consent(...denied)).out).toBe(sentence);
+    // A repeat changes nothing.
+    const { position } = await world.store.head();
+    expect((await consent(...denied)).out).toBe(sentence);
+    expect(JSON.parse((await consent(...denied, "--json")).out)).toEqual({
+      subject: "ann",
+      is_known: true,
+      repeated: true,
+      basis: "opt_in",
+      consent: { basis: "opt_in", at: "2025-03-02", source: "https://shop.example/form", text: "Yes, send me news" },
+      tracking: { status: "denied", at: "2025-04-01", source: "message", text: "No" },
+    });
+    expect((await world.store.head()).position).toBe(position);
+    expect((await world.run(contactsCommand, "ann")).out).toContain(sentence);
+    expect((await world.run(showHistoryCommand, "ann")).out).toContain(sentence);
+  });
+
+  test("of who is not known yet holds for the name", async () => {
+    expect((await consent("nan", "--tracking", "denied")).out).toBe(
+      "No consent; tracking denied.\n" +
+        "no recipient of that name was known: it holds for the recipient who turns out to have it\n",
+    );
+    expect(findContact(await state(), { username: "nan" })?.tracking.status).toBe("denied");
+  });
+
+  test.each([
+    [["ann"], "recipients consent needs --basis or --tracking"],
+    [["ann", "--consent-at", "2025-03-02"], "consent_at needs basis beside it"],
+    [["ann", "--basis", "sure"], 'basis must be dm_first, opt_in or none; got "sure"'],
+    [["ann", "--tracking", "denied", "--at", "2125-01-01"], "tracking_at is in the future"],
+    [["no handle", "--tracking", "denied"], "username is neither a handle"],
+  ])("refuses %j, and records nothing", async (args, message) => {
+    await world.append(STREAMS.outreach, [imported(ANN)]);
+    expect(await consent(...args).catch((fault: unknown) => fault)).toMatchObject({
+      kind: "usage",
+      message: expect.stringContaining(message),
+    });
+    expect((await world.store.head()).position).toBe(1);
   });
 });

@@ -107,8 +107,9 @@ describe("audit show", () => {
         code: 0,
         err: "",
         out: `${lines(1, 4, 5, 7, 9, 12)}
-username  id   basis   status      skipped for
-ROBERT    101  opt_in  suppressed
+username  id   basis   tracking  status      skipped for
+ROBERT    101  opt_in  unknown   suppressed
+Opted in; tracking unknown.
 (as of position 21, ${timeAt(21)})
 `,
       });

@@ -174,12 +174,14 @@ test("contacts: everybody or one, with how far we got with them at the moment", 
   };
   expect(await Promise.all([2, 3, 4, 5, 6].map(status))).toEqual(["open", "attempted", "failed", "open", "open"]);
   expect((await world.run(contacts, "--as-of", "4")).out).toBe(
-    "username  id  basis   status  skipped for\n" +
-      "ann           opt_in  open\n" +
-      "u42       42  opt_in  failed\n" +
+    "username  id  basis   tracking  status  skipped for\n" +
+      "ann           opt_in  unknown   open\n" +
+      "u42       42  opt_in  unknown   failed\n" +
       `(as of position 4, ${timeAt(4)})\n`,
   );
-  expect((await world.run(contacts, "42", "--as-of", timeAt(3))).out).toContain("u42       42  opt_in  attempted\n");
+  expect((await world.run(contacts, "42", "--as-of", timeAt(3))).out).toContain(
+    "u42       42  opt_in  unknown   attempted\n",
+  );
   expect(await world.run(contacts, "u42", "--as-of", "1")).toEqual({
     code: 1,
     out: "",

@@ -118,11 +118,26 @@ describe("numbers and switches are read strictly", () => {
     ["FALSE", false],
     ["1", true],
     ["no", false],
+    ["evidence", "evidence"],
+    ["Evidence", "evidence"],
   ] as const)("REQUIRE_CONSENT=%s", (value, expected) => {
     expect(load({ REQUIRE_CONSENT: value }).outreach.requireConsent).toBe(expected);
   });
   test.each(["maybe", "2", "on off"])("REQUIRE_CONSENT=%s is refused", (value) => {
     expect(faultsOf({ REQUIRE_CONSENT: value })).toHaveLength(1);
+  });
+  test.each([
+    ["Hör auf, no Tracking ,no tracking", ["hör auf", "no tracking"]],
+    ["none", []],
+    [undefined, ["stop tracking", "do not track", "don't track"]],
+  ])("TRACKING_STOP_WORDS=%s", (value, expected) => {
+    const env = value === undefined ? {} : { TRACKING_STOP_WORDS: value };
+    expect(load(env).outreach.trackingStopWords).toEqual(expected);
+  });
+  test("TRACKING_STOP_WORDS that are opt-outs are refused: a reply with one would no longer be an opt-out", () => {
+    expect(faultsOf({ TRACKING_STOP_WORDS: "no tracking,STOP" })).toEqual([
+      expect.stringContaining('"stop" is in STOP_WORDS too'),
+    ]);
   });
 });
 

@@ -16,6 +16,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
   testChannels: "deliveries test",
   importRecipients: "recipients import",
   suppressRecipient: "recipients suppress",
+  recordConsent: "recipients consent",
   retryRecipient: "recipients retry",
   forgetRecipient: "forget",
   forgetClicks: "forget",

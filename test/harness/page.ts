@@ -2,7 +2,7 @@
 const ELEMENTS = new Set(
   `html head meta title link script body header nav main footer section h1 h2 h3 p a b small span bdi ul ol li div dl dt dd
    pre code table thead tbody tr th td figure figcaption svg g rect details summary time meter progress form label input select
-   option button`.split(/\s+/),
+   option button fieldset legend`.split(/\s+/),
 );
 
 /** What of a page is not ours: elements, handlers, and addresses of elsewhere. */

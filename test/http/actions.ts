@@ -5,6 +5,7 @@ export const ACTIONS = [
   "/api/deliveries/retry",
   "/api/deliveries/discard",
   "/social/recipients",
+  "/social/recipients/consent",
   "/social/recipients/suppress",
   "/social/recipients/retry",
   "/social/recipients/forget",

@@ -67,6 +67,7 @@ const OPERATIONS: Readonly<Record<Typed, true>> = {
   "/social/health get": true,
   "/social/me get": true,
   "/social/recipients post": true,
+  "/social/recipients/consent post": true,
   "/social/recipients/forget post": true,
   "/social/recipients/retry post": true,
   "/social/recipients/suppress post": true,

@@ -185,6 +185,67 @@ describe("whether a person gets a message", () => {
       .thenAnswers(write("Hi"));
   });
 
+  describe("with REQUIRE_CONSENT=evidence", () => {
+    const wanted = rules("Hi", { requireConsent: "evidence" });
+    const at = { consent_at: "2026-02-01" };
+    const source = { consent_source: "https://shop.example/form" };
+    const consented = (data: Omit<DataOf<"ConsentRecorded">, "recipient">): NewEvent => ({
+      type: "ConsentRecorded",
+      data: { recipient: SEVEN, ...data },
+    });
+    const received: NewEvent<"DirectMessageReceived"> = {
+      type: "DirectMessageReceived",
+      data: { recipient: SEVEN, message_id: "m", received_at: "2026-02-01T07:00:00.000Z" },
+    };
+    const answered: readonly NewEvent[] = [
+      ATTEMPTED,
+      {
+        type: "DirectMessageFailed",
+        data: { ...ATTEMPT, reason: "rate_limited", detail: "", frees_quota: false, retry: true },
+      },
+      { type: "DirectMessageReceived", data: { ...received.data, received_at: "2026-03-02T07:00:00.000Z" } },
+    ];
+    const BOTH = "consent_at and consent_source are missing";
+    const NONE = "basis, consent_at and consent_source are missing";
+    const [NO_DATE, NO_SOURCE] = ["consent_at is missing", "consent_source is missing"];
+
+    test.each([
+      ["nothing is known of the recipient", [], NONE],
+      ["the list has no basis", [listed({ basis: "none" })], NONE],
+      ["the consent was withdrawn, with evidence", [listed({ basis: "none", ...at, ...source })], NONE],
+      ["the list has a basis alone", [listed()], BOTH],
+      ["the list says that they wrote first, and no message is known", [listed({ basis: "dm_first" })], BOTH],
+      ["the date is missing", [listed(source)], NO_DATE],
+      ["the source is missing", [listed(at)], NO_SOURCE],
+      ["there is a wording alone", [listed({ consent_text: "Yes" })], BOTH],
+      ["there is a wording with a date", [listed({ consent_text: "Yes", ...at })], NO_SOURCE],
+      ["there is evidence of tracking alone", [listed({ tracking: "granted", tracking_at: "2026-02-01" })], BOTH],
+      ["date and source are of two records", [listed(at), consented({ basis: "opt_in", ...source })], NO_DATE],
+      ["the evidence was of another basis", [listed({ ...at, ...source }), consented({ basis: "dm_first" })], BOTH],
+      ["a later import has no basis", [listed({ ...at, ...source }), listed({ basis: "none" })], NONE],
+      ["they answered us only", [listed(), ...answered], BOTH],
+    ] as const)("a recipient is skipped: %s", (_what, before, detail) => {
+      given(AUTHORIZED, ...before)
+        .when(judge({}, wanted))
+        .thenAnswers(skip("no_consent", detail));
+      given(AUTHORIZED, ...before)
+        .when((state) => judgeKnown(state, wanted, { id: "7" }))
+        .thenAnswers(skip("no_consent", detail));
+    });
+
+    test.each([
+      ["an import has date and source", [listed({ ...at, ...source })]],
+      ["a record has date and source", [listed(), consented({ basis: "opt_in", ...at, ...source })]],
+      ["a later import without the columns keeps them", [listed({ ...at, ...source }), listed()]],
+      ["they wrote first: the message is the evidence", [received]],
+      ["they wrote first, whatever the list says", [received, listed({ basis: "none" })]],
+    ] as const)("a recipient is written to: %s", (_what, before) => {
+      given(AUTHORIZED, ...before)
+        .when(judge({}, wanted))
+        .thenAnswers(write("Hi"));
+    });
+  });
+
   test("what stands in the log is refused before anything is asked of the network", () => {
     const known =
       (who: Recipient, wanted: OutreachRules = RULES) =>

@@ -96,3 +96,20 @@ test("no text makes it fail or takes it long", () => {
   );
   expect(isOptOut("s t o p ".repeat(20_000))).toBe(false);
 });
+
+test.each([
+  ["stop tracking", false, true],
+  ["Please DON’T  track me", false, true],
+  ["stop tracking me, and stop writing", true, true],
+  ["stop tracking. unsubscribe", true, true],
+  ["stop\ntracking", true, true],
+  ["stop, tracking", true, false],
+  ["nonstop tracking", false, false],
+  ["opt stop tracking out", false, true],
+  ["stop", true, false],
+])("of two wishes, %j", (text, isLeavingAlone, isTracking) => {
+  const tracking = ["stop tracking", "don't track"];
+  expect(createStopWords(DEFAULTS, tracking)(text)).toBe(isLeavingAlone);
+  const isTrackingOptOut = createStopWords(tracking);
+  expect(isTrackingOptOut(text)).toBe(isTracking);
+});

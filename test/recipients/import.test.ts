@@ -7,7 +7,9 @@ import { readInWorker } from "../../src/recipients/file/read-in-worker.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { METADATA, openMemoryLog, type MemoryLog } from "../harness/memory/log.ts";
 
-const PEOPLE = parseRecipients("username,basis,city\nann,opt_in,Rome\nbea,,\ncid,opt_in,\ndan,none,", "csv").rows;
+const NOW = Date.parse("2026-11-20T10:00:00.000Z");
+
+const PEOPLE = parseRecipients("username,basis,city\nann,opt_in,Rome\nbea,,\ncid,opt_in,\ndan,none,", "csv", NOW).rows;
 const NEVER = new AbortController().signal;
 
 let log: MemoryLog;
@@ -18,10 +20,15 @@ beforeEach(async () => {
 });
 afterEach(() => log[Symbol.asyncDispose]());
 
+const depsOf = () => {
+  const findLinkKeys = (codes: readonly string[]) => codes.map((code) => `key of ${code}`);
+  return { eventLog: log.eventLog, projector, findLinkKeys, sleep: async () => {}, random: () => 0 };
+};
+
 test("an import adds who is new, updates who is known, and counts who did not agree", async () => {
-  const deps = { eventLog: log.eventLog, projector };
+  const deps = depsOf();
   const first = await importRecipients(deps, PEOPLE.slice(0, 2), METADATA, { chunkRows: 10, signal: NEVER });
-  expect(first).toEqual({ taken: 2, added: 2, withoutConsent: 1, fields: ["city"] });
+  expect(first).toEqual({ taken: 2, added: 2, withoutConsent: 1, withoutEvidence: 1, fields: ["city"] });
   const received = {
     recipient: { id: "4", username: "dan" },
     message_id: "m",
@@ -30,7 +37,7 @@ test("an import adds who is new, updates who is known, and counts who did not ag
   await log.eventLog.append("outreach", [{ type: "DirectMessageReceived", data: received }], METADATA);
   await projector.until((await log.store.head()).position);
   const all = await importRecipients(deps, PEOPLE, { caller: "ops" }, { chunkRows: 1, signal: NEVER });
-  expect(all).toEqual({ taken: 4, added: 2, withoutConsent: 1, fields: ["city"] });
+  expect(all).toEqual({ taken: 4, added: 2, withoutConsent: 1, withoutEvidence: 2, fields: ["city"] });
   expect(projector.state("contacts").people.size).toBe(4);
   const callers = (await log.events("RecipientAdded")).map(({ meta }) => meta.caller);
   expect(callers.join()).toBe("tests,tests,ops,ops,ops,ops");
@@ -41,7 +48,7 @@ test("interrupted, an import ends between two chunks and says how far it came", 
   const onProgress = (taken: number): void => {
     if (taken === 2) stop.abort();
   };
-  const deps = { eventLog: log.eventLog, projector };
+  const deps = depsOf();
   const report = await importRecipients(deps, PEOPLE, METADATA, { chunkRows: 2, signal: stop.signal, onProgress });
   expect(report).toMatchObject({ taken: 2, added: 2 });
   expect(await log.events("RecipientAdded")).toHaveLength(2);
@@ -55,7 +62,7 @@ test("the projections are waited for as far as any chunk came, also one that ano
   };
   const waited: number[] = [];
   const until = async (position: number): Promise<void> => void waited.push(position);
-  const deps = { eventLog: { ...log.eventLog, append }, projector: { ...projector, until } };
+  const deps = { ...depsOf(), eventLog: { ...log.eventLog, append }, projector: { ...projector, until } };
   await importRecipients(deps, PEOPLE.slice(0, 3), METADATA, { chunkRows: 1, signal: NEVER });
   expect(waited).toEqual([9]);
 });
@@ -70,7 +77,7 @@ test("requests have their turn after each chunk, however fast the log is", async
     next = setImmediate(turn);
   };
   let next = setImmediate(turn);
-  await importRecipients({ eventLog, projector }, PEOPLE, METADATA, { chunkRows: 1, signal: NEVER });
+  await importRecipients({ ...depsOf(), eventLog }, PEOPLE, METADATA, { chunkRows: 1, signal: NEVER });
   clearImmediate(next);
   expect(turns).toBeGreaterThanOrEqual(PEOPLE.length - 1);
 });
@@ -80,8 +87,8 @@ const runFinished = { run_id: "r", reason: "completed", sent: 0, skipped: 0, fai
 test("a file is read apart as it is read on the spot", async () => {
   const rows = Array.from({ length: 2_500 }, (_, at) => `p_${at},opt_in,"a ""b"", ${at}"`).join("\n");
   const text = `username,basis,note\n${rows}\nno handle,,\nP_7,opt_in,again\n`;
-  const { rows: read, refused, duplicates } = parseRecipients(text, "csv");
-  expect(await readInWorker(new TextEncoder().encode(text), "csv", NEVER)).toEqual({
+  const { rows: read, refused, duplicates } = parseRecipients(text, "csv", NOW);
+  expect(await readInWorker({ file: new TextEncoder().encode(text), format: "csv", now: NOW }, NEVER)).toEqual({
     rows: read.map(({ line, recipient }) => ({ line, recipient: { ...recipient, fields: { ...recipient.fields } } })),
     refused: { count: 1, first: refused },
     duplicates: { count: 1, first: duplicates },
@@ -90,11 +97,13 @@ test("a file is read apart as it is read on the spot", async () => {
 
 test("what cannot be read apart says why, as on the spot", async () => {
   const file = new TextEncoder().encode("name\nAnn");
-  expect(readInWorker(file, "csv", NEVER)).rejects.toMatchObject({
+  expect(readInWorker({ file, format: "csv", now: NOW }, NEVER)).rejects.toMatchObject({
     kind: "invalid",
     message: expect.stringContaining("no column is named username"),
   });
-  expect(readInWorker(file, "json", NEVER)).rejects.toMatchObject({ message: "the file is not valid JSON" });
+  expect(readInWorker({ file, format: "json", now: NOW }, NEVER)).rejects.toMatchObject({
+    message: "the file is not valid JSON",
+  });
 });
 
 describe("a file that takes long to read", () => {
@@ -105,17 +114,19 @@ describe("a file that takes long to read", () => {
 
   test("is read no further when nobody waits for it", async () => {
     const gone = new AbortController();
-    const reading = readInWorker(LONG, "csv", gone.signal);
+    const reading = readInWorker({ file: LONG, format: "csv", now: NOW }, gone.signal);
     gone.abort(hungUp);
     expect(await faultOf(reading)).toBe(hungUp);
   });
 
   test("is not begun for somebody who is gone already", async () => {
-    expect(await faultOf(readInWorker(LONG, "csv", AbortSignal.abort(hungUp)))).toBe(hungUp);
+    expect(await faultOf(readInWorker({ file: LONG, format: "csv", now: NOW }, AbortSignal.abort(hungUp)))).toBe(
+      hungUp,
+    );
   });
 
   test("is refused when its time is up", async () => {
-    expect(await faultOf(readInWorker(LONG, "csv", NEVER, 1))).toMatchObject({
+    expect(await faultOf(readInWorker({ file: LONG, format: "csv", now: NOW }, NEVER, 1))).toMatchObject({
       kind: "invalid",
       message: "to read the file takes longer than 0.001 seconds: send it in parts",
     });

@@ -8,7 +8,9 @@ import { ServiceError } from "../../src/platform/service-error.ts";
 
 const fixture = (name: string) => new Uint8Array(readFileSync(new URL(`../fixtures/${name}`, import.meta.url)));
 
-const csv = (...lines: string[]) => parseRecipients(lines.join("\n"), "csv");
+const NOW = Date.parse("2026-11-20T10:00:00.000Z");
+
+const csv = (...lines: string[]) => parseRecipients(lines.join("\n"), "csv", NOW);
 
 /** The one reason for which a file with this one row is refused. */
 function reasonFor(header: string, row: string): string {
@@ -19,7 +21,7 @@ function reasonFor(header: string, row: string): string {
 
 function fileFault(file: string | Uint8Array, format: RecipientsFormat = "csv"): string {
   try {
-    parseRecipients(file, format);
+    parseRecipients(file, format, NOW);
   } catch (error) {
     if (error instanceof ServiceError) return `${error.kind}: ${error.message}`;
     throw error;
@@ -28,7 +30,7 @@ function fileFault(file: string | Uint8Array, format: RecipientsFormat = "csv"):
 }
 
 describe("a spreadsheet's export with every oddity", () => {
-  const { rows, refused, duplicates } = parseRecipients(fixture("recipients-spreadsheet.csv"), "csv");
+  const { rows, refused, duplicates } = parseRecipients(fixture("recipients-spreadsheet.csv"), "csv", NOW);
   const byHandle = new Map(rows.map((row) => [row.recipient.username, row]));
 
   test("the good rows go in, in order, by their line in an editor", () => {
@@ -81,7 +83,7 @@ describe("a spreadsheet's export with every oddity", () => {
 
 describe("encodings", () => {
   test("UTF-16 by its mark", () => {
-    expect(parseRecipients(fixture("recipients-utf16.csv"), "csv").rows[0]?.recipient).toMatchObject({
+    expect(parseRecipients(fixture("recipients-utf16.csv"), "csv", NOW).rows[0]?.recipient).toMatchObject({
       username: "ann_b",
       name: "Änn",
       basis: "opt_in",
@@ -114,16 +116,16 @@ describe("CSV", () => {
     });
   });
   test("Excel's sep= line names the delimiter and counts as a line", () => {
-    expect(parseRecipients("sep=;\r\nusername;a,b,c\r\nann;1\r\n", "csv").rows).toMatchObject([
+    expect(parseRecipients("sep=;\r\nusername;a,b,c\r\nann;1\r\n", "csv", NOW).rows).toMatchObject([
       { line: 3, recipient: { username: "ann" } },
     ]);
   });
   test.each(["\n", "\r\n", "\r"])("line ends %j, also inside quotes", (end) => {
-    const { rows } = parseRecipients(["username,note", `ann,"a${end}b${end}c"`, "", "bob,x", ""].join(end), "csv");
+    const { rows } = parseRecipients(["username,note", `ann,"a${end}b${end}c"`, "", "bob,x", ""].join(end), "csv", NOW);
     expect(rows.map(({ line }) => line)).toEqual([2, 6]);
   });
   test("mixed line ends", () => {
-    expect(parseRecipients("username\r\nann\nbob\r\ncarl\rdora", "csv").rows.map(({ line }) => line)).toEqual([
+    expect(parseRecipients("username\r\nann\nbob\r\ncarl\rdora", "csv", NOW).rows.map(({ line }) => line)).toEqual([
       2, 3, 4, 5,
     ]);
   });
@@ -167,7 +169,7 @@ describe("CSV", () => {
     expect(fileFault(`${long},${long}\n`)).toBe(`invalid: two columns are named ${"x".repeat(64)}…`);
     const names = Array.from({ length: 12 }, (_, index) => `f${index}`).join(",");
     expect(fileFault(names)).toContain("(found: f0, f1, f2, f3, f4, f5, f6, f7, f8, f9 and 2 more)");
-    const { refused } = parseRecipients(`[{"${long}":1,"${long.toUpperCase()}":2},{"${long}":[]}]`, "json");
+    const { refused } = parseRecipients(`[{"${long}":1,"${long.toUpperCase()}":2},{"${long}":[]}]`, "json", NOW);
     expect(refused.map(({ reason }) => reason)).toEqual([
       `two keys mean ${"x".repeat(64)}…`,
       `${"x".repeat(64)}…: neither a text, a number, true, false nor null`,
@@ -309,7 +311,11 @@ describe("a refused row names what of it cannot be used", () => {
   });
 
   test("in JSON as it was written", () => {
-    const { refused } = parseRecipients('[7, {"id":1,"x":{"a":1}}, {"id":"1","handle":"a","username":"b"}]', "json");
+    const { refused } = parseRecipients(
+      '[7, {"id":1,"x":{"a":1}}, {"id":"1","handle":"a","username":"b"}]',
+      "json",
+      NOW,
+    );
     expect(refused.map(({ value }) => value)).toEqual(["7", '{"a":1}', "username"]);
   });
 });
@@ -322,7 +328,7 @@ describe("JSON", () => {
     ["an array", entries, 0],
     ["an object with recipients", `{"recipients":\n${entries}}`, 1],
   ] as const)("%s, by line", (_, text, shift) => {
-    const { rows } = parseRecipients(text, "json");
+    const { rows } = parseRecipients(text, "json", NOW);
     expect(rows.map(({ line }) => line - shift)).toEqual([2, 4, 5]);
     expect(rows[0]?.recipient).toMatchObject({
       username: "ann",
@@ -333,18 +339,16 @@ describe("JSON", () => {
   });
 
   test("entries on one line are all kept", () => {
-    expect(parseRecipients('[{"id":1},{"id":2},{"id":3}]', "json").rows.map(({ recipient }) => recipient.id)).toEqual([
-      "1",
-      "2",
-      "3",
-    ]);
+    expect(
+      parseRecipients('[{"id":1},{"id":2},{"id":3}]', "json", NOW).rows.map(({ recipient }) => recipient.id),
+    ).toEqual(["1", "2", "3"]);
   });
 
   test("is refused before it is parsed where it is nested deeper than a recipient can be", () => {
     const why = "invalid: the file is nested deeper than 16 levels: a recipient is an object of texts";
     expect(fileFault("[".repeat(1_000_000), "json")).toBe(why);
     expect(fileFault('{"a":'.repeat(17), "json")).toBe(why);
-    const { refused } = parseRecipients(`{"username":"ann"}\n${"[".repeat(1_000_000)}`, "jsonl");
+    const { refused } = parseRecipients(`{"username":"ann"}\n${"[".repeat(1_000_000)}`, "jsonl", NOW);
     expect(refused).toMatchObject([
       { line: 2, reason: "the line is nested deeper than 16 levels: a recipient is an object of texts" },
     ]);
@@ -352,7 +356,7 @@ describe("JSON", () => {
 
   test("may hold any number of brackets in texts, and escaped quotes before them", () => {
     const text = `\\"\\\\${"[{".repeat(50)}`;
-    const { rows } = parseRecipients(JSON.stringify([{ username: "ann", note: text }]), "json");
+    const { rows } = parseRecipients(JSON.stringify([{ username: "ann", note: text }]), "json", NOW);
     expect(rows[0]?.recipient.fields["note"]).toBe(text);
   });
 
@@ -378,7 +382,7 @@ describe("JSON", () => {
     ["[]", "not an object"],
   ])("%s is refused", (entry, problem) => {
     for (const format of ["json", "jsonl"] as const) {
-      const { rows, refused } = parseRecipients(format === "json" ? `[\n${entry}]` : `\n${entry}`, format);
+      const { rows, refused } = parseRecipients(format === "json" ? `[\n${entry}]` : `\n${entry}`, format, NOW);
       expect({ rows, refused }).toEqual({
         rows: [],
         refused: [{ line: 2, value: expect.any(String), reason: expect.stringContaining(problem) }],
@@ -387,7 +391,7 @@ describe("JSON", () => {
   });
 
   test("a reserved key reaches no prototype", () => {
-    const fields = parseRecipients('[{"id":1,"city":"Rome"}]', "json").rows[0]?.recipient.fields ?? {};
+    const fields = parseRecipients('[{"id":1,"city":"Rome"}]', "json", NOW).rows[0]?.recipient.fields ?? {};
     expect(Object.getPrototypeOf(fields)).toBeNull();
     expect(Object.hasOwn(Object.prototype, "x")).toBe(false);
   });
@@ -400,7 +404,7 @@ describe("JSON", () => {
   );
 
   test("JSONL: a bad line costs only itself", () => {
-    const { rows, refused } = parseRecipients('{"id":"1"}\r\n\r\n{oops\r\n{"id":"2"}\r\n', "jsonl");
+    const { rows, refused } = parseRecipients('{"id":"1"}\r\n\r\n{oops\r\n{"id":"2"}\r\n', "jsonl", NOW);
     expect(rows.map(({ line }) => line)).toEqual([1, 4]);
     expect(refused).toEqual([{ line: 3, value: "{oops", reason: "the line is not valid JSON" }]);
   });
@@ -426,10 +430,67 @@ test("whatever is in the cells, each row is taken, refused or replaced, and noth
       const { rows, refused, duplicates } = parseRecipients(
         `username,basis,note\n${table.map((row) => row.join(",")).join("\n")}`,
         "csv",
+        NOW,
       );
       const blank = table.filter((row) => row.every((text) => text.slice(1, -1).trim() === "")).length;
       expect(rows.length + refused.length + duplicates.length + blank).toBe(table.length);
     }),
     { numRuns: 500 },
   );
+});
+
+describe("columns of consent", () => {
+  test("are no template fields, whatever the case and the spaces of their names", () => {
+    const { rows, refused } = csv(
+      "Handle,Basis,Consent at,CONSENT-SOURCE,consent_text,Tracking,tracking at,Tracking_Source,tracking  text,city",
+      'ann,opt-in,2026-03-02,https://shop.example/form,"Yes, version 3",Granted,2026-03-02T10:00+01:00,form,v3,Rome',
+      "bob,,,,,,,,,",
+    );
+    expect(refused).toEqual([]);
+    expect(rows.map(({ recipient }) => ({ ...recipient, fields: { ...recipient.fields } }))).toEqual([
+      {
+        username: "ann",
+        basis: "opt_in",
+        consent_at: "2026-03-02",
+        consent_source: "https://shop.example/form",
+        consent_text: "Yes, version 3",
+        tracking: "granted",
+        tracking_at: "2026-03-02T09:00:00.000Z",
+        tracking_source: "form",
+        tracking_text: "v3",
+        fields: { city: "Rome" },
+      },
+      { username: "bob", basis: "none", fields: {} },
+    ]);
+  });
+
+  test("of JSON are read the same, with null for what is not known", () => {
+    const row = { username: "ann", basis: "opt_in", consent_at: "2026-03-02", consent_source: null, tracking: null };
+    for (const format of ["json", "jsonl"] as const) {
+      const text = format === "json" ? JSON.stringify([row]) : JSON.stringify(row);
+      const recipient = parseRecipients(text, format, NOW).rows[0]?.recipient;
+      expect({ ...recipient, fields: {} }).toEqual({
+        username: "ann",
+        basis: "opt_in",
+        consent_at: "2026-03-02",
+        fields: {},
+      });
+    }
+  });
+
+  test("that cannot be used refuse their row alone, with the value and the reason", () => {
+    const { rows, refused } = csv(
+      "username,basis,consent_at,tracking",
+      "ann,opt_in,2027-01-01,",
+      "bob,opt_in,,sometimes",
+      "cid,,2026-03-02,",
+      "dan,opt_in,2026-03-02,denied",
+    );
+    expect(rows.map(({ recipient }) => recipient.username)).toEqual(["dan"]);
+    expect(refused).toEqual([
+      { line: 2, value: "2027-01-01", reason: "consent_at is in the future" },
+      { line: 3, value: "sometimes", reason: 'tracking must be granted, denied or unknown; got "sometimes"' },
+      { line: 4, value: "2026-03-02", reason: "consent_at needs basis beside it" },
+    ]);
+  });
 });

@@ -14,7 +14,7 @@ import { eventsAt } from "../../log/events-at.ts";
 import { findNamed, parseRecipient } from "../../recipients/recipient-name.ts";
 import { findPlace } from "../../projector/moment.ts";
 import { Command, fail, parseLink, type MakeCommand } from "../shared/command.ts";
-import { formatContacts } from "../contacts.ts";
+import { formatContact } from "../contacts.ts";
 import { AS_OF_OPTION, describeMoment, openAsOf } from "../shared/moment.ts";
 import { withProgress } from "../shared/progress.ts";
 import { printable, table } from "../shared/table.ts";
@@ -121,7 +121,7 @@ function summarized<H extends History>(
 
 /** What a history comes to, as lines that are safe for a terminal. */
 function summaryOfPerson({ contact }: RecipientHistory): string {
-  return formatContacts([contact]);
+  return formatContact(contact);
 }
 
 function summaryOfEvent({ event: { position, id, stream, meta } }: EventHistory): string {

@@ -59,9 +59,10 @@ function requireTemplate({ outreach: { template } }: Config): Template {
   return template;
 }
 
-function createRules(template: Template, { config, keyring, hashesOf }: Session): OutreachRules {
+function createRules(template: Template, { config, keyring, hashesOf, findLinkKeys }: Session): OutreachRules {
   const { requireConsent, dailyLimit } = config.outreach;
-  return { template, requireConsent, dailyLimit, hashes: hashesOf, isForgotten: keyring.isForgotten };
+  const { isForgotten } = keyring;
+  return { template, requireConsent, dailyLimit, hashes: hashesOf, findLinkKeys, isForgotten };
 }
 
 /** Notes on the texts and on the recipients a run would write to. */

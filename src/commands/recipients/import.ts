@@ -1,8 +1,10 @@
 import { readFileSync } from "node:fs";
-import { importRecipients } from "../../recipients/import.ts";
+import { importRecipients, type Imported } from "../../recipients/import.ts";
 import { parseRecipients } from "../../recipients/recipients-file.ts";
 import { formatOfName, type RecipientsFormat, FILE_BYTES_MAX } from "../../recipients/file/format.ts";
+import { sleep } from "../../platform/clock.ts";
 import { ServiceError } from "../../platform/service-error.ts";
+import type { Config } from "../../config/config.ts";
 import { answer, EXIT, readConfig, usageError, type Terminal } from "../shared/command.ts";
 import { COMMAND_METADATA, openSessionWith } from "../shared/log-session.ts";
 import { withProgress } from "../shared/progress.ts";
@@ -18,15 +20,15 @@ export async function importFile(
   { format, json }: { readonly format?: RecipientsFormat | undefined; readonly json?: true | undefined },
 ): Promise<number> {
   const read: RecipientsFormat = chooseFormat(path, format);
-  const { rows, refused, duplicates } = parseRecipients(await readInput(path), read);
+  const input = await readInput(path);
   await using session = await openSessionWith(readConfig(terminal));
+  const { rows, refused, duplicates } = parseRecipients(input, read, session.logClock.now());
   const { signal } = terminal;
-  const { taken, added, withoutConsent, fields } = await withProgress(
-    terminal,
-    "importing",
-    rows.length,
-    (onProgress) => importRecipients(session, rows, COMMAND_METADATA, { chunkRows: CHUNK_ROWS, signal, onProgress }),
+  const importing = { ...session, sleep, random: Math.random };
+  const imported = await withProgress(terminal, "importing", rows.length, (onProgress) =>
+    importRecipients(importing, rows, COMMAND_METADATA, { chunkRows: CHUNK_ROWS, signal, onProgress }),
   );
+  const { taken, added, withoutConsent, withoutEvidence, fields } = imported;
   if (taken < rows.length) {
     const last = rows[taken - 1];
     const upTo = last === undefined ? "" : `, up to line ${last.line}`;
@@ -36,11 +38,12 @@ export async function importFile(
     return Number(signal.reason);
   }
   const updated = rows.length - added;
-  const report = { added, updated, refused, duplicates, without_consent: withoutConsent, fields };
+  const without = { without_consent: withoutConsent, without_evidence: withoutEvidence };
+  const report = { added, updated, refused, duplicates, ...without, fields };
   const { requireConsent } = session.config.outreach;
   const text =
     `${added} added, ${updated} updated, ${refused.length} refused\n` +
-    consentLine(withoutConsent, requireConsent) +
+    consentLines(imported, requireConsent) +
     fieldsLine(fields) +
     duplicates.map(({ line, of }) => `line ${line}: the same person as line ${of}; the later row counts\n`).join("");
   answer(terminal, json, report, text);
@@ -51,13 +54,18 @@ export async function importFile(
 /** Columns named at the most: a file of JSON objects may have others in each. */
 const NAMED_MAX = 50;
 
-/** What an import says of recipients without consent; nothing where there are none. */
-function consentLine(withoutConsent: number, requireConsent: boolean): string {
-  if (withoutConsent === 0) return "";
-  const then = requireConsent
-    ? "and no run writes to them while REQUIRE_CONSENT is true (see basis in the help)"
-    : "and are written to all the same, since REQUIRE_CONSENT is false";
-  return `${withoutConsent} of them without consent: their basis is none or missing, ${then}\n`;
+/** What an import says of recipients without consent or evidence of it; nothing where there are none. */
+function consentLines(
+  { withoutConsent, withoutEvidence }: Imported,
+  requireConsent: Config["outreach"]["requireConsent"],
+): string {
+  const then =
+    requireConsent === false
+      ? "and are written to all the same, since REQUIRE_CONSENT is false"
+      : `and no run writes to them while REQUIRE_CONSENT is ${requireConsent} (see basis in the help)`;
+  const none = `${withoutConsent} of them without consent: their basis is none or missing, ${then}\n`;
+  const unproved = `${withoutEvidence} of them without evidence: consent_at or consent_source is missing, ${then}\n`;
+  return (withoutConsent === 0 ? "" : none) + (withoutEvidence === 0 || requireConsent !== "evidence" ? "" : unproved);
 }
 
 /** The columns that became template fields; nothing where none did. */

@@ -2,6 +2,7 @@ import { makeId } from "../../platform/clock.ts";
 import type { Config } from "../../config/config.ts";
 import { redactedUrl } from "../../config/log.ts";
 import { createEventLog, type EventMetadata } from "../../log/event-log.ts";
+import { createFindLinkKeys } from "../../recipients/record-consent.ts";
 import { createSuppressionHashes } from "../../recipients/suppress.ts";
 import { locateLog } from "../../service/log-place.ts";
 import { openLog, openStoredLog, type OpenedLog, type StoredLog } from "../../service/open.ts";
@@ -64,6 +65,7 @@ export async function openSessionWith(config: Config) {
     keyring,
     vault,
     hashesOf,
+    findLinkKeys: createFindLinkKeys(keyring),
     projector,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };

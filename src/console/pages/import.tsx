@@ -14,6 +14,7 @@ export interface ImportView {
   readonly added: number;
   readonly updated: number;
   readonly withoutConsent: number;
+  readonly withoutEvidence: number;
   readonly fields: readonly string[];
   readonly refused: Some<{ readonly line: number; readonly value: string; readonly reason: string }>;
   readonly duplicates: Some<{ readonly line: number; readonly of: number }>;
@@ -27,7 +28,7 @@ interface Some<Member> {
 
 /** What was taken of a file, and what was not. It is recorded nowhere, so it is shown in place of the page, and stands still. */
 export function importReportPage(report: ImportView): ConsolePage {
-  const { added, updated, withoutConsent, fields, refused, duplicates } = report;
+  const { added, updated, withoutConsent, withoutEvidence, fields, refused, duplicates } = report;
   return (view) => (
     <ConsoleDocument title="Import" path="/people" view={view} isStill>
       <h1>Import</h1>
@@ -37,7 +38,13 @@ export function importReportPage(report: ImportView): ConsolePage {
       {withoutConsent === 0 ? null : (
         <p>
           {grouped(withoutConsent)} of them without consent: their basis is none or missing, so they get no message
-          while <code>REQUIRE_CONSENT</code> is true.
+          while <code>REQUIRE_CONSENT</code> is true or evidence.
+        </p>
+      )}
+      {withoutEvidence === 0 ? null : (
+        <p>
+          {grouped(withoutEvidence)} of them without evidence: consent_at or consent_source is missing, so they get no
+          message while <code>REQUIRE_CONSENT</code> is evidence.
         </p>
       )}
       {fields.length === 0 ? null : (
@@ -115,7 +122,8 @@ export function ImportForm({ view }: { readonly view: View }): VNode | null {
     <Section id="import" title="Import people">
       <p class="quiet" id="import-says">
         A CSV, JSON or JSON Lines file of up to {SENT_BYTES_MAX / 2 ** 20} MiB, with the columns username (or handle)
-        and/or id, name and basis; all other columns become template fields. Known people are updated.
+        and/or id, name, basis, consent_at, consent_source, consent_text, tracking, tracking_at, tracking_source and
+        tracking_text; all other columns become template fields. Known people are updated.
       </p>
       <ActionForm view={view} back="/people" action="/console/recipients" sendsFile>
         <label>

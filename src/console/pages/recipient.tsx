@@ -4,10 +4,11 @@ import type { Recorded } from "../../../events/catalog.ts";
 import type { Basis } from "../../../events/outreach.ts";
 import { type Contact, findContact } from "../../../projections/contacts.ts";
 import { linksIn } from "../../../projections/sent-links.ts";
+import { describeConsent } from "../../history/words/outreach.ts";
 import { eventsAt } from "../../log/events-at.ts";
 import { eventHref, hrefForLink, recipientHref, runHref } from "../addresses.ts";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
-import { EventList } from "../parts/events.tsx";
+import { EventList, Words } from "../parts/events.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";
 import { NumberCells, numbers, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
@@ -109,6 +110,7 @@ function Facts({ contact, events }: FactsProps): VNode {
     ["status", STATUS_WORDS[toShownStatus(contact)]],
     ["skipped for", skipped.join(", ").replaceAll("_", " ")],
     ["grounds for writing", <Grounds basis={effectiveBasis(contact)} events={events} />],
+    ["consent", <Words sentence={describeConsent(contact)} />],
     [
       "source",
       ORIGINS.filter((origin) => isFrom(contact, origin))
@@ -141,7 +143,9 @@ function Facts({ contact, events }: FactsProps): VNode {
 /** Why we may write to them, and the event that proves it: their first message to us, or the import that says so. */
 function Grounds({ basis, events }: { readonly basis: Basis; readonly events: readonly Recorded[] }): VNode {
   const wrote = events.findLast(({ type }) => type === "DirectMessageReceived");
-  const imported = events.find(({ type }) => type === "RecipientAdded");
+  const imported = events.find(
+    ({ type, data }) => type === "RecipientAdded" || (type === "ConsentRecorded" && data.basis !== undefined),
+  );
   const proof = (basis === "dm_first" ? wrote : undefined) ?? imported;
   return (
     <>

@@ -24,7 +24,7 @@ export function EventSentence({ event, isWhole = false }: EventSentenceProps): V
   const { shown, isCut } = cut(toSentence(event), isWhole ? Infinity : CHARACTERS_SHOWN);
   return (
     <p class="sentence">
-      {shown.map((part) => (typeof part === "string" ? part : <Named mention={part} />))}
+      <Words sentence={shown} />
       {isCut ? (
         <>
           {"… "}
@@ -33,6 +33,11 @@ export function EventSentence({ event, isWhole = false }: EventSentenceProps): V
       ) : null}
     </p>
   );
+}
+
+/** A sentence with links to what it names. */
+export function Words({ sentence }: { readonly sentence: Sentence }): VNode {
+  return <>{sentence.map((part) => (typeof part === "string" ? part : <Named mention={part} />))}</>;
 }
 
 /** ISO 8601 in UTC, as the log writes it; what others wrote may be anything. */

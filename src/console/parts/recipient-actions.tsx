@@ -1,6 +1,13 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
+import type { Tracking } from "../../../events/outreach.ts";
 import type { Contact } from "../../../projections/contacts.ts";
+import {
+  CONSENT_SOURCE_CHARS_MAX,
+  CONSENT_TEXT_CHARS_MAX,
+  CONSENT_TIME_CHARS_MAX,
+} from "../../recipients/parse-consent.ts";
+import { BASES } from "../people-filter.ts";
 import { ConfirmedAction } from "./action-form.tsx";
 import type { View } from "../view.ts";
 
@@ -54,6 +61,52 @@ export function RecipientActions({ view, contact, back }: RecipientActionsProps)
       >
         <button>Forget {label} for ever</button>
       </ConfirmedAction>
+      <ConfirmedAction
+        {...form}
+        label="Record consent"
+        action="/console/recipients/consent"
+        says={<>What {label} agreed or objected to. What you leave empty stays as it is.</>}
+      >
+        <Consent to="be written to" name="basis" words={BASES} evidence="consent" />
+        <Consent to="have clicks by their own links recorded" name="tracking" words={TRACKINGS} evidence="tracking" />
+        <button>Record consent of {label}</button>
+      </ConfirmedAction>
     </section>
+  );
+}
+
+const TRACKINGS = ["granted", "denied", "unknown"] as const satisfies readonly Tracking[];
+
+interface ConsentProps {
+  readonly to: string;
+  readonly name: "basis" | "tracking";
+  readonly words: readonly string[];
+  readonly evidence: "consent" | "tracking";
+}
+
+/** What was agreed to, and when, where and to which wording. */
+function Consent({ to, name, words, evidence }: ConsentProps): VNode {
+  return (
+    <fieldset>
+      <legend>Consent to {to}</legend>
+      <label>
+        {name === "basis" ? "Basis" : "Tracking"}{" "}
+        <select name={name}>
+          <option value="">as before</option>
+          {words.map((word) => (
+            <option value={word}>{word.replaceAll("_", " ")}</option>
+          ))}
+        </select>
+      </label>
+      <label>
+        When <input name={`${evidence}_at`} placeholder="2026-03-02" maxLength={CONSENT_TIME_CHARS_MAX} />
+      </label>
+      <label>
+        Where <input name={`${evidence}_source`} maxLength={CONSENT_SOURCE_CHARS_MAX} />
+      </label>
+      <label>
+        Wording <input name={`${evidence}_text`} maxLength={CONSENT_TEXT_CHARS_MAX} />
+      </label>
+    </fieldset>
   );
 }

@@ -1,4 +1,5 @@
 import type { DataOf } from "../../../events/catalog.ts";
+import type { Consent } from "../../../projections/consent.ts";
 import type { Basis, PauseReason, SkipReason, Tracking, Usage } from "../../../events/outreach.ts";
 import { because, join, other, mention, plain, quote, run, say, moment, type Sentence } from "./phrases.ts";
 
@@ -68,11 +69,23 @@ export const OUTREACH_WORDS = {
     say`the message to ${mention(recipient)} is in doubt${because(detail)}`,
 };
 
+const OPENINGS: Readonly<Record<Basis, string>> = { dm_first: "Wrote first", opt_in: "Opted in", none: "No consent" };
+
+/** A recipient's consent in one sentence: on what grounds they are written to, and whether their clicks may be recorded. */
+export function describeConsent({ basis, consent, tracking, inbound, wrote_at }: Consent): Sentence {
+  const { status, ...evidence } = tracking;
+  const wrote = inbound ? say`Wrote first${sayEvidence({ at: wrote_at, source: "message" })}` : undefined;
+  const shown = inbound ? consent : { basis, ...consent };
+  const agreed = shown === null ? undefined : say`${OPENINGS[shown.basis]}${sayEvidence(shown)}`;
+  const grounds = [wrote, agreed].filter((sentence) => sentence !== undefined);
+  return say`${join(grounds, "; ")}; tracking ${status}${sayEvidence(evidence)}.`;
+}
+
 /** When, where and to which wording. */
 interface Evidence {
-  readonly at: string | undefined;
-  readonly source: string | undefined;
-  readonly text: string | undefined;
+  readonly at?: string | undefined;
+  readonly source?: string | undefined;
+  readonly text?: string | undefined;
 }
 
 function sayConsentEvidence({ consent_at: at, consent_source: source, consent_text: text }: ConsentEvidence): Sentence {
@@ -91,7 +104,7 @@ type ConsentEvidence = Pick<
 
 /** Such as ` on 2026-03-02 at https://shop.example/form ("Yes, send me news")`. */
 function sayEvidence({ at, source, text }: Evidence): Sentence {
-  const when = at === undefined ? [] : say` on ${moment(at)}`;
+  const when = at === undefined ? [] : say` on ${at.includes("T") ? moment(at) : other(at)}`;
   const where = source === undefined ? [] : say` ${/^https?:/.test(source) ? "at" : "by"} ${other(source)}`;
   const wording = text === undefined ? [] : say` (${quote(text)})`;
   return say`${when}${where}${wording}`;

@@ -5,6 +5,7 @@ import { allowRetry, type RetryRefusal } from "../../recipients/allow-retry.ts";
 import { importRecipients } from "../../recipients/import.ts";
 import { formatOfName, REMARKS_MAX, type RecipientsFormat, SENT_BYTES_MAX } from "../../recipients/file/format.ts";
 import { READ_MS_MAX, readInWorker, type RecipientsRead } from "../../recipients/file/read-in-worker.ts";
+import type { ReadTask } from "../../recipients/file/read-thread.ts";
 import { suppress } from "../../recipients/suppress.ts";
 import { sleep } from "../../platform/clock.ts";
 import { duration } from "../../platform/duration.ts";
@@ -15,7 +16,7 @@ import { operation, reply, type Form } from "../server/endpoint.ts";
 import { commonFields } from "../server/form.ts";
 import { appendedOrNothing, Problem, problems, repeatable } from "../server/problem.ts";
 import { fileBody, uploadBody } from "../server/upload.ts";
-import { closed, count, oneOf, text } from "./schema.ts";
+import { closed, consentMembers, count, text } from "./schema.ts";
 
 /** Rows appended at once: few milliseconds of the thread that serves requests, keys and folds included. */
 const CHUNK_ROWS = 64;
@@ -24,17 +25,12 @@ const CHUNK_ROWS = 64;
 const FIELDS_SHOWN_MAX = 50;
 
 /** A recipient as an operator names them. Whatever matches is a valid name. */
-const person = Type.Object(
-  {
-    recipient: Type.String({
-      pattern: "^(@?[A-Za-z0-9_]{1,15}|[0-9]{16,19})$",
-      description: "An id, a handle or @handle.",
-      examples: ["@sara_sells", "1786543210987654321"],
-    }),
-  },
-  closed,
-);
-export const recipientBody = jsonBody(person);
+export const recipientName = Type.String({
+  pattern: "^(@?[A-Za-z0-9_]{1,15}|[0-9]{16,19})$",
+  description: "An id, a handle or @handle.",
+  examples: ["@sara_sells", "1786543210987654321"],
+});
+export const recipientBody = jsonBody(Type.Object({ recipient: recipientName }, closed));
 
 const line = Type.Integer({ minimum: 1, description: "The line number, as an editor shows it." });
 
@@ -43,7 +39,12 @@ const importReport = Type.Object({
   updated: count,
   without_consent: Type.Integer({
     minimum: 0,
-    description: "Imported recipients without consent: they get no message while REQUIRE_CONSENT is true.",
+    description: "Imported recipients without consent: they get no message while REQUIRE_CONSENT is true or evidence.",
+  }),
+  without_evidence: Type.Integer({
+    minimum: 0,
+    description:
+      "Imported recipients with consent but without its date or source: they get no message while REQUIRE_CONSENT is evidence.",
   }),
   template_fields: Type.Array(text("company"), { description: `The first ${FIELDS_SHOWN_MAX} template fields.` }),
   refused: count,
@@ -71,11 +72,21 @@ const row = Type.Object(
     handle: Type.Optional(Type.String({ examples: ["sara_sells"] })),
     id: Type.Optional(Type.String({ examples: ["1786543210987654321"] })),
     name: Type.Optional(cell),
-    basis: Type.Optional(oneOf("dm_first", "opt_in", "none")),
+    ...consentMembers,
   },
   {
     additionalProperties: cell,
-    examples: [{ username: "sara_sells", name: "Sara", basis: "opt_in", company: "Acme" }],
+    examples: [
+      {
+        username: "sara_sells",
+        name: "Sara",
+        basis: "opt_in",
+        consent_at: "2025-03-02",
+        consent_source: "https://shop.example/form",
+        tracking: "granted",
+        company: "Acme",
+      },
+    ],
   },
 );
 
@@ -105,10 +116,11 @@ const IMPORT_FORM: Form = {
   description: "Answers with a page that lists imported and refused rows; an unreadable file redirects back.",
   upload: { ...upload, read: (request) => upload.read(request).catch(explain) },
   body: (_fields, file) => ({ bytes: file?.bytes, kind: parseFormat(file?.kind ?? "") }),
-  page: ({ without_consent, template_fields, ...report }: Static<typeof importReport>) =>
+  page: ({ without_consent, without_evidence, template_fields, ...report }: Static<typeof importReport>) =>
     importReportPage({
       ...report,
       withoutConsent: without_consent,
+      withoutEvidence: without_evidence,
       fields: template_fields,
       refused: { count: report.refused, first: report.refused_rows },
       duplicates: { count: report.duplicates, first: report.duplicate_rows },
@@ -136,7 +148,7 @@ export function recipientEndpoints(deps: AppDeps) {
         detail: operation("importRecipients", "outreach", "token", {
           summary: "Adds or updates recipients.",
           description:
-            "Columns, as on the command line: `username` (or `handle`) and/or `id`, `name`, `basis`; all others are template fields. Unusable rows are refused one by one, and the others are imported. A repeat changes nothing. One list is imported at a time (503 `overloaded` for others). " +
+            "Columns, as on the command line: `username` (or `handle`) and/or `id`, `name`, `basis`, `consent_at`, `consent_source`, `consent_text`, `tracking`, `tracking_at`, `tracking_source`, `tracking_text`; all others are template fields. Unusable rows are refused one by one, and the others are imported. A repeat changes nothing. One list is imported at a time (503 `overloaded` for others). " +
             `Reading takes ${duration(READ_MS_MAX / 1_000)} at most, and ends when the caller hangs up.`,
           isSlow: true,
           problems: ["unreadableFile"],
@@ -203,18 +215,26 @@ interface SentList {
 
 /** Takes a file of recipients. Throws the problems 422 and 503; after a stop in the midst of it some rows are taken. */
 async function takeList(
-  { eventLog, projector, stopping }: AppDeps,
+  deps: AppDeps,
   { file, format, signal, metadata }: SentList,
 ): Promise<Static<typeof importReport>> {
-  const { rows, refused, duplicates } = await readList(file, format, AbortSignal.any([stopping, signal]));
+  const { stopping, clock } = deps;
+  const task = { file, format, now: clock() };
+  const { rows, refused, duplicates } = await readList(task, AbortSignal.any([stopping, signal]));
   const options = { chunkRows: CHUNK_ROWS, signal: stopping };
-  const parts = { eventLog, projector };
-  const { taken, added, withoutConsent, fields } = await importRecipients(parts, rows, metadata, options);
+  const importing = { ...deps, sleep, random: Math.random };
+  const { taken, added, withoutConsent, withoutEvidence, fields } = await importRecipients(
+    importing,
+    rows,
+    metadata,
+    options,
+  );
   if (taken < rows.length) throw problems.logUnavailable(taken === 0);
   return {
     added,
     updated: taken - added,
     without_consent: withoutConsent,
+    without_evidence: withoutEvidence,
     template_fields: fields.slice(0, FIELDS_SHOWN_MAX),
     refused: refused.count,
     refused_rows: [...refused.first],
@@ -224,9 +244,9 @@ async function takeList(
 }
 
 /** As `readInWorker`, with the problems 422 and 503. */
-async function readList(file: Uint8Array, format: RecipientsFormat, signal: AbortSignal): Promise<RecipientsRead> {
+async function readList(task: ReadTask, signal: AbortSignal): Promise<RecipientsRead> {
   try {
-    return await readInWorker(file, format, signal);
+    return await readInWorker(task, signal);
   } catch (fault) {
     if (signal.aborted) throw problems.logUnavailable(true);
     throw fault instanceof ServiceError && fault.kind === "invalid" ? problems.unreadableFile(fault.message) : fault;

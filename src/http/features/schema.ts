@@ -1,5 +1,11 @@
 import { Type, type TSchema } from "@sinclair/typebox";
 import { CHANNELS } from "../../../events/channel.ts";
+import { basis, tracking } from "../../../events/outreach.ts";
+import {
+  CONSENT_SOURCE_CHARS_MAX,
+  CONSENT_TEXT_CHARS_MAX,
+  CONSENT_TIME_CHARS_MAX,
+} from "../../recipients/parse-consent.ts";
 
 /** What the bodies of several endpoints are made of. Clients must expect members beside those of an answer's schema. */
 
@@ -18,3 +24,31 @@ export const closed = { additionalProperties: false };
 
 /** A pattern: more than white space. */
 export const TEXT = "\\S";
+
+const consentTime = Type.String({
+  maxLength: CONSENT_TIME_CHARS_MAX,
+  description: "A day, or a time with its offset (ISO 8601); not in the future.",
+  examples: ["2025-03-02", "2025-03-02T10:15:00+01:00"],
+});
+const consentSource = Type.String({
+  maxLength: CONSENT_SOURCE_CHARS_MAX,
+  description: "Where: the http(s) address of a form, or a few words.",
+  examples: ["https://shop.example/form", "trade fair"],
+});
+const consentText = Type.String({
+  maxLength: CONSENT_TEXT_CHARS_MAX,
+  description: "The wording that was agreed to, or its version.",
+  examples: ["Yes, send me news (version 3)"],
+});
+
+/** What a row of a list, or a record of consent, says of a recipient's consent. */
+export const consentMembers = {
+  basis: Type.Optional(basis),
+  consent_at: Type.Optional(consentTime),
+  consent_source: Type.Optional(consentSource),
+  consent_text: Type.Optional(consentText),
+  tracking: Type.Optional(tracking),
+  tracking_at: Type.Optional(consentTime),
+  tracking_source: Type.Optional(consentSource),
+  tracking_text: Type.Optional(consentText),
+};

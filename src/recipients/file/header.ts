@@ -1,12 +1,13 @@
 import { ServiceError } from "../../platform/service-error.ts";
-import { fieldName, fieldNameFault } from "../../template/field.ts";
+import { fieldName, fieldNameFault, shortened } from "../../template/field.ts";
+import { CONSENT_MEMBERS } from "../parse-consent.ts";
 import { COLUMNS_MAX } from "./format.ts";
 
 /** Most template fields a recipient may have. */
 export const FIELDS_MAX = 50;
 
 /** The columns that mean something to us. */
-const KNOWN_COLUMNS = new Set(["username", "id", "name", "basis"]);
+const KNOWN_COLUMNS: ReadonlySet<string> = new Set(["username", "id", "name", ...CONSENT_MEMBERS]);
 
 /** What people call these columns. Only names that cannot mean anything but the network's own handle or number. */
 const SYNONYMS = new Map([
@@ -33,7 +34,9 @@ export type Header = readonly (string | undefined)[];
 /** The name under which a column is known here; other columns are template fields under their own name. */
 export function columnName(raw: string): string {
   const name = fieldName(raw);
-  return SYNONYMS.get(name.replace(/[ _-]+/g, " ")) ?? name;
+  const spaced = name.replace(/[ _-]+/g, " ");
+  const snake = spaced.replaceAll(" ", "_");
+  return SYNONYMS.get(spaced) ?? (KNOWN_COLUMNS.has(snake) ? snake : name);
 }
 
 /** True for a template field, as opposed to a column that identifies the recipient. */
@@ -71,13 +74,4 @@ function firstRepeated(names: readonly string[]): string | undefined {
 function listed(names: readonly string[]): string {
   const shown = names.slice(0, NAMES_SHOWN_MAX).map(shownName).join(", ");
   return names.length > NAMES_SHOWN_MAX ? `${shown} and ${names.length - NAMES_SHOWN_MAX} more` : shown;
-}
-
-/** The first characters, whole ones only, and a mark where there were more. */
-export function shortened(value: string, charsMax: number): string {
-  if (value.length <= charsMax) return value;
-  return `${value
-    .slice(0, charsMax)
-    .toWellFormed()
-    .replace(/\uFFFD$/, "")}…`;
 }

@@ -2,8 +2,7 @@ import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { ServiceError } from "../../platform/service-error.ts";
 import type { ImportedRow } from "../recipients-file.ts";
-import type { RecipientsFormat } from "./format.ts";
-import type { ReadReply, Remarks } from "./read-thread.ts";
+import type { ReadReply, ReadTask, Remarks } from "./read-thread.ts";
 
 /** What a file of recipients holds: all that can be used of it, and some of what cannot. */
 export interface RecipientsRead extends Remarks {
@@ -19,8 +18,7 @@ export const READ_MS_MAX = 60_000;
  * long, and the signal's reason when that aborts. The thread has ended by then.
  */
 export async function readInWorker(
-  file: Uint8Array,
-  format: RecipientsFormat,
+  task: ReadTask,
   signal: AbortSignal,
   msMax: number = READ_MS_MAX,
 ): Promise<RecipientsRead> {
@@ -28,7 +26,7 @@ export async function readInWorker(
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(tooLong(msMax)), msMax);
   const givenUp = AbortSignal.any([signal, deadline.signal]);
-  const worker = new Worker(new URL("./read-thread.ts", import.meta.url), { workerData: { file, format } });
+  const worker = new Worker(new URL("./read-thread.ts", import.meta.url), { workerData: task });
   const ended = once(worker, "exit").then(() => {
     throw new Error("the thread that reads recipients ended by itself");
   });

@@ -19,12 +19,19 @@ export interface Some<Member> {
 /** Rows of the next piece; at the end, what was not taken; or why the file cannot be read. */
 export type ReadReply = { readonly rows: readonly ImportedRow[] } | Remarks | { readonly fault: string };
 
+/** What the thread is started with. `now`: in ms since 1970. */
+export interface ReadTask {
+  readonly file: Uint8Array;
+  readonly format: RecipientsFormat;
+  readonly now: number;
+}
+
 /** Rows of one piece: to take them over is a millisecond of the other thread. */
 const PIECE_ROWS = 1_000;
 
-function* createReplies(file: Uint8Array, format: RecipientsFormat): Generator<ReadReply> {
+function* createReplies({ file, format, now }: ReadTask): Generator<ReadReply> {
   try {
-    const { rows, refused, duplicates } = parseRecipients(file, format);
+    const { rows, refused, duplicates } = parseRecipients(file, format, now);
     for (let at = 0; at < rows.length; at += PIECE_ROWS) yield { rows: rows.slice(at, at + PIECE_ROWS) };
     yield { refused: takeFirst(refused), duplicates: takeFirst(duplicates) };
   } catch (fault) {
@@ -37,8 +44,7 @@ function takeFirst<Member>(all: readonly Member[]): Some<Member> {
   return { count: all.length, first: all.slice(0, REMARKS_MAX) };
 }
 
-const { file, format } = workerData as { readonly file: Uint8Array; readonly format: RecipientsFormat };
-const replies = createReplies(file, format);
+const replies = createReplies(workerData as ReadTask);
 parentPort?.on("message", () => {
   const { value } = replies.next();
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin

@@ -1,6 +1,9 @@
+import type { Basis } from "../../../events/outreach.ts";
+import type { ConsentRecord } from "../../../projections/consent.ts";
 import { fieldNameFault } from "../../template/field.ts";
+import { isFault, parseConsent } from "../parse-consent.ts";
 import { readHandle, readId } from "./identity.ts";
-import { FIELDS_MAX, isField, shortened } from "./header.ts";
+import { FIELDS_MAX, isField } from "./header.ts";
 
 /** Longest value of a field, in characters: a tenth of the longest message. */
 const VALUE_CHARS_MAX = 1000;
@@ -19,10 +22,8 @@ export interface RowRefusal {
   readonly reason: string;
 }
 
-export type Basis = "dm_first" | "opt_in" | "none";
-
 /** At least one of `id` and `username` is there. Blank values are left out. `fields` has no prototype. */
-export interface ImportedRecipient {
+export interface ImportedRecipient extends ConsentRecord {
   readonly id?: string;
   /** As it was written, without @ and address: compare it in lower case. */
   readonly username?: string;
@@ -31,18 +32,8 @@ export interface ImportedRecipient {
   readonly fields: Readonly<Record<string, string>>;
 }
 
-/** Of a cell that is no basis: enough to find it by. */
-const BASIS_CHARS_SHOWN = 40;
-
-const BASES = new Map<string, Basis>([
-  ["", "none"],
-  ["none", "none"],
-  ["dm_first", "dm_first"],
-  ["opt_in", "opt_in"],
-]);
-
-/** The recipient, or what of the row cannot be used. */
-export function readRow(cells: Cells): ImportedRecipient | RowRefusal {
+/** The recipient, or what of the row cannot be used. `now`: in ms since 1970. */
+export function readRow(cells: Cells, now: number): ImportedRecipient | RowRefusal {
   const refusal = findRefusal(cells);
   if (refusal !== undefined) return refusal;
   const cell = (column: string): string => cells.get(column) ?? "";
@@ -53,29 +44,17 @@ export function readRow(cells: Cells): ImportedRecipient | RowRefusal {
   if (id === undefined && username === undefined) {
     return { value: [...cells.values()].join(", "), reason: "neither a username nor an id" };
   }
-  const basis = readBasis(cell("basis"));
-  if (basis === undefined) {
-    const given = JSON.stringify(shortened(cell("basis"), BASIS_CHARS_SHOWN));
-    return { value: cell("basis"), reason: `basis must be dm_first, opt_in or none; got ${given}` };
-  }
+  const consent = parseConsent((member) => cells.get(member), now);
+  if (isFault(consent)) return { value: cell(consent.member), reason: consent.reason };
   const name = (cells.get("name") ?? "").trim();
   return {
     ...(id === undefined ? {} : { id }),
     ...(username === undefined ? {} : { username }),
     ...(name === "" ? {} : { name }),
-    basis,
+    ...consent,
+    basis: consent.basis ?? "none",
     fields: readFields(cells),
   };
-}
-
-/** `Opt-In`, `opt in` and `opt_in` are one. */
-function readBasis(raw: string): Basis | undefined {
-  return BASES.get(
-    raw
-      .trim()
-      .toLowerCase()
-      .replace(/[\s_-]+/g, "_"),
-  );
 }
 
 function readFields(cells: Cells): Record<string, string> {

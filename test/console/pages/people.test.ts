@@ -115,8 +115,8 @@ describe("the page of people", () => {
     const harness = await openWithPeople();
     const summaries = async (query: string) =>
       (await textsAt(await pageAt(harness, `/people?${query}`), ".actions summary")).map(({ text }) => text);
-    expect(await summaries("search=bob")).toEqual(["Suppress", "Retry", "Forget"]);
-    expect(await summaries("search=ada")).toEqual(["Suppress", "Forget"]);
+    expect(await summaries("search=bob")).toEqual(["Suppress", "Retry", "Forget", "Record consent"]);
+    expect(await summaries("search=ada")).toEqual(["Suppress", "Forget", "Record consent"]);
     expect(await summaries("")).toEqual([]);
   });
 });
@@ -302,6 +302,35 @@ describe("what is done with one person", () => {
     );
     const [event] = await world.harness.events("RecipientSuppressed");
     expect(event?.meta.caller).toBe("tests");
+  });
+
+  test("records their consent, of what is filled in alone, and says what cannot be recorded", async () => {
+    const world = await openSignedIn();
+    const { harness, cookie, form_token } = world;
+    await harness.append("outreach", person("bob"));
+    const record = (fields: Readonly<Record<string, string>>): Promise<Response> => {
+      const empty = { basis: "", consent_at: "", consent_source: "", consent_text: "", tracking: "", tracking_at: "" };
+      const common = { form_token, back: "/people/@bob", recipient: "@bob" };
+      const body = new URLSearchParams({ ...common, ...empty, tracking_source: "", tracking_text: "", ...fields });
+      return post(harness.app, "/console/recipients/consent", body.toString(), { headers: { ...FORM, cookie } });
+    };
+    expect(await world.follow(await record({}))).toContain(
+      'role="alert">Nothing was recorded: neither basis nor tracking is given.',
+    );
+    expect(await world.follow(await record({ basis: "opt_in", consent_at: "soon" }))).toContain(
+      'role="alert">Nothing was recorded: consent_at is neither a day such as 2026-03-02',
+    );
+    expect(await harness.events("ConsentRecorded")).toEqual([]);
+    const opted = { basis: "opt_in", consent_at: "2025-03-02", consent_source: "trade fair" };
+    const page = await world.follow(await record(opted));
+    expect(page).toContain("The consent is recorded.");
+    expect((await textsAt(page, "dd")).map(({ text }) => text)).toContain(
+      "Opted in on 2025-03-02 by trade fair; tracking unknown.",
+    );
+    const recipient = { username: "bob" };
+    expect(await harness.events("ConsentRecorded")).toMatchObject([
+      { data: { recipient, ...opted }, meta: { caller: "tests" } },
+    ]);
   });
 
   test("allows a retry", async () => {

@@ -51,6 +51,7 @@ describe("the page of a person", () => {
     expect(await factsOf(page)).toMatchObject({
       status: "sent",
       "grounds for writing": "opted in, by event 1",
+      consent: "Opted in; tracking unknown.",
       variant: "B",
       source: "imported",
       id: "1001",
@@ -58,6 +59,31 @@ describe("the page of a person", () => {
       "messages from them": "after ours",
       company: "Acme & Co",
     });
+  });
+
+  test("says when, where and to which wording they agreed, and since when they are not tracked", async () => {
+    const harness = await openWithAda();
+    const consent = { basis: "opt_in", consent_at: "2025-03-02", consent_source: "https://shop.example/<b>" } as const;
+    await harness.append(
+      "outreach",
+      { type: "ConsentRecorded", data: { recipient: ADA, ...consent, consent_text: 'Yes, "news"' } },
+      {
+        type: "ConsentRecorded",
+        data: {
+          recipient: ADA,
+          tracking: "denied",
+          tracking_at: "2025-04-01T10:00:00.000Z",
+          tracking_source: "message",
+        },
+      },
+    );
+    const page = await pageAt(harness, "/people/1001");
+    expect(await factsOf(page)).toMatchObject({
+      "grounds for writing": "opted in, by event 6",
+      consent:
+        'Opted in on 2025-03-02 at https://shop.example/<b> ("Yes, \\"news\\""); tracking denied on 2025-04-01 10:00:00 UTC by message.',
+    });
+    expect(await oddIn(page)).toEqual([]);
   });
 
   test("shows the exact text of each message, its variant, its run, and what came of it", async () => {

@@ -33,6 +33,7 @@ import { createLogVerifier } from "../../../src/log/verifier.ts";
 import type { RunReport } from "../../../src/outreach/execute-run.ts";
 import type { Runner, Triggered, TriggerRequest } from "../../../src/outreach/runner.ts";
 import { createPastStates, type PastStates } from "../../../src/projector/past-states.ts";
+import { createFindLinkKeys } from "../../../src/recipients/record-consent.ts";
 import { createSuppressionHashes } from "../../../src/recipients/suppress.ts";
 import { createEraseHandler } from "../../../src/privacy/retention.ts";
 import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
@@ -276,6 +277,7 @@ function wire({
     encryptedLog,
     timezone: "Etc/UTC",
     hashesOf,
+    findLinkKeys: createFindLinkKeys(encryptedLog.keyring),
     requestLog: createRequestLog(eventLog, encryptedLog.keyring.keys.revision, () => given.isWritable ?? true, log),
     projector,
     delivery,

@@ -64,6 +64,7 @@ export async function openDay(x: Partial<XLimits>): Promise<Day> {
       return answer;
     });
   const keyring = { isForgotten: () => false };
+  const findLinkKeys = (codes: readonly string[]) => codes.map((code) => `key of ${code}`);
   const vault = log.use(await openVault(sqliteSecrets(folder.file("vault")), new Uint8Array(KEY_BYTES)));
   const { social } = connectNetworks(config, clock, safeFetch);
   if (social === undefined) throw new Error("X is not configured");
@@ -75,6 +76,7 @@ export async function openDay(x: Partial<XLimits>): Promise<Day> {
     config,
     vault,
     hashesOf,
+    findLinkKeys,
     keyring,
     eventLog,
     projector,

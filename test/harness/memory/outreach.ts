@@ -27,6 +27,7 @@ export const RULES: OutreachRules = {
   requireConsent: true,
   dailyLimit: 100,
   hashes: createSuppressionHashes(MASTER_KEY),
+  findLinkKeys: (codes) => codes.map((code) => `key of ${code}`),
   isForgotten: () => false,
 };
 
@@ -112,7 +113,8 @@ async function startInstance({ time, network, store, makeId, settings }: Making)
     sources: [listSource(), lastSource()],
     rules: RULES,
     prices: X_PRICES,
-    isOptOut: createStopWords(["stop", "unsubscribe"]),
+    isOptOut: createStopWords(["stop", "unsubscribe"], ["stop tracking"]),
+    isTrackingOptOut: createStopWords(["stop tracking"]),
     newLinkSecret: undefined,
     random: () => 0.5,
     timezone: "UTC",

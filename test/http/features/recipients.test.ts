@@ -55,7 +55,7 @@ describe("POST /social/recipients", () => {
     if (schema === undefined) throw new Error(`no schema of ${type}`);
     const bodies = valid(schema).map((body) => (typeof body === "string" ? body : JSON.stringify(body)));
     // Read as the handler's thread does: a thread for each of these would take a minute.
-    const property = fc.property(bodies, (body) => void parseRecipients(new TextEncoder().encode(body), format));
+    const property = fc.property(bodies, (body) => void parseRecipients(new TextEncoder().encode(body), format, 0));
     fc.assert(property, { numRuns: 200 });
     const given = example === undefined ? schema.examples?.[0] : JSON.stringify(example);
     const answer = await send("/social/recipients", given, type);
@@ -72,6 +72,7 @@ describe("POST /social/recipients", () => {
         added: 2,
         updated: 0,
         without_consent: 1,
+        without_evidence: 1,
         template_fields: ["product"],
         refused: 1,
         refused_rows: [{ line: 4, value: "c d", reason: expect.stringContaining("username is neither a handle") }],
@@ -194,6 +195,78 @@ describe("POST /social/recipients/suppress", () => {
   });
 });
 
+describe("POST /social/recipients/consent", () => {
+  const consent = (body: object) => send("/social/recipients/consent", body);
+  const OPT_IN = { basis: "opt_in", consent_at: "2025-03-02", consent_source: "form", consent_text: "Yes" };
+
+  test.each([ANN.id, "ann_builds", "@ANN_builds"])("records the consent of %s, once", async (recipient) => {
+    await world.append("outreach", ...FAILED);
+    for (const _again of [1, 2]) {
+      const answer = await consent({
+        recipient,
+        ...OPT_IN,
+        tracking: "granted",
+        tracking_at: "2025-03-02T10:00+01:00",
+      });
+      expect([answer.status, await answer.json()]).toEqual([
+        200,
+        { known: true, basis: "opt_in", tracking: "granted" },
+      ]);
+    }
+    expect(contact("ann_builds")).toMatchObject({
+      consent: { basis: "opt_in", at: "2025-03-02", source: "form", text: "Yes" },
+      tracking: { status: "granted", at: "2025-03-02T09:00:00.000Z" },
+    });
+    expect(await world.events("ConsentRecorded")).toMatchObject([{ meta: { caller: "tests" } }]);
+  });
+
+  test("holds for the recipient who comes to be known by that name", async () => {
+    const answer = await consent({ recipient: "nan", tracking: "denied" });
+    expect(await answer.json()).toEqual({ known: false, basis: "none", tracking: "denied" });
+    await send("/social/recipients", "username,basis\nnan,opt_in", "text/csv");
+    expect(contact("nan")).toMatchObject({ basis: "opt_in", tracking: { status: "denied" } });
+  });
+
+  test("says what holds: a recipient who wrote first keeps that basis", async () => {
+    const received = { recipient: ANN, message_id: "m", received_at: "2025-03-01T10:00:00.000Z" };
+    await world.append("outreach", { type: "DirectMessageReceived", data: received });
+    const answer = await consent({ recipient: ANN.id, basis: "none", tracking: "denied" });
+    expect(await answer.json()).toEqual({ known: true, basis: "dm_first", tracking: "denied" });
+  });
+
+  test("revoked, tracking has the clicks by their own links erased, and leaves the recipient as they are", async () => {
+    const attempt = { ...ATTEMPT, text: "Hi", variant: "A", day: "2026-03-01" };
+    const personal_links = [{ code: "own-link", link: "go.example/shared" }];
+    await consent({ recipient: ANN.id, ...OPT_IN, tracking: "granted" });
+    await world.append(
+      "outreach",
+      { type: "DirectMessageAttempted", data: { ...attempt, personal_links } },
+      { type: "PersonalLinkClicked", data: { code: "own-link" } },
+    );
+    await consent({ recipient: ANN.id, tracking: "denied" });
+    expect(await world.events("PersonForgotten")).toMatchObject([
+      { data: { hashes: [], keys: [expect.stringMatching(/^p[0-9a-f]{32}$/)], scope: "tracking" } },
+    ]);
+    expect(await world.events("PersonalLinkClicked")).toMatchObject([{ data: { code: "erased" } }]);
+    expect(contact("ann_builds")).toMatchObject({ suppressed: false, basis: "opt_in", tracking: { status: "denied" } });
+  });
+
+  test.each([
+    [{}, ""],
+    [{ basis: "maybe" }, "/basis"],
+    [{ tracking: "yes" }, "/tracking"],
+    [{ consent_at: "2025-03-02" }, "/consent_at"],
+    [{ basis: "opt_in", consent_at: "2125-03-02" }, "/consent_at"],
+    [{ basis: "opt_in", consent_source: "ftp://shop.example" }, "/consent_source"],
+    [{ tracking: "granted", tracking_text: "x".repeat(1_001) }, "/tracking_text"],
+    [{ tracking: "granted", note: "x" }, "/note"],
+  ])("refuses %j, says where it does not fit, and records nothing", async (body, path) => {
+    const answer = await consent({ recipient: ANN.id, ...body });
+    expect([answer.status, await answer.json()]).toMatchObject([422, { errors: [{ path }] }]);
+    expect((await world.store.head()).position).toBe(0);
+  });
+});
+
 describe("POST /social/recipients/retry", () => {
   const retry = (recipient: string) => send("/social/recipients/retry", { recipient });
 
@@ -303,14 +376,20 @@ describe("POST /api/tracking/forget", () => {
 test.each(["", " ", "no handle", "a".repeat(16), "@", "12345678901234567890", "Ä"])(
   "%j names nobody, and is refused as it stands",
   async (recipient) => {
-    for (const action of ["suppress", "retry", "forget"]) {
-      expect(await problemIn(await send(`/social/recipients/${action}`, { recipient }))).toBe("422 invalid-request");
+    for (const action of ["suppress", "retry", "forget", "consent"]) {
+      const body = { recipient, ...(action === "consent" ? { tracking: "denied" } : {}) };
+      expect(await problemIn(await send(`/social/recipients/${action}`, body))).toBe("422 invalid-request");
     }
   },
 );
 
 test("each wants a token, before its body is read", async () => {
-  for (const path of ["/social/recipients", "/social/recipients/forget", "/api/tracking/forget"]) {
+  for (const path of [
+    "/social/recipients",
+    "/social/recipients/consent",
+    "/social/recipients/forget",
+    "/api/tracking/forget",
+  ]) {
     expect(await problemIn(await ask(world.app, path, { method: "POST", body: "x" }))).toBe("401 unauthorized");
   }
 });

@@ -107,6 +107,7 @@ export async function startInstance(house: House, deps: InstanceDeps): Promise<I
     prices: X_PRICES,
     isOptOut: createStopWords(["stop"]),
     newLinkSecret: undefined,
+    isTrackingOptOut: createStopWords([]),
     random: () => 0.5,
     timezone: house.timezone,
     runMaxMs: RUN_MAX_MS,

@@ -1,0 +1,138 @@
+// On the memory harness.
+import { describe, expect, test } from "bun:test";
+import { findContact } from "../../projections/contacts.ts";
+import type { NewEvent } from "../../src/log/event-log.ts";
+import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";
+import { addedOf } from "../harness/memory/new-events.ts";
+
+const MINUTE_MS = 60_000;
+
+describe("with REQUIRE_CONSENT=evidence", () => {
+  const rules = { ...RULES, requireConsent: "evidence" } as const;
+
+  test("a run skips a recipient without evidence once, and sends as soon as it is complete", async () => {
+    await using world = await openOutreach("10");
+    const { run } = await world.start({ rules });
+    const details = async () => (await world.events("DirectMessageSkipped")).map(({ data }) => data.detail);
+    const record = (data: object): NewEvent => ({
+      type: "ConsentRecorded",
+      data: { recipient: { id: "10" }, basis: "opt_in", ...data },
+    });
+    expect(await run()).toMatchObject({ sent: 0, skipped: 1 });
+    expect(await run()).toMatchObject({ sent: 0, skipped: 0 });
+    expect(await details()).toEqual(["consent_at and consent_source are missing"]);
+    await world.append([record({ consent_at: "2026-02-01" })]);
+    expect(await run()).toMatchObject({ sent: 0, skipped: 1 });
+    await world.append([addedOf({ id: "10" }, { consent_source: "form" })]);
+    expect(await run()).toMatchObject({ sent: 0, skipped: 1 });
+    expect((await details()).slice(1)).toEqual(["consent_source is missing", "consent_at is missing"]);
+    await world.append([record({ consent_at: "2026-02-01", consent_source: "form" })]);
+    expect(await run()).toMatchObject({ sent: 1, skipped: 0 });
+  });
+
+  test("who wrote first needs none, and a dry run says the same as a run", async () => {
+    await using world = await openOutreach("10", "11");
+    world.network.receive("10", "hello");
+    world.time.jump(11 * MINUTE_MS);
+    const { run } = await world.start({ rules });
+    const { preview } = await run({ dryRun: true });
+    expect(preview?.would_send).toMatchObject([{ recipient: { id: "10" } }]);
+    expect(preview?.would_skip).toMatchObject([{ recipient: { id: "11" }, reason: "no_consent" }]);
+    expect(await run()).toMatchObject({ sent: 1, skipped: 1 });
+  });
+});
+
+describe("a reply that asks to stop tracking", () => {
+  const granted = (id: string): NewEvent =>
+    addedOf({ id, username: `user_${id}` }, { tracking: "granted", tracking_at: "2026-02-01" });
+  const linked = (id: string, ...codes: readonly string[]): readonly NewEvent[] => {
+    const attempt = { attempt_id: `a${id}`, run_id: "r0", recipient: { id, username: `user_${id}` } };
+    const personal_links = codes.map((code) => ({ code, link: "go.example/shared" }));
+    return [
+      {
+        type: "DirectMessageAttempted",
+        data: { ...attempt, text: "Hi", variant: "A", personal_links, day: "2026-03-01" },
+      },
+      { type: "DirectMessageSent", data: { ...attempt, message_id: `m${id}`, settled_by: "answer" } },
+    ];
+  };
+  const readInbox = async (world: OutreachHarness) => {
+    world.time.jump(11 * MINUTE_MS);
+    const instance = await world.start();
+    await instance.run();
+    return instance;
+  };
+  const contactOf = ({ projector }: Awaited<ReturnType<typeof readInbox>>, id: string) =>
+    findContact(projector.state("contacts"), { id });
+
+  test("revokes tracking alone, in the append that erases the clicks by their own links", async () => {
+    await using world = await openOutreach("10");
+    await world.append([granted("10"), ...linked("10", "c1", "c2")]);
+    world.time.jump(MINUTE_MS);
+    const at = world.time.now();
+    const message_id = world.network.receive("10", "Please STOP  tracking me!");
+    world.network.receive("10", "stop tracking");
+    const instance = await readInbox(world);
+    const [denied, ...more] = await world.events("ConsentRecorded");
+    expect(more).toEqual([]);
+    expect(denied?.data).toEqual({
+      recipient: { id: "10", username: "user_10" },
+      tracking: "denied",
+      tracking_at: new Date(at).toISOString(),
+      tracking_source: "message",
+      message_id,
+    });
+    const [erased, ...others] = await world.events("PersonForgotten");
+    expect(others).toEqual([]);
+    expect(erased?.data).toEqual({ hashes: [], keys: ["key of c1", "key of c2"], scope: "tracking" });
+    expect(erased?.position).toBe((denied?.position ?? 0) + 1);
+    expect(await world.events("RecipientSuppressed")).toEqual([]);
+    expect(contactOf(instance, "10")).toMatchObject({
+      suppressed: false,
+      replied: true,
+      tracking: { status: "denied" },
+    });
+    // Their words are nowhere in the log, and the message is read once.
+    expect(JSON.stringify(await Array.fromAsync(world.store.read()))).not.toContain("tracking me");
+    world.time.jump(MINUTE_MS);
+    await instance.run();
+    expect(await world.events("ConsentRecorded")).toHaveLength(1);
+  });
+
+  test("is recorded of who never granted it, and erases nothing then", async () => {
+    await using world = await openOutreach("10");
+    await world.append(linked("10"));
+    world.network.receive("10", "stop tracking");
+    await readInbox(world);
+    expect(await world.events("ConsentRecorded")).toMatchObject([{ data: { tracking: "denied" } }]);
+    expect(await world.events("PersonForgotten")).toEqual([]);
+  });
+
+  test.each(["stop tracking and stop writing", "stop\ntracking", "STOP. Tracking is bad"])(
+    "does not hide an opt-out: %j",
+    async (text) => {
+      await using world = await openOutreach("10");
+      await world.append([granted("10"), ...linked("10", "c1")]);
+      world.network.receive("10", text);
+      const instance = await readInbox(world);
+      expect(contactOf(instance, "10")?.suppressed).toBe(true);
+    },
+  );
+
+  test("that is older than the grant revokes nothing, however late it is read", async () => {
+    await using world = await openOutreach("10", "11");
+    await world.append([...linked("10", "c1"), ...linked("11", "c2")]);
+    world.network.receive("10", "stop tracking");
+    world.network.receive("11", "stop tracking");
+    world.time.jump(MINUTE_MS);
+    const later = { tracking: "granted", tracking_at: new Date(world.time.now()).toISOString() } as const;
+    await world.append([
+      { type: "ConsentRecorded", data: { recipient: { id: "10" }, ...later } },
+      { type: "ConsentRecorded", data: { recipient: { id: "11" }, tracking: "granted" } },
+    ]);
+    const instance = await readInbox(world);
+    expect(contactOf(instance, "10")?.tracking.status).toBe("granted");
+    // Without a date nothing says that the grant is the later one.
+    expect(contactOf(instance, "11")?.tracking.status).toBe("denied");
+  });
+});

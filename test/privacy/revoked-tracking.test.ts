@@ -1,0 +1,117 @@
+// On the memory harness.
+import { expect, test } from "bun:test";
+import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { findPerson } from "../../projections/contacts.ts";
+import type { LogConfig } from "../../src/config/log.ts";
+import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
+import { isSuppressed } from "../../src/outreach/decide.ts";
+import { secret } from "../../src/platform/secret.ts";
+import { createEraseHandler } from "../../src/privacy/retention.ts";
+import { forgetPerson } from "../../src/privacy/forget.ts";
+import { startProjector } from "../../src/projector/projector.ts";
+import { importRecipients } from "../../src/recipients/import.ts";
+import { parseRecipients } from "../../src/recipients/recipients-file.ts";
+import { createFindLinkKeys, recordConsent } from "../../src/recipients/record-consent.ts";
+import { locateLog } from "../../src/service/log-place.ts";
+import { openLogAt } from "../../src/service/open.ts";
+import { RULES } from "../harness/memory/outreach.ts";
+import { addedOf } from "../harness/memory/new-events.ts";
+import { temporaryFolder } from "../harness/temporary.ts";
+
+const [ANN, BEA, CID] = ["ann", "bea", "cid"].map((username, at) => ({ id: `100${at}`, username })) as [
+  { readonly id: string; readonly username: string },
+  { readonly id: string; readonly username: string },
+  { readonly id: string; readonly username: string },
+];
+
+const inFile = async (stack: AsyncDisposableStack): Promise<LogConfig> => {
+  const folder = stack.use(temporaryFolder());
+  return { kind: "sqlite", file: folder.file("log.sqlite") };
+};
+const onServer = async (): Promise<LogConfig> => {
+  const database = { url: secret(await newDatabase()), shown: "postgres://localhost/test" };
+  return { kind: "postgres", ...database, keys: database };
+};
+
+async function openInstance(stack: AsyncDisposableStack, log: LogConfig) {
+  const place = locateLog({ log, key: secret("01".repeat(32)) } as Parameters<typeof locateLog>[0]);
+  const store = stack.use(await openLogAt(place));
+  const { keyring } = store;
+  const projector = stack.use(await startProjector(store, { erase: createEraseHandler(keyring) }));
+  const eventLog = createEventLog(store, () => Bun.randomUUIDv7());
+  const deciding = { findLinkKeys: createFindLinkKeys(keyring), sleep: async () => {}, random: () => 0 };
+  return { store, projector, eventLog, encryptedLog: store, hashesOf: () => ["hash"], ...deciding };
+}
+
+/** Imported with tracking granted, written to with one link of their own, which they clicked. */
+const tracked = (recipient: typeof ANN): readonly NewEvent[] => [
+  addedOf(recipient, { tracking: "granted", tracking_at: "2026-03-02", tracking_source: "form" }),
+  {
+    type: "DirectMessageAttempted",
+    data: {
+      attempt_id: `a-${recipient.id}`,
+      run_id: "r",
+      recipient,
+      text: "Hi",
+      variant: "A",
+      personal_links: [{ code: `own-${recipient.username}`, link: "go.example/shared" }],
+      day: "2026-03-02",
+    },
+  },
+  { type: "PersonalLinkClicked", data: { code: `own-${recipient.username}` } },
+];
+
+test.each([
+  ["in a file", inFile],
+  ["on a server", onServer],
+])(
+  "%s, revoked tracking erases the clicks by their own links, and neither the person nor another's",
+  async (_name, where) => {
+    await using stack = new AsyncDisposableStack();
+    const log = await where(stack);
+    const [here, there] = [await openInstance(stack, log), await openInstance(stack, log)];
+    for (const recipient of [ANN, BEA, CID]) await here.eventLog.append(STREAMS.outreach, tracked(recipient), {});
+    const { last } = await there.eventLog.append(
+      STREAMS.outreach,
+      [{ type: "PersonalLinkClicked", data: { code: "own-ann" } }],
+      {},
+    );
+    const codes = async ({ store }: typeof here): Promise<readonly string[]> => {
+      await Array.fromAsync(store.read({ backwards: true, limit: 1 }));
+      const clicks = await Array.fromAsync(store.read({ types: ["PersonalLinkClicked"] }));
+      return clicks.map(({ data }) => (data as { code: string }).code);
+    };
+    await there.projector.until(last);
+    expect(await codes(there)).toEqual(["own-ann", "own-bea", "own-cid", "own-ann"]);
+
+    await recordConsent(here, "ann", { tracking: "denied", tracking_source: "mail" }, {});
+    await there.projector.until((await here.store.head()).position);
+    expect(await codes(there)).toEqual(["erased", "own-bea", "own-cid", "erased"]);
+    const rows = parseRecipients("id,username,tracking\n1001,bea,denied", "csv", 0).rows;
+    await importRecipients(there, rows, {}, { chunkRows: 10, signal: new AbortController().signal });
+    await here.projector.until((await here.store.head()).position);
+    expect(await codes(here)).toEqual(["erased", "erased", "own-cid", "erased"]);
+
+    // A click that comes later is as unreadable, also after tracking was granted once more.
+    await recordConsent(here, "ann", { tracking: "granted" }, {});
+    await here.eventLog.append(STREAMS.outreach, [{ type: "PersonalLinkClicked", data: { code: "own-ann" } }], {});
+    expect((await codes(there)).at(-1)).toBe("erased");
+
+    for (const { projector, store } of [here, there]) {
+      await projector.until((await store.head()).position);
+      const contacts = projector.state("contacts");
+      expect(findPerson(contacts, BEA)).toMatchObject({ ...BEA, suppressed: false, personal_links: ["own-bea"] });
+      expect(contacts.hashes.size).toBe(0);
+      const rules = { ...RULES, isForgotten: store.keyring.isForgotten };
+      for (const recipient of [ANN, BEA]) expect(isSuppressed({ contacts } as never, rules, recipient)).toBe(false);
+      expect(await store.verify()).toMatchObject({ ok: true });
+    }
+
+    // Who is forgotten loses the clicks by their own links too.
+    const options = { metadata: {}, signal: new AbortController().signal };
+    await forgetPerson(here, (contacts) => findPerson(contacts, CID), options);
+    await there.projector.until((await here.store.head()).position);
+    expect(await codes(there)).toEqual(["erased", "erased", "erased", "erased", "erased"]);
+    expect(findPerson(there.projector.state("contacts"), ANN)).toMatchObject(ANN);
+  },
+);

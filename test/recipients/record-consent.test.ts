@@ -1,0 +1,219 @@
+// On the memory harness.
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import type { DataOf } from "../../events/catalog.ts";
+import type { KnownRecipient } from "../../events/outreach.ts";
+import { KEYS_PER_EVENT_MAX } from "../../events/personal.ts";
+import { type ConsentRecord } from "../../projections/consent.ts";
+import { findContact } from "../../projections/contacts.ts";
+import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
+import type { OutreachState } from "../../src/outreach/decide.ts";
+import { startProjector, type Projector } from "../../src/projector/projector.ts";
+import { importRecipients } from "../../src/recipients/import.ts";
+import { parseRecipients } from "../../src/recipients/recipients-file.ts";
+import { decideConsent, findRevokedLinks, recordConsent } from "../../src/recipients/record-consent.ts";
+import { given } from "../harness/memory/decider.ts";
+import { METADATA, openMemoryLog, type MemoryLog } from "../harness/memory/log.ts";
+import { addedOf } from "../harness/memory/new-events.ts";
+
+const ANN = { id: "101", username: "ann" };
+const FORM = { consent_at: "2026-03-02", consent_source: "https://shop.example/form", consent_text: "Yes" } as const;
+
+const findLinkKeys = (codes: readonly string[]): readonly string[] => codes.map((code) => `key of ${code}`);
+
+const sentWithLinks = (recipient: KnownRecipient, ...codes: readonly string[]): NewEvent => ({
+  type: "DirectMessageAttempted",
+  data: {
+    attempt_id: "a",
+    run_id: "r",
+    recipient,
+    text: "Hi",
+    variant: "A",
+    personal_links: codes.map((code) => ({ code, link: "go.example/shared" })),
+    day: "2026-03-01",
+  },
+});
+const granted = (more: Partial<DataOf<"RecipientAdded">> = {}) => addedOf(ANN, { tracking: "granted", ...more });
+const recording =
+  (name: string, record: ConsentRecord) =>
+  ({ contacts }: OutreachState) =>
+    decideConsent(contacts, name, record, findLinkKeys);
+const erased = (...codes: readonly string[]) => ({
+  type: "PersonForgotten",
+  data: { hashes: [], keys: findLinkKeys(codes), scope: "tracking" },
+});
+
+describe("a record of consent", () => {
+  test.each(["@Ann", "ann", "https://x.com/ann", "101"])(
+    "of %s names the recipient, and holds what was given",
+    (name) => {
+      const recipient = name === "101" ? { id: "101" } : { username: name === "@Ann" ? "Ann" : "ann" };
+      given(addedOf(ANN))
+        .when(recording(name, { basis: "opt_in", ...FORM }))
+        .thenEvents({ type: "ConsentRecorded", data: { recipient, basis: "opt_in", ...FORM } });
+    },
+  );
+
+  test("of a name that is not known is recorded", () => {
+    given()
+      .when(recording("ann", { tracking: "denied" }))
+      .thenEvents({ data: { recipient: { username: "ann" }, tracking: "denied" } });
+  });
+
+  test("that changes nothing is not recorded again", () => {
+    const record = { basis: "opt_in", ...FORM, tracking: "denied", tracking_source: "mail" } as const;
+    const before: NewEvent = { type: "ConsentRecorded", data: { recipient: ANN, ...record } };
+    given(before).when(recording("ann", record)).thenEvents();
+    given(before)
+      .when(recording("ann", { tracking: "denied" }))
+      .thenEvents();
+    given(before)
+      .when(recording("ann", { basis: "opt_in" }))
+      .thenEvents();
+    given(before)
+      .when(recording("ann", { tracking: "denied", tracking_source: "form" }))
+      .thenEvents({});
+    given(before)
+      .when(recording("ann", { basis: "opt_in", consent_at: "2026-03-02" }))
+      .thenEvents({});
+    given(addedOf(ANN))
+      .when(recording("ann", { tracking: "unknown" }))
+      .thenEvents();
+  });
+});
+
+describe("granted tracking that is revoked", () => {
+  test.each(["denied", "unknown"] as const)("erases the clicks by their own links: %s", (tracking) => {
+    given(granted(), sentWithLinks(ANN, "c1", "c2"))
+      .when(recording("ann", { tracking }))
+      .thenEvents({ type: "ConsentRecorded", data: { tracking } }, erased("c1", "c2"));
+  });
+
+  test.each([
+    ["it was not granted", addedOf(ANN), "denied"],
+    ["it was revoked before", granted({ tracking: "denied" }), "unknown"],
+    ["it stays granted", granted(), "granted"],
+  ] as const)("erases nothing where %s", (_what, before, tracking) => {
+    given(before, sentWithLinks(ANN, "c1"))
+      .when(recording("ann", { tracking, tracking_at: "2026-03-01" }))
+      .thenEvents({ type: "ConsentRecorded" });
+  });
+
+  test("erases nothing where they got no link of their own, and where only the basis is recorded", () => {
+    given(granted())
+      .when(recording("ann", { tracking: "denied" }))
+      .thenEvents({ type: "ConsentRecorded" });
+    given(granted(), sentWithLinks(ANN, "c1"))
+      .when(recording("ann", { basis: "none" }))
+      .thenEvents({ type: "ConsentRecorded" });
+  });
+
+  test("erases those of both entries that a row shows to be one person", () => {
+    const before = [
+      granted({ recipient: { username: "ann" } }),
+      sentWithLinks({ id: "101", username: "ann_old" }, "c1"),
+    ];
+    given(...before)
+      .when(({ contacts }) => findRevokedLinks(contacts, ANN, { tracking: "denied" }))
+      .thenAnswers(["c1"]);
+    given(...before)
+      .when(({ contacts }) => findRevokedLinks(contacts, { id: "101" }, { tracking: "denied" }))
+      .thenAnswers([]);
+  });
+
+  test("names no more keys in one event than fit", () => {
+    const codes = Array.from({ length: KEYS_PER_EVENT_MAX + 1 }, (_, at) => `c${at}`);
+    given(granted(), sentWithLinks(ANN, ...codes))
+      .when(recording("ann", { tracking: "denied" }))
+      .thenEvents({}, erased(...codes.slice(0, -1)), erased(...codes.slice(-1)));
+  });
+});
+
+describe("on the log", () => {
+  let log: MemoryLog;
+  let projector: Projector;
+  beforeEach(async () => {
+    log = await openMemoryLog();
+    projector = log.use(await startProjector(log.store));
+  });
+  afterEach(() => log[Symbol.asyncDispose]());
+
+  const deps = () => ({ eventLog: log.eventLog, projector, findLinkKeys, sleep: async () => {}, random: () => 0 });
+  const rowsOf = (csv: string) => parseRecipients(csv, "csv", Date.parse("2026-11-20T10:00:00Z")).rows;
+  const options = { chunkRows: 2, signal: new AbortController().signal };
+
+  test("says who is meant, and whether the log held as much", async () => {
+    const record = { tracking: "denied" } as const;
+    expect(await recordConsent(deps(), "ann", record, METADATA)).toMatchObject({
+      isKnown: false,
+      repeated: false,
+      contact: { username: "ann", listed: false, tracking: { status: "denied" } },
+    });
+    expect(await recordConsent(deps(), "@ANN", record, METADATA)).toMatchObject({ isKnown: true, repeated: true });
+    expect(await log.events("ConsentRecorded")).toHaveLength(1);
+  });
+
+  test("a message with a link of their own that is sent meanwhile is not overlooked", async () => {
+    await log.eventLog.append(STREAMS.outreach, [granted()], METADATA);
+    let isFirst = true;
+    const eventLog: typeof log.eventLog = {
+      ...log.eventLog,
+      async append(...args) {
+        if (isFirst) await log.eventLog.append(STREAMS.outreach, [sentWithLinks(ANN, "late")], METADATA);
+        isFirst = false;
+        return log.eventLog.append(...args);
+      },
+    };
+    await recordConsent({ ...deps(), eventLog }, "ann", { tracking: "denied" }, METADATA);
+    expect(await log.events("PersonForgotten")).toMatchObject([erased("late")]);
+    isFirst = true;
+    await log.eventLog.append(STREAMS.outreach, [granted()], METADATA);
+    await importRecipients({ ...deps(), eventLog }, rowsOf("username,tracking\nann,denied"), METADATA, options);
+    expect((await log.events("PersonForgotten"))[1]?.data.keys).toEqual([...findLinkKeys(["late", "late"])]);
+  });
+
+  test("a chunk that may revoke is decided on when the one before is in the log", async () => {
+    const order: string[] = [];
+    const eventLog: typeof log.eventLog = {
+      ...log.eventLog,
+      async append(...args) {
+        order.push("begin");
+        const appended = await log.eventLog.append(...args);
+        order.push("end");
+        return appended;
+      },
+    };
+    const rows = rowsOf("username,tracking\nann,granted\nbea,denied\ncid,denied");
+    await importRecipients({ ...deps(), eventLog }, rows, METADATA, { ...options, chunkRows: 1 });
+    expect(order.join()).toBe("begin,end,begin,end,begin,end");
+  });
+
+  test("an import holds the evidence, and revokes in the same append; a file without the column revokes nothing", async () => {
+    const bea = { id: "102", username: "bea" };
+    await log.eventLog.append(
+      STREAMS.outreach,
+      [granted(), sentWithLinks(ANN, "c1"), addedOf(bea, { tracking: "granted" }), sentWithLinks(bea, "c2")],
+      METADATA,
+    );
+    const before = (await log.store.head()).position;
+    await importRecipients(deps(), rowsOf("username,basis\nann,opt_in\nbea,opt_in"), METADATA, options);
+    expect(await log.events("PersonForgotten")).toEqual([]);
+    const file = `username,basis,consent_at,consent_source,tracking,tracking_at,tracking_source,city
+cid,opt_in,2026-03-02,form,granted,2026-03-02,form,Rome
+ann,opt_in,,,denied,2026-04-01,mail,
+bea,opt_in,,,unknown,,,`;
+    const report = await importRecipients(deps(), rowsOf(file), METADATA, options);
+    expect(report).toEqual({ taken: 3, added: 1, withoutConsent: 0, withoutEvidence: 2, fields: ["city"] });
+    expect(await log.events("PersonForgotten")).toMatchObject([erased("c1"), erased("c2")]);
+    const types = (await Array.fromAsync(log.store.read({ from: before + 3 }))).map(({ type }) => type);
+    expect(types).toEqual(["RecipientAdded", "RecipientAdded", "PersonForgotten", "RecipientAdded", "PersonForgotten"]);
+    const people = projector.state("contacts");
+    expect(findContact(people, { username: "cid" })).toMatchObject({
+      consent: { basis: "opt_in", at: "2026-03-02", source: "form" },
+      tracking: { status: "granted", at: "2026-03-02", source: "form" },
+      fields: { city: "Rome" },
+    });
+    const held = { suppressed: false, listed: true, tracking: { status: "denied", at: "2026-04-01", source: "mail" } };
+    expect(findContact(people, ANN)).toMatchObject(held);
+    expect(people.hashes.size).toBe(0);
+  });
+});
