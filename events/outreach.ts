@@ -244,7 +244,7 @@ export type PauseReason = Static<typeof RunPaused.data>["reason"];
 /** An operator ends the run before it has come to its end; what is under way is settled first. */
 export const RunStopRequested = defineEvent("RunStopRequested", Type.Object({ run_id: Type.String() }, closed));
 
-const recipientSource = Type.Union([Type.Literal("list"), Type.Literal("inbound"), ...pagedSource.anyOf]);
+export const recipientSource = Type.Union([Type.Literal("list"), Type.Literal("inbound"), ...pagedSource.anyOf]);
 export type RecipientSource = Static<typeof recipientSource>;
 
 /** A link of one recipient's own. `link`: the shared one of the same variant and target, as its clicks are counted. */

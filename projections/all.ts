@@ -9,12 +9,13 @@ import type { Projection } from "./projection.ts";
 import { quota } from "./quota.ts";
 import { referrers } from "./referrers.ts";
 import { restores } from "./restores.ts";
+import { results } from "./results.ts";
 import { run } from "./run.ts";
 import { sources } from "./sources.ts";
 import { stats } from "./stats.ts";
 import { suspected } from "./suspected.ts";
 import { timeline } from "./timeline.ts";
-import { variants } from "./variants.ts";
+import { visits } from "./visits.ts";
 
 /** Every projection there is. A new one is added here, and nowhere else. */
 export const projections = {
@@ -28,12 +29,13 @@ export const projections = {
   account,
   restores,
   backups,
-  variants,
+  results,
   deliveries,
   clicks,
   suspected,
   referrers,
   links,
+  visits,
 };
 
 export type ProjectionName = keyof typeof projections;
@@ -52,7 +54,7 @@ export function projectionOf(name: ProjectionName): Projection<unknown> {
 export const PERSONAL_PROJECTIONS = [
   "contacts",
   "links",
+  "results",
   "run",
   "sources",
-  "variants",
 ] as const satisfies ProjectionName[];

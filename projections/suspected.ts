@@ -22,15 +22,41 @@ interface Send {
   left: Map<string, number>;
 }
 
+/** A click that is judged at once, or with a later event. */
+export interface JudgedClick {
+  /** Of the link, by which the projection counts it. */
+  name: string;
+  /** ms since 1970. */
+  at: number;
+  /** As of the event. */
+  visitor?: number;
+}
+
 /** The last request for a link that was just sent. */
 interface Burst {
   /** ms since 1970. */
   at: number;
-  /** As `links` names it: the click that is suspected if another one follows; null where that is settled. */
-  waiting: string | null;
+  /** The click that is suspected if another one follows; null where that is settled. */
+  waiting: JudgedClick | null;
 }
 
-export interface Suspected {
+/** What the rule looks back at. */
+export interface Fetches {
+  /** Attempt -> its message, while clicks may be due to it. */
+  sends: Map<string, Send>;
+  /** Link -> in how many of `sends` it is: most clicks are on a link that is in none. */
+  sent: Map<string, number>;
+  /** Link -> the last request for it, the oldest first. */
+  bursts: Map<string, Burst>;
+}
+
+/** Takes the verdicts on clicks; one that is not suspected is cleared. */
+export interface Verdicts {
+  onSuspected(click: JudgedClick): void;
+  onCleared?(click: JudgedClick): void;
+}
+
+export interface Suspected extends Fetches {
   all: SuspectedCounts;
   /** When the clicks came. */
   quarters: Quarters<SuspectedCounts>;
@@ -38,12 +64,6 @@ export interface Suspected {
   links: Map<string, SuspectedCounts & Recent>;
   /** Clicks of links that fell out of `links`. */
   others: SuspectedCounts;
-  /** Attempt -> its message, while clicks may be due to it. */
-  sends: Map<string, Send>;
-  /** Link -> in how many of `sends` it is: most clicks are on a link that is in none. */
-  sent: Map<string, number>;
-  /** Link -> the last request for it, the oldest first. */
-  bursts: Map<string, Burst>;
 }
 
 /** X's fetchers come within seconds of a message; people take longer to notice it, open it, read it and tap. */
@@ -74,16 +94,14 @@ export const SENDS_MAX = 100;
  */
 export const suspected: Projection<Suspected> = {
   name: "suspected",
-  version: 4,
+  version: 5,
   types: ["LinkClicked", "DirectMessageAttempted", "DirectMessageSent", "DirectMessageFailed", "DirectMessageInDoubt"],
   initial: () => ({
     all: noClicks(),
     quarters: new Map(),
     links: new Map(),
     others: noClicks(),
-    sends: new Map(),
-    sent: new Map(),
-    bursts: new Map(),
+    ...noFetches(),
   }),
   evolve(state, event) {
     evolveSuspected(state, event);
@@ -92,39 +110,79 @@ export const suspected: Projection<Suspected> = {
 };
 
 function evolveSuspected(state: Suspected, event: Folded): void {
+  if (event.type === "LinkClicked") click(state, event.data, event);
+  else noteMessage(state, event, createVerdicts(state));
+}
+
+function createVerdicts({ links, all, quarters }: Suspected): Verdicts {
+  return {
+    onSuspected({ name, at }) {
+      const counts = links.get(name);
+      if (counts === undefined) return;
+      counts.suspected++;
+      all.suspected++;
+      quarterAt(quarters, at, noClicks).suspected++;
+    },
+  };
+}
+
+function click(
+  state: Suspected,
+  { bot, domain, short_code }: DataOf<"LinkClicked">,
+  { position, time }: Pick<Folded, "position" | "time">,
+): void {
+  const name = linkName(domain, short_code);
+  const known = state.links.get(name);
+  const counts = known ?? { ...noClicks(), last_position: 0 };
+  const kind = bot ? "bots" : "clicks";
+  const at = msOf(time);
+  counts[kind]++;
+  state.all[kind]++;
+  quarterAt(state.quarters, at, noClicks)[kind]++;
+  counts.last_position = position;
+  if (known === undefined) state.links.set(name, counts);
+  const link = linkKey(domain, short_code);
+  if (state.sent.has(link)) judgeRequest(state, { link, bot, click: { name, at } }, createVerdicts(state));
+  if (known === undefined) dropOldLinks(state);
+}
+
+export function noFetches(): Fetches {
+  return { sends: new Map(), sent: new Map(), bursts: new Map() };
+}
+
+/** Notes a message that is attempted, and its outcome; all other events leave `fetches` as they are. */
+export function noteMessage(fetches: Fetches, event: Folded, verdicts: Verdicts): void {
   switch (event.type) {
-    case "LinkClicked":
-      return click(state, event.data, event);
     case "DirectMessageAttempted":
-      return attempt(state, event.data, msOf(event.time));
+      forget(fetches, msOf(event.time), verdicts);
+      return attempt(fetches, event.data, msOf(event.time));
     case "DirectMessageSent": {
       const { attempt_id, settled_by } = event.data;
-      const send = state.sends.get(attempt_id);
+      const send = fetches.sends.get(attempt_id);
       if (send?.open === true && settled_by === "answer") send.at.push(msOf(event.time));
       return close(send);
     }
     case "DirectMessageFailed":
     case "DirectMessageInDoubt":
-      return close(state.sends.get(event.data.attempt_id));
+      return close(fetches.sends.get(event.data.attempt_id));
     default:
   }
 }
 
-function attempt(state: Suspected, { attempt_id, text, ...data }: DataOf<"DirectMessageAttempted">, now: number): void {
-  forget(state, now);
+function attempt(fetches: Fetches, { attempt_id, text, ...data }: DataOf<"DirectMessageAttempted">, now: number): void {
   const { links = linksIn(text) } = data;
   if (links.length === 0) return;
   const left = new Map(links.map((link) => [link, SUSPECTED_PER_SEND]));
-  drop(state, attempt_id);
-  state.sends.set(attempt_id, { at: [now], open: true, left });
-  for (const link of left.keys()) state.sent.set(link, (state.sent.get(link) ?? 0) + 1);
-  for (const oldest of state.sends.keys()) {
-    if (state.sends.size <= SENDS_MAX) break;
-    drop(state, oldest);
+  drop(fetches, attempt_id);
+  fetches.sends.set(attempt_id, { at: [now], open: true, left });
+  for (const link of left.keys()) fetches.sent.set(link, (fetches.sent.get(link) ?? 0) + 1);
+  for (const oldest of fetches.sends.keys()) {
+    if (fetches.sends.size <= SENDS_MAX) break;
+    drop(fetches, oldest);
   }
 }
 
-function drop({ sends, sent }: Suspected, id: string): void {
+function drop({ sends, sent }: Fetches, id: string): void {
   for (const link of sends.get(id)?.left.keys() ?? []) {
     const others = (sent.get(link) ?? 0) - 1;
     if (others > 0) sent.set(link, others);
@@ -138,71 +196,55 @@ function close(send: Send | undefined): void {
   if (send !== undefined) send.open = false;
 }
 
-function click(
-  state: Suspected,
-  { bot, domain, short_code }: DataOf<"LinkClicked">,
-  { position, time }: Pick<Folded, "position" | "time">,
-): void {
-  const name = linkName(domain, short_code);
-  const known = state.links.get(name);
-  const counts = known ?? { ...noClicks(), last_position: 0 };
-  const kind = bot ? "bots" : "clicks";
-  counts[kind]++;
-  state.all[kind]++;
-  quarterAt(state.quarters, msOf(time), noClicks)[kind]++;
-  counts.last_position = position;
-  if (known === undefined) state.links.set(name, counts);
-  if (state.sent.size > 0) judge(state, { link: linkKey(domain, short_code), name, bot }, time);
-  if (known === undefined) dropOldLinks(state);
-}
-
-interface Request {
+interface LinkRequest {
+  /** As `linkKey` writes it. */
   readonly link: string;
-  /** Of the link, as `links` names it. */
-  readonly name: string;
   readonly bot: boolean;
+  readonly click: JudgedClick;
 }
 
-function judge(state: Suspected, { link, name, bot }: Request, time: string): void {
-  if (!state.sent.has(link)) return;
-  const now = msOf(time);
-  forget(state, now);
-  if (sendsBefore(state, link, now).length === 0) return;
-  const before = state.bursts.get(link);
-  const isBurst = before !== undefined && now - before.at <= BURST_GAP_MS;
-  if (isBurst && before.waiting !== null) suspect(state, { link, name: before.waiting }, before.at);
-  if (isBurst && !bot) suspect(state, { link, name }, now);
+/** Judges a request for a link, and the click that waited for another request. */
+export function judgeRequest(fetches: Fetches, { link, bot, click }: LinkRequest, verdicts: Verdicts): void {
+  const { bursts } = fetches;
+  forget(fetches, click.at, verdicts);
+  if (sendsBefore(fetches, link, click.at).length === 0) {
+    if (!bot) verdicts.onCleared?.(click);
+    return;
+  }
+  const before = bursts.get(link);
+  const isBurst = before !== undefined && click.at - before.at <= BURST_GAP_MS;
+  if (isBurst && before.waiting !== null) suspect(fetches, link, before.waiting, verdicts);
+  if (isBurst && !bot) suspect(fetches, link, click, verdicts);
   // In the order of the last request. Few links are asked for so soon after a message that they are moved cheaply.
-  state.bursts.delete(link);
-  state.bursts.set(link, { at: now, waiting: isBurst || bot ? null : name });
+  bursts.delete(link);
+  bursts.set(link, { at: click.at, waiting: isBurst || bot ? null : click });
 }
 
-function suspect(state: Suspected, { link, name }: Omit<Request, "bot">, at: number): void {
-  const counts = state.links.get(name);
-  const send = sendsBefore(state, link, at).find(({ left }) => (left.get(link) ?? 0) > 0);
-  if (counts === undefined || send === undefined) return;
+function suspect(fetches: Fetches, link: string, click: JudgedClick, verdicts: Verdicts): void {
+  const send = sendsBefore(fetches, link, click.at).find(({ left }) => (left.get(link) ?? 0) > 0);
+  if (send === undefined) return verdicts.onCleared?.(click);
   send.left.set(link, (send.left.get(link) ?? 0) - 1);
-  counts.suspected++;
-  state.all.suspected++;
-  quarterAt(state.quarters, at, noClicks).suspected++;
+  verdicts.onSuspected(click);
 }
 
 /** The messages whose fetchers may have come at that time, the oldest first. */
-function sendsBefore({ sends }: Suspected, link: string, at: number): readonly Send[] {
+function sendsBefore({ sends, sent }: Fetches, link: string, at: number): readonly Send[] {
+  if (!sent.has(link)) return [];
   return [...sends.values()].filter(
-    (send) => send.left.has(link) && send.at.some((sent) => sent <= at && at - sent <= FETCH_MS),
+    (send) => send.left.has(link) && send.at.some((time) => time <= at && at - time <= FETCH_MS),
   );
 }
 
 /** Forgets what cannot be asked for any more: the last click that waits is as old as a gap. */
-function forget(state: Suspected, now: number): void {
-  const { sends, bursts } = state;
+function forget(fetches: Fetches, now: number, verdicts: Verdicts): void {
+  const { sends, bursts } = fetches;
   for (const [id, { at, open }] of sends) {
-    if (!open && now - (at.at(-1) ?? 0) > FETCH_MS + BURST_GAP_MS) drop(state, id);
+    if (!open && now - (at.at(-1) ?? 0) > FETCH_MS + BURST_GAP_MS) drop(fetches, id);
   }
-  for (const [link, { at }] of bursts) {
+  for (const [link, { at, waiting }] of bursts) {
     if (now - at <= BURST_GAP_MS) break;
     bursts.delete(link);
+    if (waiting !== null) verdicts.onCleared?.(waiting);
   }
 }
 
@@ -212,7 +254,7 @@ function dropOldLinks({ links, others, bursts }: Suspected): void {
     others.bots += counts.bots;
     others.suspected += counts.suspected;
   });
-  for (const [link, { waiting }] of bursts) if (waiting !== null && !links.has(waiting)) bursts.delete(link);
+  for (const [link, { waiting }] of bursts) if (waiting !== null && !links.has(waiting.name)) bursts.delete(link);
 }
 
 export function noClicks(): SuspectedCounts {

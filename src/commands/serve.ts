@@ -4,7 +4,7 @@ import type { Service } from "../service/service.ts";
 import { Command, readServedConfig, EXIT, type MakeCommand, type Terminal } from "./shared/command.ts";
 import type { Config } from "../config/config.ts";
 import { redactedUrl } from "../config/log.ts";
-import { PROGRAM } from "./program.ts";
+import { PROGRAM } from "./shared/program.ts";
 import { listPartNames } from "../config/parts.ts";
 
 export const serve: MakeCommand = (terminal, exit) =>

@@ -12,7 +12,7 @@ export const PAGES = [
   { path: "/people", title: "People" },
   { path: "/links", title: "Links" },
   { path: "/deliveries", title: "Deliveries" },
-  { path: "/variants", title: "Experiments" },
+  { path: "/results", title: "Results" },
   { path: "/audit", title: "Audit" },
   { path: "/setup", title: "Setup" },
 ] as const;

@@ -12,6 +12,7 @@ import { exportEndpoints } from "./features/export.ts";
 import { forgetEndpoints } from "./features/forget.ts";
 import { healthEndpoints } from "./features/health.ts";
 import { recipientEndpoints } from "./features/recipients.ts";
+import { resultsEndpoints } from "./features/results.ts";
 import { runEndpoints } from "./features/run.ts";
 import { redirectEndpoints, trackingEndpoints } from "./features/tracking.ts";
 import { verificationEndpoints } from "./features/verification.ts";
@@ -24,6 +25,7 @@ export function features(deps: AppDeps) {
     .use(healthEndpoints(deps))
     .use(accountEndpoints(deps))
     .use(runEndpoints(deps))
+    .use(resultsEndpoints(deps))
     .use(directSendEndpoints(deps))
     .use(trackingEndpoints(deps))
     .use(redirectEndpoints(deps))

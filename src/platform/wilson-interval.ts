@@ -16,3 +16,13 @@ export function wilsonInterval(
   const scale = 1 + (Z * Z) / trials;
   return { low: Math.max(0, (middle - spread) / scale), high: Math.min(1, (middle + spread) / scale) };
 }
+
+/** The standard normal quantile by which a difference that is there is found in 80 of 100 trials. */
+const Z_POWER = 0.841621;
+
+/** Trials of each of two rates after which a difference of this size is found (5 % level, 80 % power). Undefined: there is none. */
+export function requiredSampleSize(one: number, other: number): number | undefined {
+  if (one === other) return undefined;
+  const variance = one * (1 - one) + other * (1 - other);
+  return Math.ceil(((Z + Z_POWER) ** 2 * variance) / (one - other) ** 2);
+}

@@ -72,7 +72,7 @@ async function pagesOf(log: string): Promise<{ readonly clicks: number; readonly
     // In all messages.
     "/links/go.example/spring",
     "/deliveries",
-    "/variants",
+    "/results",
     "/audit",
     "/audit?type=RunFinished",
     `/audit/${click.position}`,

@@ -22,7 +22,7 @@ const PATHS = [
   "/people/@long",
   "/links/go.example/a",
   "/deliveries",
-  "/variants",
+  "/results",
   "/audit",
   "/audit?type=LinkClicked",
   "/audit/1",

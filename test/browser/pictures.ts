@@ -21,7 +21,7 @@ const PAGES: Readonly<Record<string, string>> = {
   links: "/links",
   link: "/links/go.example/welcome",
   deliveries: "/deliveries",
-  experiments: "/variants",
+  results: "/results",
   event: "/audit/1",
   setup: "/setup",
 };

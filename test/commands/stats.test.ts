@@ -27,58 +27,12 @@ const HISTORY: readonly NewEvent[] = [
   { type: "DirectMessageReceived", data: { recipient: ANN, message_id: "m2", received_at: timeAt(5) } },
 ];
 
-test("stats by variant: a row for each, with the rate of replies, and what has no template is called unknown", async () => {
+test("--by knows days and hours, and nothing else", async () => {
   await using world = await openCommands();
-  await world.append(STREAMS.outreach, HISTORY);
-  const { code, out } = await world.run(stats, "--by", "variant");
-  expect(code).toBe(0);
-  expect(out)
-    .toBe(`template      variant  attempted  sent  failed  in doubt  replied  opted out  clicks  reply rate  95 % interval
-unknown       A        1          1     0       0         1        0          -       100.0 %     20.7 % to 100.0 %
-0123456789ab  B        1          0     0       1         0        0          -       -           -
-(as of position 5, ${timeAt(5)})
-`);
-});
-
-test("stats by variant, for programs and of an earlier moment", async () => {
-  await using world = await openCommands();
-  await world.append(STREAMS.outreach, HISTORY);
-  const counts = { failed: 0, replied: 0, opted_out: 0, clicks: null, people_clicked: null };
-  const { out } = await world.run(stats, "--by", "variant", "--json", "--as-of", "3");
-  expect(JSON.parse(out)).toEqual({
-    variants: [
-      {
-        template: null,
-        variant: "A",
-        attempted: 1,
-        sent: 1,
-        in_doubt: 0,
-        reply_rate: 0,
-        ...counts,
-        reply_rate_interval: { low: 0, high: expect.closeTo(0.7935, 4) },
-      },
-      {
-        template: "0123456789ab",
-        variant: "B",
-        attempted: 1,
-        sent: 0,
-        in_doubt: 0,
-        reply_rate: null,
-        ...counts,
-        reply_rate_interval: null,
-      },
-    ],
-    as_of: { position: 3, time: timeAt(3) },
-  });
-});
-
-test("stats by variant of a log without messages says so, and --by knows nothing else", async () => {
-  await using world = await openCommands();
-  expect((await world.run(stats, "--by", "variant")).out).toStartWith("no message was attempted yet (as of position 0");
   const fault = await world.run(stats, "--by", "colour\u001b[31m").catch((reason: unknown) => reason);
   expect(fault).toMatchObject({ kind: "usage" });
   expect((fault as Error).message).toBe(
-    "option '--by <what>' argument 'colour\ufffd[31m' is invalid. Allowed choices are day, hour, variant.",
+    "option '--by <what>' argument 'colour\ufffd[31m' is invalid. Allowed choices are day, hour.",
   );
 });
 

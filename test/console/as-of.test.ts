@@ -23,7 +23,7 @@ const PAGES = [
   "/links",
   "/links/go.example/a",
   "/deliveries",
-  "/variants",
+  "/results",
   "/audit",
   "/audit/2",
   "/setup",

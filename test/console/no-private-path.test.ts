@@ -56,7 +56,7 @@ test("whatever changes something in the console is a form that does what an oper
 });
 
 test("a page of the console only shows: whatever else is asked for by GET is the live tail, or open to programs", () => {
-  const isOfPrograms = (path: string): boolean => path.startsWith("/api/") || path === "/metrics";
+  const isOfPrograms = (path: string): boolean => /^\/(?:api|social)\//.test(path) || path === "/metrics";
   const reading = ENDPOINTS.filter(
     (endpoint) => isOfConsole(endpoint) && endpoint.method === "GET" && !isOfPrograms(endpoint.path),
   );

@@ -6,11 +6,11 @@ import { ask, INSTANCE, openApp, TOKEN } from "../harness/memory/app.ts";
 import { click, openConsole, pageAt, person, rowsOf, textsAt } from "./pages.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
 
-const PAGES = ["/", "/setup", "/people", "/links", "/deliveries", "/variants", "/audit", "/audit/1"];
+const PAGES = ["/", "/setup", "/people", "/links", "/deliveries", "/results", "/audit", "/audit/1"];
 
 test("a log without events is a page that says what to do, on each page", async () => {
   const harness = await openConsole();
-  for (const path of ["/", "/setup", "/people", "/links", "/deliveries", "/variants", "/audit"]) {
+  for (const path of ["/", "/setup", "/people", "/links", "/deliveries", "/results", "/audit"]) {
     expect(await pageAt(harness, path)).toContain("The log is empty.");
   }
   expect(await pageAt(harness, "/people")).toContain("reachlog recipients import FILE");

@@ -73,8 +73,9 @@ const OPERATIONS: Readonly<Record<Typed, true>> = {
   "/social/recipients/suppress post": true,
   "/social/run post": true,
   "/social/run/stop post": true,
+  "/social/results get": true,
   "/social/stats get": true,
-  "/variants get": true,
+  "/results get": true,
 };
 
 test("every operation is typed: its answers, and its body where it takes one", () => {

@@ -1,7 +1,7 @@
 // On no harness.
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { wilsonInterval } from "../../src/platform/wilson-interval.ts";
+import { requiredSampleSize, wilsonInterval } from "../../src/platform/wilson-interval.ts";
 
 /** The interval without continuity correction, as tables of it have it. */
 test.each([
@@ -31,4 +31,11 @@ test("the rate lies within, and more trials of the same rate narrow it", () => {
       expect(more.high - more.low).toBeLessThan(high - low);
     }),
   );
+});
+
+test("the sample size that shows a difference is that of two proportions (5 %, 80 % power)", () => {
+  // Fleiss, Levin and Paik 2003, formula 4.14 without correction: 10 % against 15 %.
+  expect(requiredSampleSize(0.1, 0.15)).toBe(683);
+  expect(requiredSampleSize(0.15, 0.1)).toBe(683);
+  expect(requiredSampleSize(0.2, 0.2)).toBeUndefined();
 });

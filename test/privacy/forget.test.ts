@@ -301,7 +301,7 @@ test("what is written of them while a service comes to know does not stay in its
   expect([...projector.state("contacts").people.values()].map(({ username }) => username)).toEqual(["bea_codes"]);
 });
 
-test.each(["contacts", "variants", undefined])(
+test.each(["contacts", "results", undefined])(
   "somebody who is forgotten while a service starts is in none of its states (after it loaded %s)",
   async (loaded) => {
     const { store } = world;
@@ -318,7 +318,7 @@ test.each(["contacts", "variants", undefined])(
     const starting = { ...store, snapshots: { ...store.snapshots, load } };
     await using projector = await startProjector(starting, { erase: createEraseHandler(store.keyring) });
     expect(Bun.inspect(projector.state("contacts"), { depth: 9 })).not.toMatch(/ann_builds|1777000000000001001/);
-    expect(projector.state("variants").sent.has(ANN.id)).toBe(false);
+    expect(projector.state("results").sent.has(ANN.id)).toBe(false);
     expect(projector.state("contacts").people.size).toBe(1);
   },
 );

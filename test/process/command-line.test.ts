@@ -98,12 +98,13 @@ test("replay rebuilds every projection without a difference; stats of an earlier
     "quota",
     "referrers",
     "restores",
+    "results",
     "run",
     "sources",
     "stats",
     "suspected",
     "timeline",
-    "variants",
+    "visits",
   ]);
   for (const { differences } of reports) expect(differences).toEqual([]);
 

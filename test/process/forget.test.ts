@@ -87,7 +87,7 @@ async function signIn(service: Running): Promise<string> {
   return signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
 }
 
-const PAGES = ["/", "/people", "/links", "/variants", "/deliveries", "/audit"];
+const PAGES = ["/", "/people", "/links", "/results", "/deliveries", "/audit"];
 
 /** A position at which the person is known, and nobody forgotten. */
 const BEFORE = 12;
@@ -112,6 +112,7 @@ async function answersOf(world: Installation, service: Running): Promise<Record<
     "contacts --json",
     `contacts --json --as-of ${BEFORE}`,
     "stats --json",
+    "results --by run --json",
     "clicks",
     "outreach preview",
     "deliveries list",

@@ -23,8 +23,9 @@ const LINES = [
   "account show --json",
   "clicks",
   "clicks --json",
-  "stats --by variant",
-  "stats --by variant --json",
+  "results",
+  "results --json",
+  "results --csv",
   "audit show 1003 --all",
   "audit show 1003 --all --json",
   "audit show go.example/7 --all",
@@ -129,7 +130,7 @@ describe("texts of others", () => {
       const signedIn = await service.get("/session", { method: "POST", body: form });
       const cookie = (signedIn.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
       let all = "";
-      for (const path of ["/", "/people", "/links", "/deliveries", "/variants", "/audit"]) {
+      for (const path of ["/", "/people", "/links", "/deliveries", "/results", "/audit"]) {
         const answer = await service.get(path, { headers: { cookie } });
         const page = await answer.text();
         expect(answer.status).toBe(200);

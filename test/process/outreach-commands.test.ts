@@ -197,7 +197,7 @@ test(
 );
 
 test(
-  "outreach preview and stats by variant, beside the service, call the template by the same name",
+  "outreach preview and results by variant, beside the service, call the template by the same name",
   async () => {
     await using world = await openInstallation({ x: { dmLimit: 100 } });
     const service = await serveWith(world, ["ada_builds", "grace_codes"]);
@@ -205,11 +205,9 @@ test(
     const preview = JSON.parse(before.out) as { template: string; undecided: number };
     expect(preview).toMatchObject({ undecided: 2, variants: [{ text: "Hi [name]: https://go.example/welcome" }] });
     await service.post("/social/run", undefined, { prefer: "wait=60" });
-    const { variants } = JSON.parse((await world.command("stats", "--by", "variant", "--json")).out) as {
-      variants: object[];
-    };
-    expect(variants).toMatchObject([
-      { template: preview.template, variant: "A", attempted: 2, sent: 2, reply_rate: 0 },
+    const { rows } = JSON.parse((await world.command("results", "--json")).out) as { rows: object[] };
+    expect(rows).toMatchObject([
+      { template: preview.template, variant: "A", attempted: 2, sent: 2, reply_rate: { rate: 0 } },
     ]);
     const after = await world.command("outreach", "preview");
     expect(after.out).toMatch(/\nalready_contacted +2 /);

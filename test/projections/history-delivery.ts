@@ -17,6 +17,9 @@ export interface Requested {
   end: "dispatched" | "skipped" | "in_doubt" | "dead" | undefined;
 }
 
+/** What a click may say of who made it. */
+const VISITORS = [{}, { visitor: 65 }, { visitor: 66 }, { visitor: 200 }, { anonymous: true as const }];
+
 const CHOICES: readonly (readonly ClickChannel[])[] = [
   CLICK_CHANNELS,
   ["ads"],
@@ -69,7 +72,9 @@ export function createDeliveryPart(log: TestLog): {
     const channels = dice.pick(CHOICES);
     const short_code = dice.pick(["a", "b", "c"]);
     const link = { event: "click", domain: "go.example", short_code, original_url: "https://example.com" };
-    request(channels, "clicks", log.add("LinkClicked", { ...link, bot: dice.once(3), channels: [...channels] }));
+    const probe = dice.once(9) ? { probe: dice.pick(["head", "prefetch"] as const) } : {};
+    const visit = { ...link, ...dice.pick(VISITORS), bot: "probe" in probe || dice.once(3), ...probe };
+    request(channels, "clicks", log.add("LinkClicked", { ...visit, channels: [...channels] }));
   };
   const attempt: Step = (dice) => {
     const pending = requested.filter(({ end }) => end === undefined);

@@ -149,7 +149,7 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
         ...(dice.once(2) ? { run_id: `run-${made}` } : {}),
       }),
     () => log.add("LinkAdded", { domain: "go.example", code: "a", target: "https://shop.example/" }),
-    (dice) => log.add("PersonalLinkClicked", { code: `own-${dice.pick([1, 2, 3])}` }),
+    (dice) => log.add("PersonalLinkClicked", { code: `own-${dice.pick([1, 2, made, made - 1, made - 2])}` }),
     () => log.add("RunRefused", { reason: "daily_limit_reached", day: DAYS[0] ?? "", used: 100 }),
   ];
 }

@@ -85,7 +85,7 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
   { minLength: 3, maxLength: 12 },
 );
 
-const SPOILED = ["contacts", "clicks", "stats", "variants"] as const satisfies ProjectionName[];
+const SPOILED = ["contacts", "clicks", "stats", "results"] as const satisfies ProjectionName[];
 
 test("a moment folded from a snapshot is the same as folded from the start, whatever happened between", async () => {
   let kept = 0;
@@ -212,7 +212,7 @@ describe("snapshots of the past", () => {
     await serve(4);
     const to = (await store.head()).position;
     const isShown = async (): Promise<boolean> => {
-      const { states } = await foldTo(store, ["contacts", "variants"], { to });
+      const { states } = await foldTo(store, ["contacts", "results"], { to });
       return Bun.inspect(states, { depth: 9 }).includes("ann_builds");
     };
     expect(await isShown()).toBe(true);

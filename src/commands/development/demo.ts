@@ -7,7 +7,7 @@ import { freePort } from "../../platform/free-port.ts";
 import { createLogger } from "../../platform/logger.ts";
 import { isBun } from "../../platform/runtime.ts";
 import { untilAborted } from "../../platform/signals.ts";
-import { PROGRAM } from "../program.ts";
+import { PROGRAM } from "../shared/program.ts";
 import { importFile } from "../recipients/import.ts";
 import { untilStopped } from "../serve.ts";
 import { Command, EXIT, type MakeCommand, readServedConfig, type Terminal, usageError } from "../shared/command.ts";

@@ -1,5 +1,6 @@
 import { Type, type Static, type TObject } from "@sinclair/typebox";
 import { skipReason } from "../../../events/outreach.ts";
+import { GROUPINGS } from "../../history/results.ts";
 import { showHistoryCommand as auditShow } from "../audit/show.ts";
 import { clicks } from "../clicks.ts";
 import type { MakeCommand } from "../shared/command.ts";
@@ -9,6 +10,7 @@ import { list } from "../deliveries/list.ts";
 import { showDispatchCommand as deliveriesShow } from "../deliveries/show.ts";
 import { preview } from "../outreach/preview.ts";
 import { quota } from "../quota.ts";
+import { results } from "../results.ts";
 import { stats } from "../stats.ts";
 
 /** Rows of an answer about all recipients: an assistant reads no more, and gets the number of the others. */
@@ -120,6 +122,36 @@ export const TOOLS: readonly Tool[] = [
     input: Type.Object({ as_of }, closed),
     command: quota,
     args: (input) => asOfArgument(input.as_of),
+  }),
+  tool({
+    name: "results",
+    title: "What came of messages",
+    description:
+      "Sent, failed, in doubt, replied, opted out, and clicks (total, unique, suspected, bots), with the interval of the " +
+      "same length before where `from` is given. By run, source and basis clicks are those of recipients who granted tracking.",
+    input: Type.Object(
+      {
+        by: Type.Optional(
+          Type.Union(
+            GROUPINGS.map((name) => Type.Literal(name)),
+            { description: "What to tell apart. Absent: variant." },
+          ),
+        ),
+        from: Type.Optional(
+          Type.String({ description: "First day (UTC), or a time in it. Absent: from the beginning." }),
+        ),
+        to: Type.Optional(Type.String({ description: "Last day (UTC), or a time in it. Absent: now." })),
+        as_of,
+      },
+      closed,
+    ),
+    command: results,
+    args: ({ by = "variant", from, to, as_of: moment }) => [
+      `--by=${by}`,
+      ...(from === undefined ? [] : [`--from=${from}`]),
+      ...(to === undefined ? [] : [`--to=${to}`]),
+      ...asOfArgument(moment),
+    ],
   }),
   tool({
     name: "stats",

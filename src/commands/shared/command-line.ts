@@ -21,6 +21,7 @@ import { quota } from "../quota.ts";
 import { ready } from "../ready.ts";
 import { recipients } from "../recipients.ts";
 import { replay } from "../replay.ts";
+import { results } from "../results.ts";
 import { restoreCommand, restored } from "../restore.ts";
 import { sandbox } from "../development/sandbox.ts";
 import { witness } from "../witness.ts";
@@ -42,6 +43,7 @@ const COMMANDS: readonly MakeCommand[] = [
   recipients,
   outreach,
   contacts,
+  results,
   stats,
   quota,
   clicks,

@@ -58,7 +58,7 @@ export async function peoplePage(view: View): Promise<VNode> {
   const found = await inTimeSlices(findPeople(people, filter, { after, limit: PEOPLE_SHOWN }));
   const known = people().size;
   const [only, other] = found.page;
-  const variants = [...new Set(view.state("variants").groups.map(({ variant }) => variant))].sort();
+  const variants = [...new Set(view.state("results").groups.map(({ variant }) => variant))].sort();
   return (
     <ConsoleDocument title="People" path="/people" view={view}>
       <h1>People</h1>

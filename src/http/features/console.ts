@@ -8,10 +8,10 @@ import { linkPage, linksPage } from "../../console/pages/links.tsx";
 import { overviewPage } from "../../console/pages/overview.tsx";
 import { peoplePage } from "../../console/pages/people.tsx";
 import { recipientPage } from "../../console/pages/recipient.tsx";
+import { resultsPage } from "../../console/pages/results.tsx";
 import { runPage } from "../../console/pages/run.tsx";
 import { setupPage } from "../../console/pages/setup.tsx";
 import { signInPage } from "../../console/pages/sign-in.tsx";
-import { variantsPage } from "../../console/pages/variants.tsx";
 import type { ConsolePage } from "../../console/view.ts";
 import { FILTER_WORDS } from "../../history/log-filter.ts";
 import { feature, type AppDeps } from "../deps.ts";
@@ -99,9 +99,11 @@ export function consoleEndpoints(deps: AppDeps) {
       }),
     )
     .get(
-      "/variants",
-      show(deps, variantsPage),
-      viewed("getConsoleVariants", "The results of each variant of each message."),
+      "/results",
+      show(deps, resultsPage),
+      viewed("getConsoleResults", "What came of messages, and the clicks on their links.", {
+        query: { by: "What to tell apart.", from: "The first UTC day.", to: "The last UTC day." },
+      }),
     )
     .get(
       "/audit",

@@ -106,7 +106,7 @@ export interface Success {
   readonly schema?: TSchema;
   /** Of what is no JSON. */
   readonly mediaType?: string;
-  /** Into which the query may turn it. */
+  /** Into which the query or `Accept` may turn it. */
   readonly otherMediaTypes?: readonly string[];
   readonly headers?: readonly string[];
 }

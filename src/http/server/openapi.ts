@@ -75,7 +75,7 @@ const PROBLEM_TYPE = "application/problem+json";
 const REQUEST_HEADERS: Readonly<Record<RequestHeader, string>> = {
   "Idempotency-Key": `1 to ${KEY_CHARACTERS_MAX} printable ASCII characters, bare or quoted: makes a retry safe.`,
   Prefer: "`wait=N` waits up to N seconds, at most 300, for the end of the run (RFC 7240).",
-  Accept: "`application/json` gets JSON in place of a redirect.",
+  Accept: "`application/json` gets JSON in place of a redirect, `text/csv` gets CSV in place of JSON.",
 };
 
 type Guards = Pick<Authentication, "guards" | "guardsConsole">;
@@ -269,7 +269,9 @@ function toContent({ schema, mediaType, otherMediaTypes = [] }: Success): Json {
   if (mediaType !== undefined) {
     return Object.fromEntries([mediaType, ...otherMediaTypes].map((type) => [type, { schema: STRING }]));
   }
-  return schema === undefined ? {} : { [JSON_TYPE]: contentAs(JSON_TYPE, schema) };
+  if (schema === undefined) return {};
+  const others = otherMediaTypes.map((type) => [type, { schema: STRING }] as const);
+  return { [JSON_TYPE]: contentAs(JSON_TYPE, schema), ...Object.fromEntries(others) };
 }
 
 /** With an example of the whole, where it is JSON and has a shape. */

@@ -21,7 +21,7 @@ export const csv: ExportFormat = {
   line: ({ position, id, stream, version, type, time, data, meta, hash, stored }) => {
     const texts = [formatJson(data), formatJson(meta), hash, stored === undefined ? "" : formatJson(stored)];
     const cells = [escaped(id), escaped(stream), String(version), escaped(type), time, ...texts];
-    return `${cell(String(position))},${cells.map(cell).join(",")}\r\n`;
+    return csvRecord([String(position), ...cells]);
   },
   createReader() {
     let columns = 0;
@@ -55,6 +55,11 @@ function escaped(name: string): string {
 
 function unescaped(text: string): string {
   return text.replace(/\\u([0-9a-f]{4})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+}
+
+/** A line of a file: no cell of it is a formula to a spreadsheet. */
+export function csvRecord(cells: readonly string[]): string {
+  return `${cells.map(cell).join(",")}\r\n`;
 }
 
 function cell(text: string): string {

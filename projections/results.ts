@@ -1,0 +1,249 @@
+import type { DataOf, Folded } from "../events/catalog.ts";
+import type { Recipient } from "../events/outreach.ts";
+import type { Projection } from "./projection.ts";
+import { linksIn } from "./sent-links.ts";
+import { FETCH_MS } from "./suspected.ts";
+import { msOf } from "./time.ts";
+
+type Attempted = DataOf<"DirectMessageAttempted">;
+
+/** What messages have in common. */
+export interface MessageGroup {
+  /** The id of its template; empty for messages of before templates were recorded. */
+  readonly template: string;
+  /** `A`, `B` … */
+  readonly variant: string;
+  readonly run_id: string;
+  /** Null: older messages do not say. */
+  readonly source: NonNullable<Attempted["source"]> | null;
+  readonly basis: NonNullable<Attempted["basis"]> | null;
+}
+
+/** A message, and what its recipient has done since. */
+export interface Message {
+  /** Of `groups`. A number, because there is one for each recipient ever contacted. */
+  readonly group: number;
+  /** When the intent was recorded, ISO 8601: what the recipient wrote before is no reply. */
+  readonly at: string;
+  /** The recipient's. */
+  readonly id: string;
+  /** Lower case. */
+  readonly username: string;
+  /** Numbers of `links`. */
+  readonly links: readonly number[];
+  outcome: "open" | "in_doubt" | "sent" | "failed";
+  replied: boolean;
+  opted_out: boolean;
+  /** Its recipient's own clicks; null: they did not grant tracking, or no longer do. */
+  tracked: TrackedClicks | null;
+}
+
+interface TrackedClicks {
+  /** Of the links of the recipient's own. */
+  readonly codes: readonly string[];
+  /** When its intent or its last outcome was recorded, in ms since 1970: the network may fetch its links right after it. */
+  recorded: number;
+  /** When the network took it, in ms since 1970; where that is not known, when it was attempted. */
+  sent: number;
+  clicks: number;
+  /** Likely the network's own, and so never counted as the recipient's. */
+  suspected: number;
+  /** The first click that is not suspected, in ms since 1970; null: there is none. */
+  first: number | null;
+}
+
+/** Every message with what came of it. What they add up to is computed when it is asked for: there are 100 a day at most. */
+export interface Results {
+  /** In the order in which they were first used. */
+  groups: MessageGroup[];
+  /** Link, as `linkKey` writes it -> its number. */
+  links: Map<string, number>;
+  /** Attempt -> its message. */
+  messages: Map<string, Message>;
+  /** Attempts that are neither sent nor failed. */
+  open: string[];
+  /** Network id -> the attempt that was last sent to that recipient. */
+  sent: Map<string, string>;
+  /** Code of a link of a recipient's own -> the attempt that holds it. */
+  codes: Map<string, string>;
+  /** Id, and handle with an @, of each recipient with tracked clicks -> the attempt. */
+  tracked: Map<string, string>;
+}
+
+/** The figures of single recipients come from their own links alone, and so from those who granted tracking. */
+export const results: Projection<Results> = {
+  name: "results",
+  version: 1,
+  types: [
+    "DirectMessageAttempted",
+    "DirectMessageSent",
+    "DirectMessageFailed",
+    "DirectMessageInDoubt",
+    "DirectMessageReceived",
+    "RecipientSuppressed",
+    "RecipientAdded",
+    "ConsentRecorded",
+    "PersonalLinkClicked",
+  ],
+  initial: () => ({
+    groups: [],
+    links: new Map(),
+    messages: new Map(),
+    open: [],
+    sent: new Map(),
+    codes: new Map(),
+    tracked: new Map(),
+  }),
+  evolve(state, event) {
+    evolveResults(state, event);
+    return state;
+  },
+};
+
+function evolveResults(state: Results, event: Folded): void {
+  switch (event.type) {
+    case "DirectMessageAttempted":
+      return attempt(state, event.data, event.time);
+    case "DirectMessageInDoubt":
+      return doubt(state, event.data.attempt_id, event.time);
+    case "DirectMessageSent":
+      return send(state, event.data, event.time);
+    case "DirectMessageFailed":
+      settle(state, event.data.attempt_id, "failed");
+      return;
+    case "DirectMessageReceived": {
+      const { recipient, received_at } = event.data;
+      return react(state, recipient, "replied", received_at);
+    }
+    case "RecipientSuppressed":
+      if (event.data.reason === "opt_out") react(state, event.data.recipient, "opted_out", event.time);
+      return;
+    case "RecipientAdded":
+    case "ConsentRecorded": {
+      const { recipient, tracking = "granted" } = event.data;
+      if (tracking !== "granted") revokeTracking(state, recipient);
+      return;
+    }
+    case "PersonalLinkClicked":
+      return click(state, event.data.code, msOf(event.time));
+    default:
+  }
+}
+
+function attempt(state: Results, data: Attempted, at: string): void {
+  const { attempt_id, recipient, text, links = linksIn(text), personal_links = [] } = data;
+  const { id } = recipient;
+  const username = recipient.username.toLowerCase();
+  const codes = personal_links.map(({ code }) => code);
+  state.messages.set(attempt_id, {
+    group: groupNumber(state, data),
+    at,
+    id,
+    username,
+    links: links.map((link) => linkNumber(state, link)),
+    outcome: "open",
+    replied: false,
+    opted_out: false,
+    tracked:
+      codes.length === 0 ? null : { codes, recorded: msOf(at), sent: msOf(at), clicks: 0, suspected: 0, first: null },
+  });
+  state.open.push(attempt_id);
+  for (const code of codes) state.codes.set(code, attempt_id);
+  if (codes.length > 0) for (const name of [id, `@${username}`]) state.tracked.set(name, attempt_id);
+}
+
+function groupNumber({ groups }: Results, data: Attempted): number {
+  const { template = "", variant, run_id, source = null, basis = null } = data;
+  // Messages of one run follow each other.
+  const known = groups.findLastIndex(
+    (group) =>
+      group.run_id === run_id &&
+      group.template === template &&
+      group.variant === variant &&
+      group.source === source &&
+      group.basis === basis,
+  );
+  return known === -1 ? groups.push({ template, variant, run_id, source, basis }) - 1 : known;
+}
+
+function linkNumber({ links }: Results, link: string): number {
+  const known = links.get(link);
+  if (known !== undefined) return known;
+  links.set(link, links.size);
+  return links.size - 1;
+}
+
+function doubt({ messages }: Results, attemptId: string, time: string): void {
+  const message = messages.get(attemptId);
+  if (message?.outcome !== "open") return;
+  message.outcome = "in_doubt";
+  if (message.tracked !== null) message.tracked.recorded = msOf(time);
+}
+
+function send(state: Results, { attempt_id, settled_by }: DataOf<"DirectMessageSent">, time: string): void {
+  const message = settle(state, attempt_id, "sent");
+  if (message === undefined) return;
+  state.sent.set(message.id, attempt_id);
+  const { tracked } = message;
+  if (tracked === null) return;
+  tracked.recorded = msOf(time);
+  if (settled_by === "answer") tracked.sent = tracked.recorded;
+}
+
+/** Undefined: it is settled already, told by another instance. */
+function settle(state: Results, attemptId: string, outcome: "sent" | "failed"): Message | undefined {
+  const message = state.messages.get(attemptId);
+  if (message === undefined || !isOpen(message)) return undefined;
+  message.outcome = outcome;
+  state.open = state.open.filter((open) => open !== attemptId);
+  return message;
+}
+
+function isOpen({ outcome }: Message): boolean {
+  return outcome === "open" || outcome === "in_doubt";
+}
+
+/** A reaction to a message whose outcome is not known yet is noted, and counts once the message turns out to be sent. */
+function react(state: Results, who: Recipient, reaction: "replied" | "opted_out", time: string): void {
+  const sent = findSent(state, who);
+  const open = state.open.map((attemptId) => state.messages.get(attemptId)!).filter((message) => isTo(message, who));
+  for (const message of sent === undefined ? open : [...open, sent]) if (time >= message.at) message[reaction] = true;
+}
+
+/** The last message sent to a recipient. */
+function findSent({ sent, messages }: Results, who: Recipient): Message | undefined {
+  if (who.id !== undefined) return messages.get(sent.get(who.id) ?? "");
+  // Rare enough to look through all of them: the network gives the id of each sender.
+  let found: Message | undefined;
+  for (const attemptId of sent.values()) {
+    const message = messages.get(attemptId)!;
+    if (isTo(message, who) && (found === undefined || message.at >= found.at)) found = message;
+  }
+  return found;
+}
+
+function isTo({ id, username }: Message, who: Recipient): boolean {
+  return who.id === undefined ? who.username?.toLowerCase() === username : who.id === id;
+}
+
+/** Deletes what was recorded of the recipient's clicks. Clicks to come are those of unknown people. */
+function revokeTracking({ messages, codes, tracked }: Results, { id, username }: Recipient): void {
+  const attemptId = tracked.get(id ?? `@${username?.toLowerCase()}`);
+  const message = messages.get(attemptId ?? "");
+  if (message?.tracked == null) return;
+  for (const code of message.tracked.codes) codes.delete(code);
+  message.tracked = null;
+}
+
+function click({ messages, codes }: Results, code: string, at: number): void {
+  const message = messages.get(codes.get(code) ?? "");
+  const tracked = message?.tracked;
+  if (message === undefined || tracked == null) return;
+  const isReached = message.outcome === "sent" || message.outcome === "in_doubt";
+  if (!isReached || at - tracked.recorded <= FETCH_MS) {
+    tracked.suspected++;
+    return;
+  }
+  tracked.clicks++;
+  tracked.first ??= at;
+}

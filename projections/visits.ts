@@ -1,0 +1,200 @@
+import type { DataOf, Folded } from "../events/catalog.ts";
+import type { Projection } from "./projection.ts";
+import { dropOldest, LINKS_MAX, type Recent } from "./recent-links.ts";
+import { linkKey, linksIn } from "./sent-links.ts";
+import { judgeRequest, noFetches, noteMessage, type Fetches, type Verdicts } from "./suspected.ts";
+import { msOf } from "./time.ts";
+import { addVisitor, estimateVisitors } from "./visitors.ts";
+
+export interface VisitCounts {
+  /** Of people; those that are suspected to be X's own, and anonymous ones, are among them. */
+  clicks: number;
+  suspected: number;
+  /** The visitor asked not to be tracked. */
+  anonymous: number;
+  bots: number;
+  /** Requests by HEAD and prefetches: of no person, and not among those of bots. */
+  probes: number;
+  /** Different visitors who are not suspected, each once a day: an estimate. Of {@link Visits.today} it is not made yet. */
+  visitors: number;
+}
+
+interface VisitedLink extends Recent {
+  /** Its clicks of days that are no longer told apart; null: there are none. */
+  earlier: VisitCounts | null;
+}
+
+/** Clicks on the links that messages hold, or that operators added, per UTC day. */
+export interface Visits extends Fetches {
+  /** As `linkKey` writes it -> the link. */
+  links: Map<string, VisitedLink>;
+  /** Day (YYYY-MM-DD, UTC) -> link -> its clicks. */
+  days: Map<string, Map<string, VisitCounts>>;
+  /** Entries of all days. */
+  entries: number;
+  /** The day of `sketches`: the salts of earlier visitors are deleted, so that none of them can be met again. */
+  today: string;
+  /** Link -> the sketch of its visitors. */
+  sketches: Map<string, string>;
+}
+
+/** Links of one day each that are told apart, some 150 bytes each: 25 links that are clicked daily, for ten years. */
+export const LINK_DAYS_MAX = 100_000;
+
+/**
+ * Apart from {@link results}, since it holds nothing personal: that one is folded again whenever a recipient is forgotten,
+ * and so must not listen to clicks.
+ */
+export const visits: Projection<Visits> = {
+  name: "visits",
+  version: 1,
+  types: [
+    "LinkClicked",
+    "LinkAdded",
+    "DirectMessageAttempted",
+    "DirectMessageSent",
+    "DirectMessageFailed",
+    "DirectMessageInDoubt",
+  ],
+  initial: () => ({
+    links: new Map(),
+    days: new Map(),
+    entries: 0,
+    today: "",
+    sketches: new Map(),
+    ...noFetches(),
+  }),
+  evolve(state, event) {
+    evolveVisits(state, event);
+    return state;
+  },
+};
+
+function evolveVisits(state: Visits, event: Folded): void {
+  switch (event.type) {
+    case "LinkClicked":
+      return click(state, event.data, event);
+    case "LinkAdded": {
+      const { domain, code, template } = event.data;
+      // Tens of thousands may be imported at once: they take no place of a link that is in messages.
+      if (template !== undefined || state.links.size < LINKS_MAX) meet(state, linkKey(domain, code), event.position);
+      return;
+    }
+    case "DirectMessageAttempted": {
+      const { text, links = linksIn(text) } = event.data;
+      for (const link of links) meet(state, link, event.position);
+      return noteMessage(state, event, createVerdicts(state));
+    }
+    default:
+      return noteMessage(state, event, createVerdicts(state));
+  }
+}
+
+function meet({ links }: Visits, link: string, position: number): void {
+  const known = links.get(link);
+  if (known !== undefined) {
+    known.last_position = position;
+    return;
+  }
+  links.set(link, { last_position: position, earlier: null });
+  dropOldest(links, () => {});
+}
+
+function click(
+  state: Visits,
+  { domain, short_code, bot, probe, anonymous, visitor }: DataOf<"LinkClicked">,
+  { position, time }: Pick<Folded, "position" | "time">,
+): void {
+  const link = linkKey(domain, short_code);
+  const known = state.links.get(link);
+  if (known === undefined) return;
+  known.last_position = position;
+  const day = time.slice(0, DAY_CHARACTERS);
+  if (day > state.today) beginDay(state, day);
+  const counts = countsOn(state, day, link);
+  if (probe !== undefined) counts.probes++;
+  else if (bot) counts.bots++;
+  else {
+    counts.clicks++;
+    if (anonymous === true) counts.anonymous++;
+  }
+  const isOfPerson = probe === undefined && !bot;
+  const found = { name: link, at: msOf(time), ...(visitor === undefined ? {} : { visitor }) };
+  judgeRequest(state, { link, bot: !isOfPerson, click: found }, createVerdicts(state));
+}
+
+/** YYYY-MM-DD */
+const DAY_CHARACTERS = 10;
+
+/** The UTC day of a moment in ms since 1970. */
+export function toDay(ms: number): string {
+  return Temporal.Instant.fromEpochMilliseconds(ms).toString().slice(0, DAY_CHARACTERS);
+}
+
+function createVerdicts(state: Visits): Verdicts {
+  return {
+    onSuspected({ name, at }) {
+      const counts = state.days.get(toDay(at))?.get(name);
+      if (counts !== undefined) counts.suspected++;
+    },
+    onCleared({ name, at, visitor }) {
+      if (visitor !== undefined && toDay(at) === state.today)
+        state.sketches.set(name, addVisitor(state.sketches.get(name), visitor));
+    },
+  };
+}
+
+/** Estimates the visitors of the day that ended, and deletes their sketches. */
+function beginDay(state: Visits, day: string): void {
+  for (const [link, counts] of state.days.get(state.today) ?? [])
+    counts.visitors = countVisitors(state, state.today, link);
+  state.sketches.clear();
+  state.today = day;
+}
+
+/** The different visitors of a link on a day: an estimate, each of them once. */
+export function countVisitors({ days, today, sketches, bursts }: Visits, day: string, link: string): number {
+  if (day !== today) return days.get(day)?.get(link)?.visitors ?? 0;
+  const waiting = bursts.get(link)?.waiting;
+  const sketch = sketches.get(link);
+  // Until it is suspected it counts, as its click does.
+  const whole =
+    waiting?.visitor === undefined || toDay(waiting.at) !== day ? sketch : addVisitor(sketch, waiting.visitor);
+  return whole === undefined ? 0 : estimateVisitors(whole);
+}
+
+function countsOn(state: Visits, day: string, link: string): VisitCounts {
+  let links = state.days.get(day);
+  if (links === undefined) state.days.set(day, (links = new Map()));
+  const known = links.get(link);
+  if (known !== undefined) return known;
+  const counts = noVisits();
+  links.set(link, counts);
+  state.entries++;
+  if (state.entries > LINK_DAYS_MAX) dropOldestDay(state, day);
+  return counts;
+}
+
+/** Adds its counts to those of the links. */
+function dropOldestDay(state: Visits, today: string): void {
+  for (const [day, links] of state.days) {
+    if (day === today) continue;
+    for (const [link, counts] of links) {
+      const known = state.links.get(link);
+      if (known !== undefined) known.earlier = addVisits(known.earlier ?? noVisits(), counts);
+    }
+    state.days.delete(day);
+    state.entries -= links.size;
+    return;
+  }
+}
+
+export function noVisits(): VisitCounts {
+  return { clicks: 0, suspected: 0, anonymous: 0, bots: 0, probes: 0, visitors: 0 };
+}
+
+/** Adds `more` to `counts`, which it returns. */
+export function addVisits(counts: VisitCounts, more: VisitCounts): VisitCounts {
+  for (const kind of Object.keys(counts) as (keyof VisitCounts)[]) counts[kind] += more[kind];
+  return counts;
+}

@@ -1,0 +1,152 @@
+import {
+  createResults,
+  GROUPINGS,
+  parseInterval,
+  type Figures,
+  type Grouping,
+  type Rate,
+  type ResultRow,
+  type ResultTable,
+} from "../history/results.ts";
+import {
+  CLICKS_NOTE,
+  GROUP_MEMBERS,
+  isTrackedOnly,
+  resultsAsCsv,
+  resultsAsJson,
+  TRACKED_NOTE,
+} from "../history/results-format.ts";
+import { duration } from "../platform/duration.ts";
+import type { Place } from "../projector/moment.ts";
+import { answer, Command, JSON_OPTION, Option, type MakeCommand } from "./shared/command.ts";
+import { AS_OF_OPTION, describeMoment, openAsOf, resolveEnd, toAsOfJson } from "./shared/moment.ts";
+import { table } from "./shared/table.ts";
+
+export const results: MakeCommand = (terminal, exit) =>
+  new Command("results")
+    .summary("show what came of messages, by variant, run, link and more")
+    .description(
+      `Of messages that were attempted in the interval: how many were sent, failed or
+are in doubt, and how many recipients replied or opted out since, as far as
+their messages were read, which every run begins with. A template is named by its
+id, which reachlog outreach preview shows for the one configured now.
+
+Clicks are those that came in the interval. They count for a template or variant
+whose messages alone hold the link; by run, source and basis only those of
+recipients who granted tracking are known. Clicks that are suspected to be X
+itself, and those of bots, are counted apart. Unique visitors are an estimate.
+
+The interval is made of whole UTC days. With --from, the interval of the same
+length before stands beside it.`,
+    )
+    .addOption(new Option("--by <what>", "what to tell apart").choices(GROUPINGS).default("variant" as const))
+    .option(
+      "--from <day>",
+      "from this day (UTC) on, or from the day of this time on; default: the beginning of the log",
+    )
+    .option("--to <day>", "to the end of this day, or of the day of this time; default: now")
+    .option(...AS_OF_OPTION)
+    .option(...JSON_OPTION)
+    .addOption(new Option("--csv", "answer with CSV").conflicts("json"))
+    .addHelpText("after", "\nExample:\n  reachlog results --by variant --from 2026-11-01 --to 2026-11-30")
+    .action(
+      exit(async ({ by, from, to, asOf: at, json, csv }) => {
+        await using asked = await openAsOf(terminal, at);
+        const folded = await asked.fold("results", "visits");
+        const end = resolveEnd(asked.moment, folded, asked.store.logClock.now());
+        const found = createResults(folded.states, by, parseInterval(from, to, end));
+        const text = csv === true ? resultsAsCsv(by, found) : resultsAsText(by, found, folded);
+        return answer(terminal, json, { ...resultsAsJson(by, found), as_of: toAsOfJson(folded) }, text);
+      }),
+    );
+
+function resultsAsText(by: Grouping, { interval, previous, rows, omitted, total }: ResultTable, place: Place): string {
+  const days = `${formatDay(interval.from, "the beginning")} to ${formatDay(interval.to, "now", -1)}, UTC`;
+  const compared =
+    previous === undefined ? "" : `; before: ${formatDay(previous.from, "")} to ${formatDay(previous.to, "", -1)}`;
+  const end = `(${days}${compared}; ${describeMoment(place)})\n`;
+  if (rows.length === 0) return `no message was attempted, and no link of one was clicked ${end}`;
+  const columns = isTrackedOnly(by) ? [...MESSAGE_COLUMNS, ...TRACKED_COLUMNS] : [...MESSAGE_COLUMNS, ...LINK_COLUMNS];
+  const members = GROUP_MEMBERS[by];
+  const before = previous === undefined ? [] : BEFORE_COLUMNS.filter(([name]) => columns.some(([one]) => one === name));
+  const head = [
+    ...members.map((member) => member.replace("_id", "")),
+    ...columns.map(([name]) => name),
+    ...before.map(([name]) => `${name} before`),
+  ];
+  const toRow = (names: readonly string[], { figures, previous: earlier }: Omit<ResultRow, "group">) => [
+    ...names,
+    ...columns.map(([, cell]) => cell(figures) ?? "-"),
+    ...before.map(([, cell]) => (earlier === null ? "-" : (cell(earlier) ?? "-"))),
+  ];
+  const all = members.map((_, column) => (column === 0 ? "all" : ""));
+  const lines = [
+    ...rows.map((row) =>
+      toRow(
+        members.map((member) => row.group[member] ?? "unknown"),
+        row,
+      ),
+    ),
+    toRow(all, total),
+  ];
+  const left = omitted === 0 ? "" : `${omitted} earlier rows are left out: give an interval\n`;
+  return `${table(head, lines)}${left}${isTrackedOnly(by) ? TRACKED_NOTE : CLICKS_NOTE}\n${end}`;
+}
+
+const DAY_MS = 86_400_000;
+
+/** The UTC day, or one some days later. */
+function formatDay(ms: number | undefined, absent: string, days = 0): string {
+  return ms === undefined ? absent : new Date(ms + days * DAY_MS).toISOString().slice(0, 10);
+}
+
+type Column = readonly [name: string, cell: (figures: Figures) => string | number | null];
+
+const MESSAGE_COLUMNS: readonly Column[] = [
+  ["attempted", ({ attempted }) => attempted],
+  ["sent", ({ sent }) => sent],
+  ["failed", ({ failed }) => failed],
+  ["in doubt", ({ in_doubt }) => in_doubt],
+  ["replied", ({ replied }) => replied],
+  ["opted out", ({ opted_out }) => opted_out],
+  ["reply rate", ({ reply_rate }) => reply_rate && formatPercent(reply_rate.rate)],
+  ["95 % interval", ({ reply_rate }) => reply_rate && formatInterval(reply_rate)],
+];
+
+const FIRST_CLICK: Column = [
+  "median first click",
+  ({ tracked }) =>
+    tracked.first_click_ms === null
+      ? null
+      : `${duration(Math.round(tracked.first_click_ms / 1_000))} (${tracked.clicked} of ${tracked.recipients})`,
+];
+
+const LINK_COLUMNS: readonly Column[] = [
+  ["clicks (total)", ({ clicks }) => clicks && clicks.total],
+  ["clicks (unique)", ({ clicks }) => clicks && clicks.unique],
+  ["suspected", ({ clicks }) => clicks && clicks.suspected],
+  ["bots", ({ clicks }) => clicks && clicks.bots],
+  FIRST_CLICK,
+];
+
+const TRACKED_COLUMNS: readonly Column[] = [
+  ["granted tracking", ({ tracked }) => tracked.recipients],
+  ["clicked", ({ tracked }) => tracked.clicked],
+  ["click rate", ({ click_rate }) => click_rate && formatPercent(click_rate.rate)],
+  ["clicks", ({ tracked }) => tracked.clicks],
+  ["suspected", ({ tracked }) => tracked.suspected],
+  FIRST_CLICK,
+];
+
+/** Those that stand beside the ones of the previous interval. */
+const BEFORE_COLUMNS: readonly Column[] = [...MESSAGE_COLUMNS, ...LINK_COLUMNS, ...TRACKED_COLUMNS].filter(([name]) =>
+  ["sent", "reply rate", "clicks (total)", "clicks (unique)", "click rate"].includes(name),
+);
+
+function formatPercent(rate: number): string {
+  return `${(rate * 100).toFixed(1)} %`;
+}
+
+function formatInterval({ low, high }: Rate): string {
+  return `${formatPercent(low)} to ${formatPercent(high)}`;
+}

@@ -1,0 +1,347 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren, VNode } from "preact";
+import {
+  createResults,
+  GROUPINGS,
+  parseInterval,
+  type Figures,
+  type Grouping,
+  type Interval,
+  type Rate,
+  type ResultRow,
+  type ResultTable,
+} from "../../history/results.ts";
+import { CLICKS_NOTE, GROUP_MEMBERS, isTrackedOnly, TRACKED_NOTE } from "../../history/results-format.ts";
+import { isoTime } from "../../platform/clock.ts";
+import { duration } from "../../platform/duration.ts";
+import { ServiceError } from "../../platform/service-error.ts";
+import { requiredSampleSize } from "../../platform/wilson-interval.ts";
+import { hrefForLink } from "../addresses.ts";
+import { ConsoleDocument, grouped, Section } from "../document.tsx";
+import { Card } from "../parts/run-card.tsx";
+import { numbers, Table } from "../parts/table.tsx";
+import { readChoice, readText, type View } from "../view.ts";
+
+const DAY_MS = 86_400_000;
+
+/** Shown where no interval is asked for. */
+const DAYS_SHOWN = 30;
+
+/** What came of messages, beside the interval before, with how sure that is. */
+export function resultsPage(view: View): VNode {
+  const by = readChoice(view, "by", GROUPINGS) ?? "variant";
+  const interval = intervalIn(view);
+  const table = createResults({ results: view.state("results"), visits: view.state("visits") }, by, interval);
+  return (
+    <ConsoleDocument title="Results" path="/results" view={view}>
+      <h1>Results</h1>
+      <p>
+        {inWords(interval)}
+        {table.previous === undefined ? "" : `, next to ${inWords(table.previous)}`}. Days are UTC.
+      </p>
+      <Filter by={by} interval={interval} />
+      {table.rows.length === 0 ? (
+        <p class="empty">
+          No message was attempted in these days. A message with a line <code>---</code> between its variants compares
+          them.
+        </p>
+      ) : (
+        <>
+          <Total table={table} />
+          <Verdict view={view} by={by} rows={table.rows} />
+          <RateChart title="Replied" by={by} table={table} rateOf={({ reply_rate }) => reply_rate} />
+          <RateChart
+            title="Clicked, of recipients who granted tracking"
+            by={by}
+            table={table}
+            rateOf={({ click_rate }) => click_rate}
+          />
+          <AllRows by={by} table={table} />
+          <Text view={view} rows={table.rows} />
+        </>
+      )}
+    </ConsoleDocument>
+  );
+}
+
+/** Of the page's address; days that are none are as if they were not given. */
+function intervalIn(view: View): Interval {
+  const [from, to] = [readText(view, "from"), readText(view, "to")];
+  try {
+    if (from !== undefined || to !== undefined) return parseInterval(from, to, view.now);
+  } catch (fault) {
+    if (!(fault instanceof ServiceError)) throw fault;
+  }
+  return parseInterval(isoTime(view.now - (DAYS_SHOWN - 1) * DAY_MS), undefined, view.now);
+}
+
+function inWords({ from, to }: Interval): string {
+  return `${from === undefined ? "the beginning" : toDay(from)} to ${to === undefined ? "now" : toDay(to - DAY_MS)}`;
+}
+
+function toDay(ms: number): string {
+  return isoTime(ms).slice(0, 10);
+}
+
+function Filter({ by, interval: { from, to } }: { readonly by: Grouping; readonly interval: Interval }): VNode {
+  return (
+    <form class="filter" method="get" action="/results">
+      <label>
+        By{" "}
+        <select name="by">
+          {GROUPINGS.map((name) => (
+            <option value={name} selected={name === by}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        From <input type="date" name="from" value={from === undefined ? "" : toDay(from)} />
+      </label>
+      <label>
+        To <input type="date" name="to" value={to === undefined ? "" : toDay(to - DAY_MS)} />
+      </label>
+      <button>Show</button>
+    </form>
+  );
+}
+
+function Total({ table: { total } }: { readonly table: ResultTable }): VNode {
+  const { sent, failed, in_doubt, replied, reply_rate, clicks, tracked } = total.figures;
+  const { previous } = total;
+  return (
+    <div class="cards">
+      <Figure title="Sent" value={sent} before={previous?.sent}>
+        {grouped(failed)} failed, {grouped(in_doubt)} in doubt
+      </Figure>
+      <Figure title="Replied" value={replied} before={previous?.replied}>
+        {reply_rate === null ? "nothing sent" : `${formatPercent(reply_rate.rate)} of those sent`}
+      </Figure>
+      <Figure title="Clicks, total" value={clicks?.total ?? 0} before={previous?.clicks?.total}>
+        {grouped(clicks?.suspected ?? 0)} suspected to be X itself and {grouped(clicks?.bots ?? 0)} by bots, not counted
+      </Figure>
+      <Figure title="Clicks, unique visitors" value={clicks?.unique ?? 0} before={previous?.clicks?.unique}>
+        an estimate, each once a link and day
+      </Figure>
+      <Figure title="Recipients who clicked" value={tracked.clicked} before={previous?.tracked.clicked}>
+        of {grouped(tracked.recipients)} who granted tracking; {firstClick(total.figures)}
+      </Figure>
+    </div>
+  );
+}
+
+interface FigureProps {
+  readonly title: string;
+  readonly value: number;
+  readonly before: number | undefined;
+  readonly children: ComponentChildren;
+}
+
+function Figure({ title, value, before, children }: FigureProps): VNode {
+  return (
+    <Card title={title}>
+      <p class="figure">
+        {grouped(value)} <small>{before === undefined ? "" : changeInWords(value, before)}</small>
+      </p>
+      <p class="quiet">{children}</p>
+    </Card>
+  );
+}
+
+function changeInWords(value: number, before: number): string {
+  if (before === 0) return value === 0 ? "0 before" : "none before";
+  const change = Math.round((value / before - 1) * 100);
+  return `${change < 0 ? "−" : "+"}${Math.abs(change)} %, ${grouped(before)} before`;
+}
+
+function firstClick({ tracked: { first_click_ms, clicked } }: Figures): string {
+  if (first_click_ms === null) return "no first click yet";
+  return `median first click after ${duration(Math.round(first_click_ms / 1_000))} (${grouped(clicked)})`;
+}
+
+interface RowsProps {
+  readonly view: View;
+  readonly by: Grouping;
+  readonly rows: readonly ResultRow[];
+}
+
+/** Compares the two variants of the newest message that are ahead in replies; renders nothing for other rows. */
+function Verdict({ view, by, rows }: RowsProps): VNode | null {
+  const newest = rows.at(-1)?.group.template;
+  const [best, next] = rows
+    .flatMap(({ group, figures: { sent, reply_rate } }) =>
+      by === "variant" && group.template === newest && reply_rate !== null
+        ? [{ name: group.variant, sent, ...reply_rate }]
+        : [],
+    )
+    .sort((one, other) => other.rate - one.rate);
+  if (best === undefined || next === undefined) return null;
+  const points = ((best.rate - next.rate) * 100).toFixed(1);
+  const isClear = best.low > next.high;
+  const needed = requiredSampleSize(best.rate, next.rate);
+  const more = needed === undefined ? undefined : Math.max(0, needed - Math.min(best.sent, next.sent));
+  return (
+    <section class="attention" aria-labelledby="verdict">
+      <h2 id="verdict">{isClear ? `${best.name} gets more replies` : "Too early to call"}</h2>
+      <p>
+        <bdi>{best.name}</bdi> is ahead of <bdi>{next.name}</bdi> by {points} points in replies,{" "}
+        {isClear ? "and" : "but"} the intervals {isClear ? "do not " : ""}overlap.
+        {isClear || more === undefined
+          ? null
+          : ` A difference of this size needs about ${grouped(more)} more messages of each: ${grouped(Math.ceil((2 * more) / view.settings.dailyLimit))} days at the full quota.`}
+      </p>
+    </section>
+  );
+}
+
+interface RateChartProps {
+  readonly title: string;
+  readonly by: Grouping;
+  readonly table: ResultTable;
+  readonly rateOf: (figures: Figures) => Rate | null;
+}
+
+/** Rows of a chart: more are in the table alone. */
+const CHART_ROWS_MAX = 26;
+
+/** A rate of each row with its interval, above that of the previous interval. */
+function RateChart({ title, by, table: { rows }, rateOf }: RateChartProps): VNode | null {
+  const drawn = rows.slice(-CHART_ROWS_MAX).filter(({ figures }) => rateOf(figures) !== null);
+  if (drawn.length === 0) return null;
+  return (
+    <figure class="chart">
+      <figcaption>
+        {title}
+        <ul class="legend">
+          <li>
+            <span class="key bar-1" aria-hidden="true" />
+            these days, 95 % interval (Wilson)
+          </li>
+          <li>
+            <span class="key bar-3" aria-hidden="true" />
+            before
+          </li>
+        </ul>
+      </figcaption>
+      <Table label={title} columns={[...GROUP_MEMBERS[by], "rate", "before"]}>
+        {drawn.map((row) => (
+          <tr>
+            <Names by={by} row={row} />
+            <td>
+              <RateBar rate={rateOf(row.figures)} />
+            </td>
+            <td>
+              <RateBar rate={row.previous && rateOf(row.previous)} isBefore />
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </figure>
+  );
+}
+
+const WIDTH = 100;
+
+/** A rate with its interval, drawn from 0 to 100 %. */
+function RateBar({ rate, isBefore = false }: { readonly rate: Rate | null; readonly isBefore?: boolean }): VNode {
+  if (rate === null) return <span class="quiet">none</span>;
+  const { low, high } = rate;
+  return (
+    <span class={isBefore ? "rate quiet" : "rate"}>
+      <svg viewBox={`0 0 ${WIDTH} 10`} aria-hidden="true" preserveAspectRatio="none">
+        <rect class="track" x={0} y={4} width={WIDTH} height={2} />
+        <rect class={isBefore ? "bar-3" : "interval"} x={low * WIDTH} y={2} width={(high - low) * WIDTH} height={6} />
+        <rect class="point" x={rate.rate * WIDTH - 1} y={0} width={2} height={10} />
+      </svg>
+      {formatPercent(rate.rate)}{" "}
+      <span class="quiet">
+        ({formatPercent(low)} to {formatPercent(high)})
+      </span>
+    </span>
+  );
+}
+
+function Names({ by, row: { group } }: { readonly by: Grouping; readonly row: ResultRow }): VNode {
+  return (
+    <>
+      {GROUP_MEMBERS[by].map((member, at) => {
+        const name = group[member] ?? "unknown";
+        const shown = member === "link" ? <a href={hrefForLink(name)}>{name}</a> : name;
+        const text = member === "template" || member === "run_id" ? <code>{shown}</code> : <bdi>{shown}</bdi>;
+        return at === GROUP_MEMBERS[by].length - 1 ? <th scope="row">{text}</th> : <td>{text}</td>;
+      })}
+    </>
+  );
+}
+
+const MESSAGE_COUNTS = ["sent", "failed", "in doubt", "replied", "opted out"] as const;
+const LINK_COUNTS = ["clicks, total", "clicks, unique", "suspected", "bots"] as const;
+const TRACKED_COUNTS = ["granted tracking", "clicked", "clicks", "suspected"] as const;
+
+function AllRows({ by, table }: { readonly by: Grouping; readonly table: ResultTable }): VNode {
+  const isTracked = isTrackedOnly(by);
+  const columns = [...MESSAGE_COUNTS, ...(isTracked ? TRACKED_COUNTS : LINK_COUNTS)];
+  const members = GROUP_MEMBERS[by];
+  return (
+    <Section id="rows" title="All rows">
+      <Table
+        label={`Results by ${by}`}
+        columns={[...members, ...numbers(...columns), "first click", ...numbers("sent before", "replied before")]}
+        isTall
+      >
+        {table.rows.map((row) => (
+          <tr>
+            <Names by={by} row={row} />
+            {countsIn(row.figures, isTracked).map((count) => (
+              <td class="number">{count === undefined ? "–" : grouped(count)}</td>
+            ))}
+            <td>{firstClick(row.figures)}</td>
+            {[row.previous?.sent, row.previous?.replied].map((count) => (
+              <td class="number">{count === undefined ? "–" : grouped(count)}</td>
+            ))}
+          </tr>
+        ))}
+      </Table>
+      <p class="quiet">{isTracked ? TRACKED_NOTE : CLICKS_NOTE}</p>
+      {table.omitted === 0 ? null : <p>{grouped(table.omitted)} earlier rows are left out: choose fewer days.</p>}
+      <p>
+        <a href={`/social/results?${csvQuery(by, table.interval)}`}>All figures as of now, as CSV</a>
+      </p>
+    </Section>
+  );
+}
+
+function countsIn(figures: Figures, isTracked: boolean): readonly (number | undefined)[] {
+  const { sent, failed, in_doubt, replied, opted_out, clicks, tracked } = figures;
+  const messages = [sent, failed, in_doubt, replied, opted_out];
+  if (isTracked) return [...messages, tracked.recipients, tracked.clicked, tracked.clicks, tracked.suspected];
+  return [...messages, clicks?.total, clicks?.unique, clicks?.suspected, clicks?.bots];
+}
+
+function csvQuery(by: Grouping, { from, to }: Interval): URLSearchParams {
+  return new URLSearchParams({
+    by,
+    ...(from === undefined ? {} : { from: toDay(from) }),
+    ...(to === undefined ? {} : { to: toDay(to - DAY_MS) }),
+    format: "csv",
+  });
+}
+
+/** The message that is configured now, where rows are of it: the texts of earlier ones are in the log alone. */
+function Text({ view, rows }: Omit<RowsProps, "by">): VNode | null {
+  const { template } = view.settings;
+  if (template === undefined || !rows.some(({ group }) => group.template === template.id)) return null;
+  return (
+    <section aria-labelledby="text">
+      <h2 id="text">
+        The message <code>{template.id}</code>
+      </h2>
+      <pre>{template.text}</pre>
+    </section>
+  );
+}
+
+function formatPercent(rate: number): string {
+  return `${(rate * 100).toFixed(1)} %`;
+}

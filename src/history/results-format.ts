@@ -1,0 +1,89 @@
+import { csvRecord } from "../log/export-formats/csv.ts";
+import { isoTime } from "../platform/clock.ts";
+import { escapeControls } from "../platform/escape-controls.ts";
+import { VISITORS_ERROR } from "../../projections/visitors.ts";
+import type { Figures, Grouping, Interval, Rate, ResultGroup, ResultTable } from "./results.ts";
+
+/** What the figures of clicks say, in the words of every answer to people. */
+export const CLICKS_NOTE =
+  "Clicks are counted by UTC day. Total: not by bots, and not suspected to be X itself. Unique: different visitors, each once " +
+  `a link and day, an estimate with a standard error of ${(VISITORS_ERROR * 100).toFixed(1)} %; clicks without address and ` +
+  "user agent, and anonymous ones, are in the total alone.";
+
+export const TRACKED_NOTE = "Clicks are those of recipients who granted tracking, on links of their own.";
+
+/** True if no link tells the messages of these groups apart. */
+export function isTrackedOnly(by: Grouping): boolean {
+  return by === "run" || by === "source" || by === "basis";
+}
+
+/** Of each grouping, the members of a row that name it. */
+export const GROUP_MEMBERS: Readonly<Record<Grouping, readonly (keyof ResultGroup)[]>> = {
+  template: ["template"],
+  variant: ["template", "variant"],
+  run: ["run_id"],
+  day: ["day"],
+  source: ["source"],
+  basis: ["basis"],
+  link: ["link"],
+};
+
+/** A table of results as programs get it. */
+export function resultsAsJson(by: Grouping, { interval, previous, rows, omitted, total }: ResultTable) {
+  return {
+    by,
+    interval: intervalAsJson(interval),
+    previous_interval: previous === undefined ? null : intervalAsJson(previous),
+    rows: rows.map(({ group, figures, previous: before }) => ({ ...group, ...figures, previous: before })),
+    omitted,
+    total: { ...total.figures, previous: total.previous },
+    unique_standard_error: VISITORS_ERROR,
+  };
+}
+
+function intervalAsJson({ from, to }: Interval) {
+  return { from: from === undefined ? null : isoTime(from), to: to === undefined ? null : isoTime(to) };
+}
+
+/** The same rows as CSV (RFC 4180), without the total. */
+export function resultsAsCsv(by: Grouping, { rows }: ResultTable): string {
+  const members = GROUP_MEMBERS[by];
+  const head = [...members, ...Object.keys(CELLS), ...Object.keys(CELLS).map((name) => `previous_${name}`)];
+  const lines = rows.map(({ group, figures, previous }) => [
+    ...members.map((member) => group[member] ?? ""),
+    ...Object.values(CELLS).map((cell) => cell(figures)),
+    ...Object.values(CELLS).map((cell) => (previous === null ? null : cell(previous))),
+  ]);
+  return [head, ...lines].map((line) => csvRecord(line.map(toCell))).join("");
+}
+
+/** On one line, since a row is one, and with nothing that steers a terminal. */
+function toCell(value: string | number | null): string {
+  return value === null ? "" : escapeControls(String(value).replaceAll(/\s+/g, " "));
+}
+
+const rateCell = (rate: Rate | null, bound: keyof Rate): string | null =>
+  rate === null ? null : rate[bound].toFixed(4);
+
+const CELLS: Readonly<Record<string, (figures: Figures) => string | number | null>> = {
+  attempted: ({ attempted }) => attempted,
+  sent: ({ sent }) => sent,
+  failed: ({ failed }) => failed,
+  in_doubt: ({ in_doubt }) => in_doubt,
+  replied: ({ replied }) => replied,
+  opted_out: ({ opted_out }) => opted_out,
+  reply_rate: ({ reply_rate }) => rateCell(reply_rate, "rate"),
+  reply_rate_low: ({ reply_rate }) => rateCell(reply_rate, "low"),
+  reply_rate_high: ({ reply_rate }) => rateCell(reply_rate, "high"),
+  clicks_total: ({ clicks }) => clicks && clicks.total,
+  clicks_unique: ({ clicks }) => clicks && clicks.unique,
+  clicks_suspected: ({ clicks }) => clicks && clicks.suspected,
+  clicks_anonymous: ({ clicks }) => clicks && clicks.anonymous,
+  clicks_bots: ({ clicks }) => clicks && clicks.bots,
+  clicks_probes: ({ clicks }) => clicks && clicks.probes,
+  tracked_recipients: ({ tracked }) => tracked.recipients,
+  tracked_clicked: ({ tracked }) => tracked.clicked,
+  tracked_clicks: ({ tracked }) => tracked.clicks,
+  tracked_suspected: ({ tracked }) => tracked.suspected,
+  tracked_first_click_ms: ({ tracked }) => tracked.first_click_ms,
+};

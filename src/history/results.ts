@@ -1,0 +1,314 @@
+import type { States } from "../../projections/all.ts";
+import type { Message, MessageGroup, Results } from "../../projections/results.ts";
+import { msOf } from "../../projections/time.ts";
+import { addVisits, toDay, noVisits, countVisitors, type VisitCounts, type Visits } from "../../projections/visits.ts";
+import { ServiceError } from "../platform/service-error.ts";
+import { wilsonInterval } from "../platform/wilson-interval.ts";
+import { parseMoment } from "../projector/moment.ts";
+
+/** What results can be told apart by. */
+export const GROUPINGS = ["template", "variant", "run", "day", "source", "basis", "link"] as const;
+export type Grouping = (typeof GROUPINGS)[number];
+
+/** Rows of an answer, the newest: a run a day for nearly three years. */
+export const RESULT_ROWS_MAX = 1_000;
+
+const DAY_MS = 86_400_000;
+
+/** Whole UTC days, since visitors are told apart within one: from the start of `from` to that of `to`, in ms since 1970. */
+export interface Interval {
+  /** Undefined: from the first event on. */
+  readonly from: number | undefined;
+  /** Undefined: to the last one. */
+  readonly to: number | undefined;
+}
+
+/** Throws a ServiceError (usage). `now`, in ms since 1970, is the end where only `from` is given. */
+export function parseInterval(from: string | undefined, to: string | undefined, now: number): Interval {
+  const first = from === undefined ? undefined : startOfDay(from);
+  const last = to === undefined ? undefined : startOfDay(to);
+  const end = last ?? (first === undefined ? undefined : Math.max(first, now - (now % DAY_MS)));
+  if (first !== undefined && end !== undefined && end < first)
+    throw new ServiceError("usage", "the interval ends before it begins");
+  return { from: first, to: end === undefined ? undefined : end + DAY_MS };
+}
+
+function startOfDay(text: string): number {
+  const { until } = parseMoment(text, "UTC");
+  if (until === undefined) throw new ServiceError("usage", `an interval is between days or times, not positions`);
+  return until.getTime() - (((until.getTime() % DAY_MS) + DAY_MS) % DAY_MS);
+}
+
+/** The interval of the same length before; undefined: this one begins with the log. */
+function precedingInterval({ from, to }: Interval): Interval | undefined {
+  return from === undefined || to === undefined ? undefined : { from: from - (to - from), to: from };
+}
+
+/** `attempted` includes messages without an outcome. Replies and opt-outs are of recipients, each once. */
+interface MessageFigures {
+  readonly attempted: number;
+  readonly sent: number;
+  readonly failed: number;
+  readonly in_doubt: number;
+  readonly replied: number;
+  readonly opted_out: number;
+}
+
+/** `total`: clicks that are not suspected. `unique`: of {@link countVisitors}, each visitor once per link and day. */
+export interface ClickFigures {
+  readonly total: number;
+  readonly unique: number;
+  readonly suspected: number;
+  readonly anonymous: number;
+  readonly bots: number;
+  readonly probes: number;
+}
+
+/** Of recipients who granted tracking, and whose message was sent. */
+export interface TrackedFigures {
+  readonly recipients: number;
+  /** How many of them clicked. */
+  readonly clicked: number;
+  readonly clicks: number;
+  readonly suspected: number;
+  /** Median time from the message to the first click of those who clicked; null: none did. */
+  readonly first_click_ms: number | null;
+}
+
+export interface Rate {
+  /** 0 to 1. */
+  readonly rate: number;
+  /** Between these the true rate lies (95 %, Wilson). */
+  readonly low: number;
+  readonly high: number;
+}
+
+export interface Figures extends MessageFigures {
+  /** Replied, of those sent; null: none was sent. */
+  readonly reply_rate: Rate | null;
+  /** Null: the group has no link of its own. */
+  readonly clicks: ClickFigures | null;
+  readonly tracked: TrackedFigures;
+  /** Clicked, of the recipients who granted tracking. */
+  readonly click_rate: Rate | null;
+}
+
+/** What the messages or clicks of a row have in common. Null: older messages do not say. */
+export type ResultGroup = Partial<Pick<MessageGroup, "variant" | "run_id" | "source" | "basis">> & {
+  readonly template?: string | null;
+  /** YYYY-MM-DD, UTC. */
+  readonly day?: string;
+  readonly link?: string;
+};
+
+export interface ResultRow {
+  readonly group: ResultGroup;
+  readonly figures: Figures;
+  /** Of the previous interval: of a day, the day in the same place. Null: nothing happened then, or there is no such interval. */
+  readonly previous: Figures | null;
+}
+
+export interface ResultTable {
+  readonly interval: Interval;
+  readonly previous: Interval | undefined;
+  readonly rows: readonly ResultRow[];
+  /** Older rows that are left out. */
+  readonly omitted: number;
+  readonly total: Omit<ResultRow, "group">;
+}
+
+type ResultStates = Pick<States, "results" | "visits">;
+
+/**
+ * Messages that were attempted within the interval, with all that came of them since, and clicks that came within it.
+ * Clicks count for a template or a variant whose messages alone hold the link. By run, source and basis no link tells
+ * messages apart: there the recipients who granted tracking are all that is known of clicks.
+ */
+export function createResults(states: ResultStates, by: Grouping, interval: Interval): ResultTable {
+  const previous = precedingInterval(interval);
+  const holders = holdersBy(states.results, by);
+  const current = tallyBy(states, by, interval, holders);
+  const before = previous && tallyBy(states, by, previous, holders);
+  const rows = [...current.groups].sort(by === "day" ? ([one], [other]) => (one < other ? -1 : 1) : () => 0);
+  const shift = previous === undefined ? 0 : interval.from! - previous.from!;
+  return {
+    interval,
+    previous,
+    rows: rows.slice(-RESULT_ROWS_MAX).map(([key, tally]) => {
+      const same = before?.groups.get(by === "day" ? toDay(Date.parse(key) - shift) : key);
+      return { group: tally.group, figures: toFigures(tally), previous: same === undefined ? null : toFigures(same) };
+    }),
+    omitted: Math.max(0, rows.length - RESULT_ROWS_MAX),
+    total: { figures: toFigures(current.total), previous: before === undefined ? null : toFigures(before.total) },
+  };
+}
+
+interface Tally {
+  readonly group: ResultGroup;
+  readonly messages: { -readonly [Kind in keyof MessageFigures]: number };
+  readonly tracked: { -readonly [Kind in keyof Omit<TrackedFigures, "first_click_ms">]: number };
+  /** Times to the first click. */
+  readonly firstClicks: number[];
+  /** Undefined: none of its own links can be told. */
+  visits: VisitCounts | undefined;
+}
+
+function createTally(group: ResultGroup): Tally {
+  return {
+    group,
+    messages: { attempted: 0, sent: 0, failed: 0, in_doubt: 0, replied: 0, opted_out: 0 },
+    tracked: { recipients: 0, clicked: 0, clicks: 0, suspected: 0 },
+    firstClicks: [],
+    visits: undefined,
+  };
+}
+
+interface Tallies {
+  readonly groups: ReadonlyMap<string, Tally>;
+  readonly total: Tally;
+}
+
+function tallyBy({ results, visits }: ResultStates, by: Grouping, interval: Interval, holders: Holders): Tallies {
+  const groups = new Map<string, Tally>();
+  const total = createTally({});
+  total.visits = noVisits();
+  const linkNames = [...results.links.keys()];
+  const findTally = (key: string, group: ResultGroup): Tally => {
+    const known = groups.get(key);
+    if (known !== undefined) return known;
+    const tally = createTally(group);
+    if (by === "day" || by === "link" || holders.owners.has(key)) tally.visits = noVisits();
+    groups.set(key, tally);
+    return tally;
+  };
+  for (const message of results.messages.values()) {
+    if (!isWithin(msOf(message.at), interval)) continue;
+    addMessage(total, message);
+    for (const group of toGroups(results, message, by, linkNames)) addMessage(findTally(toKey(group), group), message);
+  }
+  for (const [day, link, counts] of visitsWithin(visits, interval)) {
+    if (by !== "link" && !results.links.has(link)) continue;
+    addVisits(total.visits, counts);
+    const group = by === "link" ? { link } : by === "day" ? day && { day } : holders.links.get(link);
+    if (group) addVisits(findTally(toKey(group), group).visits!, counts);
+  }
+  return { groups, total };
+}
+
+function isWithin(ms: number, { from, to }: Interval): boolean {
+  return (from === undefined || ms >= from) && (to === undefined || ms < to);
+}
+
+/** The clicks of a day and link; of days that are no longer told apart the day is undefined. */
+function* visitsWithin(
+  visits: Visits,
+  interval: Interval,
+): Generator<readonly [day: string | undefined, link: string, counts: VisitCounts], void, void> {
+  for (const [day, links] of visits.days) {
+    if (!isWithin(Date.parse(day), interval)) continue;
+    for (const [link, counts] of links) yield [day, link, { ...counts, visitors: countVisitors(visits, day, link) }];
+  }
+  if (interval.from !== undefined) return;
+  for (const [link, { earlier }] of visits.links) if (earlier !== null) yield [undefined, link, earlier];
+}
+
+function toGroups(
+  { groups }: Results,
+  message: Message,
+  by: Grouping,
+  linkNames: readonly string[],
+): readonly ResultGroup[] {
+  const { template, variant, run_id, source, basis } = groups[message.group]!;
+  const named = template === "" ? null : template;
+  switch (by) {
+    case "template":
+      return [{ template: named }];
+    case "variant":
+      return [{ template: named, variant }];
+    case "run":
+      return [{ run_id }];
+    case "source":
+      return [{ source }];
+    case "basis":
+      return [{ basis }];
+    case "day":
+      return [{ day: toDay(msOf(message.at)) }];
+    case "link":
+      return message.links.map((number) => ({ link: linkNames[number]! }));
+  }
+}
+
+/** Of a day the day itself, so that rows can be sorted by it. */
+function toKey(group: ResultGroup): string {
+  return group.day ?? JSON.stringify(Object.values(group));
+}
+
+interface Holders {
+  /** Link -> the group whose messages alone hold it. */
+  readonly links: ReadonlyMap<string, ResultGroup>;
+  /** Keys of the groups with a link of their own. */
+  readonly owners: ReadonlySet<string>;
+}
+
+/** Of templates and variants, by all messages that were ever sent; none of the other groups has links of its own. */
+function holdersBy(results: Results, by: Grouping): Holders {
+  const held = new Map<number, ResultGroup | undefined>();
+  if (by === "template" || by === "variant") {
+    for (const message of results.messages.values()) {
+      if (message.outcome !== "sent") continue;
+      const [group] = toGroups(results, message, by, []);
+      for (const link of message.links) {
+        const holder = held.has(link) ? held.get(link) : group;
+        held.set(link, holder && group && toKey(holder) === toKey(group) ? holder : undefined);
+      }
+    }
+  }
+  const links = new Map<string, ResultGroup>();
+  for (const [link, number] of results.links) {
+    const holder = held.get(number);
+    if (holder !== undefined) links.set(link, holder);
+  }
+  return { links, owners: new Set([...links.values()].map(toKey)) };
+}
+
+function addMessage({ messages, tracked, firstClicks }: Tally, message: Message): void {
+  messages.attempted++;
+  if (message.outcome !== "open") messages[message.outcome]++;
+  if (message.outcome !== "sent") return;
+  if (message.replied) messages.replied++;
+  if (message.opted_out) messages.opted_out++;
+  if (message.tracked === null) return;
+  const { clicks, suspected, first, sent } = message.tracked;
+  tracked.recipients++;
+  tracked.clicks += clicks;
+  tracked.suspected += suspected;
+  if (first === null) return;
+  tracked.clicked++;
+  firstClicks.push(first - sent);
+}
+
+function toFigures({ messages, tracked, firstClicks, visits }: Tally): Figures {
+  return {
+    ...messages,
+    reply_rate: toRate(messages.replied, messages.sent),
+    clicks: visits === undefined ? null : toClickFigures(visits),
+    tracked: { ...tracked, first_click_ms: median(firstClicks) },
+    click_rate: toRate(tracked.clicked, tracked.recipients),
+  };
+}
+
+function toClickFigures({ clicks, suspected, visitors, anonymous, bots, probes }: VisitCounts): ClickFigures {
+  return { total: clicks - suspected, unique: visitors, suspected, anonymous, bots, probes };
+}
+
+function toRate(hits: number, trials: number): Rate | null {
+  const interval = wilsonInterval(hits, trials);
+  return interval === undefined ? null : { rate: hits / trials, ...interval };
+}
+
+function median(values: readonly number[]): number | null {
+  const sorted = values.toSorted((one, other) => one - other);
+  const middle = sorted.length / 2;
+  const [low, high] = [sorted[Math.ceil(middle) - 1], sorted[Math.floor(middle)]];
+  return low === undefined || high === undefined ? null : Math.round((low + high) / 2);
+}

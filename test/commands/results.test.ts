@@ -1,0 +1,114 @@
+// On the memory harness.
+import { expect, test } from "bun:test";
+import { results } from "../../src/commands/results.ts";
+import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
+import { openCommands, timeAt } from "../harness/memory/commands.ts";
+import { clickOf } from "../harness/memory/new-events.ts";
+
+const RUN = { run_id: "r" };
+const ANN = { id: "101", username: "ann" };
+const BEA = { id: "102", username: "bea" };
+
+function attempted(
+  attempt_id: string,
+  recipient: typeof ANN,
+  told: { variant: string; template?: string; links?: string[] },
+): NewEvent {
+  const data = { attempt_id, ...RUN, recipient, text: "Hi", ...told, day: "2025-11-20" };
+  return { type: "DirectMessageAttempted", data };
+}
+
+function sent(attempt_id: string, recipient: typeof ANN): NewEvent {
+  const data = { attempt_id, ...RUN, recipient, message_id: "m", settled_by: "answer" } as const;
+  return { type: "DirectMessageSent", data };
+}
+
+const HISTORY: readonly NewEvent[] = [
+  attempted("1", ANN, { variant: "A", links: ["go.example/a"] }),
+  sent("1", ANN),
+  attempted("2", BEA, { variant: "B", template: "0123456789ab" }),
+  { type: "DirectMessageInDoubt", data: { attempt_id: "2", ...RUN, recipient: BEA, detail: "time-out" } },
+  { type: "DirectMessageReceived", data: { recipient: ANN, message_id: "m2", received_at: timeAt(5) } },
+];
+
+const CLICK: NewEvent = clickOf({ short_code: "a" });
+
+test("results: a row for each variant and one for all, with the rate of replies, and what has no template is called unknown", async () => {
+  await using world = await openCommands();
+  await world.append(STREAMS.outreach, HISTORY);
+  await world.append(STREAMS.link("go.example", "a"), [CLICK, clickOf({ short_code: "a", bot: true })]);
+  const { code, out } = await world.run(results);
+  expect(code).toBe(0);
+  const [head, ...rows] = out.split("\n");
+  expect(head?.split(/ {2,}/)).toEqual([
+    "template",
+    "variant",
+    "attempted",
+    "sent",
+    "failed",
+    "in doubt",
+    "replied",
+    "opted out",
+    "reply rate",
+    "95 % interval",
+    "clicks (total)",
+    "clicks (unique)",
+    "suspected",
+    "bots",
+    "median first click",
+  ]);
+  expect(rows.slice(0, 3).map((row) => row.split(/ {2,}/).join(" | "))).toEqual([
+    "unknown | A | 1 | 1 | 0 | 0 | 1 | 0 | 100.0 % | 20.7 % to 100.0 % | 1 | 0 | 0 | 1 | -",
+    "0123456789ab | B | 1 | 0 | 0 | 1 | 0 | 0 | - | - | - | - | - | - | -",
+    "all | 2 | 1 | 0 | 1 | 1 | 0 | 100.0 % | 20.7 % to 100.0 % | 1 | 0 | 0 | 1 | -",
+  ]);
+  expect(rows[3]).toStartWith("Clicks are counted by UTC day.");
+  expect(rows.slice(4)).toEqual([`(the beginning to now, UTC; as of position 7, ${timeAt(7)})`, ""]);
+});
+
+test("results by basis: clicks are those of recipients who granted tracking, which is said", async () => {
+  await using world = await openCommands();
+  await world.append(STREAMS.outreach, HISTORY);
+  const { out } = await world.run(results, "--by", "basis", "--from", timeAt(1), "--to", timeAt(1));
+  const [head = "", row = ""] = out.split("\n");
+  expect(head).toMatch(
+    / {2}granted tracking {2}clicked {2}click rate {2}clicks {2}suspected {2}median first click {2}sent before/,
+  );
+  expect(row.split(/ {2,}/).slice(0, 3)).toEqual(["unknown", "2", "1"]);
+  expect(out).toContain("\nClicks are those of recipients who granted tracking, on links of their own.\n");
+  const day = timeAt(1).slice(0, 10);
+  expect(out).toEndWith(`(${day} to ${day}, UTC; before: 2025-11-19 to 2025-11-19; as of position 5, ${timeAt(5)})\n`);
+});
+
+test("results for programs, of an earlier moment, and as CSV", async () => {
+  await using world = await openCommands();
+  await world.append(STREAMS.outreach, HISTORY);
+  const { out } = await world.run(results, "--by", "variant", "--json", "--as-of", "3");
+  const answer = JSON.parse(out) as { rows: object[] };
+  expect(answer).toMatchObject({ by: "variant", as_of: { position: 3, time: timeAt(3) }, previous_interval: null });
+  const counts = { attempted: 1, failed: 0, replied: 0, opted_out: 0, in_doubt: 0, previous: null };
+  expect(answer.rows).toMatchObject([
+    {
+      template: null,
+      variant: "A",
+      ...counts,
+      sent: 1,
+      reply_rate: { rate: 0, low: 0, high: expect.closeTo(0.7935, 4) },
+    },
+    { template: "0123456789ab", variant: "B", ...counts, sent: 0, reply_rate: null, clicks: null },
+  ]);
+  const csv = (await world.run(results, "--csv", "--as-of", "3")).out.split("\r\n");
+  expect(csv).toHaveLength(4);
+  expect(csv[1]).toStartWith('"","A","1","1","0","0","0","0","0.0000",');
+});
+
+test("results of a log without messages say so; an interval that ends before it begins is refused", async () => {
+  await using world = await openCommands();
+  expect((await world.run(results)).out).toStartWith("no message was attempted, and no link of one was clicked (");
+  for (const args of [
+    ["--from", "2025-11-21", "--to", "2025-11-20"],
+    ["--from", "yesterday"],
+    ["--csv", "--json"],
+  ])
+    expect(await world.run(results, ...args).catch((reason: unknown) => reason)).toMatchObject({ kind: "usage" });
+});

@@ -1,0 +1,251 @@
+// On the memory harness.
+import { describe, expect, test } from "bun:test";
+import type { Recorded } from "../../events/catalog.ts";
+import type { Basis } from "../../events/outreach.ts";
+import { results } from "../../projections/results.ts";
+import { visits } from "../../projections/visits.ts";
+import {
+  createResults,
+  GROUPINGS,
+  parseInterval,
+  RESULT_ROWS_MAX,
+  type Grouping,
+  type Interval,
+} from "../../src/history/results.ts";
+import { resultsAsCsv, resultsAsJson } from "../../src/history/results-format.ts";
+import { ServiceError } from "../../src/platform/service-error.ts";
+import type { NewEvent } from "../../src/log/event-log.ts";
+import { clickOf } from "../harness/memory/new-events.ts";
+
+interface Sent {
+  readonly run?: string;
+  readonly template?: string;
+  readonly variant?: string;
+  readonly links?: readonly string[];
+  readonly code?: string;
+  readonly basis?: Basis;
+}
+
+type Told = readonly [time: string, newEvent: NewEvent];
+
+let made = 0;
+
+/** A message that the network took a second after its intent. */
+function message(time: string, recipientId: string, sent: Sent = {}): Told[] {
+  const { run = "run-1", template = "aaaa", variant = "A", links = [], code, basis } = sent;
+  const attempt_id = `attempt-${++made}`;
+  const outcome = { attempt_id, run_id: run, recipient: { id: recipientId, username: `user_${recipientId}` } };
+  const origin = basis === undefined ? {} : { basis, source: "list" as const };
+  const personal_links = [{ code: code ?? "", link: links[0] ?? "" }];
+  const own = code === undefined ? {} : { personal_links };
+  const text = { text: "Hi", template, variant, links: [...links], day: "2026-11-20" };
+  const later = new Date(Date.parse(time) + 1_000).toISOString();
+  return [
+    [time, { type: "DirectMessageAttempted", data: { ...outcome, ...text, ...origin, ...own } }],
+    [later, { type: "DirectMessageSent", data: { ...outcome, message_id: "m", settled_by: "answer" } }],
+  ];
+}
+
+const reply = (time: string, id: string): Told => [
+  time,
+  { type: "DirectMessageReceived", data: { recipient: { id }, message_id: "r", received_at: time } },
+];
+
+const click = (time: string, short_code: string, more: Partial<Parameters<typeof clickOf>[0]> = {}): Told => [
+  time,
+  clickOf({ short_code, ...more }),
+];
+
+const personal = (time: string, code: string): Told => [time, { type: "PersonalLinkClicked", data: { code } }];
+
+function fold(told: readonly Told[]) {
+  let states = { results: results.initial(), visits: visits.initial() };
+  for (const [index, [time, { type, data }]] of told.entries()) {
+    const event = { type, data, id: "", position: index + 1, stream: "", version: 1, time, hash: "", meta: {} };
+    states = {
+      results: results.evolve(states.results, event as unknown as Recorded),
+      visits: visits.evolve(states.visits, event as unknown as Recorded),
+    };
+  }
+  return states;
+}
+
+const ALWAYS: Interval = { from: undefined, to: undefined };
+
+/** Two runs on two days: variants with a link of their own and one that both share; one recipient granted tracking. */
+const STORY: readonly Told[] = [
+  ...message("2026-11-20T08:00:00.000Z", "1", { links: ["go.example/a", "go.example/both"], basis: "opt_in" }),
+  ...message("2026-11-20T08:10:00.000Z", "2", {
+    variant: "B",
+    links: ["go.example/b", "go.example/both"],
+    code: "own",
+  }),
+  click("2026-11-20T09:00:00.000Z", "a", { visitor: 65 }),
+  click("2026-11-20T09:01:00.000Z", "a", { visitor: 65 }),
+  click("2026-11-20T09:02:00.000Z", "a", { bot: true }),
+  click("2026-11-20T09:03:00.000Z", "both", { visitor: 129 }),
+  click("2026-11-20T09:10:01.000Z", "b", { visitor: 193 }),
+  personal("2026-11-20T09:10:01.000Z", "own"),
+  reply("2026-11-20T23:00:00.000Z", "1"),
+  ...message("2026-11-21T08:00:00.000Z", "3", { run: "run-2", links: ["go.example/a"], basis: "opt_in" }),
+  click("2026-11-21T09:00:00.000Z", "a", { visitor: 65 }),
+  [
+    "2026-11-21T10:00:00.000Z",
+    { type: "LinkAdded", data: { domain: "go.example", code: "poster", target: "https://shop.example/" } },
+  ],
+  click("2026-11-21T11:00:00.000Z", "poster", { visitor: 321 }),
+];
+
+const states = fold(STORY);
+
+/** What names the rows, with sent, replied, and clicks as total/unique. */
+function shown(by: Grouping, interval = ALWAYS) {
+  return createResults(states, by, interval).rows.map(({ group, figures: { sent, replied, clicks } }) => [
+    ...Object.values(group),
+    sent,
+    replied,
+    clicks === null ? null : `${clicks.total}/${clicks.unique}`,
+  ]);
+}
+
+describe("results are told apart", () => {
+  test.each<[Grouping, (string | number | null)[][]]>([
+    ["template", [["aaaa", 3, 1, "5/4"]]],
+    [
+      "variant",
+      [
+        ["aaaa", "A", 2, 1, "3/2"],
+        ["aaaa", "B", 1, 0, "1/1"],
+      ],
+    ],
+    [
+      "run",
+      [
+        ["run-1", 2, 1, null],
+        ["run-2", 1, 0, null],
+      ],
+    ],
+    [
+      "day",
+      [
+        ["2026-11-20", 2, 1, "4/3"],
+        ["2026-11-21", 1, 0, "1/1"],
+      ],
+    ],
+    [
+      "source",
+      [
+        ["list", 2, 1, null],
+        [null, 1, 0, null],
+      ],
+    ],
+    [
+      "basis",
+      [
+        ["opt_in", 2, 1, null],
+        [null, 1, 0, null],
+      ],
+    ],
+    [
+      "link",
+      [
+        ["go.example/a", 2, 1, "3/2"],
+        ["go.example/both", 2, 1, "1/1"],
+        ["go.example/b", 1, 0, "1/1"],
+        ["go.example/poster", 0, 0, "1/1"],
+      ],
+    ],
+  ])("by %s", (by, rows) => {
+    expect(shown(by)).toEqual(rows);
+  });
+
+  test("in all, messages and message links count once each, whatever they are told apart by", () => {
+    for (const by of GROUPINGS) {
+      const { figures } = createResults(states, by, ALWAYS).total;
+      expect(figures).toMatchObject({ attempted: 3, sent: 3, replied: 1 });
+      const unique = by === "link" ? 5 : 4;
+      expect(figures.clicks).toEqual({ total: unique + 1, unique, suspected: 0, anonymous: 0, bots: 1, probes: 0 });
+      expect(figures.tracked).toMatchObject({ recipients: 1, clicked: 1, first_click_ms: 3_600_000 });
+    }
+  });
+
+  test("clicks count for no variant where a message that was sent holds the link in another one", () => {
+    const later = fold([
+      ...STORY,
+      ...message("2026-11-22T08:00:00.000Z", "4", { variant: "B", links: ["go.example/a"] }),
+    ]);
+    const { rows } = createResults(later, "variant", ALWAYS);
+    expect(rows.map(({ figures: { clicks } }) => clicks?.total ?? null)).toEqual([null, 1]);
+  });
+});
+
+describe("an interval", () => {
+  const NOW = Date.parse("2026-11-21T12:00:00.000Z");
+  const interval = (from?: string, to?: string) => parseInterval(from, to, NOW);
+  const days = ({ from, to }: Interval) =>
+    [from, to].map((ms) => (ms === undefined ? undefined : new Date(ms).toISOString().replace("T00:00:00.000Z", "")));
+
+  test("is made of whole UTC days, with both of its ends; it goes on to now", () => {
+    expect(days(interval("2026-11-20", "2026-11-20"))).toEqual(["2026-11-20", "2026-11-21"]);
+    expect(days(interval("2026-11-20T23:00:00-02:00"))).toEqual(["2026-11-21", "2026-11-22"]);
+    expect(days(interval(undefined, "2026-11-20T08:00Z"))).toEqual([undefined, "2026-11-21"]);
+    expect(days(interval())).toEqual([undefined, undefined]);
+    expect(days(interval("2026-12-24"))).toEqual(["2026-12-24", "2026-12-25"]);
+  });
+
+  test("that ends before it begins, or is no day, is refused", () => {
+    for (const [from, to] of [
+      ["2026-11-21", "2026-11-20"],
+      ["7", undefined],
+      ["2026-02-30", undefined],
+      [undefined, "yesterday"],
+    ] as const)
+      expect(() => interval(from, to)).toThrow(ServiceError);
+  });
+
+  test("counts messages by their intent and clicks by when they came, beside the interval before", () => {
+    const today = interval("2026-11-21", "2026-11-21");
+    expect(shown("variant", today)).toEqual([["aaaa", "A", 1, 0, "1/1"]]);
+    const { previous, rows, total } = createResults(states, "variant", today);
+    expect(days(previous ?? ALWAYS)).toEqual(["2026-11-20", "2026-11-21"]);
+    expect(rows[0]?.previous).toMatchObject({ sent: 1, replied: 1, clicks: { total: 2, unique: 1, bots: 1 } });
+    expect(total.previous).toMatchObject({ sent: 2, clicks: { total: 4 } });
+    const byDay = createResults(states, "day", today).rows;
+    expect(byDay).toMatchObject([{ group: { day: "2026-11-21" }, previous: { sent: 2 } }]);
+    expect(createResults(states, "run", today).rows).toMatchObject([{ group: { run_id: "run-2" }, previous: null }]);
+    expect(createResults(states, "variant", interval(undefined, "2026-11-21")).previous).toBeUndefined();
+  });
+});
+
+test("more rows than an answer has: the newest are shown, and how many are left out", () => {
+  const many = fold(
+    Array.from({ length: RESULT_ROWS_MAX + 2 }, (_, run) =>
+      message("2026-11-20T08:00:00.000Z", String(run), { run: `run-${run}` }),
+    ).flat(),
+  );
+  const { rows, omitted, total } = createResults(many, "run", ALWAYS);
+  expect([rows.length, omitted, rows[0]?.group.run_id]).toEqual([RESULT_ROWS_MAX, 2, "run-2"]);
+  expect(total.figures.sent).toBe(RESULT_ROWS_MAX + 2);
+});
+
+test("as CSV each row has its figures and those before, and no cell is a formula", () => {
+  const formula = fold(message("2026-11-21T08:00:00.000Z", "1", { template: "=1", variant: "A" }));
+  const table = createResults(formula, "variant", parseInterval("2026-11-21", undefined, Date.parse("2026-11-21")));
+  const [head = "", row = "", ...rest] = resultsAsCsv("variant", table).split("\r\n");
+  expect(head).toStartWith('"template","variant","attempted","sent","failed","in_doubt","replied","opted_out"');
+  expect(row).toStartWith('"\'=1","A","1","1","0","0","0","0","0.0000","0.0000","0.7935","",');
+  expect(row.split(",")).toHaveLength(head.split(",").length);
+  expect(rest).toEqual([""]);
+});
+
+test("as JSON the interval and its figures are named", () => {
+  const table = createResults(states, "variant", parseInterval("2026-11-21", "2026-11-21", 0));
+  expect(resultsAsJson("variant", table)).toMatchObject({
+    by: "variant",
+    interval: { from: "2026-11-21T00:00:00.000Z", to: "2026-11-22T00:00:00.000Z" },
+    previous_interval: { from: "2026-11-20T00:00:00.000Z", to: "2026-11-21T00:00:00.000Z" },
+    rows: [{ template: "aaaa", variant: "A", sent: 1, reply_rate: { rate: 0 }, previous: { sent: 1 } }],
+    omitted: 0,
+    unique_standard_error: expect.closeTo(0.023, 3),
+  });
+});

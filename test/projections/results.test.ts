@@ -1,0 +1,255 @@
+// On the memory harness.
+import { expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { fold } from "../../projections/projection.ts";
+import { results, type Results } from "../../projections/results.ts";
+import { FETCH_MS } from "../../projections/suspected.ts";
+import { visits } from "../../projections/visits.ts";
+import { createResults } from "../../src/history/results.ts";
+import type { NewEvent } from "../../src/log/event-log.ts";
+import { histories } from "./history.ts";
+import { given } from "../harness/memory/events.ts";
+
+const RUN = { run_id: "r" };
+const ANN = { id: "101", username: "Ann" };
+const BEA = { id: "102", username: "bea" };
+
+// `given` records the first fact at 10:00:01 and every other a second later.
+const BEFORE = "2026-11-20T10:00:00.500Z";
+const AFTER = "2026-11-20T10:30:00.000Z";
+
+interface Intended {
+  readonly recipient?: typeof ANN;
+  readonly variant?: string;
+  readonly template?: string;
+  readonly links?: string[];
+  /** Codes of links of the recipient's own. */
+  readonly codes?: readonly string[];
+}
+
+function attempted(attempt_id: string, intended: Intended = {}): NewEvent {
+  const { recipient = ANN, variant = "A", template = "aaaa", links = [], codes = [] } = intended;
+  const personal_links = codes.map((code) => ({ code, link: "go.example/shared" }));
+  const own = codes.length === 0 ? {} : { personal_links };
+  const data = { attempt_id, ...RUN, recipient, text: "Hi", variant, template, links, day: "2026-11-20", ...own };
+  return { type: "DirectMessageAttempted", data };
+}
+
+function sent(attempt_id: string, recipient = ANN): NewEvent {
+  const data = { attempt_id, ...RUN, recipient, message_id: "m", settled_by: "answer" } as const;
+  return { type: "DirectMessageSent", data };
+}
+
+function failed(attempt_id: string, recipient = ANN): NewEvent {
+  const outcome = { reason: "not_delivered", detail: "", frees_quota: false, retry: false } as const;
+  return { type: "DirectMessageFailed", data: { attempt_id, ...RUN, recipient, ...outcome } };
+}
+
+function inDoubt(attempt_id: string, recipient = ANN): NewEvent {
+  return { type: "DirectMessageInDoubt", data: { attempt_id, ...RUN, recipient, detail: "time-out" } };
+}
+
+function received(recipient: { id?: string; username?: string }, received_at = AFTER): NewEvent {
+  return { type: "DirectMessageReceived", data: { recipient, message_id: "m2", received_at } };
+}
+
+function optedOut(recipient: { id?: string; username?: string }): NewEvent {
+  return { type: "RecipientSuppressed", data: { recipient, reason: "opt_out" } };
+}
+
+const NONE = { attempted: 0, sent: 0, failed: 0, in_doubt: 0, replied: 0, opted_out: 0 };
+
+/** The figures of each variant that the log has messages of. */
+function byVariant(newEvents: readonly NewEvent[]) {
+  const states = { results: given(results, newEvents), visits: visits.initial() };
+  const { rows } = createResults(states, "variant", { from: undefined, to: undefined });
+  return rows.map(({ group, figures }) => {
+    const { reply_rate: _, clicks: __, tracked: ___, click_rate: ____, ...messages } = figures;
+    return { ...group, ...messages };
+  });
+}
+
+test("the same letter of two templates is counted apart, and messages without a template apart from both", () => {
+  const old: NewEvent = {
+    type: "DirectMessageAttempted",
+    data: { attempt_id: "0", ...RUN, recipient: ANN, text: "Hi", variant: "A", day: "2026-11-19" },
+  };
+  const newEvents = [old, failed("0"), attempted("1"), sent("1"), attempted("2", { recipient: BEA, template: "bbbb" })];
+  expect(byVariant([...newEvents, attempted("3", { recipient: BEA, variant: "B" })])).toEqual([
+    { ...NONE, template: null, variant: "A", attempted: 1, failed: 1 },
+    { ...NONE, template: "aaaa", variant: "A", attempted: 1, sent: 1 },
+    { ...NONE, template: "bbbb", variant: "A", attempted: 1 },
+    { ...NONE, template: "aaaa", variant: "B", attempted: 1 },
+  ]);
+});
+
+test("in doubt counts until it is settled, once however often it is told", () => {
+  const doubted = [attempted("1"), inDoubt("1"), inDoubt("1"), attempted("2", { recipient: BEA }), inDoubt("2", BEA)];
+  expect(byVariant(doubted)).toMatchObject([{ attempted: 2, in_doubt: 2, sent: 0, failed: 0 }]);
+  const settled = [...doubted, sent("1"), failed("2", BEA)];
+  expect(byVariant(settled)).toMatchObject([{ attempted: 2, in_doubt: 0, sent: 1, failed: 1 }]);
+  // Told twice by two instances: the second does not count.
+  expect(byVariant([...settled, failed("1"), sent("2", BEA)])).toEqual(byVariant(settled));
+});
+
+test("a person who writes back or opts out is counted once, for the message they got", () => {
+  const newEvents = [attempted("1"), sent("1"), attempted("2", { recipient: BEA, variant: "B" }), sent("2", BEA)];
+  const reactions = [
+    received({ id: "102" }),
+    received({ id: "102" }),
+    optedOut({ id: "102" }),
+    optedOut({ id: "102" }),
+  ];
+  expect(byVariant([...newEvents, ...reactions])).toMatchObject([
+    { variant: "A", replied: 0, opted_out: 0 },
+    { variant: "B", replied: 1, opted_out: 1 },
+  ]);
+});
+
+test("what a person wrote before our message is no reply, even when it is read after it", () => {
+  expect(byVariant([received(ANN, BEFORE), attempted("1"), sent("1"), received(ANN, BEFORE)])).toMatchObject([
+    { replied: 0 },
+  ]);
+});
+
+test("a recipient who never got a message, or only a failed one, is counted nowhere", () => {
+  const newEvents = [attempted("1"), failed("1"), received(ANN), optedOut(ANN), received(BEA), optedOut(BEA)];
+  expect(byVariant(newEvents)).toMatchObject([{ sent: 0, failed: 1, replied: 0, opted_out: 0 }]);
+});
+
+test("a suppression by hand is no opt-out", () => {
+  const byHand: NewEvent = { type: "RecipientSuppressed", data: { recipient: ANN, reason: "by_hand" } };
+  expect(byVariant([attempted("1"), sent("1"), byHand])).toMatchObject([{ opted_out: 0 }]);
+});
+
+test("an opt-out that names only the handle, in whatever letters, finds its person, and the last who had it", () => {
+  const namesake = { id: "109", username: "ANN" };
+  const newEvents = [
+    attempted("1"),
+    sent("1"),
+    attempted("2", { recipient: namesake, variant: "B" }),
+    sent("2", namesake),
+  ];
+  expect(byVariant([...newEvents, optedOut({ username: "aNN" })])).toMatchObject([{ opted_out: 0 }, { opted_out: 1 }]);
+});
+
+test("a reaction to a message in doubt counts once it turns out to be sent, and not at all if it was not", () => {
+  const newEvents = [attempted("1"), inDoubt("1"), received(ANN), optedOut({ username: "ann" })];
+  expect(byVariant(newEvents)).toMatchObject([{ in_doubt: 1, replied: 0, opted_out: 0 }]);
+  expect(byVariant([...newEvents, sent("1")])).toMatchObject([{ in_doubt: 0, sent: 1, replied: 1, opted_out: 1 }]);
+  expect(byVariant([...newEvents, failed("1")])).toMatchObject([{ in_doubt: 0, failed: 1, replied: 0, opted_out: 0 }]);
+});
+
+test("every message is counted, and only recipients who were reached react", () => {
+  fc.assert(
+    fc.property(histories(), ({ events }) => {
+      const state = fold(results, results.initial(), events);
+      const told = (type: string) => events.filter((event) => event.type === type).length;
+      const messages = [...state.messages.values()];
+      const having = (...outcomes: string[]) => messages.filter(({ outcome }) => outcomes.includes(outcome)).length;
+      expect(messages.length).toBe(told("DirectMessageAttempted"));
+      expect(having("sent")).toBe(told("DirectMessageSent"));
+      expect(having("failed")).toBe(told("DirectMessageFailed"));
+      expect(having("open", "in_doubt")).toBe(state.open.length);
+      const { rows } = createResults({ results: state, visits: visits.initial() }, "run", ALWAYS);
+      for (const { figures } of rows) {
+        expect(figures.replied).toBeLessThanOrEqual(figures.sent);
+        expect(figures.opted_out).toBeLessThanOrEqual(figures.sent);
+        expect(figures.tracked.clicked).toBeLessThanOrEqual(figures.tracked.recipients);
+      }
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+const ALWAYS = { from: undefined, to: undefined };
+
+/** The fold of events at given seconds after the first one. */
+function at(...told: readonly (readonly [seconds: number, newEvent: NewEvent])[]): Results {
+  let state = results.initial();
+  for (const [position, [seconds, newEvent]] of told.entries()) {
+    const time = new Date(Date.parse("2026-11-20T10:00:00.000Z") + seconds * 1_000).toISOString();
+    const event = { ...newEvent, id: "", position: position + 1, stream: "", version: 1, time, hash: "", meta: {} };
+    state = results.evolve(state, event);
+  }
+  return state;
+}
+
+const clicked = (code: string): NewEvent => ({ type: "PersonalLinkClicked", data: { code } });
+
+const FETCH_S = FETCH_MS / 1_000;
+
+function trackedIn(state: Results, attempt = "1") {
+  const tracked = state.messages.get(attempt)?.tracked;
+  return tracked && { clicks: tracked.clicks, suspected: tracked.suspected, first: tracked.first };
+}
+
+const ms = (seconds: number): number => Date.parse("2026-11-20T10:00:00.000Z") + seconds * 1_000;
+
+test("a click on a link of the recipient's own is theirs once the network had the time to fetch it", () => {
+  const begun = [
+    [0, attempted("1", { codes: ["secret"] })],
+    [30, sent("1")],
+  ] as const;
+  const suspected = { clicks: 0, suspected: 1, first: null };
+  expect(trackedIn(at(...begun, [30 + FETCH_S, clicked("secret")]))).toEqual(suspected);
+  const late = 30 + FETCH_S + 1;
+  expect(trackedIn(at(...begun, [late, clicked("secret")]))).toEqual({ clicks: 1, suspected: 0, first: ms(late) });
+  expect(trackedIn(at(...begun, [late, clicked("secret")], [500, clicked("secret")]))).toEqual({
+    clicks: 2,
+    suspected: 0,
+    first: ms(late),
+  });
+  expect(trackedIn(at(...begun, [late, clicked("guessed")]))).toEqual({ clicks: 0, suspected: 0, first: null });
+});
+
+test("a click is not the recipient's while the outcome of their message is open, nor if it failed", () => {
+  const begun = [0, attempted("1", { codes: ["secret"] })] as const;
+  const suspected = { clicks: 0, suspected: 1, first: null };
+  expect(trackedIn(at(begun, [500, clicked("secret")]))).toEqual(suspected);
+  expect(trackedIn(at(begun, [30, inDoubt("1")], [30 + FETCH_S, clicked("secret")]))).toEqual(suspected);
+  expect(trackedIn(at(begun, [30, failed("1")], [500, clicked("secret")]))).toEqual(suspected);
+  expect(trackedIn(at(begun, [30, inDoubt("1")], [500, clicked("secret")]))).toMatchObject({ clicks: 1 });
+});
+
+test("clicks of recipients are counted with the median time to the first one, and with how many it rests on", () => {
+  const CY = { id: "103", username: "cy" };
+  const state = at(
+    [0, attempted("1", { codes: ["a"] })],
+    [1, sent("1")],
+    [10, attempted("2", { recipient: BEA, codes: ["b"] })],
+    [11, sent("2", BEA)],
+    [20, attempted("3", { recipient: CY })],
+    [21, sent("3", CY)],
+    [61, clicked("a")],
+    [62, clicked("a")],
+    [211, clicked("b")],
+  );
+  const { rows, total } = createResults({ results: state, visits: visits.initial() }, "basis", ALWAYS);
+  const tracked = { recipients: 2, clicked: 2, clicks: 3, suspected: 0, first_click_ms: 130_000 };
+  expect(rows).toMatchObject([{ group: { basis: null }, figures: { sent: 3, tracked, clicks: null } }]);
+  expect(total.figures).toMatchObject({ tracked, click_rate: { rate: 1 } });
+});
+
+test("a recipient who revokes tracking is not among those who granted it, by id and by handle", () => {
+  const begun = [
+    [0, attempted("1", { codes: ["secret"] })],
+    [1, sent("1")],
+    [61, clicked("secret")],
+  ] as const;
+  const revocations: readonly NewEvent[] = [
+    { type: "ConsentRecorded", data: { recipient: { id: "101" }, tracking: "denied" } },
+    { type: "ConsentRecorded", data: { recipient: { username: "aNN" }, tracking: "unknown" } },
+    { type: "RecipientAdded", data: { recipient: ANN, basis: "none", fields: {}, source: "list", tracking: "denied" } },
+  ];
+  for (const revocation of revocations) {
+    const state = at(...begun, [70, revocation], [80, clicked("secret")]);
+    expect(state.messages.get("1")).toMatchObject({ outcome: "sent", tracked: null });
+    expect(state.codes.size).toBe(0);
+  }
+  const others: readonly NewEvent[] = [
+    { type: "ConsentRecorded", data: { recipient: BEA, tracking: "denied" } },
+    { type: "ConsentRecorded", data: { recipient: ANN, basis: "opt_in" } },
+  ];
+  for (const other of others) expect(trackedIn(at(...begun, [70, other]))).toMatchObject({ clicks: 1 });
+});

@@ -1,0 +1,131 @@
+// On the memory harness.
+import { expect, test } from "bun:test";
+import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { findPerson } from "../../projections/contacts.ts";
+import { encodeState } from "../../projections/snapshot.ts";
+import type { LogConfig } from "../../src/config/log.ts";
+import { createResults, GROUPINGS } from "../../src/history/results.ts";
+import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
+import { secret } from "../../src/platform/secret.ts";
+import { forgetPerson } from "../../src/privacy/forget.ts";
+import { createEraseHandler } from "../../src/privacy/retention.ts";
+import { foldTo } from "../../src/projector/fold-to.ts";
+import { startProjector } from "../../src/projector/projector.ts";
+import { locateLog } from "../../src/service/log-place.ts";
+import { openLogAt } from "../../src/service/open.ts";
+import { foldLog } from "../harness/fold-log.ts";
+import { clickOf } from "../harness/memory/new-events.ts";
+import { temporaryFolder } from "../harness/temporary.ts";
+import { rebuildAll } from "./rebuilding.ts";
+
+const NAMES = ["results", "visits"] as const;
+const [ANN, BEA] = [
+  { id: "1001", username: "ann_builds" },
+  { id: "1002", username: "bea_codes" },
+];
+const ANNS_CODE = "code-of-ann";
+
+const inFile = async (stack: AsyncDisposableStack): Promise<LogConfig> => {
+  const folder = stack.use(temporaryFolder());
+  return { kind: "sqlite", file: folder.file("log.sqlite") };
+};
+const onServer = async (): Promise<LogConfig> => {
+  const database = { url: secret(await newDatabase()), shown: "postgres://localhost/test" };
+  return { kind: "postgres", ...database, keys: database };
+};
+
+/** A log whose events are a minute apart. */
+async function openWorld(stack: AsyncDisposableStack, config: LogConfig) {
+  const place = locateLog({ log: config, key: secret("01".repeat(32)) } as Parameters<typeof locateLog>[0]);
+  let now = Date.parse("2026-11-20T23:50:00.000Z");
+  const store = stack.use(await openLogAt(place, { clock: () => now }));
+  const projector = stack.use(await startProjector(store, { erase: createEraseHandler(store.keyring), pastEvery: 3 }));
+  const eventLog = createEventLog(store, () => Bun.randomUUIDv7());
+  const append = async (...newEvents: NewEvent[]): Promise<void> => {
+    now += 60_000;
+    await eventLog.append(STREAMS.outreach, newEvents, {});
+  };
+  return { store, projector, eventLog, encryptedLog: store, hashesOf: () => ["hash"], append };
+}
+
+function attempted(attempt_id: string, recipient: typeof ANN, code: string): NewEvent {
+  const text = { text: "Hi", template: "aaaa", variant: "A", links: ["go.example/x"], day: "2026-11-20" };
+  const personal_links = [{ code, link: "go.example/x" }];
+  return { type: "DirectMessageAttempted", data: { attempt_id, run_id: "r", recipient, ...text, personal_links } };
+}
+
+function sent(attempt_id: string, recipient: typeof ANN): NewEvent {
+  const outcome = { attempt_id, run_id: "r", recipient, message_id: "m", settled_by: "answer" } as const;
+  return { type: "DirectMessageSent", data: outcome };
+}
+
+async function tell({ append }: Awaited<ReturnType<typeof openWorld>>): Promise<void> {
+  const personal = (code: string): NewEvent => ({ type: "PersonalLinkClicked", data: { code } });
+  await append({ type: "LinkAdded", data: { domain: "go.example", code: "x", target: "https://shop.example/" } });
+  await append(attempted("1", ANN, ANNS_CODE));
+  await append(sent("1", ANN));
+  await append(clickOf({ visitor: 65 }), personal(ANNS_CODE));
+  await append(attempted("2", BEA, "code-of-bea"), clickOf({ visitor: 129 }));
+  await append(clickOf({ bot: true }), sent("2", BEA));
+  await append(clickOf({ visitor: 193 }), personal("code-of-bea"));
+  const reply = { recipient: ANN, message_id: "reply", received_at: "2026-11-21T01:00:00.000Z" };
+  await append({ type: "DirectMessageReceived", data: reply });
+  // The first one of the next day.
+  for (let minute = 0; minute < 3; minute++)
+    await append(clickOf({ visitor: 65 }), clickOf({ bot: true, probe: "head" }));
+}
+
+test.each([
+  ["in a file", inFile],
+  ["on a server", onServer],
+])(
+  "%s, results as of any moment and after a rebuild equal a replay; of a recipient who is forgotten totals stand",
+  async (_name, where) => {
+    await using stack = new AsyncDisposableStack();
+    const world = await openWorld(stack, await where(stack));
+    const { store, projector } = world;
+    const expectTruth = async (): Promise<void> => {
+      const { position: head } = await store.head();
+      for (let to = 0; to <= head; to++) {
+        const found = await foldTo(store, NAMES, { to, keepSince: head, pastEvery: 3 });
+        const { states } = await foldLog(store, NAMES, { to });
+        for (const name of NAMES) expect(encodeState(found.states[name])).toBe(encodeState(states[name]));
+        for (const by of GROUPINGS) {
+          const always = { from: undefined, to: undefined };
+          expect(createResults(found.states, by, always)).toEqual(createResults(states, by, always));
+        }
+      }
+      await projector.until(head);
+      const { states } = await foldLog(store, NAMES);
+      for (const name of NAMES) expect(encodeState(projector.state(name))).toBe(encodeState(states[name]));
+    };
+    const total = () => {
+      const states = { results: projector.state("results"), visits: projector.state("visits") };
+      return createResults(states, "variant", { from: undefined, to: undefined }).total.figures;
+    };
+
+    await tell(world);
+    await expectTruth();
+    const before = total();
+    expect(before).toMatchObject({
+      sent: 2,
+      replied: 1,
+      clicks: { total: 6, unique: 4, suspected: 0, bots: 1, probes: 3 },
+      tracked: { recipients: 2, clicked: 2, clicks: 2, suspected: 0, first_click_ms: 60_000 },
+    });
+    await rebuildAll(store);
+    await expectTruth();
+    expect(total()).toEqual(before);
+
+    const options = { metadata: {}, signal: new AbortController().signal };
+    await forgetPerson(world, (contacts) => findPerson(contacts, ANN), options);
+    await expectTruth();
+    const { tracked, click_rate: _, ...after } = total();
+    const { tracked: __, click_rate: ___, ...stood } = before;
+    expect(after).toEqual(stood);
+    expect(tracked).toEqual({ recipients: 1, clicked: 1, clicks: 1, suspected: 0, first_click_ms: 60_000 });
+    const states = NAMES.map((name) => encodeState(projector.state(name))).join("");
+    expect(states).toContain("code-of-bea");
+    for (const hers of [ANN.id, ANN.username, ANNS_CODE]) expect(states).not.toContain(hers);
+  },
+);
