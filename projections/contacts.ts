@@ -50,6 +50,8 @@ export interface Contacts {
   fields: Map<string, number>;
   /** Keyed hashes of all who were ever suppressed -> 1. They stay when the rest of a person is erased. */
   hashes: Map<string, 1>;
+  /** Code of a recipient's own link -> their network id. */
+  links: Map<string, string>;
   /** Messages that the network took. */
   taken: number;
   /** Ids of the recipients that it refused since it took the last message, each once. */
@@ -58,7 +60,7 @@ export interface Contacts {
 
 export const contacts: Projection<Contacts> = {
   name: "contacts",
-  version: 10,
+  version: 11,
   types: [
     "RecipientAdded",
     "ConsentRecorded",
@@ -70,6 +72,7 @@ export const contacts: Projection<Contacts> = {
     "DirectMessageSkipped",
     "DirectMessageFailed",
     "DirectMessageInDoubt",
+    "PersonalLinkClicked",
     "PersonForgotten",
     "AccountUnlinked",
   ],
@@ -80,6 +83,7 @@ export const contacts: Projection<Contacts> = {
     former: new Map(),
     fields: new Map(),
     hashes: new Map(),
+    links: new Map(),
     taken: 0,
     refused: [],
   }),
@@ -140,8 +144,15 @@ function evolveContact(state: Contacts, event: Folded): Contact | undefined {
       return receive(meet(state, event.data.recipient), event.data.received_at);
     case "DirectMessageSkipped":
       return skip(meet(state, event.data.recipient), event.data);
-    case "DirectMessageAttempted":
-      return attempt(meet(state, event.data.recipient), event.data, event.time);
+    case "DirectMessageAttempted": {
+      const { recipient, personal_links = [] } = event.data;
+      for (const { code } of personal_links) state.links.set(code, recipient.id);
+      return attempt(meet(state, recipient), event.data, event.time);
+    }
+    case "PersonalLinkClicked": {
+      const id = state.links.get(event.data.code);
+      return id === undefined ? undefined : findContact(state, { id });
+    }
     case "DirectMessageSent":
       return take(state, meet(state, event.data.recipient));
     case "DirectMessageInDoubt":

@@ -56,6 +56,15 @@ describe("a person", () => {
     expect(findContact(state, { id: "101" })).toMatchObject({ name: "Ann B.", listed: true, status: "sent" });
   });
 
+  test("has the clicks on their own links among their events, and no other's", () => {
+    const intent = attempted(ANN) as NewEvent<"DirectMessageAttempted">;
+    const personal_links = [{ code: "own", link: "go.example/shared" }];
+    const clicked = (code: string): NewEvent => ({ type: "PersonalLinkClicked", data: { code } });
+    const withLink = { ...intent, data: { ...intent.data, personal_links } };
+    const state = given(added(ANN), clicked("own"), withLink, clicked("own"), clicked("another's"), clicked("own"));
+    expect(findContact(state, ANN)).toMatchObject({ personal_links: ["own"], positions: [1, 3, 4, 6] });
+  });
+
   test("imported by handle and by id turns out to be one", () => {
     const state = given(added({ username: "ann" }), added({ id: "101" }), attempted(ANN));
     expect(state.people.size).toBe(1);
