@@ -15,7 +15,7 @@ import { signInPage } from "../../console/pages/sign-in.tsx";
 import type { ConsolePage } from "../../console/view.ts";
 import { FILTER_WORDS } from "../../history/log-filter.ts";
 import { feature, type AppDeps } from "../deps.ts";
-import { html, redirect, whole, type HttpResponse } from "../server/answer.ts";
+import { html, redirect, whole } from "../server/answer.ts";
 import { formBody } from "../server/body.ts";
 import { operation, textReply, type Operation, type Reply, type RequestContext } from "../server/endpoint.ts";
 import { checkFormToken, commonFields } from "../server/form.ts";
@@ -35,27 +35,21 @@ const SOON = { "retry-after": "2", refresh: "2" };
 
 const SKIP = "How many entries to skip.";
 
-/** A few tens of kilobytes from this machine: too little for files of two releases to meet in a browser. */
-function toFile({ type, body }: { readonly type: string; readonly body: string }): HttpResponse<200> {
-  const headers = { "content-type": `${type}; charset=utf-8`, "cache-control": "no-store" };
-  return { status: 200, headers, body };
-}
-
 export function consoleEndpoints(deps: AppDeps) {
+  const page = (made: ConsolePage, id: string, summary: string, described?: Described) =>
+    [show(deps, made), viewed(id, summary, described)] as const;
   return feature("console", "")
-    .get("/", show(deps, overviewPage), viewed("getConsole", "The run, the quota, the channels and the newest events."))
+    .get("/", ...page(overviewPage, "getConsole", "The run, the quota, the channels and the newest events."))
     .get(
       "/runs/:run_id",
-      show(deps, runPage),
-      viewed("getConsoleRun", "One run and its events.", {
+      ...page(runPage, "getConsoleRun", "One run and its events.", {
         parameters: { run_id: "The run's id." },
         query: { from: "Only events from this position on." },
       }),
     )
     .get(
       "/people",
-      show(deps, peoplePage),
-      viewed("getConsolePeople", "All known recipients, with their status.", {
+      ...page(peoplePage, "getConsolePeople", "All known recipients, with their status.", {
         query: {
           search: "Part of a handle or name, or an id.",
           status: "Their status.",
@@ -69,79 +63,64 @@ export function consoleEndpoints(deps: AppDeps) {
     )
     .get(
       "/people/:id",
-      show(deps, recipientPage),
-      viewed("getConsolePerson", "One recipient, and all events about them.", {
+      ...page(recipientPage, "getConsolePerson", "One recipient, and all events about them.", {
         parameters: { id: "Their id, or their handle with an @." },
         query: { before: "Only events before this position." },
       }),
     )
-    .get(
-      "/links",
-      show(deps, linksPage),
-      viewed("getConsoleLinks", "All links with clicks.", { query: { skip: SKIP } }),
-    )
+    .get("/links", ...page(linksPage, "getConsoleLinks", "All links with clicks.", { query: { skip: SKIP } }))
     .get(
       "/links/:domain/:short_code",
-      show(deps, linkPage),
-      viewed("getConsoleLink", "One link and its clicks.", {
+      ...page(linkPage, "getConsoleLink", "One link and its clicks.", {
         parameters: { domain: "Its domain.", short_code: "Its short code." },
       }),
     )
     .get(
       "/deliveries",
-      show(deps, deliveriesPage),
-      viewed("getConsoleDeliveries", "The state of each channel, its dead letters and its dispatches in doubt.", {
-        query: {
-          channel: "Only this channel.",
-          letters_after: "List dead letters after this one: position and source.",
-          in_doubt_after: "List dispatches in doubt after this one: position and source.",
+      ...page(
+        deliveriesPage,
+        "getConsoleDeliveries",
+        "The state of each channel, its dead letters and its dispatches in doubt.",
+        {
+          query: {
+            channel: "Only this channel.",
+            letters_after: "List dead letters after this one: position and source.",
+            in_doubt_after: "List dispatches in doubt after this one: position and source.",
+          },
         },
-      }),
+      ),
     )
     .get(
       "/results",
-      show(deps, resultsPage),
-      viewed("getConsoleResults", "What came of messages, and the clicks on their links.", {
+      ...page(resultsPage, "getConsoleResults", "What came of messages, and the clicks on their links.", {
         query: { by: "What to tell apart.", from: "The first UTC day.", to: "The last UTC day." },
       }),
     )
     .get(
       "/audit",
-      show(deps, auditPage),
-      viewed("getConsoleAudit", "The log, newest event first.", {
+      ...page(auditPage, "getConsoleAudit", "The log, newest event first.", {
         query: { ...FILTER_WORDS, before: "Only events before this position, where the previous page ended." },
       }),
     )
     .get(
       "/find",
-      show(deps, findPage),
-      viewed("getConsoleFind", "Finds pages by name.", {
+      ...page(findPage, "getConsoleFind", "Finds pages by name.", {
         query: { q: "A person, a link, a run or an event: by handle, address, id or position." },
       }),
     )
     .get(
       "/audit/:position",
-      show(deps, eventPage),
-      viewed("getConsoleEvent", "One event, with all of its data.", {
+      ...page(eventPage, "getConsoleEvent", "One event, with all of its data.", {
         parameters: { position: "Its position in the log." },
       }),
     )
-    .get("/setup", show(deps, setupPage), viewed("getConsoleSetup", "What is configured, and what is missing."))
-    .get(
-      "/console.css",
-      () => whole(toFile(ASSETS["/console.css"])),
-      loaded("/console.css", "getConsoleStylesheet", "The console's stylesheet."),
-    )
+    .get("/setup", ...page(setupPage, "getConsoleSetup", "What is configured, and what is missing."))
+    .get("/console.css", ...file("/console.css", "getConsoleStylesheet", "The console's stylesheet."))
     .get(
       "/console.js",
-      () => whole(toFile(ASSETS["/console.js"])),
-      loaded("/console.js", "getConsoleScript", "The script that keeps the console's pages up to date."),
+      ...file("/console.js", "getConsoleScript", "The script that keeps the console's pages up to date."),
     )
-    .get(
-      "/idiomorph.js",
-      () => whole(toFile(ASSETS["/idiomorph.js"])),
-      loaded("/idiomorph.js", "getConsoleMorphing", "The library that updates a page in place."),
-    );
+    .get("/idiomorph.js", ...file("/idiomorph.js", "getConsoleMorphing", "The library that updates a page in place."));
 }
 
 export function sessionEndpoints({ sessions, failureLimit }: AppDeps) {
@@ -211,7 +190,9 @@ const REPLIES = {
   503: textReply("The log is being read up to that moment.", { mediaType: "text/html", headers: ["retry-after"] }),
 } as const;
 
-function viewed(id: string, summary: string, { parameters, query }: Pick<Operation, "parameters" | "query"> = {}) {
+type Described = Pick<Operation, "parameters" | "query">;
+
+function viewed(id: string, summary: string, { parameters, query }: Described = {}) {
   return {
     response: REPLIES as typeof REPLIES & { readonly 404: Reply<string> },
     detail: operation(id, "console", "session", {
@@ -224,10 +205,16 @@ function viewed(id: string, summary: string, { parameters, query }: Pick<Operati
   };
 }
 
-/** What the pages load. It says nothing of what is in the log. */
-function loaded(path: keyof typeof ASSETS, id: string, summary: string) {
-  return {
-    response: { 200: textReply("The file.", { mediaType: ASSETS[path].type }) },
+/**
+ * What the pages load, which says nothing of what is in the log. A few tens of kilobytes from this machine: too little for
+ * files of two releases to meet in a browser.
+ */
+function file(path: keyof typeof ASSETS, id: string, summary: string) {
+  const { type, body } = ASSETS[path];
+  const headers = { "content-type": `${type}; charset=utf-8`, "cache-control": "no-store" };
+  const declared = {
+    response: { 200: textReply("The file.", { mediaType: type }) },
     detail: operation(id, "console", "open", { summary, description: "Part of the console's pages." }),
   };
+  return [() => whole({ status: 200, headers, body }), declared] as const;
 }
