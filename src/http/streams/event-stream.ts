@@ -45,24 +45,23 @@ export function openEventStream(
   store: Pick<EventStore<Event>, "subscribeBatches">,
   query: EventStreamQuery,
   signal: AbortSignal,
-  { isKnown = always, onGone, timer = systemTimer, pace }: EventStreamOptions = {},
+  options: EventStreamOptions = {},
 ): EventStream {
-  const gone = new AbortController();
-  const ended = AbortSignal.any([signal, gone.signal]);
-  const batches = store.subscribeBatches({ ...query, signal: ended })[Symbol.asyncIterator]();
-  const nextMessages = async (): Promise<string | undefined> => {
-    const sent = await pace?.turn(ended);
-    const { done, value } = await batches.next();
-    sent?.(done === true ? 0 : value.length);
-    if (done === true) return undefined;
-    return value.map(formatMessage).join("");
-  };
-  const onCancel = async (): Promise<void> => {
-    gone.abort();
-    onGone?.();
-    await batches.return?.();
-  };
-  return createStream(nextMessages, isKnown, timer, onCancel);
+  const { pace } = options;
+  return createStream(signal, options, async function* (ended) {
+    const batches = store.subscribeBatches({ ...query, signal: ended })[Symbol.asyncIterator]();
+    try {
+      for (;;) {
+        const sent = await pace?.turn(ended);
+        const { done, value } = await batches.next();
+        sent?.(done === true ? 0 : value.length);
+        if (done === true) return;
+        yield value.map(formatMessage).join("");
+      }
+    } finally {
+      await batches.return?.();
+    }
+  });
 }
 
 /**
@@ -73,29 +72,17 @@ export function openPositionStream(
   position: () => number,
   from: number,
   signal: AbortSignal,
-  { isKnown = always, onGone, timer = systemTimer }: Omit<EventStreamOptions, "pace"> = {},
+  options: Omit<EventStreamOptions, "pace"> = {},
 ): EventStream {
-  const gone = new AbortController();
-  const ended = AbortSignal.any([signal, gone.signal]);
-  let next = from;
-  let hasLooked = false;
-  const nextLook = async (): Promise<string | undefined> => {
-    do {
-      if (hasLooked) await waited(LOOK_MS, timer, ended);
-      hasLooked = true;
-    } while (position() < next && !ended.aborted);
-    if (ended.aborted) return undefined;
-    next = position() + 1;
-    return `id: ${next - 1}\ndata: ${next - 1}\n\n`;
-  };
-  const onCancel = async (): Promise<void> => {
-    gone.abort();
-    onGone?.();
-  };
-  return createStream(nextLook, isKnown, timer, onCancel);
+  const { timer = systemTimer } = options;
+  return createStream(signal, options, async function* (ended) {
+    for (let next = from; !ended.aborted; await waited(LOOK_MS, timer, ended)) {
+      if (position() < next) continue;
+      next = position() + 1;
+      yield `id: ${next - 1}\ndata: ${next - 1}\n\n`;
+    }
+  });
 }
-
-const always = (): boolean => true;
 
 function waited(ms: number, timer: Timer, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -109,25 +96,31 @@ function waited(ms: number, timer: Timer, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** `nextText`: the next messages; undefined: there are no more. */
+/** `messages` begins when the first is wanted, and ends on the signal that it gets. */
 function createStream(
-  nextText: () => Promise<string | undefined>,
-  isKnown: () => boolean,
-  timer: Timer,
-  onCancel: () => Promise<void>,
+  signal: AbortSignal,
+  { isKnown = () => true, onGone, timer = systemTimer }: EventStreamOptions,
+  messages: (ended: AbortSignal) => AsyncGenerator<string, void, void>,
 ): EventStream {
-  let next: Promise<string | undefined> | undefined;
+  const gone = new AbortController();
+  const texts = messages(AbortSignal.any([signal, gone.signal]));
+  const end = async (): Promise<void> => {
+    gone.abort();
+    onGone?.();
+    await texts.return();
+  };
+  let next: Promise<string | void> | undefined;
   const encoder = new TextEncoder();
   return new ReadableStream(
     {
       start: (controller) => controller.enqueue(encoder.encode(`retry: ${RETRY_MS}\n\n`)),
       async pull(controller) {
-        next ??= nextText();
+        next ??= texts.next().then(({ value }) => value);
         const beat = heartbeat(timer);
         try {
           const text = await Promise.race([next, beat.text]);
           if (text === undefined || !isKnown()) {
-            await onCancel();
+            await end();
             return controller.close();
           }
           if (text !== BEAT) next = undefined;
@@ -136,7 +129,7 @@ function createStream(
           beat.cancel();
         }
       },
-      cancel: onCancel,
+      cancel: end,
     },
     // One batch beside the one that is being written.
     { highWaterMark: 1 },
