@@ -1,6 +1,7 @@
 import { LeaseLost } from "eventstore-lite";
 import { isoTime, type Clock } from "../platform/clock.ts";
 import { SERVICE_METADATA, STREAMS, type NewEvent, type EventLog } from "../log/event-log.ts";
+import { findLast } from "../log/events-at.ts";
 import { record } from "../log/handle.ts";
 import type { HeldLease, LeaseDeps } from "../log/lease.ts";
 import { ROLES } from "../log/role.ts";
@@ -114,16 +115,10 @@ async function goOnWith(deps: RefreshDeps, pair: StoredTokenPair, fault: OAuthEr
  * announced twice. Fenced, so that it never counts against an authorization that came meanwhile.
  */
 async function declareDead(deps: RefreshDeps, reason: string, lease: HeldLease): Promise<undefined> {
-  const key = `grant/${await authorizedAt(deps.eventLog)}`;
+  // The position at which the account was last authorized names the grant.
+  const key = `grant/${(await findLast(deps.eventLog.store, "AccountAuthorized"))?.position ?? 0}`;
   await deps.announce("the X account is no longer authorized: open /social/auth again", key);
   await recordRefresh(deps, { type: "TokenRefreshFailed", data: { user_id: userId(deps), reason, dead: true } }, lease);
-}
-
-/** The position at which the account was last authorized: the name of the grant. */
-async function authorizedAt({ store }: EventLog): Promise<number> {
-  const query = { stream: STREAMS.account, types: ["AccountAuthorized"], backwards: true, limit: 1 };
-  for await (const { position } of store.read(query)) return position;
-  return 0;
 }
 
 async function recordRefresh(deps: RefreshDeps, newEvent: NewEvent, lease?: HeldLease): Promise<void> {

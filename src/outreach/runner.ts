@@ -2,6 +2,7 @@ import { StoreClosed, type IdempotencyKey } from "eventstore-lite";
 import type { DataOf } from "../../events/catalog.ts";
 import { usedAt } from "../../projections/quota.ts";
 import { STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
+import { eventAt } from "../log/events-at.ts";
 import { record } from "../log/handle.ts";
 import type { HeldLease } from "../log/lease.ts";
 import { isSkewed } from "../log/log-clock.ts";
@@ -189,8 +190,7 @@ async function appendStart(
 }
 
 async function runStartedAt({ eventLog }: OutreachContext, position: number): Promise<string> {
-  for await (const event of eventLog.store.read({ from: position, to: position })) {
-    if (event.type === "RunStarted") return event.data.run_id;
-  }
-  throw new Error(`no run starts at position ${position}`);
+  const event = await eventAt(eventLog.store, position);
+  if (event.type !== "RunStarted") throw new Error(`no run starts at position ${position}`);
+  return event.data.run_id;
 }

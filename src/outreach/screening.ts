@@ -164,20 +164,14 @@ async function writeUnlessFound(
   return undefined;
 }
 
-/** An entry and the network's view of them; undefined where the network knows no user of that name. */
-interface LookedUp {
-  readonly entry: BatchEntry;
-  readonly user: SocialUser | undefined;
-}
-
 /**
  * Asks the network for those entries whose source did not: at most one request by id and one by handle.
- * Throws the network's SocialError.
+ * `user` is undefined where the network knows none of that name. Throws the network's SocialError.
  */
 async function lookUp(
   { network, credentials }: Pick<RunContext, "network" | "credentials">,
   entries: readonly BatchEntry[],
-): Promise<readonly LookedUp[]> {
+) {
   const asked = entries.filter(({ user }) => user === undefined).map(({ recipient }) => recipient);
   const ids = asked.flatMap(({ id }) => id ?? []);
   const handles = asked.flatMap(({ id, username }) => (id === undefined ? (username ?? []) : []));

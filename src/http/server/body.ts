@@ -123,7 +123,11 @@ async function readCounted(
 function readText(headers: Headers, bytes: Uint8Array, type: RegExp): string {
   if (!type.test(headers.get("content-type") ?? "")) throw problems.unsupportedType();
   refusePacked(headers);
-  return decode(bytes);
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw problems.malformed("The body is not valid UTF-8.");
+  }
 }
 
 /** Nothing is unpacked here, and packed bytes would be refused as broken ones. */
@@ -133,14 +137,6 @@ export function refusePacked(headers: Headers): void {
 
 /** Replacing a broken byte would silently alter what the audit log says. */
 const utf8 = new TextDecoder("utf-8", { fatal: true });
-
-function decode(bytes: Uint8Array): string {
-  try {
-    return utf8.decode(bytes);
-  } catch {
-    throw problems.malformed("The body is not valid UTF-8.");
-  }
-}
 
 /** All good bodies are flat. Checking a tower of brackets costs seconds, and any of them is refused anyway. */
 const LEVELS_MAX = 16;

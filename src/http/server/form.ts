@@ -2,7 +2,7 @@ import { timingSafeEqual } from "node:crypto";
 import { Type } from "@sinclair/typebox";
 import { status, type AnyElysia } from "elysia";
 import type { Console } from "../../console/console.ts";
-import type { Notice, ConsolePage } from "../../console/view.ts";
+import type { Notice } from "../../console/view.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { createEncryptedCookie, type EncryptedCookie } from "../access/encrypted-cookie.ts";
 import type { Sessions } from "../access/session.ts";
@@ -91,7 +91,12 @@ function addForm(
         const said = form.notice(value, fields);
         return goBack(typeof said === "string" ? { text: said, isFault: false } : said);
       }
-      return await showInPlace(deps, call.request, form.page(value));
+      // For what is recorded nowhere.
+      const formToken = deps.sessions.formToken(call.request);
+      const visit = { parameters: {}, query: new URLSearchParams(), formToken, notice: undefined };
+      const shown = await deps.console.render(form.page(value), visit);
+      if (shown === undefined) throw problems.notFound();
+      return html(200, shown.text);
     } catch (fault) {
       return goBack(faultNotice(fault));
     }
@@ -113,23 +118,6 @@ function repliesTo(form: Form) {
   const back = { 303: textReply("Back to the page.", { headers: ["location", "set-cookie"] }) };
   if (!("page" in form)) return back;
   return { 200: textReply(form.pageDescription ?? "The result.", { mediaType: "text/html" }), ...back };
-}
-
-/** A page as the answer to a form: for what is recorded nowhere. */
-async function showInPlace(
-  { console, sessions }: FormDeps,
-  request: Request,
-  page: ConsolePage,
-): Promise<HttpResponse> {
-  const formToken = sessions.formToken(request);
-  const shown = await console.render(page, {
-    parameters: {},
-    query: new URLSearchParams(),
-    formToken,
-    notice: undefined,
-  });
-  if (shown === undefined) throw problems.notFound();
-  return html(200, shown.text);
 }
 
 /** Throws 403 for a form that is none of ours, or of another session. */

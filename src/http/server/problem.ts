@@ -189,27 +189,28 @@ export type ProblemName = keyof typeof problems;
 /** The log, or the keys without which nothing personal gets into it, refused an append. */
 const REFUSED_APPEND: readonly (ErrorKind | undefined)[] = ["full", "overloaded"];
 
-/** For an append that is the first thing a request does: where the log does not take it, nothing was done. */
-export const appendedOrNothing = <T>(append: Promise<T>): Promise<T> =>
-  append.catch((fault: unknown) => {
-    throw appendFault(fault);
-  });
-
-/** What its caller is told of the fault of such an append. */
+/** What its caller is told of the fault of an append that is the first thing a request does: then nothing was done. */
 export const appendFault = (fault: unknown): unknown => nothingDoneIf([...REFUSED_APPEND, "closed"], fault);
 
+/** The work, with another fault in place of its own. */
+const refaulted =
+  (toFault: (fault: unknown) => unknown) =>
+  <T>(work: Promise<T>): Promise<T> =>
+    work.catch((fault: unknown) => {
+      throw toFault(fault);
+    });
+
+/** For an append that is the first thing a request does: where the log does not take it, nothing was done. */
+export const appendedOrNothing = refaulted(appendFault);
+
 /** For work that records before it does anything, but may meet with a closed log later. */
-export const startedOrNothing = <T>(work: Promise<T>): Promise<T> =>
-  work.catch((fault: unknown) => {
-    throw nothingDoneIf(REFUSED_APPEND, fault);
-  });
+export const startedOrNothing = refaulted((fault) => nothingDoneIf(REFUSED_APPEND, fault));
 
 /** For work that a repeat completes: whatever part of it is done, the caller may ask again. */
-export const repeatable = <T>(work: Promise<T>): Promise<T> =>
-  work.catch((fault: unknown) => {
-    const problem = toProblem(fault);
-    throw problem?.status === 503 ? problem.with(RETRY_LATER) : fault;
-  });
+export const repeatable = refaulted((fault) => {
+  const problem = toProblem(fault);
+  return problem?.status === 503 ? problem.with(RETRY_LATER) : fault;
+});
 
 function nothingDoneIf(kinds: readonly (ErrorKind | undefined)[], fault: unknown): unknown {
   return kinds.includes(classifyError(fault)) ? problems.logUnavailable(true) : fault;

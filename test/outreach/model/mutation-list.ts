@@ -241,7 +241,7 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "nobody says that the log was restored",
     RECORD_RESTORE,
-    'if (store.begunAs === "new" || (await isRecorded(store))) return;',
+    'if (store.begunAs === "new" || (await findLast(store, "LogRestored"))?.data.epoch === store.epoch) return;',
     "if (store.epoch !== undefined) return;",
   ),
   one(
