@@ -1,39 +1,29 @@
 import type { Ask } from "./postgres-transaction.ts";
-import type {
-  Claim,
-  Encrypted,
-  SecretChanges,
-  SecretDatabase,
-  SecretLabel,
-  SecretRow,
-  SecretRows,
-  WrappedKey,
+import {
+  toLabel,
+  type Claim,
+  type Encrypted,
+  type LabelRow,
+  type SecretChanges,
+  type SecretDatabase,
+  type SecretLabel,
+  type SecretRow,
+  type SecretRows,
+  type WrappedKey,
 } from "./secret-database.ts";
 
 /** Until the transaction ends, no other one counts it up. Answers the label of before. */
 export async function countUp(ask: Ask): Promise<SecretLabel> {
   const rows = await ask<LabelRow>(
     `UPDATE reachlog_vault.stores SET revision = revision + 1 WHERE name = $1
-     RETURNING revision - 1 AS revision, log, epoch, place`,
+     RETURNING revision - 1 AS changes, log, epoch, place`,
   );
-  return labelIn(rows);
+  return toLabel(rows);
 }
 
 export async function readLabel(ask: Ask): Promise<SecretLabel> {
-  return labelIn(await ask<LabelRow>("SELECT revision, log, epoch, place FROM reachlog_vault.stores WHERE name = $1"));
-}
-
-interface LabelRow {
-  readonly revision: number;
-  readonly log: string | null;
-  readonly epoch: string | null;
-  readonly place: string | null;
-}
-
-function labelIn([row]: readonly LabelRow[]): SecretLabel {
-  if (row === undefined) return { changes: 0, binding: undefined };
-  const { revision: changes, log, epoch, place } = row;
-  return { changes, binding: log === null ? undefined : { log, epoch, place } };
+  const query = "SELECT revision AS changes, log, epoch, place FROM reachlog_vault.stores WHERE name = $1";
+  return toLabel(await ask<LabelRow>(query));
 }
 
 /** Behind every character of a name. */
@@ -66,8 +56,8 @@ const GIVEN = `(SELECT name, key, decode(ciphertext, 'base64') AS ciphertext
   FROM json_to_recordset($2::text::json) AS given (name text, key text, ciphertext text)) AS given`;
 
 function toJsonRows(secrets: readonly (Encrypted | SecretRow)[]): string {
-  const textOf = (bytes: Uint8Array | null): string | null => bytes && Buffer.from(bytes).toString("base64");
-  return JSON.stringify(secrets.map((secret) => ({ ...secret, ciphertext: textOf(secret.ciphertext) })));
+  const toText = (bytes: Uint8Array | null): string | null => bytes && Buffer.from(bytes).toString("base64");
+  return JSON.stringify(secrets.map((secret) => ({ ...secret, ciphertext: toText(secret.ciphertext) })));
 }
 
 export function changesIn(ask: Ask): Omit<SecretChanges, keyof SecretRows> {

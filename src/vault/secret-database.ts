@@ -69,6 +69,18 @@ export interface SecretLabel {
   readonly binding: Binding | undefined;
 }
 
+/** As an engine has a label; `log` is null before one was opened with it. */
+export interface LabelRow extends Omit<Binding, "log"> {
+  readonly changes: number;
+  readonly log: string | null;
+}
+
+export function toLabel([row]: readonly LabelRow[]): SecretLabel {
+  if (row === undefined) return { changes: 0, binding: undefined };
+  const { changes, log, epoch, place } = row;
+  return { changes, binding: log === null ? undefined : { log, epoch, place } };
+}
+
 /** What changes rows, of which a transaction makes one change. */
 export interface SecretChanges extends SecretRows {
   /** Those of the names that there are none of yet. Answers how many that were. */

@@ -1,20 +1,17 @@
 import { existsSync } from "node:fs";
-import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { setTimeout as wait } from "node:timers/promises";
 import { createPrivateFile } from "eventstore-lite";
 import { createSerialQueue } from "../platform/serial-queue.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { keyError } from "./key.ts";
 import {
-  type Binding,
-  type Claim,
+  createContents,
+  toLabel,
   type SecretChanges,
   type SecretDatabase,
   type SecretPlace,
-  type SecretRow,
   type SecretRows,
-  type WrappedKey,
-  createContents,
 } from "./secret-database.ts";
 
 /** "rlsc": marks the file as ours (https://sqlite.org/pragma.html#pragma_application_id). */
@@ -82,20 +79,21 @@ function isEmpty(database: DatabaseSync, file: string): boolean {
 
 function databaseIn(database: DatabaseSync, file: string): SecretDatabase {
   const oneByOne = createSerialQueue();
-  const rows = rowsIn(database);
-  const changes = changesIn(database, rows);
-  const claims = claimsIn(database);
-  const notes = notesIn(database);
-  const countUp = database.prepare("UPDATE label SET changes = changes + 1");
-  const changed = database.prepare("SELECT total_changes() AS changed");
+  const statements = createStatements(database);
+  const { all, run } = statements;
+  const rows = rowsIn(statements);
+  const changes = { ...rows, ...changesIn(statements) };
+  const claims = claimsIn(statements);
+  const notes = notesIn(statements);
+  const countChanges = () => all<{ count: number }>("SELECT total_changes() AS count")[0]?.count;
   /** Outside of a transaction: all have one connection, so this would become a part of it. */
   const alone = <Result>(work: () => Promise<Result>) => oneByOne(() => whenFree(file, work));
   const transactAlone: SecretDatabase["transact"] = (work) =>
     oneByOne(() =>
       transact(database, file, async () => {
-        const before = changed.get()?.["changed"];
+        const before = countChanges();
         const result = await work(changes);
-        if (changed.get()?.["changed"] !== before) countUp.run();
+        if (countChanges() !== before) run("UPDATE label SET changes = changes + 1");
         return result;
       }),
     );
@@ -163,112 +161,103 @@ function isBusy(fault: unknown): boolean {
 /** Behind every character of a name. */
 const LAST = "\uffff";
 
-/** What is asked of the tables, one statement each. */
-function rowsIn(database: DatabaseSync): SecretRows {
-  const one = database.prepare("SELECT name, version, key, ciphertext FROM secrets WHERE name = ?");
-  const some = database.prepare(
-    "SELECT name, version, key, ciphertext FROM secrets WHERE name IN (SELECT value FROM json_each(?))",
-  );
-  const range = database.prepare("SELECT name FROM secrets WHERE name >= ? AND name < ? ORDER BY name");
-  const buried = database.prepare(
-    "SELECT name FROM secrets WHERE name >= ? AND name < ? AND ciphertext IS NULL ORDER BY name",
-  );
-  const namesBy = (statement: StatementSync, prefix: string): readonly string[] =>
-    (statement.all(prefix, prefix + LAST) as { name: string }[]).map(({ name }) => name);
-  const keys = database.prepare("SELECT id, master, wrapped FROM data_keys");
-  const revision = database.prepare("PRAGMA data_version");
-  const label = database.prepare("SELECT changes, log, epoch, place FROM label");
+/** Statements by their text, each prepared once. */
+function createStatements(database: DatabaseSync) {
+  const prepared = new Map<string, StatementSync>();
+  const prepare = (query: string): StatementSync => {
+    const statement = prepared.get(query) ?? database.prepare(query);
+    prepared.set(query, statement);
+    return statement;
+  };
   return {
-    secrets: async (names) => {
-      const found = names.length === 1 ? one.all(names[0] ?? "") : some.all(JSON.stringify(names));
-      return found as unknown as readonly SecretRow[];
-    },
-    names: async (prefix) => namesBy(range, prefix),
-    buried: async (prefix) => namesBy(buried, prefix),
-    dataKeys: async () => keys.all() as unknown as readonly WrappedKey[],
-    revision: async () => Number(revision.get()?.["data_version"]),
-    async label() {
-      const { changes, log, ...rest } = label.get() as unknown as LabelRow;
-      return { changes, binding: log === null ? undefined : { log, ...rest } };
-    },
+    all: <Row>(query: string, ...given: SQLInputValue[]) => prepare(query).all(...given) as Row[],
+    /** Answers how many rows were changed. */
+    run: (query: string, ...given: SQLInputValue[]): number => Number(prepare(query).run(...given).changes),
   };
 }
 
-interface LabelRow extends Omit<Binding, "log"> {
-  readonly changes: number;
-  readonly log: string | null;
+type Statements = ReturnType<typeof createStatements>;
+
+function rowsIn({ all }: Statements): SecretRows {
+  const list = async (prefix: string, condition: string): Promise<readonly string[]> => {
+    const query = `SELECT name FROM secrets WHERE name >= ? AND name < ? ${condition} ORDER BY name`;
+    return all<{ name: string }>(query, prefix, prefix + LAST).map(({ name }) => name);
+  };
+  return {
+    async secrets(names) {
+      const query = "SELECT name, version, key, ciphertext FROM secrets WHERE name IN (SELECT value FROM json_each(?))";
+      return all(query, JSON.stringify(names));
+    },
+    names: (prefix) => list(prefix, ""),
+    buried: (prefix) => list(prefix, "AND ciphertext IS NULL"),
+    dataKeys: async () => all("SELECT id, master, wrapped FROM data_keys"),
+    revision: async () => Number(all<{ data_version: number }>("PRAGMA data_version")[0]?.data_version),
+    label: async () => toLabel(all("SELECT changes, log, epoch, place FROM label")),
+  };
 }
 
-function changesIn(database: DatabaseSync, rows: SecretRows): SecretChanges {
-  const insert = database.prepare(
-    "INSERT INTO secrets (name, version, key, ciphertext) VALUES (?, 1, ?, ?) ON CONFLICT DO NOTHING",
-  );
-  const update = database.prepare(
-    "UPDATE secrets SET version = version + 1, key = ?, ciphertext = ? WHERE name = ? AND version = ? AND key IS NOT NULL",
-  );
-  const bury = database.prepare(
-    "INSERT INTO secrets (name, version) VALUES (?, 0) ON CONFLICT DO UPDATE SET key = NULL, ciphertext = NULL",
-  );
-  const reencrypt = database.prepare("UPDATE secrets SET key = ?, ciphertext = ? WHERE name = ?");
-  const remove = database.prepare("DELETE FROM secrets WHERE name = ?");
-  const addKey = database.prepare("INSERT INTO data_keys (id, master, wrapped) VALUES (?, ?, ?)");
-  const removeKeys = database.prepare("DELETE FROM data_keys WHERE master = coalesce(?, master)");
-  const claims = database.prepare("SELECT name, until FROM claims");
-  const insertRow = database.prepare("INSERT INTO secrets (name, version, key, ciphertext) VALUES (?, ?, ?, ?)");
-  const relabel = database.prepare("UPDATE label SET changes = ?, log = ?, epoch = ?, place = ?");
-  const insertClaim = database.prepare("INSERT INTO claims (name, until) VALUES (?, ?)");
+function changesIn({ all, run }: Statements): Omit<SecretChanges, keyof SecretRows> {
   return {
-    ...rows,
     async add(secrets) {
-      let added = 0;
-      for (const { name, key, ciphertext } of secrets) added += Number(insert.run(name, key, ciphertext).changes);
-      return added;
+      const query = "INSERT INTO secrets (name, version, key, ciphertext) VALUES (?, 1, ?, ?) ON CONFLICT DO NOTHING";
+      return secrets.reduce((added, { name, key, ciphertext }) => added + run(query, name, key, ciphertext), 0);
     },
-    replace: async ({ name, key, ciphertext }, expected) =>
-      Number(update.run(key, ciphertext, name, expected).changes) === 1,
+    async replace({ name, key, ciphertext }, expected) {
+      const query = `UPDATE secrets SET version = version + 1, key = ?, ciphertext = ?
+        WHERE name = ? AND version = ? AND key IS NOT NULL`;
+      return run(query, key, ciphertext, name, expected) === 1;
+    },
     async reencrypt(secrets) {
-      for (const { name, key, ciphertext } of secrets) reencrypt.run(key, ciphertext, name);
+      const query = "UPDATE secrets SET key = ?, ciphertext = ? WHERE name = ?";
+      for (const { name, key, ciphertext } of secrets) run(query, key, ciphertext, name);
     },
-    remove: async (name) => void remove.run(name),
-    bury: async (name) => void bury.run(name),
-    addDataKey: async ({ id, master, wrapped }) => void addKey.run(id, master, wrapped),
-    removeDataKeys: async (master) => void removeKeys.run(master ?? null),
-    claims: async () => claims.all() as unknown as readonly Claim[],
-    relabel: async ({ changes, binding }) =>
-      void relabel.run(changes, binding?.log ?? null, binding?.epoch ?? null, binding?.place ?? null),
-    clear: async () => database.exec("DELETE FROM data_keys; DELETE FROM secrets; DELETE FROM claims"),
-    async insert(secrets, claimed) {
-      for (const { name, version, key, ciphertext } of secrets) insertRow.run(name, version, key, ciphertext);
-      for (const { name, until } of claimed) insertClaim.run(name, until);
+    remove: async (name) => void run("DELETE FROM secrets WHERE name = ?", name),
+    async bury(name) {
+      run(
+        "INSERT INTO secrets (name, version) VALUES (?, 0) ON CONFLICT DO UPDATE SET key = NULL, ciphertext = NULL",
+        name,
+      );
+    },
+    async addDataKey({ id, master, wrapped }) {
+      run("INSERT INTO data_keys (id, master, wrapped) VALUES (?, ?, ?)", id, master, wrapped);
+    },
+    async removeDataKeys(master) {
+      run("DELETE FROM data_keys WHERE master = coalesce(?, master)", master ?? null);
+    },
+    claims: async () => all("SELECT name, until FROM claims"),
+    async relabel({ changes, binding }) {
+      const { log = null, epoch = null, place = null } = binding ?? {};
+      run("UPDATE label SET changes = ?, log = ?, epoch = ?, place = ?", changes, log, epoch, place);
+    },
+    async clear() {
+      for (const table of ["data_keys", "secrets", "claims"]) run(`DELETE FROM ${table}`);
+    },
+    async insert(secrets, claims) {
+      const query = "INSERT INTO secrets (name, version, key, ciphertext) VALUES (?, ?, ?, ?)";
+      for (const { name, version, key, ciphertext } of secrets) run(query, name, version, key, ciphertext);
+      for (const { name, until } of claims) run("INSERT INTO claims (name, until) VALUES (?, ?)", name, until);
     },
   };
 }
 
-function notesIn(database: DatabaseSync): Pick<SecretDatabase, "note" | "keepNote"> {
-  const load = database.prepare("SELECT note FROM notes WHERE name = ?");
-  const save = database.prepare(
-    "INSERT INTO notes (name, note) VALUES (?, ?) ON CONFLICT DO UPDATE SET note = excluded.note",
-  );
-  const remove = database.prepare("DELETE FROM notes WHERE name = ?");
+function notesIn({ all, run }: Statements): Pick<SecretDatabase, "note" | "keepNote"> {
   return {
-    note: async (name) => load.get(name)?.["note"] as string | undefined,
+    note: async (name) => all<{ note: string }>("SELECT note FROM notes WHERE name = ?", name)[0]?.note,
     async keepNote(name, text) {
-      if (text === undefined) remove.run(name);
-      else save.run(name, text);
+      const query = "INSERT INTO notes (name, note) VALUES (?, ?) ON CONFLICT DO UPDATE SET note = excluded.note";
+      if (text === undefined) run("DELETE FROM notes WHERE name = ?", name);
+      else run(query, name, text);
     },
   };
 }
 
-function claimsIn(database: DatabaseSync): Pick<SecretDatabase, "claim" | "isClaimed"> {
-  const forget = database.prepare("DELETE FROM claims WHERE until <= ?");
-  const claim = database.prepare("INSERT INTO claims (name, until) VALUES (?, ?) ON CONFLICT DO NOTHING");
-  const claimed = database.prepare("SELECT 1 FROM claims WHERE name = ? AND until > ?");
+function claimsIn({ all, run }: Statements): Pick<SecretDatabase, "claim" | "isClaimed"> {
   return {
     async claim(name, until, now) {
       // A flood of them cannot fill the disk.
-      forget.run(now);
-      return Number(claim.run(name, until).changes) === 1;
+      run("DELETE FROM claims WHERE until <= ?", now);
+      return run("INSERT INTO claims (name, until) VALUES (?, ?) ON CONFLICT DO NOTHING", name, until) === 1;
     },
-    isClaimed: async (name, now) => claimed.get(name, now) !== undefined,
+    isClaimed: async (name, now) => all("SELECT 1 FROM claims WHERE name = ? AND until > ?", name, now).length > 0,
   };
 }
