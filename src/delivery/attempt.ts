@@ -4,6 +4,7 @@ import type { OutcomeType, RequestOf } from "../../events/dispatches.ts";
 import { isoTime } from "../platform/clock.ts";
 import type { DispatchResult } from "../networks/network.ts";
 import { RETRY_AFTER_MAX_MS } from "../networks/answer.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
 
 /** The outcome of one attempt, as an event of that type records it for all that the request carried. */
 export type AttemptOutcome = { readonly [T in OutcomeType]: OutcomeOf<T> }[OutcomeType];
@@ -39,10 +40,10 @@ export function decideAttemptOutcome(attempt: Attempt, result: DispatchResult): 
     return { type: "DispatchSkipped", request: { attempt: number, reason: result.reason } };
   }
   const answer = result.status === undefined ? {} : { status: result.status, latency_ms: latencyMs };
-  const base = { attempt: number, mode, ...(digest === undefined ? {} : { digest }), ...answer };
+  const base = { attempt: number, mode, ...omitUndefined({ digest }), ...answer };
   switch (result.outcome) {
     case "delivered": {
-      const networkId = result.networkId === undefined ? {} : { network_id: result.networkId };
+      const networkId = omitUndefined({ network_id: result.networkId });
       return { type: "DispatchSucceeded", request: { ...base, ...networkId, latency_ms: latencyMs } };
     }
     case "in_doubt":

@@ -1,7 +1,6 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event, EventType, Recorded } from "../../events/catalog.ts";
 import type { ChannelName } from "../../events/channel.ts";
-import type { RequestOf } from "../../events/dispatches.ts";
 import { positionsOf } from "../../events/sources.ts";
 import { channelsOf, type Deliveries } from "../../projections/deliveries.ts";
 import { findEventNear } from "../history/find-event.ts";
@@ -9,6 +8,7 @@ import { eventAt, eventsAt, inOrder } from "../log/events-at.ts";
 import { type EventLog, type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
 
 /** A dispatch that was given up, and neither retried nor discarded since. */
 export interface DeadLetter {
@@ -106,13 +106,11 @@ function toLetters(
   return requests.flatMap((request) =>
     positionsOf(request.sources).map((requested_at) => {
       const source = sources.get(requested_at) ?? requested_at;
-      return { channel, source, ...toEnding(request), abandoned_at: time, position, requested_at };
+      const { attempt: attempts, refused, detail, doubtful_since } = request;
+      const ending = { attempts, refused, detail, ...omitUndefined({ doubtful_since }) };
+      return { channel, source, ...ending, abandoned_at: time, position, requested_at };
     }),
   );
-}
-
-function toEnding({ attempt, refused, detail, doubtful_since }: RequestOf<"DispatchAbandoned">) {
-  return { attempts: attempt, refused, detail, ...(doubtful_since === undefined ? {} : { doubtful_since }) };
 }
 
 /**
@@ -183,21 +181,14 @@ export function retryLetters(
       if (acceptsDoubles || doubtful_since === undefined) return undefined;
       return clock() - Date.parse(doubtful_since) >= recognisesMs(channel) ? "may_double" : undefined;
     },
-    eventOf(letter) {
-      const { event_id, source, channel } = letter;
-      const data = { event_id, source, channel, ...describeRepeat(letter, acceptsDoubles) };
-      return { type: "DispatchRetryRequested", data };
+    toEvent(letter) {
+      const { event_id, source, channel, doubtful_since } = letter;
+      // What the next dispatch has to know of the attempts before it, unless an operator accepts a double.
+      const isDoubtful = doubtful_since !== undefined;
+      const before = isDoubtful && acceptsDoubles ? { may_double: true as const } : omitUndefined({ doubtful_since });
+      return { type: "DispatchRetryRequested", data: { event_id, source, channel, ...before } };
     },
   });
-}
-
-/** What the next dispatch has to know of the attempts before it, unless an operator accepts a double. */
-function describeRepeat(
-  { doubtful_since }: DeadLetter,
-  acceptsDoubles: boolean,
-): { readonly doubtful_since?: string; readonly may_double?: true } {
-  if (doubtful_since === undefined) return {};
-  return acceptsDoubles ? { may_double: true } : { doubtful_since };
 }
 
 /** A sentence or two for later readers of the log. */
@@ -212,17 +203,16 @@ export function discardLetters(
 ): Promise<Decided> {
   return decideLetters(deps, selection, metadata, {
     reasonToSkip: () => undefined,
-    eventOf: ({ event_id, source, channel }) => ({
-      type: "DispatchDiscarded",
-      data: { event_id, source, channel, why },
-    }),
+    toEvent: ({ event_id, source, channel }) => {
+      return { type: "DispatchDiscarded", data: { event_id, source, channel, why } };
+    },
   });
 }
 
 interface Decision {
   /** Why it is not applied to a letter; undefined: it is. */
   readonly reasonToSkip: (letter: DeadLetter, states: Deliveries) => NotAppliedReason | undefined;
-  readonly eventOf: (letter: DeadLetter) => NewEvent<"DispatchRetryRequested" | "DispatchDiscarded">;
+  readonly toEvent: (letter: DeadLetter) => NewEvent<"DispatchRetryRequested" | "DispatchDiscarded">;
 }
 
 /** Decisions appended together: each has a key of its own, and clicks are to find a place in the queue beside them. */
@@ -232,7 +222,7 @@ async function decideLetters(
   { eventLog, projector }: DecideDeps,
   { ids, channels, until = Infinity }: LetterSelection,
   metadata: EventMetadata,
-  { reasonToSkip, eventOf }: Decision,
+  { reasonToSkip, toEvent }: Decision,
 ): Promise<Decided> {
   const { store } = eventLog;
   const wanted = ids && new Set(ids);
@@ -253,7 +243,7 @@ async function decideLetters(
         const { event_id, channel } = letter;
         const skip = reasonToSkip(letter, projector.state("deliveries"));
         if (skip !== undefined) return { event_id, channel, why: skip };
-        const isFirst = await decideLetter(eventLog, letter, eventOf(letter), metadata);
+        const isFirst = await decideLetter(eventLog, letter, toEvent(letter), metadata);
         return isFirst ? undefined : { event_id, channel, why: "decided_meanwhile" };
       }),
     );

@@ -10,6 +10,7 @@ import type { Clock } from "../platform/clock.ts";
 import type { Secret } from "../platform/secret.ts";
 import type { Projector } from "../projector/projector.ts";
 import { breakerIn, type Circuit, toCircuit } from "./rate-limiter.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
 
 /** How a dispatch ended. */
 export type Settlement =
@@ -110,20 +111,14 @@ function settlementsIn({ type, data }: Recorded): Settled[] {
         return { sources, settlement: { status: "skipped", detail: reason } };
       });
     case "DispatchInDoubt":
-      return data.requests.map((request) => {
-        return { sources: request.sources, settlement: { status: "in_doubt", ...undelivered(request) } };
-      });
     case "DispatchAbandoned":
-      return data.requests.map((request) => {
-        return { sources: request.sources, settlement: { status: "failed", ...undelivered(request) } };
+      return data.requests.map(({ sources, detail, latency_ms: latencyMs }) => {
+        const status = type === "DispatchInDoubt" ? "in_doubt" : "failed";
+        return { sources, settlement: { status, detail, ...omitUndefined({ latencyMs }) } };
       });
     default:
       return [];
   }
-}
-
-function undelivered({ detail, latency_ms }: { readonly detail: string; readonly latency_ms?: number }) {
-  return { detail, ...(latency_ms === undefined ? {} : { latencyMs: latency_ms }) };
 }
 
 /** What the webhook is configured to carry. */

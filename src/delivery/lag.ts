@@ -21,6 +21,7 @@ import {
 } from "../../events/dispatches.ts";
 import { positionsOf } from "../../events/sources.ts";
 import { STREAMS } from "../log/event-log.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
 
 /** Over which a rate is measured: long enough for a pace of one a second, short enough to show what is changing now. */
 export const RATE_MS = 5 * 60_000;
@@ -150,7 +151,7 @@ export async function readOldestPending(
 ): Promise<string | undefined> {
   if (state.pending === 0) return undefined;
   const from = Math.max(1, Math.min(state.low_watermark, ...state.retries.keys()));
-  const bounds = { ...(to === undefined ? {} : { to }), ...(eventsMax === undefined ? {} : { limit: eventsMax }) };
+  const bounds = omitUndefined({ to, limit: eventsMax });
   const types = requestingTypes(lane, state);
   for await (const batch of store.readFolded({ types, from, ...bounds })) {
     for (const event of batch)
@@ -256,21 +257,8 @@ export async function measureLags(
     const lane = backlogLaneOf(channel);
     const oldest = await readOldestPending(store, channel, lane, deliveries()[channel].lanes[lane], tail);
     const state = deliveries()[channel];
-    const { suspended } = state;
-    const backlog = pendingOf(state);
-    const configured = isConfigured(channel);
-    lags.push(
-      calculateLag({
-        channel,
-        configured,
-        backlog,
-        suspended,
-        oldest,
-        ...rates,
-        requested: requested.get(channel) ?? NONE,
-        now,
-      }),
-    );
+    const known = { configured: isConfigured(channel), backlog: pendingOf(state), suspended: state.suspended, oldest };
+    lags.push(calculateLag({ channel, ...known, ...rates, requested: requested.get(channel) ?? NONE, now }));
   }
   return lags;
 }

@@ -10,6 +10,7 @@ import { uncertainSinceField, type AttemptOutcome } from "./attempt.ts";
 import { uncertainSince } from "./deduplication-window.ts";
 import { isTest, type OutboxWindow, type PendingDispatch } from "./outbox-window.ts";
 import type { ChannelName } from "../../events/channel.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
 
 /** Announces to the operator what calls for action: on chat, or on messaging where chat is missing, suspended or what failed. */
 export type Announce = (text: string, key: string, failed?: ChannelName) => Promise<void>;
@@ -84,14 +85,9 @@ export function createSuspension(deps: SuspensionDeps) {
       const isKnown = suspending !== undefined || suspended() !== null;
       if (result.outcome !== "refused" || !result.channel || isKnown) return [];
       suspending = result.detail;
-      const status = result.status === undefined ? {} : { status: result.status };
-      const data = {
-        channel: name,
-        network,
-        ...status,
-        detail: result.detail,
-        credential: hashCredential(channel.credential),
-      };
+      const credential = hashCredential(channel.credential);
+      const { status, detail } = result;
+      const data = { channel: name, network, ...omitUndefined({ status }), detail, credential };
       return [{ type: "ChannelSuspended", data }];
     },
     /** The append of what was learnt is over, whether the log took it or not. */

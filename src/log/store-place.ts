@@ -24,6 +24,7 @@ import type { Clock } from "../platform/clock.ts";
 import type { Secret } from "../platform/secret.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { refuseServed } from "./instances.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
 
 /** Where a log is kept, or comes to be. */
 export interface StorePlace {
@@ -78,11 +79,8 @@ export function sqliteStore(file: string): StorePlace {
     import: (events) => importSqliteLog({ file, events }),
     open({ owner, ...options } = {}) {
       mkdirSync(dirname(file), { recursive: true });
-      return openSqliteStore<Event>({
-        file,
-        ...given(options),
-        ...(owner === undefined ? {} : { owner: { holder: owner } }),
-      });
+      const holder = owner === undefined ? undefined : { holder: owner };
+      return openSqliteStore<Event>({ file, ...omitUndefined({ ...options, owner: holder }) });
     },
   };
 }
@@ -105,7 +103,7 @@ export function postgresStore({ url, shown }: PostgresPlace): StorePlace {
     return rows[0]?.there === true;
   };
   const open = (options: OpenStoreOptions = {}): Promise<EventStore<Event>> =>
-    reachServer(shown, () => openPostgresStore<Event>({ ...log, ...given(options) }));
+    reachServer(shown, () => openPostgresStore<Event>({ ...log, ...omitUndefined(options) }));
   const refuseLiving = async (): Promise<void> => {
     if (!(await isThere())) return;
     await using store = await open();
@@ -178,16 +176,6 @@ async function askOnce<Row extends object>(url: Secret, query: string): Promise<
   } finally {
     await database.close();
   }
-}
-
-/** An engine has a default for an option that is left out, and none for one that is undefined. */
-function given({ codec, finish, clock, onCommit }: OpenStoreOptions) {
-  return {
-    ...(codec === undefined ? {} : { codec }),
-    ...(finish === undefined ? {} : { finish }),
-    ...(clock === undefined ? {} : { clock }),
-    ...(onCommit === undefined ? {} : { onCommit }),
-  };
 }
 
 /** A server's refusals of our login: unknown user, no such database, no right to it. */

@@ -5,6 +5,7 @@ import { errorFields, type Logger } from "../platform/logger.ts";
 import { classifyError } from "./error-kind.ts";
 import { type EventLog, type EventMetadata, STREAMS } from "./event-log.ts";
 import { compare, type Compared, type KnownHead, readKnownHeads, type CheckpointStore } from "./checkpoint.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
 
 /** A verification beside the service takes one core at the most: the others are for the requests. */
 const THREADS = 1;
@@ -100,12 +101,7 @@ function toVerifiedData({ verification, compared, isWhole }: VerifiedLog): DataO
   if (isWhole) return { ...known, result: "whole" };
   const denied = compared.find((one) => one.fault !== undefined)?.fault;
   const sentence = fault === undefined ? denied : `the chain is broken at position ${fault.position}: ${fault.reason}`;
-  return {
-    ...known,
-    result: "broken",
-    ...(sentence === undefined ? {} : { fault: sentence }),
-    ...(fault === undefined ? {} : { broken_position: fault.position }),
-  };
+  return { ...known, result: "broken", ...omitUndefined({ fault: sentence, broken_position: fault?.position }) };
 }
 
 /** What came of verifying a log: its chain and indexes, and what was known of it before. */

@@ -2,6 +2,7 @@ import type { CredentialCheck, DispatchResult } from "./network.ts";
 import { type NetworkAnswer, NetworkFault } from "./safe-fetch.ts";
 import type { Static, TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { omitUndefined } from "../platform/omit-undefined.ts";
 
 /** The body as `schema` describes it, undefined for anything else: what a network answers is not trusted. */
 export function parseAnswer<T extends TSchema>(schema: T, text: string): Static<T> | undefined {
@@ -91,20 +92,15 @@ export interface AnswerRules {
 export function classifyAnswer(answer: NetworkAnswer, rules: AnswerRules, deduplicates = false): DispatchResult {
   const { status } = answer;
   const accepted = rules.accepted(answer);
-  if (accepted !== undefined) return delivered(status, accepted);
+  if (accepted !== undefined) return { outcome: "delivered", status, ...omitUndefined(accepted) };
   const failed = { status, detail: rules.describe(answer) };
   const wait = rules.retryAfterMs === undefined ? parseRetryAfter(answer.headers) : rules.retryAfterMs(answer);
-  const retryable = { outcome: "retryable", ...failed, ...(wait === undefined ? {} : { retryAfterMs: wait }) } as const;
+  const retryable = { outcome: "retryable", ...failed, ...omitUndefined({ retryAfterMs: wait }) } as const;
   if (rules.isRateLimit?.(answer) ?? status === 429) return retryable;
   if (rules.isUncertain?.(answer) ?? isUncertainStatus(status)) {
     return deduplicates ? { ...retryable, mayHaveArrived: true } : { outcome: "in_doubt", ...failed };
   }
   return { outcome: "refused", ...failed, channel: rules.refusesChannel(answer) };
-}
-
-function delivered(status: number, { networkId, pauseMs }: Accepted): DispatchResult {
-  const id = networkId === undefined ? {} : { networkId };
-  return { outcome: "delivered", status, ...id, ...(pauseMs === undefined ? {} : { pauseMs }) };
 }
 
 /** Everything but a refusal; 408 leaves open how much the server understood. */

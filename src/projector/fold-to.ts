@@ -17,6 +17,7 @@ import {
   packState,
   unpackState,
 } from "./snapshots.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
 
 export interface FoldToOptions extends Moment {
   /** Told now and then which position is folded. */
@@ -43,8 +44,8 @@ export async function foldTo<Name extends ProjectionName>(
   names: readonly Name[],
   { to, until, onProgress, keepSince, pastEvery = PAST_EVERY_POSITIONS, signal }: FoldToOptions = {},
 ): Promise<FoldedTo<Name>> {
-  const bounds = { ...(to === undefined ? {} : { to }), ...(until === undefined ? {} : { until }) };
-  const [end] = await Array.fromAsync(store.read({ ...bounds, backwards: true, limit: 1 }));
+  const bounds = { ...omitUndefined({ to, until }), backwards: true, limit: 1 };
+  const [end] = await Array.fromAsync(store.read(bounds));
   if (end === undefined) return { states: createStates(names).all(), position: 0, time: undefined };
   const { position, time } = end;
   const from = new Map<ProjectionName, unknown>();

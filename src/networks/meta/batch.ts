@@ -1,4 +1,5 @@
 import type { DispatchResult } from "../network.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
 
 /**
  * What one request of the Conversions API takes;
@@ -87,7 +88,7 @@ function endsBatch(result: DispatchResult): boolean {
 function unaskedAfter(result: DispatchResult): Unasked {
   const detail = "Meta was not asked: the request before it failed";
   const pause = result.outcome === "retryable" ? result.retryAfterMs : undefined;
-  return { ...UNASKED, detail, ...(pause === undefined ? {} : { retryAfterMs: pause }) };
+  return { ...UNASKED, detail, ...omitUndefined({ retryAfterMs: pause }) };
 }
 
 /** The events in runs that each fit into one request; one that is too large by itself goes alone. */

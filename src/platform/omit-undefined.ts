@@ -1,0 +1,10 @@
+/** The members without those that are undefined: under `exactOptionalPropertyTypes` an optional member is left out. */
+export function omitUndefined<Members extends object>(members: Members): Defined<Members> {
+  const defined: Partial<Members> = {};
+  for (const name in members) if (members[name] !== undefined) defined[name] = members[name];
+  return defined as unknown as Defined<Members>;
+}
+
+type Defined<Members> = {
+  [Name in keyof Members as undefined extends Members[Name] ? never : Name]: Members[Name];
+} & { [Name in keyof Members as undefined extends Members[Name] ? Name : never]?: Exclude<Members[Name], undefined> };
