@@ -86,6 +86,7 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "outreach/send.ts": "outreach/last-look",
   "platform/address.ts": "http/access/rate-limit",
   "platform/escape-controls.ts": "platform/logger",
+  "platform/omit-undefined.ts": "delivery/attempt",
   "platform/runtime.ts": "networks/user-agent",
   "platform/serial-queue.ts": "vault/rotation",
   "platform/version.ts": "networks/user-agent",
