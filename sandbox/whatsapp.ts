@@ -32,6 +32,8 @@ export function createWhatsappState(clock: SandboxClock) {
     accessToken: "EAASandboxWhatsappToken0123456789",
     /** The only person who is on WhatsApp, digits alone. */
     to: "15550783881",
+    /** The same person's business-scoped id. */
+    userId: "BR.15550783881407",
     messages: createRecorded<ShownText & { readonly to: string }>(),
     numberBucket: createBucket(),
     pairBucket: createBucket(),
@@ -61,23 +63,26 @@ export function whatsappHandlers(state: WhatsappState) {
 }
 
 function send(state: WhatsappState, request: unknown): Response {
-  const { messaging_product, to, type = "text", text } = membersOf(request);
+  const { messaging_product, to, recipient, type = "text", text } = membersOf(request);
   const { body } = membersOf(text);
   if (messaging_product !== "whatsapp") return cloudError(400, 100, "messaging_product wants to be whatsapp");
-  if (typeof to !== "string" || to === "") return cloudError(400, 100, "to is missing");
+  // Where both are given, the number counts.
+  const input = to ?? recipient;
+  if (typeof input !== "string" || input === "") return cloudError(400, 100, "to and recipient are missing");
   if (type !== "text") return cloudError(400, 100, "only texts are known here");
   if (typeof body !== "string" || body === "") return cloudError(400, 100, "text.body is missing");
   if (body.length > BODY_UNITS_MAX) return cloudError(400, 100, `text.body has more than ${BODY_UNITS_MAX}`);
   const at = state.clock.now();
   const limit = limitReached(state, at);
   if (limit !== undefined) return rateLimited(limit);
-  const number = to.replace(/\D/g, "");
-  if (number !== state.to) return cloudError(400, 131_026, "Message undeliverable.");
+  const reached = to === undefined ? input : input.replace(/\D/g, "");
+  if (reached !== (to === undefined ? state.userId : state.to))
+    return cloudError(400, 131_026, "Message undeliverable.");
   if (at - state.wroteAt >= WINDOW_MS) return windowClosed();
   const { text: shown, marks } = renderWhatsapp(body);
-  state.messages.add({ to: number, text: body, shown, marks, at });
-  const id = `wamid.${btoa(`${number} ${state.messages.total}`)}`;
-  const contacts = [{ input: to, wa_id: number }];
+  state.messages.add({ to: reached, text: body, shown, marks, at });
+  const id = `wamid.${btoa(`${reached} ${state.messages.total}`)}`;
+  const contacts = [{ input, ...(to === undefined ? { user_id: reached } : { wa_id: reached }) }];
   return HttpResponse.json({ messaging_product: "whatsapp", contacts, messages: [{ id }] });
 }
 

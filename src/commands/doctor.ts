@@ -8,6 +8,7 @@ import { systemClock } from "../platform/clock.ts";
 import type { Config } from "../config/config.ts";
 import { createAnnounce } from "../delivery/suspension.ts";
 import { createLogger } from "../platform/logger.ts";
+import { checkOptOut } from "../template/opt-out.ts";
 import { missingPlaceholders } from "../template/template.ts";
 import { openAccount } from "../service/outreach.ts";
 import { connectNetworks } from "../service/networks.ts";
@@ -43,6 +44,7 @@ yet, or not configured) or WRONG, with what to do. Exit code 1 when one is WRONG
         const findings: Finding[] = [
           await finding("configuration", () => completeness(config)),
           ...config.warnings.flatMap((detail) => warned("configuration", detail)),
+          ...optOuts(config),
           ...warned("core dumps", coreDumpWarning()),
           ...(await checkFiles(config)),
           ...(online === true ? await checkNetworks(config, terminal) : []),
@@ -59,6 +61,12 @@ function completeness(config: Config): string | { readonly missing: string } {
 
 function warned(what: string, detail: string | undefined): Finding[] {
   return detail === undefined ? [] : [{ what, state: "warning", detail }];
+}
+
+function optOuts({ x, outreach: { template } }: Config): Finding[] {
+  if (x === undefined || template === undefined) return [];
+  const { isLinked, detail } = checkOptOut(template);
+  return [{ what: "opt-outs", state: isLinked ? "ok" : "warning", detail }];
 }
 
 async function checkFiles(config: Config): Promise<Finding[]> {

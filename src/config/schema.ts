@@ -14,6 +14,12 @@ const DAILY_LIMIT_MAX = 100;
 /** What every handle on X looks like. */
 const X_HANDLE = "^@?[A-Za-z0-9_]{1,15}$";
 
+/**
+ * What stands for a recipient of WhatsApp within one business portfolio, or (`ENT.`) within linked ones:
+ * https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids/
+ */
+const BUSINESS_SCOPED_ID = "[A-Z]{2}\\.(?:ENT\\.)?[0-9A-Za-z]{1,128}";
+
 /** Accepts every text. */
 const ANY = "";
 
@@ -123,7 +129,10 @@ export const environmentSchema = Type.Object({
   LINE_API_URL: textOr("https://api.line.me", "a base URL"),
   WHATSAPP_ACCESS_TOKEN: secretText("an access token without spaces", "^[\\x21-\\x7e]{1,1000}$"),
   WHATSAPP_PHONE_NUMBER_ID: shownText("the id of the sending number, which is not the number", "^[0-9]{1,20}$"),
-  WHATSAPP_TO: text("the recipient's number with its country code, digits only", "^\\+?[0-9]{5,15}$"),
+  WHATSAPP_TO: text(
+    "the recipient's number with its country code, digits only, or their business-scoped id such as BR.1234567890",
+    `^(?:\\+?[0-9]{5,15}|${BUSINESS_SCOPED_ID})$`,
+  ),
   WHATSAPP_API_URL: textOr("https://graph.facebook.com", "a base URL"),
 
   WEBHOOK_URL: secretText("the URL of a receiver of Standard Webhooks"),

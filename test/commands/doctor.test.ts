@@ -22,6 +22,19 @@ test.each([
   expect((await world.run(doctor)).out).toStartWith(`${state} configuration: ${told}\n`);
 });
 
+test("doctor asks for a link to opt out, since X may not show replies written in X Chat", async () => {
+  const linked = { ...X, MESSAGE_TEMPLATE: "Hi https://acme.example/stop" };
+  for (const [settings, line] of [
+    [X, /^warning opt-outs: .*X Chat.*POST \/social\/recipients\/suppress$/m],
+    [linked, /^ok {6}opt-outs: .*X Chat.*POST \/social\/recipients\/suppress$/m],
+  ] as const) {
+    await using world = await openCommands(undefined, settings);
+    expect((await world.run(doctor)).out).toMatch(line);
+  }
+  await using silent = await openCommands(undefined, { ...X, X_CLIENT_ID: "" });
+  expect((await silent.run(doctor)).out).not.toContain("opt-outs");
+});
+
 test("doctor has one word for each state, and the same with --json", async () => {
   await using world = await openCommands(undefined, {
     ...X,
@@ -33,7 +46,7 @@ test("doctor has one word for each state, and the same with --json", async () =>
   expect([code, out]).toEqual([
     0,
     expect.stringMatching(
-      /^missing configuration: .*\n(?:warning configuration: .*\n)+(?:warning core dumps: .*\n)?ok {6}log: 0 events, .*\nok {6}keys: .*\nok {6}vault: .*\nmissing outreach \(x\): no account is authorized yet: .*\n$/,
+      /^missing configuration: .*\n(?:warning configuration: .*\n)+warning opt-outs: X may not show replies .*: A\. Name a stop word .*\n(?:warning core dumps: .*\n)?ok {6}log: 0 events, .*\nok {6}keys: .*\nok {6}vault: .*\nmissing outreach \(x\): no account is authorized yet: .*\n$/,
     ),
   ]);
   const states = (await world.run(doctor, "--json")).out.trim().split("\n");

@@ -624,10 +624,21 @@ describe("the provider of a channel", () => {
     expect(warnings).toContain("MESSAGING_PROVIDER has no effect: LINE_CHANNEL_ACCESS_TOKEN and LINE_TO are not set.");
   });
 
+  test.each(["15550783881", "+15550783881", "BR.1543", "US.aZ9", "US.ENT.118", `GB.${"1".repeat(128)}`])(
+    "takes %s for a recipient of WhatsApp",
+    (to) => {
+      expect(load({ MESSAGING_PROVIDER: "whatsapp", ...whatsapp, WHATSAPP_TO: to }).messaging).toMatchObject({ to });
+    },
+  );
+
   test.each([
     ["LINE_TO", "U12"],
     ["LINE_CHANNEL_ACCESS_TOKEN", "a b"],
     ["WHATSAPP_TO", "call me"],
+    ["WHATSAPP_TO", "br.15"],
+    ["WHATSAPP_TO", "BRA.15"],
+    ["WHATSAPP_TO", "BR.15-7"],
+    ["WHATSAPP_TO", `BR.${"1".repeat(129)}`],
     ["WHATSAPP_PHONE_NUMBER_ID", "+1"],
   ])("refuses %s=%s, and tells nobody's number", (name, value) => {
     const [fault, ...more] = faultsOf({ MESSAGING_PROVIDER: "line", ...line, ...whatsapp, [name]: value });

@@ -95,6 +95,7 @@ test("replay rebuilds every projection without a difference; stats of an earlier
     "contacts",
     "deliveries",
     "inbox",
+    "links",
     "quota",
     "referrers",
     "restores",

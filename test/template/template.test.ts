@@ -1,6 +1,7 @@
 // On no harness.
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
+import { checkOptOut } from "../../src/template/opt-out.ts";
 import {
   MESSAGE_CHARS_MAX,
   missingPlaceholders,
@@ -367,6 +368,14 @@ describe("for any template and recipient", () => {
       { numRuns: 2000 },
     );
   });
+});
+
+test.each([
+  ["Hi https://acme.example/stop", true, "Each variant has a link"],
+  ["Hi\n---\nHi http://a.example\n---\nHi {{site}}, {{a|https://a.example}}", false, "without a link: A, C."],
+  ["Hi https:// there", false, "without a link: A."],
+])("a variant has a link where its own text has one: %j", (text, isLinked, detail) => {
+  expect(checkOptOut(parseTemplate(text))).toEqual({ isLinked, detail: expect.stringContaining(detail) });
 });
 
 /** What a variant says, by plain replacement: for values without braces and white space. */

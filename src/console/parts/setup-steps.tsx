@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import type { ChannelName } from "../../../events/channel.ts";
 import type { RecordedBackup } from "../../../projections/backups.ts";
 import { isSkewed, SKEW_REMEDY, skewInWords } from "../../log/log-clock.ts";
+import { checkOptOut } from "../../template/opt-out.ts";
 import { missingPlaceholders } from "../../template/template.ts";
 import { grouped } from "../document.tsx";
 import { Time } from "./time.tsx";
@@ -25,6 +26,7 @@ export function setupSteps(view: View): readonly SetupStep[] {
     xStep(view),
     accountStep(view),
     templateStep(view),
+    ...optOutSteps(view),
     peopleStep(view),
     channelStep(view, "ads", "Ads", "Each click is reported to the Conversions API of Meta."),
     channelStep(view, "chat", "Team chat", "Clicks, notifications and what calls for action are posted to the team."),
@@ -111,6 +113,12 @@ function templateStep(view: View): SetupStep {
   const { length: variants } = template.variants;
   const says = variants === 1 ? "It is configured." : `It is configured, in ${grouped(variants)} variants.`;
   return { title, status: "done", says };
+}
+
+function optOutSteps({ settings: { parts, template } }: View): readonly SetupStep[] {
+  if (!parts.x.isConfigured || template === undefined) return [];
+  const { isLinked, detail } = checkOptOut(template);
+  return [{ title: "Opt-outs", status: isLinked ? "done" : "left_out", says: `${detail}.` }];
 }
 
 function peopleStep(view: View): SetupStep {

@@ -10,7 +10,7 @@ export interface WhatsappOptions {
   /** Id of the sending number, which is not the number itself. */
   readonly phoneNumberId: string;
   readonly accessToken: Secret;
-  /** The recipient's number with its country code. */
+  /** The recipient's number with its country code, or their business-scoped id. */
   readonly to: string;
   readonly baseUrl: string;
   readonly safeFetch: SafeFetch;
@@ -24,6 +24,8 @@ export function createWhatsappChannel(options: WhatsappOptions): Channel {
   const { phoneNumberId, accessToken, to, safeFetch } = options;
   const numberUrl = `${options.baseUrl}/${graph.API_VERSION}/${encodeURIComponent(phoneNumberId)}`;
   const headers = () => ({ authorization: `Bearer ${accessToken.reveal()}` });
+  // WhatsApp takes an id in `to` for a number and drops the message, with an answer of 200.
+  const recipient = /^[A-Z]/.test(to) ? { recipient: to } : { to };
   return {
     name: "messaging",
     network: "whatsapp",
@@ -34,7 +36,13 @@ export function createWhatsappChannel(options: WhatsappOptions): Channel {
       const request = safeFetch(`${numberUrl}/messages`, {
         method: "POST",
         headers: { ...headers(), "content-type": "application/json" },
-        body: JSON.stringify({ messaging_product: "whatsapp", recipient_type: "individual", to, type: "text", text }),
+        body: JSON.stringify({
+          messaging_product: "whatsapp",
+          recipient_type: "individual",
+          ...recipient,
+          type: "text",
+          text,
+        }),
         timeoutMs,
       });
       return toDispatchResult(request, WHATSAPP_ANSWERS);
@@ -84,6 +92,7 @@ const CHANNEL_FAULTS: ReadonlyMap<number, string> = new Map([
   [131_042, "the account's payment is not in order"],
   [131_045, "the phone number is not registered"],
   [131_047, "more than 24 hours since the recipient last wrote: it takes a message from them first"],
+  [131_062, "the recipient's business-scoped id cannot get such a message: set their number"],
   [131_048, "the number is restricted, because too many messages were reported as spam"],
   [133_010, "the phone number is not registered"],
 ]);

@@ -61,15 +61,29 @@ test("steps turn green as the log grows, and no credential is shown", async () =
   await harness.append("outreach", person("ada"), person("bob", "none"));
   const page = await pageAt(harness, "/setup");
   expect((await stepsOf(harness)).filter((step) => !step.endsWith("done"))).toEqual([
+    "Opt-outs: left out",
     "Webhook: left out",
     "Tokens of the API: left out",
     "Backup: left out",
   ]);
-  expect(page).toContain("8 of 11 steps are done. A run can start");
+  expect(page).toContain("8 of 12 steps are done. A run can start");
   expect(page).toContain("Messages are sent as <bdi>@we</bdi>.");
   expect(page).toContain("in 2 variants");
   expect(page).toContain('2 known</a>, <a href="/people?basis=none">1 without consent</a>: runs skip them.');
   for (const secret of ["token-of", "XXXX", "client"]) expect(page.replaceAll("client id", "")).not.toContain(secret);
+});
+
+test.each([
+  ["Hi, STOP or https://acme.example/stop", "done", "Each variant has a link"],
+  ["Hi {{link https://acme.example/stop}}", "done", "Each variant has a link"],
+  ["Hi https://acme.example/stop\n---\nHi", "left out", "Variants without a link: B."],
+])("replies in X Chat may be unseen, so opting out takes a link: %j is %s", async (template, status, words) => {
+  const env = { ...CONFIGURED, MESSAGE_TEMPLATE: template, LINK_BASE: "https://go.example" };
+  const harness = await openConsole({ env });
+  expect(await stepsOf(harness)).toContain(`Opt-outs: ${status}`);
+  const page = await pageAt(harness, "/setup");
+  expect(page).toContain(words);
+  expect(page).toContain("POST /social/recipients/suppress");
 });
 
 test("what was set up and works no more is to do again", async () => {

@@ -133,6 +133,14 @@ test("a message is one text without a preview of its links", async () => {
   });
 });
 
+test.each(["BR.15a9", "US.ENT.118", "GB.1"])("the business-scoped id %s goes into a field of its own", async (to) => {
+  await using server = serve(() => Response.json(SENT));
+  expect((await whatsappAt(server.url, { to }).send(MESSAGE, OPTIONS)).outcome).toBe("delivered");
+  const body = JSON.parse(server.requests[0]?.body ?? "") as object;
+  expect(body).toMatchObject({ recipient_type: "individual", recipient: to });
+  expect(body).not.toHaveProperty("to");
+});
+
 test("a click is announced without the visitor's address", async () => {
   await using server = serve(() => Response.json(SENT));
   await whatsappAt(server.url).send(CLICK, OPTIONS);
@@ -201,6 +209,14 @@ describe("WhatsApp of the sandbox", () => {
     expect(taken).toEqual(Array.from({ length: 3 }, () => [to, MESSAGE.text]));
   });
 
+  test("reaches the person by their business-scoped id, and by no other", async () => {
+    await using whatsapp = await sandboxed();
+    const { userId, messages } = whatsapp.state;
+    expect((await whatsapp.send({ to: userId })).outcome).toBe("delivered");
+    expect(messages.kept.map(({ to }) => to)).toEqual([userId]);
+    expect(await whatsapp.send({ to: `${userId}0` })).toMatchObject({ outcome: "refused", channel: true });
+  });
+
   test("is as strict as WhatsApp with version, token, number, recipient and text", async () => {
     await using whatsapp = await sandboxed();
     const { state, url } = whatsapp;
@@ -215,7 +231,14 @@ describe("WhatsApp of the sandbox", () => {
     };
     const good = { messaging_product: "whatsapp", to: state.to, type: "text", text: { body: "x" } };
     const long = { text: { body: "a".repeat(4097) } };
-    for (const bad of [{ messaging_product: "x" }, { to: "" }, { type: "image" }, { text: {} }, long]) {
+    for (const bad of [
+      { messaging_product: "x" },
+      { to: "" },
+      { to: state.userId },
+      { type: "image" },
+      { text: {} },
+      long,
+    ]) {
       expect(await post({ ...good, ...bad })).toBe(400);
     }
     expect(await post("{")).toBe(400);

@@ -15,6 +15,7 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
   contacts: ["contacts", "contacts --json", "contacts grace_codes"],
   stats: ["stats", "stats --by variant --json"],
   quota: ["quota --json"],
+  links: ["links list", "links list --json", "links add spring https://shop.example/"],
   clicks: ["clicks", "clicks go.example/s --json"],
   replay: ["replay --json"],
   audit: [

@@ -1,0 +1,24 @@
+import type { Template } from "./template.ts";
+
+/**
+ * What a sender on X has to know of opt-outs. Chat, X's encrypted messages, has an API of its own since July 2026, and
+ * X's documentation calls the endpoints that this service reads legacy: https://docs.x.com/xchat/introduction
+ */
+const UNREAD =
+  "X may not show replies written in X Chat, its encrypted messages: a stop word in them is not read, and they are not counted as replies";
+
+const FORM = "a form whose server calls POST /social/recipients/suppress";
+
+/** Whether each variant has a link of its own text, which may be that of a form to opt out; and what to make sure of. */
+export function checkOptOut({ variants }: Template): { readonly isLinked: boolean; readonly detail: string } {
+  const without = variants.filter(({ parts, links }) => links.length === 0 && !parts.some(isLink));
+  if (without.length === 0)
+    return { isLinked: true, detail: `${UNREAD}. Each variant has a link: make sure that one leads to ${FORM}` };
+  const labels = without.map(({ label }) => label).join(", ");
+  const detail = `${UNREAD}. Variants without a link: ${labels}. Name a stop word in the message, and link ${FORM}`;
+  return { isLinked: false, detail };
+}
+
+function isLink(part: unknown): boolean {
+  return typeof part === "string" && /https?:\/\/\S/i.test(part);
+}
