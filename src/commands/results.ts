@@ -4,7 +4,7 @@ import {
   parseInterval,
   type Figures,
   type Grouping,
-  type Rate,
+  type ResultRate,
   type ResultRow,
   type ResultTable,
 } from "../history/results.ts";
@@ -147,6 +147,6 @@ function formatPercent(rate: number): string {
   return `${(rate * 100).toFixed(1)} %`;
 }
 
-function formatInterval({ low, high }: Rate): string {
+function formatInterval({ low, high }: ResultRate): string {
   return `${formatPercent(low)} to ${formatPercent(high)}`;
 }

@@ -2,7 +2,7 @@ import { csvRecord } from "../log/export-formats/csv.ts";
 import { isoTime } from "../platform/clock.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
 import { VISITORS_ERROR } from "../../projections/visitors.ts";
-import type { Figures, Grouping, Interval, Rate, ResultGroup, ResultTable } from "./results.ts";
+import type { Figures, Grouping, Interval, ResultRate, ResultGroup, ResultTable } from "./results.ts";
 
 /** What the figures of clicks say, in the words of every answer to people. */
 export const CLICKS_NOTE =
@@ -62,7 +62,7 @@ function toCell(value: string | number | null): string {
   return value === null ? "" : escapeControls(String(value).replaceAll(/\s+/g, " "));
 }
 
-const rateCell = (rate: Rate | null, bound: keyof Rate): string | null =>
+const rateCell = (rate: ResultRate | null, bound: keyof ResultRate): string | null =>
   rate === null ? null : rate[bound].toFixed(4);
 
 const CELLS: Readonly<Record<string, (figures: Figures) => string | number | null>> = {

@@ -75,7 +75,7 @@ export interface TrackedFigures {
   readonly first_click_ms: number | null;
 }
 
-export interface Rate {
+export interface ResultRate {
   /** 0 to 1. */
   readonly rate: number;
   /** Between these the true rate lies (95 %, Wilson). */
@@ -85,12 +85,12 @@ export interface Rate {
 
 export interface Figures extends MessageFigures {
   /** Replied, of those sent; null: none was sent. */
-  readonly reply_rate: Rate | null;
+  readonly reply_rate: ResultRate | null;
   /** Null: the group has no link of its own. */
   readonly clicks: ClickFigures | null;
   readonly tracked: TrackedFigures;
   /** Clicked, of the recipients who granted tracking. */
-  readonly click_rate: Rate | null;
+  readonly click_rate: ResultRate | null;
 }
 
 /** What the messages or clicks of a row have in common. Null: older messages do not say. */
@@ -301,7 +301,7 @@ function toClickFigures({ clicks, suspected, visitors, anonymous, bots, probes }
   return { total: clicks - suspected, unique: visitors, suspected, anonymous, bots, probes };
 }
 
-function toRate(hits: number, trials: number): Rate | null {
+function toRate(hits: number, trials: number): ResultRate | null {
   const interval = wilsonInterval(hits, trials);
   return interval === undefined ? null : { rate: hits / trials, ...interval };
 }

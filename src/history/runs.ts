@@ -51,13 +51,6 @@ export async function positionsOfRuns(
   return found;
 }
 
-export interface RunEventsQuery {
-  /** Position to begin at; undefined: with the run. */
-  readonly from: number | undefined;
-  /** Events answered at the most. */
-  readonly limit: number;
-}
-
 /** Events read at the most to find those of one run: while it goes on, hardly any others have these types. */
 const READ_MAX = 5_000;
 
@@ -69,12 +62,12 @@ const STARTS_MAX = 1_000;
 
 /**
  * The events of a run with a UUIDv7 as its id, the oldest first. The id says when the run began, so no other time is
- * read. `next`: the position to go on at; undefined: these were the last.
+ * read. `from`: a position; undefined: the run's start. `next`: the position to go on at; undefined: these were the last.
  */
 export async function eventsOfRun(
   reading: Reading,
   run_id: string,
-  { from, limit }: RunEventsQuery,
+  { from, limit }: { readonly from: number | undefined; readonly limit: number },
 ): Promise<{ readonly events: readonly Recorded[]; readonly next: number | undefined }> {
   const { store, to } = reading;
   const events: Recorded[] = [];

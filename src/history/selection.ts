@@ -34,12 +34,6 @@ export interface SelectionPage {
   readonly next: number | undefined;
 }
 
-interface PageQuery {
-  /** Undefined: from the newest on. */
-  readonly before: number | undefined;
-  readonly limit: number;
-}
-
 /**
  * Some events of a selection, the newest first, found by the log's indexes. Where few of a stream's are wanted, a page may
  * have fewer than `limit`, and none at all, and go on all the same: it looks at {@link READ_MAX} at the most.
@@ -47,7 +41,7 @@ interface PageQuery {
 export async function readPage(
   store: EventStore<Event>,
   selection: Selection,
-  { before = Infinity, limit }: PageQuery,
+  { before = Infinity, limit }: { readonly before: number | undefined; readonly limit: number },
 ): Promise<SelectionPage> {
   const looked =
     selection.kind === "places" ? lookAt(selection, before, limit) : await lookFor(store, selection, before, limit);

@@ -101,10 +101,8 @@ function follow(tracing: AppDeps["tracing"], call: InFlightRequest, caller: stri
   if (call.span !== undefined) headers.traceparent = call.span.traceparent;
 }
 
-type Refuse = (fault: unknown, request: Request, call: RequestContext | undefined) => Response;
-
-function createRefusal({ logger, metrics, tracing }: AppDeps): Refuse {
-  return (fault, request, call) => {
+function createRefusal({ logger, metrics, tracing }: AppDeps) {
+  return (fault: unknown, request: Request, call: RequestContext | undefined): Response => {
     const headers = call?.headers ?? ownHeaders(request);
     // Refused before it was known who calls.
     if (call !== undefined && call.span === undefined) follow(tracing, call as InFlightRequest, ANONYMOUS);

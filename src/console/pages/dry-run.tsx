@@ -8,7 +8,7 @@ import { ConfirmedAction } from "../parts/action-form.tsx";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { RecipientLink } from "../parts/events.tsx";
 import { ENDS } from "../parts/run-card.tsx";
-import { formatContact } from "./people.tsx";
+import { formatContactName } from "./people.tsx";
 import type { ConsolePage, View } from "../view.ts";
 import { Table } from "../parts/table.tsx";
 
@@ -90,7 +90,7 @@ function Sends({ found: { would_send: sends } }: FoundProps): VNode | null {
         {sends.slice(0, ROWS_SHOWN).map(({ recipient, variant, text }) => (
           <tr>
             <th scope="row">
-              <RecipientLink recipient={recipient} name={formatContact(recipient)} />
+              <RecipientLink recipient={recipient} name={formatContactName(recipient)} />
             </th>
             <td>{variant}</td>
             <td class="breakable">
@@ -120,7 +120,7 @@ function Skips({ found: { would_skip: skips } }: FoundProps): VNode | null {
         {skips.slice(0, ROWS_SHOWN).map(({ recipient, reason }) => (
           <tr>
             <th scope="row">
-              <RecipientLink recipient={recipient} name={formatContact(recipient)} />
+              <RecipientLink recipient={recipient} name={formatContactName(recipient)} />
             </th>
             <td>{plain(reason)}</td>
           </tr>

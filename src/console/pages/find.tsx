@@ -6,7 +6,7 @@ import { EVENT_ID, findEventNear } from "../../history/find-event.ts";
 import { findRunStart } from "../../history/runs.ts";
 import { eventHref, hrefForLink, recipientHref, runHref } from "../addresses.ts";
 import { ConsoleDocument, grouped } from "../document.tsx";
-import { formatContact } from "./people.tsx";
+import { formatContactName } from "./people.tsx";
 import { readText, type View } from "../view.ts";
 
 /** Leads to the page of a person, a link, a run or an event, by whatever they are called. */
@@ -76,7 +76,7 @@ function findRecipient(view: View, wanted: string): Found | undefined {
   const href = contact && recipientHref(contact);
   return contact === undefined || href === undefined
     ? undefined
-    : { what: "Person", name: formatContact(contact), href };
+    : { what: "Person", name: formatContactName(contact), href };
 }
 
 /** With or without a scheme. */

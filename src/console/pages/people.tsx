@@ -166,7 +166,7 @@ function PeopleTable({ people }: { readonly people: readonly Contact[] }): VNode
       {people.map((contact) => (
         <tr>
           <th scope="row" class="breakable">
-            <RecipientLink recipient={contact} name={formatContact(contact)} />
+            <RecipientLink recipient={contact} name={formatContactName(contact)} />
           </th>
           <td>{STATUS_WORDS[toShownStatus(contact)]}</td>
           <td class="roomy">{BASIS_WORDS[effectiveBasis(contact)]}</td>
@@ -194,7 +194,7 @@ function Pages({ filter, after, next }: PagesProps): VNode {
 }
 
 /** As people call them. */
-export function formatContact({ id, username, name }: Pick<Contact, "id" | "username" | "name">): string {
+export function formatContactName({ id, username, name }: Pick<Contact, "id" | "username" | "name">): string {
   const handle = username === undefined ? (id ?? "unnamed") : `@${username}`;
   return name === undefined ? handle : `${handle} (${name})`;
 }

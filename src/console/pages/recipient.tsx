@@ -14,7 +14,7 @@ import { NumberCells, numbers, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { effectiveBasis, isFrom, ORIGINS, toShownStatus } from "../people-filter.ts";
 import { type Made, readNumber, type View } from "../view.ts";
-import { BASIS_WORDS, formatContact, ORIGIN_WORDS, STATUS_WORDS } from "./people.tsx";
+import { BASIS_WORDS, formatContactName, ORIGIN_WORDS, STATUS_WORDS } from "./people.tsx";
 
 /** Events of one page: of most people these are all. */
 const EVENTS_SHOWN = 200;
@@ -37,9 +37,9 @@ export async function recipientPage(view: View): Promise<Made> {
   const events = (await Array.fromAsync(eventsAt(view.store, shown))).toReversed();
   const attempts = events.filter((event): event is Attempt => event.type === "DirectMessageAttempted");
   return (
-    <ConsoleDocument title={formatContact(contact)} path="/people" view={view}>
+    <ConsoleDocument title={formatContactName(contact)} path="/people" view={view}>
       <h1 class="breakable">
-        <bdi>{formatContact(contact)}</bdi>
+        <bdi>{formatContactName(contact)}</bdi>
       </h1>
       <RecipientActions view={view} contact={contact} back={recipientHref(contact) ?? "/people"} />
       <Facts contact={contact} events={events} />

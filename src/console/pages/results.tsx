@@ -7,7 +7,7 @@ import {
   type Figures,
   type Grouping,
   type Interval,
-  type Rate,
+  type ResultRate,
   type ResultRow,
   type ResultTable,
 } from "../../history/results.ts";
@@ -199,7 +199,7 @@ interface RateChartProps {
   readonly title: string;
   readonly by: Grouping;
   readonly table: ResultTable;
-  readonly rateOf: (figures: Figures) => Rate | null;
+  readonly rateOf: (figures: Figures) => ResultRate | null;
 }
 
 /** Rows of a chart: more are in the table alone. */
@@ -244,7 +244,7 @@ function RateChart({ title, by, table: { rows }, rateOf }: RateChartProps): VNod
 const WIDTH = 100;
 
 /** A rate with its interval, drawn from 0 to 100 %. */
-function RateBar({ rate, isBefore = false }: { readonly rate: Rate | null; readonly isBefore?: boolean }): VNode {
+function RateBar({ rate, isBefore = false }: { readonly rate: ResultRate | null; readonly isBefore?: boolean }): VNode {
   if (rate === null) return <span class="quiet">none</span>;
   const { low, high } = rate;
   return (

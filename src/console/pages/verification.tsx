@@ -39,13 +39,7 @@ export async function renderProof(view: View): Promise<VNode> {
   );
 }
 
-interface LastVerificationProps {
-  readonly last: Recorded<"LogVerified">;
-  /** Where the log ends. */
-  readonly head: number;
-}
-
-function LastVerification({ last, head }: LastVerificationProps): VNode {
+function LastVerification({ last, head }: { readonly last: Recorded<"LogVerified">; readonly head: number }): VNode {
   const { position, result, broken_position: broken } = last.data;
   const since = head - last.position;
   return (

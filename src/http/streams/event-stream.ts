@@ -205,14 +205,9 @@ export interface StreamReader {
   isKnown(): boolean;
 }
 
-export interface StreamReaderDeps {
-  readonly authentication: Authentication;
-  readonly sessions: Sessions;
-}
-
 /** Throws 401 for a caller that may not read. */
 export function admitStreamReader(
-  { authentication, sessions }: StreamReaderDeps,
+  { authentication, sessions }: { readonly authentication: Authentication; readonly sessions: Sessions },
   { request, metadata, readAddress }: RequestContext,
 ): StreamReader {
   wantReader(sessions, request, metadata);
