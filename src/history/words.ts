@@ -12,35 +12,8 @@ import {
   formatSentence,
   moment,
   type Sentence,
+  type Words,
 } from "./words/phrases.ts";
-
-const ACCESS_WORDS = {
-  AuthenticationsFailed: ({ address, addresses, failed, turned_away }: DataOf<"AuthenticationsFailed">) => {
-    const who = address === undefined ? `${addresses} ${addresses === 1 ? "address" : "addresses"}` : other(address);
-    const tried = failed + turned_away;
-    const limited = turned_away === 0 ? "" : `; ${turned_away} of them got 429`;
-    return say`${who} tried ${tried} wrong ${tried === 1 ? "token" : "tokens"}${limited}`;
-  },
-  KeyRotated: ({ from, to }: DataOf<"KeyRotated">) => say`the master key ${other(from)} was replaced by ${other(to)}`,
-};
-
-/** The social account that messages are sent from. */
-const ACCOUNT_WORDS = {
-  AccountAuthorized: ({ user, scopes, expires_at }: DataOf<"AccountAuthorized">) =>
-    say`the account ${other(formatRecipient(user))} was linked with the scopes ${other(scopes.join(" "))}; its access token lasts until ${moment(expires_at)}`,
-  TokenRefreshed: ({ user_id, expires_at }: DataOf<"TokenRefreshed">) =>
-    say`the access token of account ${other(user_id)} was renewed and lasts until ${moment(expires_at)}`,
-  TokenRefreshFailed: ({ user_id, reason, dead }: DataOf<"TokenRefreshFailed">) => {
-    const end = dead ? "; the grant is dead: authorize the account again" : "";
-    return say`the access token of account ${other(user_id)} could not be renewed: ${quote(reason)}${end}`;
-  },
-  AccountUnlinked: ({ user_id, revoked }: DataOf<"AccountUnlinked">) => {
-    const tokens = revoked
-      ? "the network revoked its tokens"
-      : "the network did not confirm that its tokens are revoked";
-    return say`the account ${other(user_id)} was unlinked; ${tokens}`;
-  },
-};
 
 const RESTORED_BY: Readonly<Record<DataOf<"LogRestored">["cause"], string>> = {
   restore: "after a restore from a backup",
@@ -49,33 +22,59 @@ const RESTORED_BY: Readonly<Record<DataOf<"LogRestored">["cause"], string>> = {
   operator: "after a restore that an operator reported",
 };
 
-/** The log itself, and what it may no longer show. */
-const LOG_WORDS = {
-  LogRestored: ({ cause, found_position }: DataOf<"LogRestored">) => {
+/** A sentence for each type of event. A type without words does not compile. */
+const WORDS: Words = {
+  ...OUTREACH_WORDS,
+  ...RUN_WORDS,
+  ...DELIVERY_WORDS,
+  // The social account that messages are sent from.
+  AccountAuthorized: ({ user, scopes, expires_at }) =>
+    say`the account ${other(formatRecipient(user))} was linked with the scopes ${other(scopes.join(" "))}; its access token lasts until ${moment(expires_at)}`,
+  TokenRefreshed: ({ user_id, expires_at }) =>
+    say`the access token of account ${other(user_id)} was renewed and lasts until ${moment(expires_at)}`,
+  TokenRefreshFailed: ({ user_id, reason, dead }) => {
+    const end = dead ? "; the grant is dead: authorize the account again" : "";
+    return say`the access token of account ${other(user_id)} could not be renewed: ${quote(reason)}${end}`;
+  },
+  AccountUnlinked: ({ user_id, revoked }) => {
+    const tokens = revoked
+      ? "the network revoked its tokens"
+      : "the network did not confirm that its tokens are revoked";
+    return say`the account ${other(user_id)} was unlinked; ${tokens}`;
+  },
+  AuthenticationsFailed: ({ address, addresses, failed, turned_away }) => {
+    const who = address === undefined ? `${addresses} ${addresses === 1 ? "address" : "addresses"}` : other(address);
+    const tried = failed + turned_away;
+    const limited = turned_away === 0 ? "" : `; ${turned_away} of them got 429`;
+    return say`${who} tried ${tried} wrong ${tried === 1 ? "token" : "tokens"}${limited}`;
+  },
+  KeyRotated: ({ from, to }) => say`the master key ${other(from)} was replaced by ${other(to)}`,
+  // The log itself, and what it may no longer show.
+  LogRestored: ({ cause, found_position }) => {
     return say`a service opened the log ${other(RESTORED_BY[cause])}: it ended at position ${position(found_position)}, and events since the copy was made may be missing`;
   },
-  LogLossAccepted: ({ reason, expected_position, found_position }: DataOf<"LogLossAccepted">) => {
+  LogLossAccepted: ({ reason, expected_position, found_position }) => {
     const known = expected_position === undefined ? "" : `; its checkpoint had ${expected_position} events`;
     return say`an operator accepted a loss of the log, ${plain(reason)}: it ended at position ${position(found_position)}${known}`;
   },
-  LogVerified: ({ position: to, checked, result, fault }: DataOf<"LogVerified">) =>
+  LogVerified: ({ position: to, checked, result, fault }) =>
     result === "whole"
       ? say`the log was verified up to position ${position(to)}: it is whole`
       : say`the log was verified up to position ${position(to)}: it is broken behind ${checked} good events${because(fault)}`,
-  BackupMade: ({ position: to }: DataOf<"BackupMade">) => say`a backup was made up to position ${position(to)}`,
-  BackupRehearsed: ({ position: to }: DataOf<"BackupRehearsed">) =>
+  BackupMade: ({ position: to }) => say`a backup was made up to position ${position(to)}`,
+  BackupRehearsed: ({ position: to }) =>
     say`the backup up to position ${position(to)} was rehearsed: it can be restored`,
-  PersonForgotten: ({ keys, scope }: DataOf<"PersonForgotten">) => {
+  PersonForgotten: ({ keys, scope }) => {
     const deleted = `${keys.length} ${keys.length === 1 ? "key was" : "keys were"} deleted`;
     return scope === "tracking"
       ? say`the clicks of a recipient on their own links were erased, since they revoked tracking: ${deleted}`
       : say`a person was erased: ${deleted}, and no run contacts them again`;
   },
-  PersonalDataExpired: ({ before, days }: DataOf<"PersonalDataExpired">) =>
+  PersonalDataExpired: ({ before, days }) =>
     say`the personal data of ${days} ${days === 1 ? "day" : "days"} before ${other(before)} expired and was erased`,
-  PersonalKeysLost: ({ lost, replaced_by }: DataOf<"PersonalKeysLost">) =>
+  PersonalKeysLost: ({ lost, replaced_by }) =>
     say`an operator accepted the loss of the key file ${other(lost)}: what it encrypted reads as erased; ${other(replaced_by)} replaces it`,
-  ProjectionRebuilt: ({ projection, version, position: to, differences }: DataOf<"ProjectionRebuilt">) => {
+  ProjectionRebuilt: ({ projection, version, position: to, differences }) => {
     const found =
       differences === undefined
         ? "there was no stored state to compare with"
@@ -84,16 +83,6 @@ const LOG_WORDS = {
           : `${differences} ${differences === 1 ? "difference" : "differences"} to the stored state, corrected`;
     return say`the projection ${other(projection)} (version ${version}) was rebuilt up to position ${position(to)}: ${found}`;
   },
-};
-
-/** A sentence for each type of event. A type without words does not compile. */
-const WORDS: { readonly [T in EventType]: (data: DataOf<T>) => Sentence } = {
-  ...OUTREACH_WORDS,
-  ...RUN_WORDS,
-  ...DELIVERY_WORDS,
-  ...ACCOUNT_WORDS,
-  ...ACCESS_WORDS,
-  ...LOG_WORDS,
   RequestAnswered: ({ status }) => say`a request with an idempotency key was answered with status ${status}`,
 };
 

@@ -1,82 +1,79 @@
-import type { DataOf } from "../../../events/catalog.ts";
 import type { ChannelName } from "../../../events/channel.ts";
 import type { DispatchMode } from "../../../events/delivery.ts";
 import type { Sources } from "../../../events/sources.ts";
-import { because, join, link, other, plain, position, quote, say, moment, type Sentence } from "./phrases.ts";
+import {
+  because,
+  join,
+  link,
+  other,
+  plain,
+  position,
+  quote,
+  say,
+  moment,
+  type Sentence,
+  type Words,
+} from "./phrases.ts";
 
 /** Sentences for clicks, for requests, and for the outcomes of their dispatches. */
 export const DELIVERY_WORDS = {
-  LinkClicked: ({
-    event,
-    domain,
-    short_code,
-    original_url,
-    bot,
-    probe,
-    anonymous,
-    channels,
-  }: DataOf<"LinkClicked">) => {
+  LinkClicked: ({ event, domain, short_code, original_url, bot, probe, anonymous, channels }) => {
     const visitor = anonymous === true ? "person who asked not to be tracked" : "person";
     const who = probe === undefined ? (bot ? "bot" : visitor) : `${plain(probe)} request`;
     return say`a ${who} clicked ${link(domain, short_code)} (${quote(event)}) to ${quote(original_url)}; ${queuedFor(channels)}`;
   },
-  LinkAdded: ({ domain, code, target, template, variant }: DataOf<"LinkAdded">) => {
+  LinkAdded: ({ domain, code, target, template, variant }) => {
     const holder = template === undefined ? "by an operator" : say`for variant ${other(variant ?? "")} of a template`;
     return say`the link ${link(domain, code)} to ${quote(target)} was added ${holder}`;
   },
   PersonalLinkClicked: () => say`the recipient clicked by their own link`,
-  NotificationRequested: ({ service, level, message }: DataOf<"NotificationRequested">) =>
+  NotificationRequested: ({ service, level, message }) =>
     say`a notification of level ${level} was requested for ${quote(service)}: ${quote(message)}; ${queuedFor(["chat"])}`,
-  MessageRequested: ({ text }: DataOf<"MessageRequested">) =>
-    say`a message was requested: ${quote(text)}; ${queuedFor(["messaging"])}`,
-  ChannelTestRequested: ({ channels }: DataOf<"ChannelTestRequested">) =>
-    say`a test of the channels was requested; ${queuedFor(channels)}`,
-  DispatchRetryRequested: (data: DataOf<"DispatchRetryRequested">) => {
+  MessageRequested: ({ text }) => say`a message was requested: ${quote(text)}; ${queuedFor(["messaging"])}`,
+  ChannelTestRequested: ({ channels }) => say`a test of the channels was requested; ${queuedFor(channels)}`,
+  DispatchRetryRequested: (data) => {
     const { channel, doubtful_since, may_double } = data;
     const double = may_double === true ? ", though it may arrive twice" : "";
     return say`an operator retried ${deadLetter(data)}${double}${doubt(doubtful_since)}; ${queuedFor([channel])}`;
   },
-  DispatchSucceeded: ({ channel, requests }: DataOf<"DispatchSucceeded">) =>
+  DispatchSucceeded: ({ channel, requests }) =>
     sayEach(requests, (request) => {
       const as = request.network_id === undefined ? [] : say` as ${quote(request.network_id)}`;
       return say`${channel}: ${carriedBy(request)} delivered${as} ${attempt(request)}`;
     }),
-  DispatchFailed: ({ channel, requests }: DataOf<"DispatchFailed">) =>
+  DispatchFailed: ({ channel, requests }) =>
     sayEach(requests, (request) => {
       const how = request.may_have_arrived === true ? "may have arrived" : "not delivered";
       return say`${channel}: ${carriedBy(request)} ${how} ${attempt(request)}${because(request.detail)}; next attempt at ${moment(request.retry_at)}`;
     }),
-  DispatchSkipped: ({ channel, requests }: DataOf<"DispatchSkipped">) =>
+  DispatchSkipped: ({ channel, requests }) =>
     sayEach(requests, (request) => say`${channel}: ${carriedBy(request)} not sent, ${plain(request.reason)}`),
-  DispatchInDoubt: ({ channel, requests }: DataOf<"DispatchInDoubt">) =>
+  DispatchInDoubt: ({ channel, requests }) =>
     sayEach(requests, (request) => {
       const what = say`${channel}: ${carriedBy(request)} in doubt ${attempt(request)}`;
       return say`${what}${because(request.detail)}; not retried automatically`;
     }),
-  DispatchAbandoned: ({ channel, requests }: DataOf<"DispatchAbandoned">) =>
+  DispatchAbandoned: ({ channel, requests }) =>
     sayEach(requests, (request) => {
       const why = request.refused ? "refused for good" : "out of attempts";
       const since = doubt(request.doubtful_since);
       return say`${channel}: ${carriedBy(request)} became a dead letter, ${why} ${attempt(request)}${since}${because(request.detail)}`;
     }),
-  DispatchDiscarded: (data: DataOf<"DispatchDiscarded">) =>
-    say`an operator discarded ${deadLetter(data)} for ${data.channel}: ${quote(data.why)}`,
-  DispatchClaimed: ({ channel, sources }: DataOf<"DispatchClaimed">) =>
-    say`${channel}: about to send ${carriedBy({ sources })}`,
-  CircuitOpened: ({ channel, failures, until }: DataOf<"CircuitOpened">) =>
+  DispatchDiscarded: (data) => say`an operator discarded ${deadLetter(data)} for ${data.channel}: ${quote(data.why)}`,
+  DispatchClaimed: ({ channel, sources }) => say`${channel}: about to send ${carriedBy({ sources })}`,
+  CircuitOpened: ({ channel, failures, until }) =>
     say`${failures} requests to ${channel} failed in a row; no request before ${moment(until)}`,
-  CircuitClosed: ({ channel }: DataOf<"CircuitClosed">) => say`requests to ${channel} arrive again`,
-  ChannelSuspended: ({ channel, network, status, detail }: DataOf<"ChannelSuspended">) =>
+  CircuitClosed: ({ channel }) => say`requests to ${channel} arrive again`,
+  ChannelSuspended: ({ channel, network, status, detail }) =>
     say`the channel ${channel} was suspended: ${other(network)} refuses all requests${status === undefined ? "" : ` (${status})`}${because(detail)}`,
-  ChannelResumed: ({ channel, why }: DataOf<"ChannelResumed">) =>
-    say`the channel ${channel} was resumed ${RESUMED[why]}`,
-  WebhookSubscribed: ({ types }: DataOf<"WebhookSubscribed">) =>
+  ChannelResumed: ({ channel, why }) => say`the channel ${channel} was resumed ${RESUMED[why]}`,
+  WebhookSubscribed: ({ types }) =>
     say`the webhook now carries ${join(
       types.map((type) => [other(type)]),
       ", ",
     )}`,
   WebhookUnsubscribed: () => say`the webhook now carries no events`,
-};
+} satisfies Partial<Words>;
 
 const RESUMED = {
   by_hand: "by an operator",

@@ -1,7 +1,7 @@
 import type { DataOf } from "../../../events/catalog.ts";
 import type { Consent } from "../../../projections/consent.ts";
 import type { Basis, PauseReason, SkipReason, Tracking, Usage } from "../../../events/outreach.ts";
-import { because, join, other, mention, plain, quote, run, say, moment, type Sentence } from "./phrases.ts";
+import { because, join, other, mention, plain, quote, run, say, moment, type Sentence, type Words } from "./phrases.ts";
 
 const BASES: Readonly<Record<Basis, string>> = {
   dm_first: "they wrote first",
@@ -21,53 +21,53 @@ const SKIPS: Readonly<Record<SkipReason, string>> = {
 };
 
 export const OUTREACH_WORDS = {
-  RecipientAdded: (data: DataOf<"RecipientAdded">) => {
+  RecipientAdded: (data) => {
     const { recipient, name, basis, fields, source } = data;
     const called = name === undefined ? [] : say` with the name ${quote(name)}`;
     const more = Object.entries(fields).map(([field, value]) => say`, ${other(field)} ${quote(value)}`);
     const consent = say`; basis: ${BASES[basis]}${sayConsentEvidence(data)}${sayTracking(data)}`;
     return say`${mention(recipient)} was imported from the ${source}${called}${join(more, "")}${consent}`;
   },
-  ConsentRecorded: (data: DataOf<"ConsentRecorded">) => {
+  ConsentRecorded: (data) => {
     const basis = data.basis === undefined ? [] : say`; basis: ${BASES[data.basis]}${sayConsentEvidence(data)}`;
     const reply = data.message_id === undefined ? [] : say`, message ${other(data.message_id)}`;
     return say`the consent of ${mention(data.recipient)} was recorded${basis}${sayTracking(data)}${reply}`;
   },
-  RecipientSuppressed: ({ recipient, reason, message_id }: DataOf<"RecipientSuppressed">) => {
+  RecipientSuppressed: ({ recipient, reason, message_id }) => {
     const asked = message_id === undefined ? [] : say` in message ${other(message_id)}`;
     const why = reason === "by_hand" ? "by an operator" : say`because they opted out${asked}`;
     return say`${mention(recipient)} was suppressed ${why}; no run contacts them again`;
   },
-  RecipientRetryAllowed: ({ recipient, run_id }: DataOf<"RecipientRetryAllowed">) => {
+  RecipientRetryAllowed: ({ recipient, run_id }) => {
     const by = run_id === undefined ? "an operator" : say`run ${run(run_id)}`;
     const why = run_id === undefined ? "" : ", since the network had refused the account, not them";
     return say`${by} allowed one more message to ${mention(recipient)}${why}`;
   },
-  DirectMessageReceived: ({ recipient, message_id, received_at }: DataOf<"DirectMessageReceived">) =>
+  DirectMessageReceived: ({ recipient, message_id, received_at }) =>
     say`${mention(recipient)} sent us message ${other(message_id)} at ${moment(received_at)}`,
-  DirectMessageAttempted: ({ run_id, recipient, text, variant, day, timezone }: DataOf<"DirectMessageAttempted">) => {
+  DirectMessageAttempted: ({ run_id, recipient, text, variant, day, timezone }) => {
     const zone = timezone === undefined ? [] : say` ${other(timezone)}`;
     return say`run ${run(run_id)} is sending to ${mention(recipient)}, quota day ${other(day)}${zone}, variant ${other(variant)}: ${quote(text)}`;
   },
-  DirectMessageSent: ({ recipient, message_id, settled_by }: DataOf<"DirectMessageSent">) => {
+  DirectMessageSent: ({ recipient, message_id, settled_by }) => {
     const found = settled_by === "answer" ? "" : ", as its conversation shows";
     return say`message ${other(message_id)} was sent to ${mention(recipient)}${found}`;
   },
-  DirectMessageSkipped: ({ run_id, recipient, reason, detail, found }: DataOf<"DirectMessageSkipped">) => {
+  DirectMessageSkipped: ({ run_id, recipient, reason, detail, found }) => {
     const ours =
       found === undefined
         ? []
         : say`: message ${other(found.message_id)} of ${moment(found.sent_at)} is in the conversation`;
     return say`run ${run(run_id)} skipped ${mention(recipient)}, ${SKIPS[reason]}${because(detail)}${ours}`;
   },
-  DirectMessageFailed: ({ recipient, reason, detail, frees_quota, retry }: DataOf<"DirectMessageFailed">) => {
+  DirectMessageFailed: ({ recipient, reason, detail, frees_quota, retry }) => {
     const place = frees_quota ? "it no longer counts against the quota" : "it still counts against the quota";
     const next = retry ? "a later run may retry it" : "only an operator can allow a retry";
     return say`the message to ${mention(recipient)} failed, ${plain(reason)}${because(detail)}; ${place}, and ${next}`;
   },
-  DirectMessageInDoubt: ({ recipient, detail }: DataOf<"DirectMessageInDoubt">) =>
+  DirectMessageInDoubt: ({ recipient, detail }) =>
     say`the message to ${mention(recipient)} is in doubt${because(detail)}`,
-};
+} satisfies Partial<Words>;
 
 const OPENINGS: Readonly<Record<Basis, string>> = { dm_first: "Wrote first", opt_in: "Opted in", none: "No consent" };
 
@@ -111,29 +111,28 @@ function sayEvidence({ at, source, text }: Evidence): Sentence {
 }
 
 export const RUN_WORDS = {
-  RunStarted: ({ run_id, dry_run }: DataOf<"RunStarted">) => say`${dry_run ? "dry run" : "run"} ${run(run_id)} started`,
-  RunPaused: ({ run_id, reason, until }: DataOf<"RunPaused">) =>
-    say`run ${run(run_id)} waited until ${moment(until)}, ${PAUSES[reason]}`,
-  RunStopRequested: ({ run_id }: DataOf<"RunStopRequested">) => say`a stop of run ${run(run_id)} was requested`,
-  InboxRead: ({ run_id, messages, newest_id }: DataOf<"InboxRead">) => {
+  RunStarted: ({ run_id, dry_run }) => say`${dry_run ? "dry run" : "run"} ${run(run_id)} started`,
+  RunPaused: ({ run_id, reason, until }) => say`run ${run(run_id)} waited until ${moment(until)}, ${PAUSES[reason]}`,
+  RunStopRequested: ({ run_id }) => say`a stop of run ${run(run_id)} was requested`,
+  InboxRead: ({ run_id, messages, newest_id }) => {
     const upTo = newest_id === undefined ? [] : say`, up to ${other(newest_id)}`;
     return say`run ${run(run_id)} read ${messages} messages in the inbox${upTo}`;
   },
-  SourceRead: ({ run_id, source, scope, people, next }: DataOf<"SourceRead">) => {
+  SourceRead: ({ run_id, source, scope, people, next }) => {
     const end = next === undefined ? ", to its end" : "";
     return say`run ${run(run_id)} went through ${people} people of the source ${plain(source)}, ${quote(scope)}${end}`;
   },
-  RunFinished: ({ run_id, reason, usage, ...counts }: DataOf<"RunFinished">) =>
+  RunFinished: ({ run_id, reason, usage, ...counts }) =>
     say`run ${run(run_id)} ended, ${plain(reason)}: ${counted(counts)}${charged(usage)}`,
-  RunAbandoned: ({ run_id, ...counts }: DataOf<"RunAbandoned">) =>
+  RunAbandoned: ({ run_id, ...counts }) =>
     say`run ${run(run_id)} was closed after its process died: ${counted(counts)}`,
-  RunRefused: ({ reason, day, used }: DataOf<"RunRefused">) =>
+  RunRefused: ({ reason, day, used }) =>
     reason === "clock_skewed"
       ? say`a run was refused: the clocks of its machine and of the log are too far apart`
       : say`a run was refused, ${plain(reason)}: ${used} used on ${other(day)}`,
-  DryRunFinished: ({ run_id, reason, would_send, would_skip, usage }: DataOf<"DryRunFinished">) =>
+  DryRunFinished: ({ run_id, reason, would_send, would_skip, usage }) =>
     say`dry run ${run(run_id)} ended, ${plain(reason)}: it would send to ${would_send} and skip ${would_skip}${charged(usage)}`,
-};
+} satisfies Partial<Words>;
 
 export const PAUSES: Readonly<Record<PauseReason, string>> = {
   pace: "to spread the messages",

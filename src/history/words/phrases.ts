@@ -1,3 +1,4 @@
+import type { DataOf, EventType } from "../../../events/catalog.ts";
 import type { Recipient } from "../../../events/outreach.ts";
 
 /** What a sentence names; `text` is how it reads. `other`: a text, a name, or an id of whatever has no page of its own. */
@@ -12,6 +13,9 @@ export type Mention = { readonly text: string } & (
 
 /** Our own words, and between them what they name, so that a page can link or mark it. */
 export type Sentence = readonly (string | Mention)[];
+
+/** A sentence for each type of event. */
+export type Words = { readonly [T in EventType]: (data: DataOf<T>) => Sentence };
 
 /** Makes a sentence of a template, in which sentences, names, and our own words may stand. */
 export function say(
