@@ -14,7 +14,6 @@ interface OutcomeOf<T extends OutcomeType> {
   readonly request: Omit<RequestOf<T>, "sources">;
 }
 
-/** The attempt an outcome is decided for. */
 export interface Attempt {
   readonly lane: Lane;
   /** Of a test of the channel. */
@@ -22,7 +21,6 @@ export interface Attempt {
   /** 1-based. */
   readonly number: number;
   readonly mode: DispatchMode;
-  /** The digest's id. */
   readonly digest?: string | undefined;
   readonly latencyMs: number;
   /** When the first attempt before this one that may have arrived was over, ms since the epoch. */

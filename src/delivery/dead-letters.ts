@@ -129,7 +129,6 @@ export async function decideLetter(
   return !repeated;
 }
 
-/** The dead letters that an operator selects. */
 export interface LetterSelection {
   /** Of the events whose dispatches they are; undefined: all of them. */
   readonly ids: readonly string[] | undefined;

@@ -6,7 +6,6 @@ import type { Channel } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
 import { WINDOW_DISPATCHES_MAX, type PendingDispatch, type OutboxWindow } from "./outbox-window.ts";
 
-/** What one request is to carry, and how. */
 export interface PlannedRequest {
   readonly items: readonly PendingDispatch[];
   readonly mode: DispatchMode;
@@ -37,16 +36,14 @@ export function uncertainSince(
 export function createDeduplicationWindow(deps: DeduplicationDeps) {
   const { channel, lease, projector, clock } = deps;
   const readState = (lane: OutboxWindow) => projector.state("deliveries")[channel.name].lanes[lane.name];
-  const sinceOf = (lane: OutboxWindow, item: PendingDispatch): number | undefined => uncertainSince(deps, lane, item);
-  // Another network may have been configured since, which knows nothing of the attempt.
-  const isTooLate = (since: number, now: number): boolean => now - since >= (channel.recognisesMs ?? 0);
   /** Why it must not be sent; undefined: it may be. */
   const inDoubt = (lane: OutboxWindow, item: PendingDispatch, now: number): string | undefined => {
     const { position } = item.event;
     const state = readState(lane);
     if (isClaimedByOther(state, position, lease.token)) return CLAIMED;
-    const since = sinceOf(lane, item);
-    if (since === undefined || !isTooLate(since, now)) return undefined;
+    const since = uncertainSince(deps, lane, item);
+    // Another network may have been configured since, which knows nothing of the attempt.
+    if (since === undefined || now - since < (channel.recognisesMs ?? 0)) return undefined;
     return isOfBefore(state.restored, position) ? LOST : TOO_LATE;
   };
 
@@ -55,7 +52,7 @@ export function createDeduplicationWindow(deps: DeduplicationDeps) {
     splitUncertain(lane: OutboxWindow, wanted: PlannedRequest): PlannedRequest {
       const { items, mode } = wanted;
       if (mode !== "digest") return wanted;
-      const certain = items.filter((item) => sinceOf(lane, item) === undefined);
+      const certain = items.filter((item) => uncertainSince(deps, lane, item) === undefined);
       if (certain.length > 1) return { items: certain, mode };
       return { items: items.slice(0, 1), mode: "single" };
     },

@@ -12,14 +12,12 @@ import type { Projector } from "../projector/projector.ts";
 import { breakerIn, type Circuit, toCircuit } from "./rate-limiter.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
-/** How a dispatch ended. */
 export type Settlement =
   | { readonly status: "delivered"; readonly latencyMs: number }
   | { readonly status: "skipped"; readonly detail: string }
   /** `latencyMs` where the network answered. */
   | { readonly status: "in_doubt" | "failed"; readonly detail: string; readonly latencyMs?: number };
 
-/** What the rest of the service sees of delivery. */
 export type Delivery = ReturnType<typeof createDelivery>;
 
 interface DeliveryDeps {
@@ -121,7 +119,6 @@ function settlementsIn({ type, data }: Recorded): Settled[] {
   }
 }
 
-/** What the webhook is configured to carry. */
 interface Wanted {
   readonly url: Secret;
   readonly types: readonly string[];

@@ -40,7 +40,6 @@ export interface DispatchDeps {
   readonly stopping: AbortSignal;
 }
 
-/** Counts requests and outcomes. */
 export interface DispatchMetrics {
   /** A request to the network, which took so many ms. */
   asked(channel: ChannelName, ms: number): void;
@@ -94,7 +93,6 @@ export async function ask(
   return learn(results, items);
 }
 
-/** What can be sent, and of which items. */
 interface Loaded {
   readonly items: readonly PendingDispatch[];
   readonly dispatches: readonly Dispatch[];

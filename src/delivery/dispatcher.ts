@@ -235,7 +235,13 @@ export function startDue(deps: StartDeps, lanes: readonly OutboxWindow[]): void 
     for (const item of lane.ready(clock(), Infinity, isTest)) inFlight.start(lane, { items: [item], mode: "single" });
   }
   if (suspension.isSuspended()) {
-    for (const lane of direct) rejectDirectSends(deps, lane);
+    // Its clicks wait; callers wait for its direct sends.
+    for (const lane of direct) {
+      for (const item of lane.ready(clock(), Infinity)) {
+        item.unrecorded ??= rejectWhileSuspended(deps, lane, item, suspension.detail());
+        inFlight.start(lane, { items: [item], mode: "single" });
+      }
+    }
     return;
   }
   for (const lane of lanes) {
@@ -245,14 +251,6 @@ export function startDue(deps: StartDeps, lanes: readonly OutboxWindow[]): void 
       if (lane.name !== "direct") intakePriority.took(request.items.length);
       inFlight.start(lane, request);
     }
-  }
-}
-
-/** Ends all that is due in the direct lane of a channel that is suspended; its clicks wait. */
-function rejectDirectSends(deps: StartDeps, lane: OutboxWindow): void {
-  for (const item of lane.ready(deps.clock(), Infinity)) {
-    item.unrecorded ??= rejectWhileSuspended(deps, lane, item, deps.suspension.detail());
-    deps.inFlight.start(lane, { items: [item], mode: "single" });
   }
 }
 

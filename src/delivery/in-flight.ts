@@ -9,7 +9,7 @@ import type { OutboxWindow, PendingDispatch } from "./outbox-window.ts";
 import { type RateLimiter, breakerIn, type CircuitBreaker } from "./rate-limiter.ts";
 import { createRecorder, type RecorderDeps, UNRECORDED_MAX } from "./recorder.ts";
 import type { Suspension } from "./suspension.ts";
-import type { DispatchResult } from "../networks/network.ts";
+
 import { isoTime } from "../platform/clock.ts";
 
 /** After a fault of ours, or of the log, an item is left alone for that long. */
@@ -161,17 +161,17 @@ interface LearningDeps extends Pick<DispatchDeps, "channel" | "projector" | "clo
   readonly suspension: Suspension;
 }
 
-/** What answers teach of a channel. */
 export function createLearning(deps: LearningDeps) {
   const { clock, rateLimiter, suspension } = deps;
   const circuit = createPublishedCircuit(deps);
   const learn: Learn = (results, items) => {
     const now = clock();
-    const asked = results.filter(wasAsked);
+    // Not the rest of a batch that ended early: it says nothing of the network.
+    const asked = results.filter((result) => result.outcome !== "retryable" || result.unasked !== true);
     if (asked.length === 0) return [];
     const weightiest = weightiestResult(asked);
     rateLimiter.learn(weightiest, now);
-    const pauseMs = Math.max(0, ...asked.map(pauseOf));
+    const pauseMs = Math.max(0, ...asked.map((one) => (one.outcome === "delivered" ? (one.pauseMs ?? 0) : 0)));
     if (pauseMs > 0) rateLimiter.pause(now + pauseMs);
     return [...circuit.learn(rateLimiter.breaker), ...suspension.learn(weightiest, items)];
   };
@@ -183,15 +183,6 @@ export function createLearning(deps: LearningDeps) {
       suspension.recorded(learnt);
     },
   };
-}
-
-/** False for the rest of a batch that ended early: it says nothing of the network. */
-function wasAsked(result: DispatchResult): boolean {
-  return result.outcome !== "retryable" || result.unasked !== true;
-}
-
-function pauseOf(result: DispatchResult): number {
-  return result.outcome === "delivered" ? (result.pauseMs ?? 0) : 0;
 }
 
 /**

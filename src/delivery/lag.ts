@@ -48,8 +48,7 @@ export interface Tail {
   readonly eventsMax?: number;
 }
 
-/** How much was recorded a minute. */
-export interface Rate {
+export interface DispatchRate {
   /** In the last five minutes. */
   readonly perMinute: number;
   /** In the last five seconds. */
@@ -58,7 +57,7 @@ export interface Rate {
 
 export interface ChannelTail {
   /** Dispatches that came to their end. */
-  readonly settled: Rate;
+  readonly settled: DispatchRate;
   /** Requests that failed in a row, the last included; a network that asked for less did not fail. */
   readonly failuresInARow: number;
 }
@@ -98,7 +97,7 @@ export async function readRequested(
   store: EventStore<Event>,
   now: number,
   { subscriptions = [], ...tail }: Tail & { readonly subscriptions?: readonly Subscription[] } = {},
-): Promise<ReadonlyMap<ChannelName, Rate>> {
+): Promise<ReadonlyMap<ChannelName, DispatchRate>> {
   const requested = new Map(CHANNELS.map((channel) => [channel, { all: 0, newest: 0 }]));
   const subscribed = subscriptions.flatMap((subscription) => subscription.types);
   const types = [...new Set([...REQUESTING.clicks, ...REQUESTING.direct, ...subscribed])];
@@ -120,7 +119,7 @@ async function lookBack(
   { eventsMax = RATE_EVENTS_MAX, ...query }: Pick<Query, "stream" | "types"> & Tail,
   now: number,
   take: (event: Folded, isNewest: boolean) => void,
-): Promise<(all: number, newest: number) => Rate> {
+): Promise<(all: number, newest: number) => DispatchRate> {
   const rateIn = (ms: number) => (all: number, newest: number) => ({
     perMinute: (all * MINUTE_MS) / ms,
     newestPerMinute: (newest * MINUTE_MS) / Math.min(ms, NEWEST_MS),
@@ -184,8 +183,8 @@ export interface Measured {
   readonly configured: boolean;
   /** When the oldest pending click, or event of the webhook, was recorded. */
   readonly oldest: string | undefined;
-  readonly settled: Rate;
-  readonly requested: Rate;
+  readonly settled: DispatchRate;
+  readonly requested: DispatchRate;
   readonly failuresInARow: number;
   /** ms since the epoch. */
   readonly now: number;
@@ -209,7 +208,7 @@ export function calculateLag(measured: Measured): ChannelLag {
 }
 
 /** By the newest rate, which a burst of minutes ago does not distort; by that of minutes where it says nothing. */
-function drainedIn(backlog: number, settled: Rate, requested: Rate): number | null {
+function drainedIn(backlog: number, settled: DispatchRate, requested: DispatchRate): number | null {
   if (backlog === 0) return 0;
   const shrinking = [settled.newestPerMinute - requested.newestPerMinute, settled.perMinute - requested.perMinute].find(
     (perMinute) => perMinute > 0,
@@ -233,7 +232,7 @@ function rounded(perMinute: number): number {
   return Math.round(perMinute * 10) / 10;
 }
 
-const NONE: Rate = { perMinute: 0, newestPerMinute: 0 };
+const NONE: DispatchRate = { perMinute: 0, newestPerMinute: 0 };
 
 export interface LagSources {
   readonly store: EventStore<Event>;

@@ -6,7 +6,6 @@ import { positionsOf } from "../../events/sources.ts";
 import type { Deliveries } from "../../projections/deliveries.ts";
 import { eventsAt, inOrder } from "../log/events-at.ts";
 
-/** Dispatches of one page of a list. */
 export const DISPATCHES_LISTED = 50;
 
 /** Events looked at for one page of what is in doubt: of a channel that is asked for by itself there may be few among many. */
@@ -132,7 +131,6 @@ async function readPage(store: EventStore<Event>, found: readonly Found[], hasMo
   return { dispatches: dispatches.flat() as ListedDispatch[], next: hasMore ? last : undefined };
 }
 
-/** Of a retry the event that it repeats. */
 async function readOriginal(store: EventStore<Event>, event: Recorded | undefined): Promise<Recorded | undefined> {
   if (event?.type !== "DispatchRetryRequested") return event;
   const { source } = event.data;

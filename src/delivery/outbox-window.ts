@@ -20,7 +20,6 @@ export interface Chunk {
   readonly isLast: boolean;
 }
 
-/** The lanes of several channels. */
 type SharedLane = Exclude<Lane, "events">;
 
 /** Reads the log once for the lanes of all channels: they need the same events, one soon after the other. */

@@ -49,7 +49,8 @@ export function createRecorder(deps: RecorderDeps) {
     if (newEvents.length > 0) {
       const stream = STREAMS.delivery(channel.name);
       const appended = await lease.fenced((fence) => eventLog.append(stream, newEvents, SERVICE_METADATA, fence));
-      for (const [type, outcomes] of Map.groupBy(listUnrecorded(entries), ({ type }) => type))
+      const unrecorded = entries.flatMap(({ items }) => items.flatMap((item) => item.unrecorded ?? []));
+      for (const [type, outcomes] of Map.groupBy(unrecorded, ({ type }) => type))
         metrics?.recorded(channel.name, type, outcomes.length);
       try {
         // Folded first: a lane that is refilled meanwhile still finds them here.
@@ -90,10 +91,6 @@ export function createRecorder(deps: RecorderDeps) {
       });
     },
   };
-}
-
-function listUnrecorded(entries: readonly Entry[]): AttemptOutcome[] {
-  return entries.flatMap(({ items }) => items.flatMap(({ unrecorded }) => unrecorded ?? []));
 }
 
 function countDispatches(entries: readonly Entry[]): number {
@@ -168,7 +165,6 @@ function settle(lane: OutboxWindow, item: PendingDispatch): void {
   item.attempts++;
 }
 
-/** What one channel has to record. */
 interface Recording {
   /** Dispatches that were answered and wait for it. */
   waiting(): number;

@@ -24,7 +24,6 @@ export interface EventLog {
   ): Promise<Appended & { readonly ids: readonly string[] }>;
 }
 
-/** The streams of the log; a link has one of its own. */
 export const STREAMS = {
   account: "account",
   outreach: "outreach",

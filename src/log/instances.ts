@@ -94,7 +94,6 @@ export async function joinInstances(deps: InstancesDeps, own: Instance): Promise
   };
 }
 
-/** What it takes to wait for heartbeats. */
 export type HeartbeatTime = Pick<InstancesDeps, "sleep" | "elapsedMs">;
 
 export const REAL_TIME: HeartbeatTime = { sleep, elapsedMs: () => performance.now() };
@@ -193,7 +192,6 @@ async function refuseDifference(
   }
 }
 
-/** A variable in which the two differ. */
 function findDifference(own: Instance, other: Instance): string | undefined {
   return Object.keys(own.settings).find((name) => own.settings[name] !== other.settings[name]);
 }

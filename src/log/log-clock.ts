@@ -109,5 +109,4 @@ export function skewInWords(skewMs: number): string {
   return `this machine's clock is ${duration(Math.round(Math.abs(skewMs) / 1_000))} ${skewMs < 0 ? "behind" : "ahead of"} the log's`;
 }
 
-/** What helps. */
 export const SKEW_REMEDY = "correct the wrong one of the two, with NTP; runs start again by themselves";

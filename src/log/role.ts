@@ -5,7 +5,6 @@ import type { EventLog } from "./event-log.ts";
 import { takeLease, type HeldLease, type LeaseDeps, type LeaseTerms } from "./lease.ts";
 
 export interface RolesDeps extends LeaseDeps {
-  /** Names this instance. */
   readonly holder: string;
   /** No other instance can have the log open: another holder of a lease is dead. */
   readonly isAlone: boolean;
@@ -15,14 +14,11 @@ export type RoleTerms = Pick<LeaseTerms, "name" | "ttlMs" | "renewMs">;
 
 /** What one instance does for all, until it ends or another takes over. */
 export interface Role extends AsyncDisposable {
-  /** Whether it is done here. */
   readonly isHeld: boolean;
 }
 
-/** Starts what one instance does for all. */
 export type Roles = ReturnType<typeof createRoles>;
 
-/** The names of the roles' leases. */
 export const ROLES = {
   dispatcher: (channel: ChannelName) => `dispatcher-${channel}`,
   run: "run",

@@ -10,7 +10,6 @@ import { omitUndefined } from "../platform/omit-undefined.ts";
 /** A verification beside the service takes one core at the most: the others are for the requests. */
 const THREADS = 1;
 
-/** A verification that goes on. */
 export interface VerificationProgress {
   /** Who started it. */
   readonly caller: string | undefined;

@@ -21,7 +21,6 @@ export function firstKept(now: number, days: number): string {
   return formatDay(now - days * DAY_MS);
 }
 
-/** Bytes that distinguish two keys of one day. */
 const NONCE_BYTES = 4;
 
 /** A ref that no key has, such as `m2026-11-21-1a2b3c4d`: a day that comes again gets another one. */

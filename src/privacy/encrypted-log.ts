@@ -10,7 +10,6 @@ import { applyErasures } from "./retention.ts";
 import type { Keyring } from "./keyring.ts";
 import { keysLost, newestKeys } from "./lost-keys.ts";
 
-/** A log whose personal data is encrypted. */
 export interface EncryptedLog extends EventStore<Event> {
   readonly keyring: Keyring;
   /** The keys of all who were forgotten up to this position were gone when the log was opened. */

@@ -8,7 +8,6 @@ import { inChunks } from "../platform/time-slices.ts";
 import type { EncryptedLog } from "./encrypted-log.ts";
 import { toBaseRef } from "./person-keys.ts";
 
-/** What an erasure has to delete. */
 export interface ErasureTargets {
   /** Refs of the keys that their data is encrypted with. */
   readonly keys: ReadonlySet<string>;
@@ -142,7 +141,6 @@ export async function findClicks(
   return { keys, events };
 }
 
-/** Where what is stored is read and opened. */
 export type OpenableLog = Pick<EncryptedLog, "readStored" | "open">;
 
 /** Events whose keys are fetched together, and that are decrypted in one turn: two milliseconds. */

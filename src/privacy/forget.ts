@@ -29,7 +29,6 @@ export interface Forgotten {
   readonly keys: number;
 }
 
-/** Finds the contact that an operator names. */
 export type FindPerson = (contacts: Contacts) => Contact | undefined;
 
 /**

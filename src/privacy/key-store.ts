@@ -10,13 +10,11 @@ export type FoundKey = Uint8Array | "gone";
 /** What is asked of the keys of personal data, each under a ref. */
 export type StoredKeys = ReturnType<typeof storedIn>;
 
-/** What is asked and changed at once. */
 export type KeyChanges = ReturnType<typeof changesIn>;
 
 /** Its methods throw what the secret store throws. */
 export type KeyStore = ReturnType<typeof keysIn>;
 
-/** Whose key a ref names. */
 export function classifyRef(ref: string): "click" | "person" | "day" {
   if (ref.startsWith("c")) return "click";
   return ref.startsWith("p") ? "person" : "day";
@@ -72,7 +70,6 @@ function storedIn({ getAll: getSecrets, names }: Pick<StoredSecrets, "getAll" | 
   };
 }
 
-/** A key of its own. */
 export function newKey(): Uint8Array {
   return randomBytes(KEY_BYTES);
 }

@@ -20,36 +20,7 @@ import {
 import { createPersonKeys, withHandles, type PersonKey, type PersonKeys } from "./person-keys.ts";
 import { createDayKeys } from "./day-keys.ts";
 
-/** Everything that is done with the keys of personal data. */
-export interface Keyring extends Encryptor {
-  readonly keys: KeyStore;
-  /** Identifies these keys in each ciphertext: the keys of another log, or newly made ones, have another id. */
-  readonly id: string;
-  /** Refs to destroy so that nothing more is kept of this person; beside those that their events are encrypted with. */
-  refsOf(who: Recipient): readonly string[];
-  /**
-   * Whether they were erased: also where the log no longer says so, as after a restore. Of what other processes erase
-   * meanwhile the log says so.
-   */
-  isForgotten(who: Recipient): boolean;
-  /** The ref of the key that a ciphertext was made with. */
-  refOf(ciphertext: string): string;
-  /** Of these refs those whose key opens something, or may encrypt something yet. */
-  left(refs: readonly string[]): Promise<readonly string[]>;
-  /**
-   * Deletes the keys, so that nothing encrypted with them opens again; of a handle all that it ever had but `spared`.
-   * Answers how many were there.
-   */
-  destroy(refs: readonly string[], spared?: readonly string[]): Promise<number>;
-  /** Keys were deleted by this process: nothing that is cached of them is used any more. */
-  refresh(): void;
-  /** Encrypts states that hold personal data. */
-  encryptState(name: string, state: string): Promise<string>;
-  /** Undefined: the key was replaced since. */
-  openState(name: string, encrypted: string): Promise<string | undefined>;
-  /** States encrypted so far are never opened again. */
-  replaceStateKey(): Promise<void>;
-}
+export type Keyring = Awaited<ReturnType<typeof openKeyring>>;
 
 /** Keys that are not of a person or a day. */
 const PEPPER = "pepper";
@@ -64,14 +35,11 @@ const MARK_DIGITS = 12;
 async function makeFixed(keys: KeyStore): Promise<void> {
   const refs = [PEPPER, STATES];
   if ((await keys.getAll(refs)).size === refs.length) return;
-  await keys.change(async (within) => {
-    const found = await within.getAll(refs);
-    await within.putAll(refs.filter((ref) => !found.has(ref)).map((ref) => [ref, newKey()]));
-  });
+  await keys.change((within) => within.putAll(refs.map((ref) => [ref, newKey()])));
 }
 
 /** Takes the keys of personal data, or makes them. Throws what the store throws. */
-export async function openKeyring(keys: KeyStore, clock: Clock): Promise<Keyring> {
+export async function openKeyring(keys: KeyStore, clock: Clock) {
   await makeFixed(keys);
   const pepper = await fixed(keys, PEPPER);
   const id = hashDigits("id", pepper, ID_DIGITS);
@@ -85,20 +53,14 @@ export async function openKeyring(keys: KeyStore, clock: Clock): Promise<Keyring
   };
   const freshness = await trackFreshness(keys, refresh);
 
-  const find = (refs: readonly string[]): Awaitable<readonly (Uint8Array | undefined)[]> => {
+  const whenFresh = <Result>(work: () => Awaitable<Result>): Awaitable<Result> => {
     const renewed = freshness.revalidate();
-    return renewed === undefined ? cache.find(refs) : renewed.then(() => cache.find(refs));
+    return renewed === undefined ? work() : renewed.then(work);
   };
 
-  return {
-    keys,
-    id,
-    refresh,
+  const encryptor: Encryptor = {
     revalidate: freshness.invalidate,
-    keysFor(owners) {
-      const renewed = freshness.revalidate();
-      return renewed === undefined ? choice.keysFor(owners) : renewed.then(() => choice.keysFor(owners));
-    },
+    keysFor: (owners) => whenFresh(() => choice.keysFor(owners)),
     open(ciphertexts) {
       const parts = ciphertexts.flatMap(({ ciphertext, context }, at) => {
         const [madeWith, name = "", encrypted = ""] = ciphertext.split(":");
@@ -107,7 +69,9 @@ export async function openKeyring(keys: KeyStore, clock: Clock): Promise<Keyring
       });
       const texts = ciphertexts.map((): string | undefined => undefined);
       if (parts.length === 0) return texts;
-      return andThen(find(parts.map(({ ref }) => ref)), (found) => {
+      const refs = parts.map(({ ref }) => ref);
+      const finding = whenFresh(() => cache.find(refs));
+      return andThen(finding, (found) => {
         for (const [index, { at, ref, check, encrypted, context }] of parts.entries()) {
           const key = found[index];
           if (key === undefined || (check !== undefined && check !== formatCheck(key))) continue;
@@ -117,11 +81,30 @@ export async function openKeyring(keys: KeyStore, clock: Clock): Promise<Keyring
       });
     },
     markOf: (ciphertext) => (ciphertext.split(":")[1] ?? "").slice(1, 1 + MARK_DIGITS),
-    refOf: (ciphertext) => ciphertext.split(/[:.]/, 2)[1] ?? "",
+  };
+
+  return {
+    ...encryptor,
+    keys,
+    /** Identifies these keys in each ciphertext: the keys of another log, or newly made ones, have another id. */
+    id,
+    /** Keys were deleted by this process: nothing that is cached of them is used any more. */
+    refresh,
+    /** The ref of the key that a ciphertext was made with. */
+    refOf: (ciphertext: string): string => ciphertext.split(/[:.]/, 2)[1] ?? "",
     refsOf: people.refsOf,
-    isForgotten: (who) => people.namesOf(who).some((ref) => erased.has(ref)),
-    left: (refs) => findUsable(keys, refs),
-    async destroy(refs, spared = []) {
+    /**
+     * Whether they were erased: also where the log no longer says so, as after a restore. Of what other processes erase
+     * meanwhile the log says so.
+     */
+    isForgotten: (who: Recipient): boolean => people.namesOf(who).some((ref) => erased.has(ref)),
+    /** Of these refs those whose key opens something, or may encrypt something yet. */
+    findUsable: (refs: readonly string[]) => findUsable(keys, refs),
+    /**
+     * Deletes the keys, so that nothing encrypted with them opens again; of a handle all that it ever had but `spared`.
+     * Answers how many were there.
+     */
+    async destroy(refs: readonly string[], spared: readonly string[] = []): Promise<number> {
       for (const ref of refs) if (classifyRef(ref) === "person") erased.add(ref);
       const destroyed = await keys.change((within) => destroyIn(within, refs, new Set(spared)));
       // At once, and only then have others a turn: nothing may be encrypted with what is gone.
@@ -145,10 +128,12 @@ async function destroyIn(keys: KeyChanges, refs: readonly string[], spared: Read
 }
 
 /** The key of states. Asked for each time: another process may have replaced it. */
-function createStateKey(keys: KeyStore): Pick<Keyring, "encryptState" | "openState" | "replaceStateKey"> {
+function createStateKey(keys: KeyStore) {
   return {
-    encryptState: async (name, state) => encryptText(await fixed(keys, STATES), state, name),
-    async openState(name, encrypted) {
+    /** Encrypts states that hold personal data. */
+    encryptState: async (name: string, state: string) => encryptText(await fixed(keys, STATES), state, name),
+    /** Undefined: the key was replaced since. */
+    async openState(name: string, encrypted: string): Promise<string | undefined> {
       const key = await fixed(keys, STATES);
       try {
         return openText(key, encrypted, name, STATES);
@@ -156,7 +141,8 @@ function createStateKey(keys: KeyStore): Pick<Keyring, "encryptState" | "openSta
         return undefined;
       }
     },
-    replaceStateKey: () =>
+    /** States encrypted so far are never opened again. */
+    replaceStateKey: (): Promise<void> =>
       keys.change(async (within) => {
         await within.remove(STATES);
         await within.put(STATES, newKey());

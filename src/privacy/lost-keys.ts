@@ -2,9 +2,10 @@ import type { EventStore } from "eventstore-lite";
 import { ENCRYPTED_TYPES, type Event, type EventType } from "../../events/catalog.ts";
 import { ciphertextOf } from "../../events/encrypted-data.ts";
 import type { StorePlace } from "../log/store-place.ts";
-import { ServiceError } from "../platform/service-error.ts";
+import type { ServiceError } from "../platform/service-error.ts";
+import { keyError } from "../vault/key.ts";
+import { splitIntoChunks, type Binding, type SecretPlace } from "../vault/secret-database.ts";
 import type { MasterKeyPlace } from "../vault/master-key.ts";
-import type { Binding, SecretPlace } from "../vault/secret-database.ts";
 import type { BoundSecrets } from "../vault/secret-store.ts";
 import { latestExpiry } from "./retention.ts";
 import { classifyRef } from "./key-store.ts";
@@ -12,8 +13,7 @@ import type { Keyring } from "./keyring.ts";
 
 /** The log holds what was encrypted with keys that are not there. */
 export function keysLost(place: string, isThere: boolean): ServiceError {
-  return new ServiceError(
-    "configuration",
+  return keyError(
     `${place} ${isThere ? "does not belong to this log" : "is gone"}: without its keys the personal data in the log can ` +
       "be neither read nor erased. Put the keys back; or, to go on without that data, run " +
       "reachlog serve --accept-lost-keys",
@@ -36,8 +36,7 @@ export async function refuseLostKeys(
   if (hasVault) return;
   // Before the first rotation the master key gives them back.
   for await (const { position } of store.readStored({ types: ["KeyRotated"], backwards: true, limit: 1 })) {
-    throw new ServiceError(
-      "configuration",
+    throw keyError(
       `${vault.name} is gone, and the master key was exchanged at position ${position}: without it, people who were ` +
         "suppressed and erased would not be known again. Put it back; or, to go on without, run " +
         "reachlog serve --accept-lost-keys",
@@ -61,16 +60,7 @@ export async function newestKeys(store: EventStore<Event>): Promise<string | und
   return found.flatMap((one) => one ?? []).sort((a, b) => b.position - a.position)[0]?.keys;
 }
 
-interface Encrypted {
-  readonly position: number;
-  readonly keys: string | undefined;
-}
-
-async function newestIn(
-  store: EventStore<Event>,
-  types: readonly EventType[],
-  limit: number,
-): Promise<Encrypted | undefined> {
+async function newestIn(store: EventStore<Event>, types: readonly EventType[], limit: number) {
   for await (const { type, data, position } of store.readStored({ types, backwards: true, limit })) {
     if (type === "PersonalKeysLost") return { position, keys: (data as { replaced_by: string }).replaced_by };
     const ciphertext = ciphertextOf(data);
@@ -173,16 +163,14 @@ export async function bindSecrets(
 const TAKE_OVER = "if that log is gone for good, use --take-over-keys (of reachlog restore, audit import and serve)";
 
 function lostLog(name: string, { log }: Binding, place: string): ServiceError {
-  return new ServiceError(
-    "configuration",
+  return keyError(
     `the log ${log} is gone from ${place}, and ${name} belongs to it: nothing is begun in its place. Put a backup back ` +
       "(reachlog restore); or, to begin a new log with these keys, run reachlog serve --accept-loss",
   );
 }
 
 function elsewhere(name: string, { log, place }: Binding, here: string): ServiceError {
-  return new ServiceError(
-    "configuration",
+  return keyError(
     `${name} belongs to the log ${log} at ${place}, and the log here is at ${here}: two logs with one set of keys would ` +
       "delete each other's. Give the log here keys of its own (KEYS_DATABASE_URL, or KEYS_FILE for a file); or, " +
       TAKE_OVER,
@@ -190,23 +178,18 @@ function elsewhere(name: string, { log, place }: Binding, here: string): Service
 }
 
 function ofAnotherLog(name: string, { log }: Binding, here: string): ServiceError {
-  return new ServiceError(
-    "configuration",
+  return keyError(
     `${name} belongs to the log ${log}, and the log here is ${here}. Move it away; or, if the log here was encrypted ` +
       `with these keys, as an import of that one is, and ${TAKE_OVER}`,
   );
 }
 
 function olderCopy(name: string, { log, epoch }: Binding): ServiceError {
-  return new ServiceError(
-    "configuration",
+  return keyError(
     `${name} belongs to a later life of the log ${log} (epoch ${epoch}) than the log here, which is an older copy. Put ` +
       `the newest backup back (reachlog restore); or, ${TAKE_OVER}`,
   );
 }
-
-/** Refs asked for at once. */
-const ASKED_MAX = 1_000;
 
 /**
  * Refs of keys that the log names, and that are neither there nor were deleted on purpose, as those of an older copy of the
@@ -243,8 +226,7 @@ export function keysMissing(count: number): string {
 
 async function absent({ keys }: Keyring, refs: readonly string[]): Promise<readonly string[]> {
   const missing: string[] = [];
-  for (let at = 0; at < refs.length; at += ASKED_MAX) {
-    const asked = refs.slice(at, at + ASKED_MAX);
+  for (const asked of splitIntoChunks(refs)) {
     const found = await keys.getAll(asked);
     missing.push(...asked.filter((ref) => !found.has(ref)));
   }

@@ -118,5 +118,4 @@ function createNames(pepper: Uint8Array) {
   };
 }
 
-/** A person as an event names them. */
 export type Named = { readonly [Name in keyof Recipient]: Recipient[Name] | undefined };

@@ -18,9 +18,9 @@ import { inChunks } from "../platform/time-slices.ts";
 export async function applyErasures(store: EventStore<Event>, keyring: Keyring, now: number): Promise<void> {
   for await (const events of inChunks(store.read({ types: ["PersonForgotten"] }), ASKED_AT_ONCE)) {
     const erasures = events.flatMap((event) => (event.type === "PersonForgotten" ? [event.data] : []));
-    const left = new Set(await keyring.left(erasures.flatMap(({ keys }) => keys)));
+    const usable = new Set(await keyring.findUsable(erasures.flatMap(({ keys }) => keys)));
     for (const { keys, spared } of erasures) {
-      if (!keys.some((ref) => left.has(ref))) continue;
+      if (!keys.some((ref) => usable.has(ref))) continue;
       if ((await keyring.destroy(keys, spared)) > 0) await keyring.replaceStateKey();
     }
   }
@@ -33,7 +33,6 @@ export async function applyErasures(store: EventStore<Event>, keyring: Keyring, 
 /** Erasures whose keys are asked for together: most hold a few, some thousands. */
 const ASKED_AT_ONCE = 16;
 
-/** The least number of days that can be kept. */
 const KEPT_DAYS_MIN = 1;
 
 /** No day from this one on has expired, however few are kept. */

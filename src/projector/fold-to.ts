@@ -1,4 +1,4 @@
-import type { EventStore, SnapshotEntry } from "eventstore-lite";
+import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { projectionOf, type ProjectionName, type States } from "../../projections/all.ts";
 import { createStates, type FoldedStates } from "../../projections/states.ts";
@@ -64,38 +64,19 @@ export async function foldTo<Name extends ProjectionName>(
   return { states: states.all(), position, time };
 }
 
-interface Nearest {
-  readonly position: number;
-  readonly state: unknown;
-}
-
 /** The snapshot from which the way to `position` is shortest; undefined: there is none. */
-async function loadNearest(
-  store: EventStore<Event>,
-  name: ProjectionName,
-  position: number,
-  voided: number,
-): Promise<Nearest | undefined> {
+async function loadNearest(store: EventStore<Event>, name: ProjectionName, position: number, voided: number) {
   const newest = (await store.snapshots.list(name)).filter((entry) => entry.name === name);
   const candidates = [...(await listPast(store, name)), ...newest].filter(
     (entry) => entry.position <= position && isCurrent(entry, name, voided),
   );
   // One may be gone, replaced by a newer one or encrypted with a key that is gone: then the one before it is taken.
   for (const candidate of candidates.toSorted((one, other) => other.position - one.position)) {
-    const found = await loadIfUnchanged(store, name, candidate);
-    if (found !== undefined) return found;
+    const snapshot = await loadFitting(store, candidate.name);
+    if (snapshot?.version !== projectionOf(name).version || snapshot.position !== candidate.position) continue;
+    return { position: snapshot.position, state: await unpackState(snapshot.state) };
   }
   return undefined;
-}
-
-async function loadIfUnchanged(
-  store: EventStore<Event>,
-  name: ProjectionName,
-  { name: stored, position }: SnapshotEntry,
-): Promise<Nearest | undefined> {
-  const snapshot = await loadFitting(store, stored);
-  if (snapshot?.version !== projectionOf(name).version || snapshot.position !== position) return undefined;
-  return { position, state: await unpackState(snapshot.state) };
 }
 
 interface Passing<Name extends ProjectionName> {

@@ -45,7 +45,6 @@ export function isReadAlongLog(name: ProjectionName): boolean {
   return projectionOf(name).types.some((type) => BULK.includes(type));
 }
 
-/** Position up to which each projection is folded. */
 export type Positions = Map<ProjectionName, number>;
 
 export interface CatchUp {

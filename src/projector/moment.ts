@@ -9,7 +9,6 @@ export interface Moment {
   readonly until?: Date;
 }
 
-/** Where in the log a moment is. */
 export interface Place {
   /** 0: before the first event. */
   readonly position: number;

@@ -78,7 +78,6 @@ export function createPastStates({ store, projector, stopping, patienceMs = PATI
   };
 }
 
-/** The states of the moments that were asked for last. */
 function createHeld() {
   /** By position; the one asked for last is the last. */
   const moments = new Map<number, Partial<States>>();

@@ -231,7 +231,6 @@ interface Waiter {
   readonly reject: (reason: unknown) => void;
 }
 
-/** Those who wait for a position of the log. */
 function createWaiters() {
   /** The lowest position first. Most come in the order of the log, so they are added at the end. */
   const waiting: Waiter[] = [];

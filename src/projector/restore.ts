@@ -51,7 +51,9 @@ export async function restoreStates(
   await preferRebuilt(store, from, positions, head.position);
   await applyForgotten(store, from, positions, { to: head.position, erase });
   const states = createStates(names, from);
-  const past = { last: await findLastPast(store, names), every: pastEvery };
+  const last: Positions = new Map();
+  for (const name of names) last.set(name, (await listPast(store, name)).at(-1)?.position ?? 0);
+  const past = { last, every: pastEvery };
   const snapshotWriter = createSnapshotWriter({ store, states, positions, past, sliceMs });
   const stops = stretches(Math.min(...positions.values()), head.position);
   const onStop = (): Promise<void> => snapshotWriter.saveLong(positions);
@@ -59,18 +61,14 @@ export async function restoreStates(
   return { states, snapshotWriter, ...head };
 }
 
-/** Of each projection the position of the last snapshot of the past. */
-async function findLastPast(store: EventStore<Event>, names: readonly ProjectionName[]): Promise<Positions> {
-  const last: Positions = new Map();
-  for (const name of names) last.set(name, (await listPast(store, name)).at(-1)?.position ?? 0);
-  return last;
-}
-
 async function loadSnapshot(store: EventStore<Event>, name: ProjectionName): Promise<Snapshot | undefined> {
   try {
     return await store.snapshots.load(name);
   } catch (fault) {
-    throw fault instanceof SnapshotAhead ? lostEnd(fault) : fault;
+    if (!(fault instanceof SnapshotAhead)) throw fault;
+    const remedy =
+      "Restore the whole log; or, to go on with what is left of it, run reachlog replay, which rebuilds the projections";
+    throw new ServiceError("damaged", `${fault.message}. ${remedy}`, { cause: fault });
   }
 }
 
@@ -98,13 +96,6 @@ async function preferRebuilt(
 
 function* stretches(from: number, to: number): Generator<number> {
   for (let stop = from + STRETCH_POSITIONS; stop < to; stop += STRETCH_POSITIONS) yield stop;
-}
-
-/** A snapshot was taken of events that the log has lost. */
-function lostEnd(cause: SnapshotAhead): ServiceError {
-  const remedy =
-    "Restore the whole log; or, to go on with what is left of it, run reachlog replay, which rebuilds the projections";
-  return new ServiceError("damaged", `${cause.message}. ${remedy}`, { cause });
 }
 
 /** Makes everything that the event names unreadable. */

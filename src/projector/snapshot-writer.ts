@@ -20,7 +20,6 @@ const UNCHANGED_EVERY_POSITIONS = 10 * SNAPSHOT_EVERY_POSITIONS;
  */
 export type SnapshotWriter = ReturnType<typeof createSnapshotWriter>;
 
-/** The snapshots of the past that there are. */
 export interface PastKept {
   /** Of each projection the position of the last one. */
   readonly last: Positions;

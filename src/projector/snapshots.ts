@@ -58,7 +58,8 @@ function surplus(entries: readonly SnapshotEntry[], every: number): readonly Sna
   let stride = strideAt(entries.at(-1)?.position ?? 0, every);
   for (;;) {
     const kept = firstOfEach(stride, entries);
-    if (kept.size <= 1 || bytesOf(kept) <= PAST_BYTES_MAX) return entries.filter((entry) => !kept.has(entry));
+    const bytes = [...kept].reduce((sum, entry) => sum + entry.bytes, 0);
+    if (kept.size <= 1 || bytes <= PAST_BYTES_MAX) return entries.filter((entry) => !kept.has(entry));
     stride *= 2;
   }
 }
@@ -75,12 +76,6 @@ function firstOfEach(stride: number, entries: readonly SnapshotEntry[]): Readonl
   );
 }
 
-function bytesOf(entries: Iterable<SnapshotEntry>): number {
-  let sum = 0;
-  for (const { bytes } of entries) sum += bytes;
-  return sum;
-}
-
 /** Those of one projection, in the order of the log. */
 export async function listPast(store: EventStore<Event>, name: ProjectionName): Promise<readonly SnapshotEntry[]> {
   const entries = await store.snapshots.list(`${PREFIX}${name}/`);
@@ -91,12 +86,10 @@ export async function listPast(store: EventStore<Event>, name: ProjectionName): 
 export async function thinPast(store: EventStore<Event>, name: ProjectionName, every: number): Promise<void> {
   const voided = (await voidedUpTo(store)).get(name) ?? 0;
   const entries = await listPast(store, name);
-  const [valid, invalid] = [entries.filter(isValid), entries.filter((entry) => !isValid(entry))];
+  const { valid = [], invalid = [] } = Object.groupBy(entries, (entry) =>
+    isCurrent(entry, name, voided) ? "valid" : "invalid",
+  );
   await store.snapshots.remove([...invalid, ...surplus(valid, every)].map((entry) => entry.name));
-
-  function isValid(entry: SnapshotEntry): boolean {
-    return isCurrent(entry, name, voided);
-  }
 }
 
 /** Whether it is of the projection as its code is, and made after all that makes older ones void. */

@@ -8,7 +8,6 @@ import { randomBytes } from "node:crypto";
 import { dirname } from "node:path";
 import { makePrivateFile, replacePrivateFile, writePrivateFile } from "eventstore-lite";
 
-/** Where the master key is, and what it opens. */
 export interface MasterKeyPlace {
   readonly vault: SecretPlace;
   /** The keys of personal data. */

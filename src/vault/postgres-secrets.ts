@@ -6,7 +6,6 @@ import { changesIn, claimsIn, countUp, notesIn, readLabel, rowsIn } from "./post
 import { transact, type Scope, askOver, toServiceError, type Ask } from "./postgres-transaction.ts";
 import { type SecretDatabase, type SecretPlace, createContents } from "./secret-database.ts";
 
-/** Which set of secrets in a database. */
 export interface PostgresSecretsPlace extends PostgresPlace {
   readonly store: "vault" | "keys";
 }

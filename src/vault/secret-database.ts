@@ -103,7 +103,6 @@ export interface SecretChanges extends SecretRows {
   removeDataKeys(master?: string): Promise<void>;
 }
 
-/** All of one set of secrets, encrypted as it is kept. */
 export interface SecretContents {
   readonly changes: number;
   readonly dataKeys: readonly WrappedKey[];

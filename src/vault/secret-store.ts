@@ -28,7 +28,6 @@ export type SecretStore = Awaited<ReturnType<typeof storeIn>>;
 /** What serves one log, and no other. */
 export type BoundSecrets = Pick<SecretStore, "bind" | "taken">;
 
-/** The secrets inside of one change. */
 export type StoredSecrets = ReturnType<typeof secretsIn>;
 
 export interface SecretStoreOptions {

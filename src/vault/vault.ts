@@ -2,7 +2,6 @@ import { deriveKey, keyId, keyError } from "./key.ts";
 import type { SecretPlace } from "./secret-database.ts";
 import { openSecretStore, type Kept, type SecretStore, type StoredSecrets } from "./secret-store.ts";
 
-/** A master key that takes another one's place. */
 export interface Rotation {
   readonly from: Uint8Array;
   readonly to: Uint8Array;

@@ -66,7 +66,6 @@ export function attempt<Result>(index: number, read: () => Result): Result {
 /** Characters handed out at once: more are not faster, and a slow reader holds back the next read. */
 const CHUNK_CHARS = 64 * 1024;
 
-/** A part of an export. */
 export interface ExportChunk {
   readonly text: string;
   /** Of the last event in it; 0: there is none. */

@@ -5,7 +5,6 @@ import { excerpt, truncate, withLookAlikes } from "../wording.ts";
 import type { NetworkAnswer } from "../safe-fetch.ts";
 import { createWebhookChannel, type WebhookOptions } from "./webhook.ts";
 
-/** A webhook of a Google Chat space as the chat channel. */
 export function createGoogleChatChannel(options: WebhookOptions): Channel {
   return createWebhookChannel(options, {
     network: "google_chat",

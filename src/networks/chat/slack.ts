@@ -4,7 +4,6 @@ import type { NetworkAnswer } from "../safe-fetch.ts";
 import { ELLIPSIS } from "../wording.ts";
 import { createWebhookChannel, type WebhookOptions } from "./webhook.ts";
 
-/** A Slack incoming webhook as the chat channel. */
 export function createSlackChannel(options: WebhookOptions): Channel {
   return createWebhookChannel(options, {
     network: "slack",

@@ -27,7 +27,6 @@ interface Webhook {
   readonly alive: string;
 }
 
-/** A chat channel behind a webhook. */
 export function createWebhookChannel({ webhookUrl, safeFetch }: WebhookOptions, webhook: Webhook): Channel {
   const { network, answers, headers = JSON_BODY } = webhook;
   return {

@@ -34,7 +34,6 @@ export function readUser(text: string): SocialUser {
   return toSocialUser(required(ONE_USER, text).data);
 }
 
-/** The users that a look-up found. */
 export function readUsers(text: string): readonly SocialUser[] {
   const { data, errors, meta } = required(USERS, text);
   if (data === undefined && errors === undefined && meta === undefined) throw unreadable();

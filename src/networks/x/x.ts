@@ -5,7 +5,6 @@ import { fetchConversation, fetchInbox } from "./messages.ts";
 import { createRead, FRAME_BYTES, clampPageSize, type PageSize, type XOptions, type XRead } from "./read.ts";
 import { readAuthors, readUser, readUserPage, readUsers } from "./users.ts";
 
-/** What one look-up of users takes. */
 const BATCH_MAX = 100;
 
 /** What `max_results` may be: https://docs.x.com/x-api, the reference of each endpoint. */
@@ -92,7 +91,6 @@ const SEND_TIMEOUT_MS = 15_000;
 /** X's older reference says 10,000 characters; counted in UTF-16 units, which are never fewer. */
 const DM_UNITS_MAX = 10_000;
 
-/** One POST of one message. */
 async function sendDm(
   { apiUrl, safeFetch, clock }: XOptions,
   token: string,
