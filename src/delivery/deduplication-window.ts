@@ -1,9 +1,6 @@
 import type { DispatchMode } from "../../events/delivery.ts";
-import { doubtfulSince, isClaimedByOther, isOfBefore, type LaneState } from "../../projections/deliveries.ts";
-import type { HeldLease } from "../log/lease.ts";
-import type { Clock } from "../platform/clock.ts";
-import type { Channel } from "../networks/network.ts";
-import type { Projector } from "../projector/projector.ts";
+import { isClaimedByOther, isOfBefore, type LaneState } from "../../projections/deliveries.ts";
+import type { DispatchDeps } from "./dispatch.ts";
 import { WINDOW_DISPATCHES_MAX, type PendingDispatch, type OutboxWindow } from "./outbox-window.ts";
 
 export interface PlannedRequest {
@@ -11,37 +8,15 @@ export interface PlannedRequest {
   readonly mode: DispatchMode;
 }
 
-interface DeduplicationDeps {
-  readonly channel: Channel;
-  readonly lease: HeldLease;
-  readonly projector: Projector;
-  readonly clock: Clock;
-}
-
-/**
- * When the first attempt that may have arrived was over, in ms since the epoch; undefined: none did. A letter that is
- * dispatched again brings along what is known of the attempts before.
- */
-export function uncertainSince(
-  { channel, projector }: Pick<DeduplicationDeps, "channel" | "projector">,
-  lane: OutboxWindow,
-  { event }: PendingDispatch,
-): number | undefined {
-  const before = event.type === "DispatchRetryRequested" ? event.data.doubtful_since : undefined;
-  if (before !== undefined) return Date.parse(before);
-  return doubtfulSince(projector.state("deliveries")[channel.name].lanes[lane.name], event);
-}
-
 /** Decides on dispatches that may have arrived already: some networks recognise a repeat for a while. */
-export function createDeduplicationWindow(deps: DeduplicationDeps) {
-  const { channel, lease, projector, clock } = deps;
-  const readState = (lane: OutboxWindow) => projector.state("deliveries")[channel.name].lanes[lane.name];
+export function createDeduplicationWindow(deps: Pick<DispatchDeps, "channel" | "lease" | "clock">) {
+  const { channel, lease, clock } = deps;
   /** Why it must not be sent; undefined: it may be. */
   const inDoubt = (lane: OutboxWindow, item: PendingDispatch, now: number): string | undefined => {
     const { position } = item.event;
-    const state = readState(lane);
+    const state = lane.state();
     if (isClaimedByOther(state, position, lease.token)) return CLAIMED;
-    const since = uncertainSince(deps, lane, item);
+    const since = lane.uncertainSince(item);
     // Another network may have been configured since, which knows nothing of the attempt.
     if (since === undefined || now - since < (channel.recognisesMs ?? 0)) return undefined;
     return isOfBefore(state.restored, position) ? LOST : TOO_LATE;
@@ -52,7 +27,7 @@ export function createDeduplicationWindow(deps: DeduplicationDeps) {
     splitUncertain(lane: OutboxWindow, wanted: PlannedRequest): PlannedRequest {
       const { items, mode } = wanted;
       if (mode !== "digest") return wanted;
-      const certain = items.filter((item) => uncertainSince(deps, lane, item) === undefined);
+      const certain = items.filter((item) => lane.uncertainSince(item) === undefined);
       if (certain.length > 1) return { items: certain, mode };
       return { items: items.slice(0, 1), mode: "single" };
     },
@@ -70,7 +45,7 @@ export function createDeduplicationWindow(deps: DeduplicationDeps) {
      * those that are not due yet. For {@link markInDoubt}.
      */
     interrupted(lane: OutboxWindow): readonly PendingDispatch[] {
-      const state = readState(lane);
+      const state = lane.state();
       const { restored, claims } = state;
       if (restored === null && !hasOthers(claims, lease.token)) return [];
       const now = clock();

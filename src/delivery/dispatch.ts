@@ -9,7 +9,6 @@ import { errorFields, type LogFields, type Logger, requestFields } from "../plat
 import type { Projector } from "../projector/projector.ts";
 import type { Tracing } from "../tracing/tracing.ts";
 import { decideAttemptOutcome } from "./attempt.ts";
-import { uncertainSince } from "./deduplication-window.ts";
 import { isTest, type OutboxWindow, type PendingDispatch } from "./outbox-window.ts";
 import type { EventStore } from "eventstore-lite";
 import type { Event, Recorded } from "../../events/catalog.ts";
@@ -87,7 +86,7 @@ export async function ask(
       lane.wait(item, now + (result.retryAfterMs ?? UNASKED_WAIT_MS));
       continue;
     }
-    const about = { isTest: isTest(item), number: item.attempts + 1, uncertainSince: uncertainSince(deps, lane, item) };
+    const about = { isTest: isTest(item), number: item.attempts + 1, uncertainSince: lane.uncertainSince(item) };
     item.unrecorded = decideAttemptOutcome({ ...common, ...about }, result);
   }
   return learn(results, items);

@@ -238,7 +238,7 @@ export function startDue(deps: StartDeps, lanes: readonly OutboxWindow[]): void 
     // Its clicks wait; callers wait for its direct sends.
     for (const lane of direct) {
       for (const item of lane.ready(clock(), Infinity)) {
-        item.unrecorded ??= rejectWhileSuspended(deps, lane, item, suspension.detail());
+        item.unrecorded ??= rejectWhileSuspended(lane, item, suspension.detail());
         inFlight.start(lane, { items: [item], mode: "single" });
       }
     }

@@ -1,7 +1,7 @@
 import type { EventStore, Query } from "eventstore-lite";
 import type { Event, Recorded } from "../../events/catalog.ts";
 import type { ChannelName, Lane } from "../../events/channel.ts";
-import { isRequested, isSettled, type LaneState } from "../../projections/deliveries.ts";
+import { doubtfulSince, isRequested, isSettled, type LaneState } from "../../projections/deliveries.ts";
 import type { AttemptOutcome } from "./attempt.ts";
 import { REQUESTING } from "../../events/dispatches.ts";
 
@@ -118,13 +118,22 @@ interface OutboxWindowDeps {
 
 /** Restores the window of a lane from what the log says is settled. */
 export function openOutboxWindow(deps: OutboxWindowDeps) {
-  const { name } = deps;
+  const { name, state } = deps;
   const items = createPending(deps);
   const unread = createUnread(deps);
   let isOutdated = false;
 
   return {
     name,
+    state,
+    /**
+     * When the first attempt that may have arrived was over, in ms since the epoch; undefined: none did. A letter that is
+     * dispatched again brings along what is known of the attempts before.
+     */
+    uncertainSince({ event }: PendingDispatch): number | undefined {
+      const before = event.type === "DispatchRetryRequested" ? event.data.doubtful_since : undefined;
+      return before === undefined ? doubtfulSince(state(), event) : Date.parse(before);
+    },
     /** Reads on in the log until the window is full or the log ends; without effect while neither can have changed. */
     async fill(now: number): Promise<void> {
       if (isOutdated) {
@@ -142,8 +151,7 @@ export function openOutboxWindow(deps: OutboxWindowDeps) {
     reopen(): void {
       isOutdated = true;
     },
-    // What was read before an erasure is not sent after it.
-    /** The oldest items that may be tried now (and that are wanted), `max` at the most. */
+    /** The oldest items that may be tried now (and that are wanted), `max` at the most. None that was read before an erasure. */
     ready: (now: number, max: number, wanted?: (item: PendingDispatch) => boolean): readonly PendingDispatch[] =>
       isOutdated ? [] : items.ready(now, max, wanted),
     /** The item is not to be tried before `until`, ms since the epoch. */

@@ -2,12 +2,11 @@ import { createHmac } from "node:crypto";
 import type { Secret } from "../platform/secret.ts";
 import { type EventLog, type EventMetadata, type NewEvent, SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import { record } from "../log/handle.ts";
-import type { HeldLease } from "../log/lease.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
-import type { Channel, DispatchResult } from "../networks/network.ts";
+import type { DispatchResult } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
+import type { DispatchDeps } from "./dispatch.ts";
 import { uncertainSinceField, type AttemptOutcome } from "./attempt.ts";
-import { uncertainSince } from "./deduplication-window.ts";
 import { isTest, type OutboxWindow, type PendingDispatch } from "./outbox-window.ts";
 import type { ChannelName } from "../../events/channel.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
@@ -40,13 +39,8 @@ export function createAnnounce({ eventLog, projector, configured, logger }: Anno
   };
 }
 
-export interface SuspensionDeps {
-  readonly channel: Channel;
-  readonly lease: HeldLease;
-  readonly eventLog: EventLog;
-  readonly projector: Projector;
+export interface SuspensionDeps extends Pick<DispatchDeps, "channel" | "lease" | "eventLog" | "projector" | "logger"> {
   readonly announce: Announce;
-  readonly logger: Logger;
   /** {@link createCredentialHash}: shows whether the credential is still the one that was refused. */
   readonly hashCredential: (credential: Secret) => string;
 }
@@ -118,14 +112,9 @@ export function createSuspension(deps: SuspensionDeps) {
 }
 
 /** The outcome of a direct dispatch to a suspended channel: the caller that waits for it learns the reason at once. */
-export function rejectWhileSuspended(
-  deps: Pick<SuspensionDeps, "channel" | "projector">,
-  lane: OutboxWindow,
-  item: PendingDispatch,
-  detail: string,
-): AttemptOutcome {
+export function rejectWhileSuspended(lane: OutboxWindow, item: PendingDispatch, detail: string): AttemptOutcome {
   const why = { attempt: item.attempts, detail: `the channel is suspended: ${detail}`, refused: true };
-  return { type: "DispatchAbandoned", request: { ...why, ...uncertainSinceField(uncertainSince(deps, lane, item)) } };
+  return { type: "DispatchAbandoned", request: { ...why, ...uncertainSinceField(lane.uncertainSince(item)) } };
 }
 
 /** A keyed hash of a credential: it shows whether two are the same, and nothing else. `key` stays the same over restarts. */
