@@ -8,6 +8,7 @@ import { showContacts } from "./contacts.ts";
 import { forget } from "./forget.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
 import { consentCommand } from "./recipients/consent.ts";
+import { evidenceCommand } from "./recipients/evidence.ts";
 import { importFile } from "./recipients/import.ts";
 import { printable } from "./shared/table.ts";
 
@@ -83,8 +84,8 @@ const retryRecipient: MakeCommand = (terminal, exit) =>
 
 export const recipients = group(
   "recipients",
-  "import, list, suppress, retry or forget recipients, or record their consent",
-  [importRecipients, list, consentCommand, suppressRecipient, retryRecipient, forget],
+  "import, list, suppress, retry or forget; consent and evidence",
+  [importRecipients, list, consentCommand, evidenceCommand, suppressRecipient, retryRecipient, forget],
   "All of them work beside a running service.",
 );
 

@@ -166,11 +166,24 @@ export async function proveEvent(
   clock: Clock,
   position: number,
 ): Promise<{ readonly proof: string } | Exclude<SignedHead, { note: string }>> {
+  const proved = await proveEvents(store, checkpoints, clock, [position]);
+  return "loss" in proved ? proved : { proof: proved.proofs.join("") };
+}
+
+/** The same of several, all by one signed head. */
+export async function proveEvents(
+  store: EventStore<Event>,
+  checkpoints: CheckpointStore,
+  clock: Clock,
+  positions: readonly number[],
+): Promise<{ readonly proofs: readonly string[] } | Exclude<SignedHead, { note: string }>> {
   const key = await checkpoints.loadKey();
-  const kept = await findCovering(checkpoints, key, position);
+  const kept = await findCovering(checkpoints, key, Math.max(...positions));
   const signed = kept === undefined ? await signHeadNow(store, checkpoints, clock) : { note: kept };
   if ("loss" in signed) return signed;
-  return { proof: await proveByNote(store, position, signed.note, key.publicKey) };
+  const proofs: string[] = [];
+  for (const position of positions) proofs.push(await proveByNote(store, position, signed.note, key.publicKey));
+  return { proofs };
 }
 
 /** The newest checkpoint of a tree that holds the event, a cosigned one first: a proof costs no new signature then. */

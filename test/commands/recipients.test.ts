@@ -1,17 +1,18 @@
 // On the memory harness.
-import { writeFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { contacts, findContact, type Contacts } from "../../projections/contacts.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import { deriveKey } from "../../src/vault/key.ts";
+import { audit } from "../../src/commands/audit.ts";
 import { showHistoryCommand } from "../../src/commands/audit/show.ts";
 import { contacts as contactsCommand } from "../../src/commands/contacts.ts";
 import { recipients } from "../../src/commands/recipients.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { createSuppressionHashes } from "../../src/recipients/suppress.ts";
-import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
-import { addedOf } from "../harness/memory/new-events.ts";
+import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
+import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 
 const KEY = new Uint8Array(32).fill(9);
 
@@ -251,5 +252,132 @@ describe("recipients consent", () => {
       message: expect.stringContaining(message),
     });
     expect((await world.store.head()).position).toBe(1);
+  });
+});
+
+describe("recipients evidence", () => {
+  const attempt = { attempt_id: "a1", run_id: "r1", recipient: ANN };
+  const click = {
+    domain: "go.example",
+    short_code: "own-ann",
+    original_url: "https://shop.example/",
+    ip: "203.0.113.7",
+  };
+
+  async function openWithHistory(): Promise<void> {
+    await world.append(STREAMS.outreach, [
+      addedOf(ANN, { tracking: "granted", tracking_at: "2025-03-02", tracking_source: "form" }),
+      addedOf({ id: "102", username: "bea" }, { name: "Bea Cole" }),
+      {
+        type: "DirectMessageAttempted",
+        data: {
+          ...attempt,
+          text: "Hi Ann",
+          variant: "A",
+          personal_links: [{ code: "own-ann", link: "go.example/shared" }],
+          basis: "opt_in",
+          source: "list",
+          day: "2025-11-20",
+        },
+      },
+      { type: "DirectMessageSent", data: { ...attempt, message_id: "m1", settled_by: "answer" } },
+    ]);
+    await world.append(STREAMS.link("go.example", "shared"), [
+      clickOf(click),
+      { type: "PersonalLinkClicked", data: { code: "own-ann" } },
+      clickOf({ ...click, ip: "203.0.113.8" }),
+      { type: "PersonalLinkClicked", data: { code: "own-bea" } },
+    ]);
+  }
+
+  test("writes all of one person, and of no other, with a proof of each event that the log's key checks", async () => {
+    await openWithHistory();
+    const out = join(world.directory, "ann.json");
+    expect(await world.run(recipients, "evidence", "@ann", "--out", out)).toEqual({
+      code: 0,
+      out: `${out} holds 5 events with their proofs\n`,
+      err: "",
+    });
+    expect(statSync(out).mode & 0o777).toBe(0o600);
+    const text = readFileSync(out, "utf8");
+    const { events, public_key, ...evidence } = JSON.parse(text) as {
+      readonly public_key: string;
+      readonly events: readonly { readonly position: number; readonly proof: string }[];
+    };
+    expect(evidence).toEqual({
+      position: 8,
+      recipient: { ...ANN, fields: {}, status: "sent", suppressed: false },
+      consent: {
+        words: "Opted in; tracking granted on 2025-03-02 by form.",
+        basis: "opt_in",
+        evidence: null,
+        tracking: { status: "granted", at: "2025-03-02", source: "form" },
+      },
+      consent_history: [{ position: 1, time: timeAt(1), words: expect.stringContaining("was imported from the list") }],
+      messages: [
+        {
+          position: 3,
+          time: timeAt(3),
+          text: "Hi Ann",
+          variant: "A",
+          basis: "opt_in",
+          source: "list",
+          outcome: { position: 4, time: timeAt(4), words: "message m1 was sent to @ann (101)" },
+        },
+      ],
+    });
+    expect(events.map(({ position }) => position)).toEqual([1, 3, 4, 5, 6]);
+    expect(events[3]).toMatchObject({ type: "LinkClicked", data: { ip: "203.0.113.7" } });
+    expect(text).not.toMatch(/Bea Cole|own-bea|203\.0\.113\.8/);
+    for (const { position, proof } of events) {
+      const file = join(world.directory, `${position}.tlog-proof`);
+      writeFileSync(file, proof);
+      const checked = await world.run(audit, "check", file, "--public-key", public_key);
+      expect([checked.code, checked.out]).toEqual([0, expect.stringContaining(`stood at position ${position} of `)]);
+    }
+    // Nothing is overwritten.
+    expect(await world.run(recipients, "evidence", "ann", "--out", out).catch((fault: unknown) => fault)).toMatchObject(
+      {
+        kind: "conflict",
+      },
+    );
+  });
+
+  test("after tracking was revoked, says so and by which event the clicks were erased, and holds none", async () => {
+    await openWithHistory();
+    await world.run(recipients, "consent", "ann", "--tracking", "denied", "--at", "2025-04-01", "--source", "mail");
+    const again = { ...attempt, attempt_id: "a2", text: "Once more", variant: "A", day: "2025-11-20" };
+    await world.append(STREAMS.outreach, [{ type: "DirectMessageAttempted", data: again }]);
+    const out = join(world.directory, "ann.json");
+    await world.run(recipients, "evidence", "101", "--out", out);
+    const { consent, messages, events } = JSON.parse(readFileSync(out, "utf8")) as {
+      readonly messages: readonly object[];
+      readonly consent: { readonly words: string };
+      readonly events: readonly { readonly position: number; readonly type: string }[];
+    };
+    expect(consent.words).toBe("Opted in; tracking denied on 2025-04-01 by mail.");
+    expect(events.map(({ position, type }) => `${position} ${type}`)).toEqual([
+      "1 RecipientAdded",
+      "3 DirectMessageAttempted",
+      "4 DirectMessageSent",
+      "9 ConsentRecorded",
+      "10 PersonForgotten",
+      "11 DirectMessageAttempted",
+    ]);
+    expect(messages).toMatchObject([{ outcome: { position: 4 } }, { outcome: null }]);
+  });
+
+  test("writes nothing of a person who is not known, and needs a file", async () => {
+    await openWithHistory();
+    const out = join(world.directory, "nan.json");
+    expect(await world.run(recipients, "evidence", "nan", "--out", out)).toEqual({
+      code: 1,
+      out: "",
+      err: "no recipient is known as nan\n",
+    });
+    expect(existsSync(out)).toBe(false);
+    expect(await world.run(recipients, "evidence", "ann").catch((fault: unknown) => fault)).toMatchObject({
+      kind: "usage",
+    });
   });
 });

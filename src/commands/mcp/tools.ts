@@ -61,7 +61,8 @@ export const TOOLS: readonly Tool[] = [
   tool({
     name: "who_was_written_to",
     title: "Who was written to",
-    description: "All known recipients, or one: with their status, their basis, and the variant they got.",
+    description:
+      "All known recipients, or one: with their status, the variant they got, and their consent to be written to and to be tracked, with its evidence.",
     input: Type.Object({ recipient: Type.Optional(recipient), status: Type.Optional(status), as_of }, closed),
     command: contacts,
     args: (input) => [...asOfArgument(input.as_of), ...operand(input.recipient)],

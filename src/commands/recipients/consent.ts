@@ -31,8 +31,8 @@ repeat changes nothing.`,
       "after",
       `
 Examples:
-  reachlog recipients consent @sara_sells --basis opt_in --consent-at 2026-03-02 --consent-source https://shop.example/form
-  reachlog recipients consent @sara_sells --tracking denied --at 2026-04-01 --source mail`,
+  reachlog recipients consent @sara_sells --basis opt_in --consent-at 2026-03-02
+  reachlog recipients consent @sara_sells --tracking denied --source mail`,
     )
     .action(
       exit((name, { json, ...options }) => {

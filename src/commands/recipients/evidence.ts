@@ -1,0 +1,111 @@
+import { writeFileSync } from "node:fs";
+import { formatPublicKey } from "eventstore-lite";
+import type { EventType, Recorded } from "../../../events/catalog.ts";
+import type { Contact } from "../../../projections/contacts.ts";
+import { historyOfRecipient, type RecipientHistory } from "../../history/history.ts";
+import { describeConsent } from "../../history/words/outreach.ts";
+import { formatSentence } from "../../history/words/phrases.ts";
+import { describeEvent } from "../../history/words.ts";
+import { eventsAt, inOrder } from "../../log/events-at.ts";
+import { proveEvents } from "../../log/signed-heads.ts";
+import { createFindLinkKeys } from "../../recipients/record-consent.ts";
+import { findNamed, parseRecipient } from "../../recipients/recipient-name.ts";
+import type { OpenedLog } from "../../service/open.ts";
+import { toEventJson } from "../audit/show/lines.ts";
+import { absolutePath, answer, Command, fail, JSON_OPTION, type MakeCommand } from "../shared/command.ts";
+import { openExistingLog } from "../shared/log-session.ts";
+import { makeNewFile } from "../shared/new-file.ts";
+import { withProgress } from "../shared/progress.ts";
+import { printable } from "../shared/table.ts";
+
+export const evidenceCommand: MakeCommand = (terminal, exit) =>
+  new Command("evidence")
+    .summary("write all that the log holds of a person to a file, with proofs")
+    .description(
+      `Writes one JSON file for the person or an authority: who they are, their consent
+and tracking with its history, the messages to them with their outcomes, clicks
+by links of their own, and each event with its proof (see audit prove). Its
+public_key checks the proofs by reachlog audit check. The file is personal data.`,
+    )
+    .argument("<handle>", "id, handle or @handle")
+    .requiredOption("--out <file>", "a new file, which only its owner may read", absolutePath)
+    .option(...JSON_OPTION)
+    .addHelpText("after", "\nExample:\n  reachlog recipients evidence @sara_sells --out sara.json")
+    .action(
+      exit(async (name, { out, json }) => {
+        parseRecipient(name);
+        await using log = await openExistingLog(terminal);
+        const { position: to } = await log.head();
+        const history = await withProgress(terminal, "reading", to, (onProgress) =>
+          historyOfRecipient({ store: log, to, onProgress }, (contacts) => findNamed(contacts, name)),
+        );
+        if (history === undefined) return fail(terminal, `no recipient is known as ${printable(name)}`);
+        const { contact } = history;
+        const positions = inOrder([...history.positions, ...(await findOfClicks(log, history))]);
+        const proved = await proveEvents(log, log.checkpoints, log.logClock.now, positions);
+        if ("loss" in proved) return fail(terminal, `${proved.loss}; nothing was written`);
+        const events = await Array.fromAsync(eventsAt(log, positions));
+        const { publicKey } = await log.checkpoints.loadKey();
+        const evidence = {
+          position: to,
+          public_key: formatPublicKey(publicKey),
+          ...describeContact(contact),
+          consent_history: events.filter(isOfConsent).map(summarize),
+          messages: events.filter(isMessage).map((message) => describeMessage(message, events)),
+          events: events.map((event, at) => ({ ...toEventJson(event), proof: proved.proofs[at] })),
+        };
+        await makeNewFile(out, (descriptor) => writeFileSync(descriptor, `${JSON.stringify(evidence, null, 2)}\n`));
+        const text = `${printable(out)} holds ${events.length} events with their proofs\n`;
+        return answer(terminal, json, { out, events: events.length }, text);
+      }),
+    );
+
+/** Positions of what belongs to clicks by links of their own: the click itself, right before, and what erased some. */
+async function findOfClicks(log: OpenedLog, { positions, contact }: RecipientHistory): Promise<readonly number[]> {
+  const found: number[] = [];
+  for await (const { type, position } of eventsAt(log, positions))
+    if (type === "PersonalLinkClicked") found.push(position - 1);
+  const keys = new Set(createFindLinkKeys(log.keyring)(contact.personal_links));
+  if (keys.size === 0) return found;
+  for await (const { type, data, position } of log.read({ types: ["PersonForgotten"] }))
+    if (type === "PersonForgotten" && data.keys.some((key) => keys.has(key))) found.push(position);
+  return found;
+}
+
+function describeContact(contact: Contact) {
+  const { id, username, name, fields, status, suppressed, basis, consent, tracking, wrote_at } = contact;
+  return {
+    recipient: { id, username, name, fields, status, suppressed },
+    consent: { words: formatSentence(describeConsent(contact)), basis, evidence: consent, tracking, wrote_at },
+  };
+}
+
+const CONSENT_TYPES: readonly EventType[] = [
+  "RecipientAdded",
+  "ConsentRecorded",
+  "DirectMessageReceived",
+  "RecipientSuppressed",
+];
+
+function isOfConsent({ type }: Recorded): boolean {
+  return CONSENT_TYPES.includes(type);
+}
+
+function isMessage(event: Recorded): event is Recorded<"DirectMessageAttempted"> {
+  return event.type === "DirectMessageAttempted";
+}
+
+function summarize(event: Recorded) {
+  const { position, time } = event;
+  return { position, time, words: describeEvent(event) };
+}
+
+/** A message, and its outcome as far as the log knows it. */
+function describeMessage(message: Recorded<"DirectMessageAttempted">, events: readonly Recorded[]) {
+  const { attempt_id, text, variant, basis, source } = message.data;
+  const outcome = events.findLast(
+    (event) => event !== message && "attempt_id" in event.data && event.data.attempt_id === attempt_id,
+  );
+  const { position, time } = message;
+  return { position, time, text, variant, basis, source, outcome: outcome === undefined ? null : summarize(outcome) };
+}
