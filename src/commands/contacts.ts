@@ -2,7 +2,7 @@ import type { Consent } from "../../projections/consent.ts";
 import type { Contact } from "../../projections/contacts.ts";
 import { describeConsent } from "../history/words/outreach.ts";
 import { formatSentence } from "../history/words/phrases.ts";
-import { Command, fail, type MakeCommand, type Terminal } from "./shared/command.ts";
+import { answerEach, Command, fail, type MakeCommand, type Terminal } from "./shared/command.ts";
 import { AS_OF_OPTION, contactsNow, describeMoment, openAsOf } from "./shared/moment.ts";
 import { findNamed } from "../recipients/recipient-name.ts";
 import { printable, table } from "./shared/table.ts";
@@ -33,11 +33,14 @@ export async function showContacts(
     return fail(terminal, `no recipient is known as ${printable(wanted)} (${describeMoment(place)})`);
   }
   const people = one === undefined ? [...states.contacts.people.values()] : [one];
-  if (json !== true) {
-    const shown = one === undefined ? formatContacts(people) : formatContact(one);
-    return terminal.out(`${shown}(${describeMoment(place)})\n`);
-  }
-  for (const contact of people) terminal.out(`${JSON.stringify(contact)}\n`);
+  const shown = one === undefined ? formatContacts(people) : formatContact(one);
+  return answerEach(
+    terminal,
+    json,
+    people,
+    `${shown}(${describeMoment(place)})
+`,
+  );
 }
 
 /** People, a line each. */

@@ -2,12 +2,13 @@ import { availableParallelism } from "node:os";
 import { createLogTree, type EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, type ProjectionName } from "../../projections/all.ts";
-import { Command, EXIT, Option, type MakeCommand, type Terminal } from "./shared/command.ts";
+import { answerEach, Command, EXIT, Option, type MakeCommand, type Terminal } from "./shared/command.ts";
 import { openExistingLog } from "./shared/log-session.ts";
 import { startProgress, type Progress } from "./shared/progress.ts";
-import { foldInWorker } from "./replay/fold-in-worker.ts";
-import { rebuild, type Rebuilt, type RebuildOptions } from "./replay/rebuild.ts";
+import { rebuild, type PartOrder, type Rebuilt, type RebuildOptions } from "./replay/rebuild.ts";
 import { printable } from "./shared/table.ts";
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
 
 export const replay: MakeCommand = (terminal, exit) =>
   new Command("replay")
@@ -32,16 +33,21 @@ the last saved work.`,
         await using store = await openExistingLog(terminal);
         const shown = show(terminal, names);
         const { signal } = terminal;
-        const apart = availableParallelism() > 1 ? foldsBySettings(terminal) : {};
-        const rebuilt = await rebuild(store, names, { restart: restart === true, signal, ...apart, ...shown });
+        const env = { ...terminal.env };
+        const inWorker: RebuildOptions["foldInWorker"] = (order, ended) => foldInWorker({ env, ...order }, ended);
+        const rebuilt = await rebuild(store, names, {
+          restart: restart === true,
+          signal,
+          foldInWorker: availableParallelism() > 1 ? inWorker : undefined,
+          ...shown,
+        });
         shown.end();
         if (rebuilt === undefined) {
           terminal.err("interrupted; the next replay resumes from here\n");
           return EXIT.temporary;
         }
         if (projection === undefined) await rebuildTree(store, terminal);
-        for (const report of rebuilt)
-          terminal.out(json === true ? `${JSON.stringify(report)}\n` : formatReport(report));
+        answerEach(terminal, json, rebuilt, rebuilt.map(formatReport).join(""));
         return rebuilt.every(({ differences }) => (differences ?? []).length === 0) ? EXIT.ok : EXIT.fault;
       }),
     );
@@ -52,10 +58,6 @@ async function rebuildTree(store: EventStore<Event>, { signal }: Terminal): Prom
   const { position } = await store.head();
   await tree.forget();
   while (!(await tree.extend(position)) && !signal.aborted);
-}
-
-function foldsBySettings({ env }: Terminal): Pick<RebuildOptions, "foldInWorker"> {
-  return { foldInWorker: (order, ended) => foldInWorker({ env: { ...env }, ...order }, ended) };
 }
 
 /** Shows on stderr where the work is. */
@@ -83,4 +85,26 @@ function formatReport({ projection, events, position, differences: found }: Rebu
         ? "no difference"
         : `${found.length} differences, corrected:\n  ${found.map(printable).join("\n  ")}`;
   return `${projection}: ${events} events up to position ${position}: ${outcome}\n`;
+}
+
+/** What the thread is told. */
+export interface ThreadOrder extends PartOrder {
+  readonly env: Terminal["env"];
+}
+
+/**
+ * Folds a part of a rebuild in a thread of its own, which opens the log by the same settings. Resolves once it has kept
+ * its work, also that of an interrupted one; rejects when the thread failed.
+ */
+export async function foldInWorker(order: ThreadOrder, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  const worker = new Worker(new URL("./replay/fold-thread.ts", import.meta.url), { workerData: order });
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin
+  const interrupt = (): void => worker.postMessage("interrupt");
+  signal.addEventListener("abort", interrupt, { once: true });
+  try {
+    await once(worker, "exit");
+  } finally {
+    signal.removeEventListener("abort", interrupt);
+  }
 }

@@ -3,6 +3,7 @@ import { configurationError, createReport } from "../config/error.ts";
 import { readTokenLines, readTokens, unfitName } from "../config/tokens.ts";
 import {
   answer,
+  answerEach,
   Command,
   fail,
   group,
@@ -72,15 +73,9 @@ const list: MakeCommand = (terminal, exit) =>
         const rows = [...fixed, ...filed].map(({ name, sha256 }, at) => {
           return { name, id: tokenId(sha256), source: at < fixed.length ? "API_TOKENS" : "API_TOKENS_FILE" };
         });
-        if (json === true) for (const row of rows) terminal.out(`${JSON.stringify(row)}\n`);
-        else if (rows.length === 0) terminal.out("no token is configured\n");
-        else
-          terminal.out(
-            table(
-              ["name", "id", "in"],
-              rows.map(({ name, id, source }) => [name, id, source]),
-            ),
-          );
+        const text =
+          rows.length === 0 ? "no token is configured\n" : table(["name", "id", "in"], rows.map(Object.values));
+        answerEach(terminal, json, rows, text);
       }),
     );
 

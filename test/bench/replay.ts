@@ -4,7 +4,7 @@ import { openScan } from "eventstore-lite/bench/scan";
 import { codec, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { openExistingLog } from "../../src/commands/shared/log-session.ts";
-import { foldInWorker } from "../../src/commands/replay/fold-in-worker.ts";
+import { foldInWorker } from "../../src/commands/replay.ts";
 import { rebuild } from "../../src/commands/replay/rebuild.ts";
 import { foldLog } from "../harness/fold-log.ts";
 import { onCopyOf } from "./copied.ts";

@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { clicks } from "../../projections/clicks.ts";
 import { openExistingLog } from "../../src/commands/shared/log-session.ts";
-import { foldInWorker } from "../../src/commands/replay/fold-in-worker.ts";
+import { foldInWorker } from "../../src/commands/replay.ts";
 import { foldPart, type RebuildOptions, loadPartial, savePartial } from "../../src/commands/replay/rebuild.ts";
 import { encodeState } from "../../projections/snapshot.ts";
 import { writeMixedLog } from "../bench/mixed-log.ts";

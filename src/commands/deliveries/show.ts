@@ -4,7 +4,7 @@ import { isOutcome, narrowedTo } from "../../../events/dispatches.ts";
 import { eventsAt, inOrder } from "../../log/events-at.ts";
 import { findDispatches, isDecision, readRequestedChannels, sourcesOfEvent } from "../../history/dispatches.ts";
 import { findEvent, isEventName, type Reading } from "../../history/find-event.ts";
-import { toEventJson, formatEventLine } from "../audit/show/lines.ts";
+import { toEventJson, formatEventLine } from "../audit/show.ts";
 import { Command, EXIT, fail, usageError, type MakeCommand, type Terminal } from "../shared/command.ts";
 import { openSession } from "../shared/log-session.ts";
 import { withProgress } from "../shared/progress.ts";

@@ -1,11 +1,9 @@
 import { fromJsonSchema, McpServer, type CallToolResult } from "@modelcontextprotocol/server";
 import { VERSION } from "../../platform/version.ts";
 import { EXIT, runCommand, type Terminal } from "../shared/command.ts";
-import { toExitCode } from "../shared/exit-code.ts";
-import { describeFault } from "../shared/system-fault.ts";
-import { ANSWERS_MAX, TOOLS, type Tool } from "./tools.ts";
-
-type Input = Readonly<Record<string, unknown>>;
+import { toExitCode, describeFault } from "../shared/system-fault.ts";
+import { ANSWERS_MAX, toArguments, TOOLS, type Input, type Tool } from "./tools.ts";
+import type { Contact } from "../../../projections/contacts.ts";
 
 const INSTRUCTIONS =
   "Reads the log of a reachlog service: outreach by direct messages on X, clicks, and their deliveries. Nothing can be " +
@@ -34,19 +32,19 @@ async function answer(terminal: Pick<Terminal, "env" | "signal">, tool: Tool, in
     interactive: false,
   };
   try {
-    const code = await runCommand(tool.command, ["--json", ...tool.args(input)], captured);
+    const code = await runCommand(tool.command, ["--json", ...toArguments(input)], captured);
     // Some say by the exit code that what they show is not well.
-    return code === EXIT.ok || out !== "" ? toResult(chosen(tool, input, out)) : refused(err);
+    return code === EXIT.ok || out !== "" ? toResult(chosen(tool, input, out)) : toRefusal(err);
   } catch (fault) {
     if (toExitCode(fault) === undefined) throw fault;
-    return refused(describeFault(fault as Error));
+    return toRefusal(describeFault(fault as Error));
   }
 }
 
 /** The lines that are an answer, each an object. */
 function chosen({ isAnswer }: Tool, input: Input, out: string): string {
   const lines = out.split("\n").filter((line) => line !== "");
-  const answers = isAnswer === undefined ? lines : lines.filter((line) => isAnswer(JSON.parse(line) as object, input));
+  const answers = isAnswer === undefined ? lines : lines.filter((line) => isAnswer(JSON.parse(line) as Contact, input));
   if (answers.length === 0) return "none";
   const more = answers.length - ANSWERS_MAX;
   return [...answers.slice(0, ANSWERS_MAX), ...(more > 0 ? [`and ${more} more: ask for less`] : [])].join("\n");
@@ -56,6 +54,6 @@ function toResult(text: string): CallToolResult {
   return { content: [{ type: "text", text }] };
 }
 
-function refused(why: string): CallToolResult {
+function toRefusal(why: string): CallToolResult {
   return { ...toResult(why.trim()), isError: true };
 }

@@ -1,5 +1,5 @@
-import { Type, type Static, type TObject } from "@sinclair/typebox";
-import { skipReason } from "../../../events/outreach.ts";
+import { Type, type TObject } from "@sinclair/typebox";
+import { skipReason, type SkipReason } from "../../../events/outreach.ts";
 import { GROUPINGS } from "../../history/results.ts";
 import { showHistoryCommand as auditShow } from "../audit/show.ts";
 import { clicks } from "../clicks.ts";
@@ -12,9 +12,24 @@ import { preview } from "../outreach/preview.ts";
 import { quota } from "../quota.ts";
 import { results } from "../results.ts";
 import { stats } from "../stats.ts";
+import type { Contact } from "../../../projections/contacts.ts";
 
 /** Rows of an answer about all recipients: an assistant reads no more, and gets the number of the others. */
 export const ANSWERS_MAX = 200;
+
+/** What an assistant says to a tool. */
+export interface Input {
+  readonly as_of?: string;
+  readonly by?: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly recipient?: string;
+  readonly subject?: string;
+  readonly event_id?: string;
+  readonly link?: string;
+  readonly status?: string;
+  readonly reason?: SkipReason;
+}
 
 /** What an assistant may ask: a command of the command line that reads, with `--json`. */
 export interface Tool {
@@ -23,21 +38,27 @@ export interface Tool {
   readonly description: string;
   readonly input: TObject;
   readonly command: MakeCommand;
-  /** Beside `--json`. */
-  readonly args: (input: Readonly<Record<string, unknown>>) => readonly string[];
-  /** Which of the lines that the command writes are an answer; absent: all. */
-  readonly isAnswer?: (line: object, input: Readonly<Record<string, unknown>>) => boolean;
+  /** Which of the recipients that the command writes are an answer; absent: all that it writes is. */
+  readonly isAnswer?: (recipient: Contact, input: Input) => boolean;
 }
 
-/** The tool as it is, with its functions typed by what it takes. */
-function tool<Input extends TObject>(
-  given: Omit<Tool, "input" | "args" | "isAnswer"> & {
-    readonly input: Input;
-    readonly args: (input: Static<Input>) => readonly string[];
-    readonly isAnswer?: (line: never, input: Static<Input>) => boolean;
-  },
-): Tool {
-  return given as unknown as Tool;
+/** The arguments of a tool's command, beside `--json`. What follows a `--` is no option, whatever it looks like. */
+export function toArguments({
+  as_of,
+  by,
+  from,
+  to,
+  recipient: named,
+  subject,
+  event_id,
+  link,
+}: Input): readonly string[] {
+  const options = Object.entries({ "as-of": as_of, by, from, to });
+  const operand = named ?? subject ?? event_id ?? link;
+  return [
+    ...options.flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`])),
+    ...(operand === undefined ? [] : ["--", operand]),
+  ];
 }
 
 const closed = { additionalProperties: false };
@@ -47,10 +68,6 @@ const as_of = Type.Optional(
 );
 const recipient = Type.String({ description: "A person: id, handle or @handle." });
 
-/** What follows a `--` is no option, whatever it looks like. */
-const operand = (value: string | undefined): string[] => (value === undefined ? [] : ["--", value]);
-const asOfArgument = (moment: string | undefined): string[] => (moment === undefined ? [] : [`--as-of=${moment}`]);
-
 const status = Type.Union(
   ["open", "attempted", "in_doubt", "sent", "failed"].map((name) => Type.Literal(name)),
   { description: "Only people of this status." },
@@ -58,29 +75,27 @@ const status = Type.Union(
 
 /** None of them sends, spends or erases: commands that do are not among them. */
 export const TOOLS: readonly Tool[] = [
-  tool({
+  {
     name: "who_was_written_to",
     title: "Who was written to",
     description:
       "All known recipients, or one: with their status, the variant they got, and their consent to be written to and to be tracked, with its evidence.",
     input: Type.Object({ recipient: Type.Optional(recipient), status: Type.Optional(status), as_of }, closed),
     command: contacts,
-    args: (input) => [...asOfArgument(input.as_of), ...operand(input.recipient)],
-    isAnswer: (person: { status: string }, input) => input.status === undefined || person.status === input.status,
-  }),
-  tool({
+    isAnswer: (person, input) => input.status === undefined || person.status === input.status,
+  },
+  {
     name: "why_skipped",
     title: "Why people were skipped",
     description: "People that a run skipped, with the reasons, or one person; also who is suppressed.",
     input: Type.Object({ recipient: Type.Optional(recipient), reason: Type.Optional(skipReason), as_of }, closed),
     command: contacts,
-    args: (input) => [...asOfArgument(input.as_of), ...operand(input.recipient)],
-    isAnswer(person: { skipped: readonly string[]; suppressed: boolean }, input) {
+    isAnswer(person, input) {
       if (input.reason !== undefined) return person.skipped.includes(input.reason);
       return input.recipient !== undefined || person.suppressed || person.skipped.length > 0;
     },
-  }),
-  tool({
+  },
+  {
     name: "what_happened",
     title: "What happened to a person, a link, an event or a run",
     description: "All events about one subject, in the order of the log.",
@@ -94,9 +109,8 @@ export const TOOLS: readonly Tool[] = [
       closed,
     ),
     command: auditShow,
-    args: (input) => [...asOfArgument(input.as_of), ...operand(input.subject)],
-  }),
-  tool({
+  },
+  {
     name: "what_became_of_click",
     title: "The dispatches of a click",
     description:
@@ -106,25 +120,22 @@ export const TOOLS: readonly Tool[] = [
       closed,
     ),
     command: deliveriesShow,
-    args: (input) => operand(input.event_id),
-  }),
-  tool({
+  },
+  {
     name: "clicks",
     title: "Clicks of links",
     description: "The clicks of all links or of one: people, suspected fetchers of X, and bots.",
     input: Type.Object({ link: Type.Optional(Type.String({ description: "domain/short_code." })), as_of }, closed),
     command: clicks,
-    args: (input) => [...asOfArgument(input.as_of), ...operand(input.link)],
-  }),
-  tool({
+  },
+  {
     name: "quota",
     title: "The day's quota",
     description: "How many messages of the day are used and left, and when it resets.",
     input: Type.Object({ as_of }, closed),
     command: quota,
-    args: (input) => asOfArgument(input.as_of),
-  }),
-  tool({
+  },
+  {
     name: "results",
     title: "What came of messages",
     description:
@@ -147,38 +158,29 @@ export const TOOLS: readonly Tool[] = [
       closed,
     ),
     command: results,
-    args: ({ by = "variant", from, to, as_of: moment }) => [
-      `--by=${by}`,
-      ...(from === undefined ? [] : [`--from=${from}`]),
-      ...(to === undefined ? [] : [`--to=${to}`]),
-      ...asOfArgument(moment),
-    ],
-  }),
-  tool({
+  },
+  {
     name: "stats",
     title: "All-time counts",
     description: "How many messages were sent, skipped and failed.",
     input: Type.Object({ as_of }, closed),
     command: stats,
-    args: (input) => asOfArgument(input.as_of),
-  }),
-  tool({
+  },
+  {
     name: "dead_letters",
     title: "What is pending and what was given up",
     description: "Of each channel what is pending, whether it is suspended, and its dead letters.",
     input: Type.Object({}, closed),
     command: list,
-    args: () => [],
-  }),
-  tool({
+  },
+  {
     name: "delivery_lag",
     title: "How far each channel is behind",
     description: "Backlog, age of the oldest click, rates, and when each channel will have caught up.",
     input: Type.Object({}, closed),
     command: lag,
-    args: () => [],
-  }),
-  tool({
+  },
+  {
     name: "dry_run",
     title: "What a run would do",
     description:
@@ -186,6 +188,5 @@ export const TOOLS: readonly Tool[] = [
       "question to X is paid for: what only X knows does not show.",
     input: Type.Object({ recipient: Type.Optional(recipient) }, closed),
     command: preview,
-    args: (input) => operand(input.recipient),
-  }),
+  },
 ];

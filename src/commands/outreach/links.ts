@@ -8,6 +8,7 @@ import { ServiceError } from "../../platform/service-error.ts";
 import { toDomain } from "../../template/short-link.ts";
 import {
   answer,
+  answerEach,
   Command,
   EXIT,
   group,
@@ -27,7 +28,7 @@ const add: MakeCommand = (terminal, exit) =>
     .argument("<target>", "an http or https URL")
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog links add spring https://shop.example/offer")
-    .action(exit((code, target, { json }) => report(terminal, [{ code, target }], json === true)));
+    .action(exit((code, target, { json }) => report(terminal, [{ code, target }], json)));
 
 const importLinks: MakeCommand = (terminal, exit) =>
   new Command("import")
@@ -40,7 +41,7 @@ A repeat changes nothing. A code never gets another target.`,
     .argument("<file>", "a .csv")
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog links import links.csv")
-    .action(exit((path, { json }) => report(terminal, readLinks(path), json === true)));
+    .action(exit((path, { json }) => report(terminal, readLinks(path), json)));
 
 const list: MakeCommand = (terminal, exit) =>
   new Command("list")
@@ -53,13 +54,9 @@ const list: MakeCommand = (terminal, exit) =>
         const rows = [...shared].map(([code, { domain, target, variant, added_at, template }]) => {
           return { link: `${domain}/${code}`, target, template: template ?? null, variant: variant ?? null, added_at };
         });
-        if (json === true) for (const row of rows) terminal.out(`${JSON.stringify(row)}\n`);
-        else if (rows.length === 0) terminal.out("no link was added yet\n");
-        else {
-          const cells = rows.map(({ link, variant, target }) => [link, variant ?? "-", printable(target)]);
-          terminal.out(table(["link", "variant", "target"], cells));
-        }
-        return EXIT.ok;
+        const cells = rows.map(({ link, variant, target }) => [link, variant ?? "-", printable(target)]);
+        const text = rows.length === 0 ? "no link was added yet\n" : table(["link", "variant", "target"], cells);
+        answerEach(terminal, json, rows, text);
       }),
     );
 
@@ -70,27 +67,22 @@ export const links = group(
   "The redirect answers them while REDIRECTS is on. Templates add theirs by themselves.",
 );
 
-async function report(terminal: Terminal, given: readonly NewLink[], json: boolean): Promise<number> {
+async function report(terminal: Terminal, given: readonly NewLink[], json: true | undefined): Promise<number> {
   const domain = requireDomain(readConfig(terminal));
   await using session = await openSession(terminal);
   const deps = { ...session, sleep, random: Math.random };
   const { added, known, refused } = await addLinks(deps, domain, given, COMMAND_METADATA);
   const text = `${added} added, ${known} known before, ${refused.length} refused\n`;
   answer(terminal, json, { added, known, refused }, text);
-  if (!json) for (const { code, reason } of refused) terminal.err(`${printable(code)}: ${reason}\n`);
+  if (json !== true) for (const { code, reason } of refused) terminal.err(`${printable(code)}: ${reason}\n`);
   return refused.length === 0 ? EXIT.ok : EXIT.fault;
 }
 
 /** Throws a ServiceError (configuration) where no link could name the service. */
 function requireDomain({ links: { base } }: Config): string {
   if (base !== undefined) return toDomain(base);
-  throw configurationError([
-    {
-      variable: "LINK_BASE",
-      problem: "not set, and REDIRECTS is off",
-      wanted: "an http(s) URL such as https://go.example",
-    },
-  ]);
+  const wanted = "an http(s) URL such as https://go.example";
+  throw configurationError([{ variable: "LINK_BASE", problem: "not set, and REDIRECTS is off", wanted }]);
 }
 
 /** Throws a ServiceError (invalid) for a file without these columns. */

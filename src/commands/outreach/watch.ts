@@ -1,6 +1,6 @@
 import { run as runProjection, type RunState } from "../../../projections/run.ts";
 import { foldTo } from "../../projector/fold-to.ts";
-import { formatEventJson } from "../audit/show/lines.ts";
+import { formatEventJson } from "../audit/show.ts";
 import { Command, type MakeCommand } from "../shared/command.ts";
 import { openExistingLog } from "../shared/log-session.ts";
 import { startStatusLine } from "../shared/progress.ts";

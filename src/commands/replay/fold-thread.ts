@@ -1,7 +1,7 @@
-// Folds a part of a rebuild, and keeps the work; started by fold-in-worker.ts.
+// Folds a part of a rebuild, and keeps the work; started by replay.ts.
 import { parentPort, workerData } from "node:worker_threads";
 import { openExistingLog } from "../shared/log-session.ts";
-import type { ThreadOrder } from "./fold-in-worker.ts";
+import type { ThreadOrder } from "../replay.ts";
 import { foldPart } from "./rebuild.ts";
 
 const { env, ...order } = workerData as ThreadOrder;

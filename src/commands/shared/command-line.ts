@@ -10,7 +10,7 @@ import { contacts } from "../contacts.ts";
 import { deliveries } from "../deliveries.ts";
 import { demo } from "../development/demo.ts";
 import { doctor } from "../doctor.ts";
-import { toExitCode } from "./exit-code.ts";
+import { toExitCode, describeFault } from "./system-fault.ts";
 import { forget } from "../forget.ts";
 import { links } from "../outreach/links.ts";
 import { key } from "../key.ts";
@@ -28,7 +28,6 @@ import { witness } from "../witness.ts";
 import { serve } from "../serve.ts";
 import { settings } from "../settings.ts";
 import { stats } from "../stats.ts";
-import { describeFault } from "./system-fault.ts";
 import { token } from "../token.ts";
 import { upgradeCheck } from "../upgrade-check.ts";
 

@@ -69,6 +69,16 @@ export function answer({ out }: Terminal, json: boolean | undefined, object: obj
   out(json === true ? `${JSON.stringify(object)}\n` : text);
 }
 
+/** The same of a list: with `--json` one object a line. */
+export function answerEach(
+  { out }: Terminal,
+  json: boolean | undefined,
+  objects: readonly object[],
+  text: string,
+): void {
+  out(json === true ? objects.map((one) => `${JSON.stringify(one)}\n`).join("") : text);
+}
+
 /** Says on stderr why nothing came of it. Answers the exit code. */
 export function fail({ err }: Terminal, why: string): number {
   err(`${why}\n`);
