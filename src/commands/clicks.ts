@@ -37,7 +37,7 @@ for these.`,
         }
         const link = parseLink(wanted);
         const place = await findPlace(asked.store, asked.moment);
-        const counted = listed(await countLink(asked.store, link, place)).find((one) => one.link === link);
+        const counted = listLinks(await countLink(asked.store, link, place)).find((one) => one.link === link);
         if (counted === undefined) {
           return fail(terminal, `no click of ${printable(link)} is in the log (${describeMoment(place)})`);
         }
@@ -58,7 +58,7 @@ interface LinkCounts extends Omit<LinkClicks, "last_position"> {
   readonly suspected: number;
 }
 
-/** What else than its clicks says which of them are suspected. */
+/** Events other than clicks that mark clicks as suspected. */
 const MESSAGES: readonly EventType[] = suspected.types.filter((type) => type !== "LinkClicked");
 
 /** Counts one link from its own stream, however many others there are, and the messages that may explain clicks. */
@@ -66,16 +66,16 @@ async function countLink(store: EventStore<Event>, link: string, { position }: P
   const states = createStates(NAMES);
   const clicked = store.readFolded({ stream: streamOfLink(link), to: position });
   const sent = store.readFolded({ types: MESSAGES, to: position });
-  for await (const event of inLogOrder(oneByOne(clicked), oneByOne(sent))) states.evolve(event);
+  for await (const event of mergeInLogOrder(flatten(clicked), flatten(sent))) states.evolve(event);
   return states.all();
 }
 
-async function* oneByOne(batches: AsyncIterable<readonly Folded[]>): AsyncGenerator<Folded, undefined, void> {
+async function* flatten(batches: AsyncIterable<readonly Folded[]>): AsyncGenerator<Folded, undefined, void> {
   for await (const batch of batches) yield* batch;
   return undefined;
 }
 
-async function* inLogOrder(
+async function* mergeInLogOrder(
   one: AsyncGenerator<Folded, undefined, void>,
   other: AsyncGenerator<Folded, undefined, void>,
 ): AsyncGenerator<Folded, void, void> {
@@ -94,19 +94,19 @@ async function* inLogOrder(
 function allAsJson(counted: Counted, place: Place): object {
   const { total, bots } = counted.clicks;
   const { all, others } = counted.suspected;
-  const links = listed(counted);
+  const links = listLinks(counted);
   return { clicks: total, bots, suspected: all.suspected, links, others, as_of: toAsOfJson(place) };
 }
 
 function allAsText(counted: Counted, place: Place): string {
-  const rows = listed(counted).map(row);
+  const rows = listLinks(counted).map(row);
   const { all, others } = counted.suspected;
-  if (others.clicks + others.bots > 0) rows.push(sums("(links no longer told apart)", others));
-  return `${table(HEAD, [...rows, sums("total", all)])}(${describeMoment(place)})\n`;
+  if (others.clicks + others.bots > 0) rows.push(formatSums("(links no longer told apart)", others));
+  return `${table(HEAD, [...rows, formatSums("total", all)])}(${describeMoment(place)})\n`;
 }
 
 /** Most clicks of people first; of equals the one clicked last. */
-function listed({ clicks: { links }, suspected }: Counted): LinkCounts[] {
+function listLinks({ clicks: { links }, suspected }: Counted): LinkCounts[] {
   return byLastClick(links)
     .map(([link, { clicks: people, bots, first, last }]) => {
       return { link, clicks: people, bots, suspected: suspected.links.get(link)?.suspected ?? 0, first, last };
@@ -118,6 +118,6 @@ function row({ link, clicks: people, suspected, bots, first, last }: LinkCounts)
   return [link, people, suspected, bots, first, last];
 }
 
-function sums(what: string, { clicks: people, suspected, bots }: SuspectedCounts): (string | number)[] {
+function formatSums(what: string, { clicks: people, suspected, bots }: SuspectedCounts): (string | number)[] {
   return [what, people, suspected, bots, "", ""];
 }

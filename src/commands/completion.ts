@@ -23,7 +23,7 @@ Examples:
       }),
     );
 
-/** What a value is chosen from: words, the files there are, or nothing that a shell knows. */
+/** How a shell completes a value: from words, from files, or not at all. */
 type Value = readonly string[] | "file" | "other";
 
 interface CompletedOption {
@@ -34,9 +34,8 @@ interface CompletedOption {
   readonly value: Value | undefined;
 }
 
-/** What a shell completes behind one command. */
 interface CompletedCommand {
-  /** The words that lead to it, each behind a space: ` audit verify`; the program itself has none. */
+  /** The words that lead to it, each after a space: ` audit verify`; empty for the program itself. */
   readonly path: string;
   readonly commands: readonly { readonly name: string; readonly summary: string }[];
   readonly options: readonly CompletedOption[];
@@ -73,7 +72,7 @@ function toValue({ argChoices }: Pick<typed.Option | typed.Argument, "argChoices
   return argChoices ?? (PATHS.includes(placeholder) ? "file" : "other");
 }
 
-/** For bash and zsh; fish has another way to quote the quote. */
+/** For bash and zsh; fish escapes a quote differently. */
 const quoteForShell = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 /** For bash, with or without the package bash-completion. */
@@ -108,7 +107,7 @@ function patterns(texts: readonly string[]): string {
   return texts.map(quoteForShell).join("|");
 }
 
-/** What follows an option that takes a value, and nothing else does. */
+/** Completes what follows an option that takes a value. */
 function valueCases({ path, options }: CompletedCommand): readonly string[] {
   return options.flatMap(({ names, value }) => {
     if (value === undefined) return [];
@@ -153,7 +152,7 @@ if [[ $funcstack[1] == _reachlog ]]; then _reachlog "$@"; else compdef _reachlog
 `;
 }
 
-/** Within brackets and lists these end something. */
+/** Escapes characters that end a bracket or a list entry. */
 const escapeForZsh = (text: string): string => text.replace(/[[\]:\\]/g, String.raw`\$&`);
 
 function formatZshCase({ path, commands, options, argument }: CompletedCommand): string {
@@ -180,7 +179,6 @@ function formatZshAction(value: Value): string {
   return value === "other" ? " " : `(${value.join(" ")})`;
 }
 
-/** For fish. */
 export function fishScript(commands: readonly CompletedCommand[]): string {
   return `# fish completion of reachlog
 function __reachlog_at
@@ -215,12 +213,11 @@ function formatFishLines({ path, commands, options, argument }: CompletedCommand
   ];
 }
 
-/** `-r`: a value follows; `-F`: a file may; `-x`: nothing but these. */
+/** `-r`: a value is required; `-F`: files are offered; `-x`: only these words. */
 function formatFishValue(value: Value | undefined): readonly string[] {
   if (value === undefined) return [];
   if (value === "file") return ["-r", "-F"];
   return value === "other" ? ["-x"] : ["-x", "-a", quoteForFish(value.join(" "))];
 }
 
-/** By the name of the shell. */
 const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;

@@ -43,7 +43,6 @@ export async function showContacts(
   );
 }
 
-/** People, a line each. */
 export function formatContacts(people: readonly Contact[]): string {
   return table(["username", "id", "basis", "tracking", "status", "skipped for"], people.map(row));
 }

@@ -42,10 +42,10 @@ yet, or not configured) or WRONG, with what to do. Exit code 1 when one is WRONG
       exit(async ({ online, json }) => {
         const config = await readServedConfig(terminal);
         const findings: Finding[] = [
-          await finding("configuration", () => completeness(config)),
-          ...config.warnings.flatMap((detail) => warned("configuration", detail)),
+          await finding("configuration", () => checkCompleteness(config)),
+          ...config.warnings.flatMap((detail) => toWarnings("configuration", detail)),
           ...optOuts(config),
-          ...warned("core dumps", coreDumpWarning()),
+          ...toWarnings("core dumps", coreDumpWarning()),
           ...(await checkFiles(config)),
           ...(online === true ? await checkNetworks(config, terminal) : []),
         ];
@@ -53,13 +53,13 @@ yet, or not configured) or WRONG, with what to do. Exit code 1 when one is WRONG
       }),
     );
 
-/** Nothing has to be configured, but an operator who forgot something wants to know. */
-function completeness(config: Config): string | { readonly missing: string } {
+/** Nothing is required, but an operator wants to see what is missing. */
+function checkCompleteness(config: Config): string | { readonly missing: string } {
   const { missing } = listPartNames(config);
   return missing.length === 0 ? "complete" : { missing: `without faults; not configured: ${missing.join(", ")}` };
 }
 
-function warned(what: string, detail: string | undefined): Finding[] {
+function toWarnings(what: string, detail: string | undefined): Finding[] {
   return detail === undefined ? [] : [{ what, state: "warning", detail }];
 }
 
@@ -80,7 +80,7 @@ async function checkFiles(config: Config): Promise<Finding[]> {
   if (reached.detail !== "") return [reached];
   const log = await finding("log", () => checkLog(config));
   return [
-    ...[...(await store.warnings()), ...(await store.unprotected())].flatMap((detail) => warned("log", detail)),
+    ...[...(await store.warnings()), ...(await store.unprotected())].flatMap((detail) => toWarnings("log", detail)),
     log,
     ...(log.state === "wrong" ? [] : [await finding("keys", () => checkKeys(config))]),
     ...(config.log.kind === "sqlite" ? [] : [await finding("clock", () => checkClock(config))]),
@@ -106,7 +106,7 @@ async function checkLog(config: Config): Promise<string> {
   return `${checked} events, the chain is whole`;
 }
 
-/** This machine's clock against the log's, which all instances decide by. */
+/** Compares this machine's clock with the log's, which all instances use. */
 async function checkClock(config: Config): Promise<string> {
   await using store = await openLog(config);
   const skewMs = store.logClock.skewMs((await store.head()).time);
@@ -167,14 +167,14 @@ async function checkWitness(config: Config, witness: WitnessConfig): Promise<str
   throw new Error(witnessed.result === "split" ? `${witnessed.detail}; ${remedy}` : witnessed.detail);
 }
 
-/** Where Linux has the limits of a process; other systems have no such file. */
+/** Limits of this process on Linux; absent on other systems. */
 const LIMITS = "/proc/self/limits";
 
 const WARNING =
   "core dumps are on: a crash of the runtime itself would write the service's memory, and all secrets in it, to a file; " +
   "start it with ulimit -c 0 (systemd: LimitCORE=0; containers: --ulimit core=0)";
 
-/** What to know of crash dumps, which a program of this runtime cannot switch off itself; undefined: they are off. */
+/** A warning if crash dumps are on: a program of this runtime cannot switch them off itself. */
 function coreDumpWarning(): string | undefined {
   if (!existsSync(LIMITS)) return undefined;
   const soft = /^Max core file size\s+(\S+)/m.exec(readFileSync(LIMITS, "utf8"))?.[1];

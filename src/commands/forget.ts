@@ -39,7 +39,7 @@ docs/personal-data.md.`,
       exit(async (subject, { yes, json }) => {
         const isAddress = isIP(subject) !== 0;
         if (!isAddress) parseRecipient(subject);
-        if (yes !== true && !(await confirms(terminal, subject))) return fail(terminal, "nothing was erased");
+        if (yes !== true && !(await askToConfirm(terminal, subject))) return fail(terminal, "nothing was erased");
         await using deps = await openSession(terminal);
         const forgotten = await (isAddress
           ? forgetClicks(terminal, deps, subject)
@@ -54,8 +54,8 @@ docs/personal-data.md.`,
       }),
     );
 
-/** Throws a ServiceError (usage) where there is no operator to ask. */
-async function confirms({ ask }: Terminal, subject: string): Promise<boolean> {
+/** Throws a ServiceError (usage) without a terminal. */
+async function askToConfirm({ ask }: Terminal, subject: string): Promise<boolean> {
   if (ask === undefined) throw usageError("forget cannot be undone: without a terminal it needs --yes");
   const answer = await ask(`Erase ${printable(subject)} for good? This cannot be undone. Type yes: `);
   return answer.trim().toLowerCase() === "yes";

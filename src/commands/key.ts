@@ -78,13 +78,13 @@ Exit codes: 0 done, 75 the service is running, 78 the key is not the right one.`
 
 export const key = group("key", "show or exchange the master key", [show, rotate]);
 
-/** Takes the log as its one service does, so that none runs meanwhile. Throws StoreOwned. */
+/** Owns the log as the service does, so that no service runs meanwhile. Throws StoreOwned. */
 async function rotateMasterKey(terminal: Terminal, keep: string | undefined, json: boolean | undefined): Promise<void> {
   const config = readConfig(terminal);
   await refuseNoLog(config);
   await using store = await openLog(config, { owner: `reachlog key rotate, pid ${process.pid}` });
   const from = store.master;
-  const to = nextKey(config);
+  const to = chooseNextKey(config);
   const ids = { from: keyId(from), to: keyId(to) };
   if (ids.from === ids.to) throw usageError(`the key ${ids.to} is in force already: put it into REACHLOG_KEY`);
   if (keep !== undefined) writeKeyFile(keep, from);
@@ -117,7 +117,7 @@ async function endKeyRotation(terminal: Terminal, json: boolean | undefined): Pr
   answer(terminal, json, { is_ended }, `${text}\n`);
 }
 
-function nextKey({ key, nextKey: given }: Config): Uint8Array {
+function chooseNextKey({ key, nextKey: given }: Config): Uint8Array {
   if (key === undefined && given !== undefined) {
     throw usageError("REACHLOG_KEY_NEXT has no effect, since the key is in its file: unset it");
   }

@@ -26,7 +26,7 @@ import {
 import { refuseNoLog } from "./shared/log-session.ts";
 import { withProgress } from "./shared/progress.ts";
 import { loadMasterKey } from "./restore.ts";
-import { naming } from "./shared/system-fault.ts";
+import { withPath } from "./shared/system-fault.ts";
 
 export const migrate: MakeCommand = (terminal, exit) =>
   new Command("migrate")
@@ -105,12 +105,12 @@ async function copyTo(terminal: Terminal, log: OpenedLog, source: Config, target
   }
 }
 
-/** Where the log is: nothing of it holds for the new place. */
+/** Settings that locate the log; the new place inherits none of them. */
 const PLACE = ["DATABASE_URL", "KEYS_FILE", "KEYS_DATABASE_URL"].flatMap((name) => [name, `${name}_FILE`]);
 
 /** This configuration with other settings, and the master key in force. Throws a ServiceError (configuration, usage). */
 function loadTarget(terminal: Terminal, file: string, master: Uint8Array): Config {
-  const given = parseEnv(naming(file, () => readFileSync(file, "utf8")));
+  const given = parseEnv(withPath(file, () => readFileSync(file, "utf8")));
   if (!PLACE.some((name) => name.startsWith("DATABASE_URL") && given[name] !== undefined)) {
     throw new ServiceError("usage", `${file} sets no DATABASE_URL`);
   }

@@ -42,7 +42,7 @@ after the first message in the new zone. The limit is the one configured now
       }),
     );
 
-/** The moment in ms; undefined before the first event. As the service does, never before the newest event. */
+/** Ms since 1970, never before the newest event, as in the service; undefined before the first event. */
 function resolveTime({ to, until }: Moment, { time }: Place, now: number): number | undefined {
   const newest = time === undefined ? undefined : Date.parse(time);
   if (to !== undefined) return newest;

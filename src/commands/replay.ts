@@ -60,7 +60,6 @@ async function rebuildTree(store: EventStore<Event>, { signal }: Terminal): Prom
   while (!(await tree.extend(position)) && !signal.aborted);
 }
 
-/** Shows on stderr where the work is. */
 function show(terminal: Terminal, names: readonly ProjectionName[]) {
   let progress: Progress | undefined;
   return {
@@ -87,7 +86,6 @@ function formatReport({ projection, events, position, differences: found }: Rebu
   return `${projection}: ${events} events up to position ${position}: ${outcome}\n`;
 }
 
-/** What the thread is told. */
 export interface ThreadOrder extends PartOrder {
   readonly env: Terminal["env"];
 }

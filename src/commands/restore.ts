@@ -52,7 +52,7 @@ records that the log was restored: no run starts on that day, and what may have
 been sent or delivered since the backup is not repeated. From then on, consumers
 whose cursor is beyond the backup are refused.
 
-The master key is read from REACHLOG_KEY${keyFileIn(terminal)}.`,
+The master key is read from REACHLOG_KEY${describeKeyFile(terminal)}.`,
     )
     .action(
       exit(async (folder, { rehearse: only = false, acceptLostKeys = false, takeOverKeys = false, json }) => {
@@ -96,8 +96,8 @@ On PostgreSQL a start notices most copies by itself: see docs/postgresql.md.`,
       }),
     );
 
-/** Of settings that are faulty, or of a log on a server, there is no key file to name. */
-function keyFileIn(terminal: Terminal): string {
+/** Empty for faulty settings and for a log on a server, which has no key file. */
+function describeKeyFile(terminal: Terminal): string {
   try {
     const { log } = readConfig(terminal);
     if (log.kind !== "sqlite") return "";
@@ -109,7 +109,7 @@ function keyFileIn(terminal: Terminal): string {
   }
 }
 
-/** The master key that a configuration is given, which is in no backup. Throws a ServiceError (configuration). */
+/** The configured master key, which no backup holds. Throws a ServiceError (configuration). */
 export function loadMasterKey({ key, log }: Config): Uint8Array {
   if (key !== undefined) return parseKey(key.reveal(), "REACHLOG_KEY");
   const file = log.kind === "sqlite" ? locateFiles(log).key : "";

@@ -16,7 +16,7 @@ import {
   resultsAsJson,
   TRACKED_NOTE,
 } from "../history/results-format.ts";
-import { duration } from "../platform/duration.ts";
+import { formatDuration } from "../platform/duration.ts";
 import type { Place } from "../projector/moment.ts";
 import { answer, Command, JSON_OPTION, Option, type MakeCommand } from "./shared/command.ts";
 import { AS_OF_OPTION, describeMoment, openAsOf, resolveEnd, toAsOfJson } from "./shared/moment.ts";
@@ -118,7 +118,7 @@ const FIRST_CLICK: Column = [
   ({ tracked }) =>
     tracked.first_click_ms === null
       ? null
-      : `${duration(Math.round(tracked.first_click_ms / 1_000))} (${tracked.clicked} of ${tracked.recipients})`,
+      : `${formatDuration(Math.round(tracked.first_click_ms / 1_000))} (${tracked.clicked} of ${tracked.recipients})`,
 ];
 
 const LINK_COLUMNS: readonly Column[] = [

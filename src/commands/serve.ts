@@ -51,7 +51,7 @@ the other instances, or the log contradicts its checkpoint.`,
       }),
     );
 
-/** Who starts it by hand sees what it is and goes on from there; a supervisor's log has its lines of JSON alone. */
+/** Greets an operator at a terminal; a supervisor's log has only lines of JSON. */
 function welcome({ err }: Terminal, { url }: Service, config: Config): void {
   const { configured, missing } = listPartNames(config);
   const list = (names: readonly string[]): string => (names.length === 0 ? "nothing" : names.join(", "));
@@ -68,7 +68,7 @@ Stop with Ctrl-C.
 `);
 }
 
-/** Serves until a signal comes or the log fails, then stops within the configured time. Answers the exit code. */
+/** Serves until a signal comes or the log fails, then stops within the configured time. Resolves with the exit code. */
 export async function untilStopped(service: Service, config: Config, terminal: Terminal): Promise<number> {
   const logger = createLogger(config.logLevel, terminal.err, Date.now);
   const stopped = new Promise<"stopped">((resolve) => {
@@ -96,10 +96,10 @@ async function stop(service: Service): Promise<void> {
   await service[Symbol.asyncDispose]();
 }
 
-/** Refusals are written within milliseconds; a supervisor should not wait for what hangs. */
+/** Refusals take milliseconds; a supervisor should not wait for a hanging request. */
 const FAILED_STOP_MS_MAX = 1_000;
 
-/** False when it takes longer. */
+/** False if the work takes longer. */
 async function endsWithin(work: Promise<void>, ms: number): Promise<boolean> {
   const late = Promise.withResolvers<false>();
   const timer = setTimeout(() => late.resolve(false), ms);

@@ -41,7 +41,6 @@ variant, run or link: reachlog results.`,
       }),
     );
 
-/** Periods that are shown. */
 const SHOWN = { day: 30, hour: 48 } as const;
 
 const PERIOD_HEAD = ["sent", "skipped", "failed", "clicks", "suspected", "bots"] as const;

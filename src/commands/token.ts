@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { configurationError, createReport } from "../config/error.ts";
-import { readTokenLines, readTokens, unfitName } from "../config/tokens.ts";
+import { readTokenLines, readTokens, describeNameFault } from "../config/tokens.ts";
 import {
   answer,
   answerEach,
@@ -25,9 +25,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { commaList, given } from "../config/environment.ts";
+import { commaList, readSetting } from "../config/environment.ts";
 
-/** Fewer digits of an id are a slip of the hand. */
+/** Fewer digits of an id are a typo. */
 const ID_DIGITS_MIN = 4;
 
 const make: MakeCommand = (terminal, exit) =>
@@ -47,13 +47,13 @@ Both are valid meanwhile, and the log shows the name either way.`,
     .addHelpText("after", "\nExample:\n  reachlog token new shortener --add")
     .action(
       exit((name, { add = false, json }) => {
-        const unfit = unfitName(name);
+        const unfit = describeNameFault(name);
         if (unfit !== undefined) throw usageError(unfit);
         const file = resolveTokensFile(terminal);
         if (add && file === undefined) throw usageError("--add needs API_TOKENS_FILE: set it");
         const token = `${PREFIX}${randomBytes(TOKEN_BYTES).toString("base64url")}`;
         const sha256 = createHash("sha256").update(token).digest("hex");
-        const id = tokenId(sha256);
+        const id = toTokenId(sha256);
         const entry = `${name}:sha256:${sha256}`;
         if (add && file !== undefined) appendEntry(file, entry);
         const text = `token  ${token}\nid     ${id}\nentry  ${entry}\n`;
@@ -71,7 +71,7 @@ const list: MakeCommand = (terminal, exit) =>
       exit(({ json }) => {
         const { fixed, filed } = readAllTokens(terminal);
         const rows = [...fixed, ...filed].map(({ name, sha256 }, at) => {
-          return { name, id: tokenId(sha256), source: at < fixed.length ? "API_TOKENS" : "API_TOKENS_FILE" };
+          return { name, id: toTokenId(sha256), source: at < fixed.length ? "API_TOKENS" : "API_TOKENS_FILE" };
         });
         const text =
           rows.length === 0 ? "no token is configured\n" : table(["name", "id", "in"], rows.map(Object.values));
@@ -100,7 +100,7 @@ log. What is in API_TOKENS changes with a restart.`,
 const ID_DIGITS = 12;
 
 /** Names a token without disclosing it. */
-function tokenId(sha256: string): string {
+function toTokenId(sha256: string): string {
   return sha256.slice(0, ID_DIGITS);
 }
 
@@ -136,35 +136,34 @@ function removeToken(terminal: Terminal, id: string, json: true | undefined): nu
     const remedy = "a service keeps the tokens it has rather than none: make another one first";
     return fail(terminal, `it is the only token, and ${remedy}`);
   }
-  rewriteEntries(file, (line) => !holds(line, token.sha256));
-  const removed = { name: token.name, id: tokenId(token.sha256) };
+  rewriteEntries(file, (line) => !isEntryOf(line, token.sha256));
+  const removed = { name: token.name, id: toTokenId(token.sha256) };
   answer(terminal, json, removed, `${removed.name} ${removed.id} is removed\n`);
 }
 
-/** Whether a line is the entry of this token, plain or hashed. */
-function holds(line: string, sha256: string): boolean {
+function isEntryOf(line: string, sha256: string): boolean {
   const entry = line.trim();
   if (entry === "" || entry.startsWith("#")) return false;
   return readTokenLines(entry, [], createReport()).some((token) => token.sha256 === sha256);
 }
 
-/** Tokens given in the clear are as good as what they protect. */
+/** A file may hold tokens in plain text. */
 const OWNER_ONLY = 0o600;
 const OWNER_ENTERS = 0o700;
 
 function resolveTokensFile({ env }: Terminal): string | undefined {
-  const file = given(env, "API_TOKENS_FILE");
+  const file = readSetting(env, "API_TOKENS_FILE");
   return file === undefined ? undefined : resolve(file);
 }
 
-/** In one piece, and behind a line that an editor left without an end. The folder is made where it is missing. */
+/** Appends in one write, after a last line without a line break too. Creates a missing folder. */
 function appendEntry(file: string, entry: string): void {
   mkdirSync(dirname(file), { recursive: true, mode: OWNER_ENTERS });
   const isOpenEnded = existsSync(file) && !/(?:^|\n)$/.test(readFileSync(file, "utf8"));
   appendFileSync(file, `${isOpenEnded ? "\n" : ""}${entry}\n`, { mode: OWNER_ONLY });
 }
 
-/** Keeps the lines that `keeps` wants; readers see the former file or the new one, which has the same owner. */
+/** Replaces the file atomically by the lines that `keeps` accepts; owner and mode stay. */
 function rewriteEntries(file: string, keeps: (line: string) => boolean): void {
   const place = realpathSync(file);
   const draft = `${place}.${randomBytes(8).toString("hex")}`;
@@ -179,7 +178,7 @@ function rewriteEntries(file: string, keeps: (line: string) => boolean): void {
 /** The tokens of the environment and of the file. Throws a ServiceError (configuration). */
 function readAllTokens(terminal: Terminal) {
   const report = createReport();
-  const raw = given(terminal.env, "API_TOKENS");
+  const raw = readSetting(terminal.env, "API_TOKENS");
   const file = resolveTokensFile(terminal);
   const fixed = commaList(raw).length === 0 ? [] : readTokens(raw, report);
   const filed =

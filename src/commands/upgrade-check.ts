@@ -37,7 +37,7 @@ async function examineAll(terminal: Terminal): Promise<readonly Finding[]> {
   ];
 }
 
-/** Its tables have a version each; only a role that may change them compares it. */
+/** Each table has a version, which only a role that may change tables compares. */
 const ON_A_SERVER =
   "on PostgreSQL, which is not examined: the first start brings its tables up to date, and a start that finds an event " +
   "or a table of a newer version refuses";
@@ -76,7 +76,7 @@ async function checkEvents({ newest }: ExaminedLog): Promise<string> {
   return `the newest event of each of ${newest.length} types is one that this version reads`;
 }
 
-/** Opening them changes nothing where they are of this version, and fails where they are of another one. */
+/** Opening them changes nothing if they have this version's format, and fails otherwise. */
 async function examineSecrets(config: Config): Promise<readonly Finding[]> {
   // To open them on a server makes their tables.
   if (config.log.kind === "postgres") return [];

@@ -16,10 +16,10 @@ import { absolutePath, Command, group, usageError, type MakeCommand, type Termin
 import { parsePort } from "./development/sandbox.ts";
 import { printable } from "./shared/table.ts";
 
-/** A checkpoint with its signatures, and 63 hashes, in twice the room they take. */
+/** Twice the size of a checkpoint with its signatures and 63 hashes. */
 const BODY_BYTES_MAX = 256 * 1024;
 
-/** Ms until all of a request has come. */
+/** Ms to receive a whole request. */
 const REQUEST_MS_MAX = 10_000;
 
 const serveWitness: MakeCommand = (terminal, exit) =>

@@ -1,5 +1,5 @@
 import { secret } from "../platform/secret.ts";
-import { needs, type RawEnvironment } from "./environment.ts";
+import { requireTogether, type RawEnvironment } from "./environment.ts";
 import type { Report } from "./error.ts";
 import type { Environment } from "./schema.ts";
 import { readUrl } from "./urls.ts";
@@ -9,7 +9,7 @@ export function readX(values: Environment, env: RawEnvironment, report: Report) 
   const apiUrl = readUrl("X_API_URL", values.X_API_URL, report);
   const authorizeUrl = readUrl("X_AUTHORIZE_URL", values.X_AUTHORIZE_URL, report);
   for (const name of ["X_CLIENT_SECRET", "X_ACCOUNT", "X_ACCOUNT_OWNS_APP"] as const)
-    needs(name, "X_CLIENT_ID", env, report);
+    requireTogether(name, "X_CLIENT_ID", env, report);
   if (values.X_CLIENT_ID === undefined) return undefined;
   return {
     clientId: values.X_CLIENT_ID,
@@ -28,8 +28,8 @@ export function readX(values: Environment, env: RawEnvironment, report: Report) 
 
 export function readMeta(values: Environment, env: RawEnvironment, report: Report) {
   const apiUrl = readUrl("META_API_URL", values.META_API_URL, report);
-  needs("META_PIXEL_ID", "META_ACCESS_TOKEN", env, report);
-  needs("META_ACCESS_TOKEN", "META_PIXEL_ID", env, report);
+  requireTogether("META_PIXEL_ID", "META_ACCESS_TOKEN", env, report);
+  requireTogether("META_ACCESS_TOKEN", "META_PIXEL_ID", env, report);
   if (values.META_PIXEL_ID === undefined || values.META_ACCESS_TOKEN === undefined) {
     if (values.META_TEST_EVENT_CODE !== undefined)
       report.warn("META_TEST_EVENT_CODE has no effect: META_PIXEL_ID is not set.");

@@ -1,5 +1,5 @@
 import { secret } from "../platform/secret.ts";
-import { given, type RawEnvironment } from "./environment.ts";
+import { readSetting, type RawEnvironment } from "./environment.ts";
 import type { Report } from "./error.ts";
 import type { Environment } from "./schema.ts";
 import { parseHttpUrl, readUrl } from "./urls.ts";
@@ -11,7 +11,7 @@ export type ChatConfig = NonNullable<ReturnType<typeof readChat>>;
 export function readChat(values: Environment, env: RawEnvironment, report: Report) {
   const { CHAT_PROVIDER: provider, CHAT_WEBHOOK_URL: raw } = values;
   if (raw === undefined) {
-    if (given(env, "CHAT_PROVIDER") !== undefined) {
+    if (readSetting(env, "CHAT_PROVIDER") !== undefined) {
       report.warn("CHAT_PROVIDER has no effect: CHAT_WEBHOOK_URL is not set.");
     }
     return undefined;
@@ -21,7 +21,6 @@ export function readChat(values: Environment, env: RawEnvironment, report: Repor
   return { provider, webhookUrl: secret(webhookUrl) };
 }
 
-/** Hosts that belong to one network each. */
 const HOSTS: readonly (readonly [RegExp, ChatProvider])[] = [
   [/^hooks\.slack(?:-gov)?\.com$/, "slack"],
   [/^(?:ptb\.|canary\.)?discord(?:app)?\.com$/, "discord"],
@@ -60,7 +59,7 @@ function takesQuery(provider: ChatProvider): boolean {
   return provider !== "slack";
 }
 
-/** Whether the address can be one of the provider's: one of another network would be taken for a dead channel. */
+/** Refuses an address of another network, which would look like a dead channel. */
 function checkWebhook(provider: ChatProvider, raw: string, report: Report): void {
   const url = parseHttpUrl(raw);
   if (url === undefined) return;

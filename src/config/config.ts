@@ -4,7 +4,7 @@ import { decodeKey, secret, type Secret } from "../platform/secret.ts";
 import type { TracingOptions } from "../tracing/tracing.ts";
 import { readMeta, readX } from "./channels.ts";
 import { type ChatConfig, readChat } from "./chat.ts";
-import { allOrNone, type RawEnvironment, readEnvironment, warnOfMisspelt } from "./environment.ts";
+import { requireAllOrNone, type RawEnvironment, readEnvironment, warnOfMisspelt } from "./environment.ts";
 import { configurationError, createReport, type Report } from "./error.ts";
 import { type HttpConfig, readHttp, type RoutePaths } from "./http.ts";
 import { type LogConfig, readLog } from "./log.ts";
@@ -21,9 +21,9 @@ export interface Config {
   readonly log: LogConfig;
   /** The master key as text; `decodeKey` gives its bytes. Undefined: a key file beside a log that is a file. */
   readonly key: Secret | undefined;
-  /** What `key rotate` replaces it by, where it does not come from the key file. */
+  /** The next key of `key rotate`, if the key does not come from the key file. */
   readonly nextKey: Secret | undefined;
-  /** What commands that ask the running service present to it. */
+  /** The API token of commands that call the running service. */
   readonly token: Secret | undefined;
   readonly x: ReturnType<typeof readX>;
   readonly outreach: OutreachConfig;
@@ -94,7 +94,7 @@ function readTracing(values: Environment, report: Report): TracingOptions | unde
 
 function readWitness(values: Environment, env: RawEnvironment, report: Report): WitnessConfig | undefined {
   const { WITNESS_URL: url, WITNESS_PUBLIC_KEY: key } = values;
-  allOrNone(["WITNESS_URL", "WITNESS_PUBLIC_KEY"], env, report);
+  requireAllOrNone(["WITNESS_URL", "WITNESS_PUBLIC_KEY"], env, report);
   if (url === undefined || key === undefined) return undefined;
   const address = readUrl("WITNESS_URL", url, report);
   try {
@@ -106,7 +106,6 @@ function readWitness(values: Environment, env: RawEnvironment, report: Report): 
   }
 }
 
-/** A master key as it is configured. */
 function readKey(
   variable: "REACHLOG_KEY" | "REACHLOG_KEY_NEXT",
   raw: string | undefined,
@@ -117,7 +116,7 @@ function readKey(
   return secret(raw);
 }
 
-/** No instance has a file that all others have. */
+/** Instances share no key file. */
 function wantKey(log: LogConfig, key: Secret | undefined, report: Report): void {
   if (log.kind === "sqlite" || key !== undefined) return;
   report.fault("REACHLOG_KEY", "missing, and beside a log on PostgreSQL there is no key file", WANTED_OF_KEYS);

@@ -4,7 +4,6 @@ import { Value } from "@sinclair/typebox/value";
 import type { Report } from "./error.ts";
 import { environmentSchema, variables, settingNames, type Environment, type Variable } from "./schema.ts";
 
-/** What a shell gives: text or nothing. */
 export type RawEnvironment = Readonly<Record<string, string | undefined>>;
 
 /** Longest value that a message repeats, in characters; more would hide the rest of the list. */
@@ -22,8 +21,8 @@ const BOOLEANS = new Map([
   ["no", false],
 ]);
 
-/** The value as an operator gave it, without the white space that files and copying add. Empty counts as not given. */
-export function given(env: RawEnvironment, name: string): string | undefined {
+/** The value without surrounding white space, which files and copying add; undefined if empty. */
+export function readSetting(env: RawEnvironment, name: string): string | undefined {
   const value = env[name]?.trim();
   return value === "" ? undefined : value;
 }
@@ -35,12 +34,12 @@ export function given(env: RawEnvironment, name: string): string | undefined {
 export function readEnvironment(env: RawEnvironment, report: Report): Environment {
   const values: Record<string, unknown> = {};
   for (const [name, schema] of variables) {
-    const raw = given(env, name);
+    const raw = readSetting(env, name);
     if (raw !== undefined) values[name] = convert(schema, raw);
   }
   for (const name of faultyVariables(values)) {
     const schema = variables.get(name);
-    report.fault(name, describeProblem(schema, given(env, name) ?? ""), schema?.description ?? "another value");
+    report.fault(name, describeProblem(schema, readSetting(env, name) ?? ""), schema?.description ?? "another value");
     delete values[name];
   }
   const complete = withDefaults(values);
@@ -66,11 +65,11 @@ function withDefaults(values: Record<string, unknown>): unknown {
 }
 
 function describeProblem(schema: (TSchema & { readonly shown?: boolean }) | undefined, raw: string): string {
-  return schema?.shown === true ? `${shown(raw)} is not accepted` : "the value is not accepted";
+  return schema?.shown === true ? `${quoteValue(raw)} is not accepted` : "the value is not accepted";
 }
 
 /** A harmless value, quoted and cut, for a message. */
-export function shown(raw: string): string {
+export function quoteValue(raw: string): string {
   return JSON.stringify(raw.length > SHOWN_CHARS_MAX ? `${raw.slice(0, SHOWN_CHARS_MAX)}…` : raw);
 }
 
@@ -88,42 +87,42 @@ export function commaList(raw: string | undefined): string[] {
     .filter((item) => item !== "");
 }
 
-/** Half a credential is a mistake, not a channel left out. */
-export function needs(name: Variable, other: Variable, env: RawEnvironment, report: Report): void {
-  if (given(env, name) !== undefined && given(env, other) === undefined) {
+/** Half a credential is a mistake, not a disabled channel. */
+export function requireTogether(name: Variable, other: Variable, env: RawEnvironment, report: Report): void {
+  if (readSetting(env, name) !== undefined && readSetting(env, other) === undefined) {
     report.fault(other, `missing, but ${name} is set`, `both ${name} and ${other}, or neither`);
   }
 }
 
 /** Settings that are only used together: each that is missing is listed once. */
-export function allOrNone(names: readonly Variable[], env: RawEnvironment, report: Report): void {
-  const set = names.find((name) => given(env, name) !== undefined);
+export function requireAllOrNone(names: readonly Variable[], env: RawEnvironment, report: Report): void {
+  const set = names.find((name) => readSetting(env, name) !== undefined);
   if (set === undefined) return;
-  for (const missing of names.filter((name) => given(env, name) === undefined)) {
+  for (const missing of names.filter((name) => readSetting(env, name) === undefined)) {
     report.fault(missing, `missing, but ${set} is set`, `all of ${names.join(", ")}, or none`);
   }
 }
 
-/** A slip of the hand is one or two letters; more is another name. */
+/** A typo is one or two letters; more is another name. */
 const EDITS_MAX = 2;
 
-/** Below this many letters two edits make a different word of it (`HOST`, `POST`, `PORT`). */
+/** Two edits turn a shorter name into another word (`HOST`, `POST`, `PORT`). */
 const NAME_CHARS_MIN = 8;
 
-/** Prefixes that hardly any other program uses: silence would look like success. */
+/** Prefixes that few other programs use: a setting that is ignored silently would look accepted. */
 const OUR_PREFIX = /^(?:REACHLOG|LINE|WHATSAPP|TELEGRAM)_/;
 
 /** Warns only: a host's environment is full of names that belong to others. */
 export function warnOfMisspelt(env: RawEnvironment, report: Report): void {
   for (const name of Object.keys(env).filter((key) => !settingNames.has(key))) {
-    const meant = closest(name, [...settingNames]);
+    const meant = findClosest(name, [...settingNames]);
     if (meant !== undefined) report.warn(`${name} is not read. Was ${meant} meant?`);
     else if (OUR_PREFIX.test(name)) report.warn(`${name} is not read: there is no such setting.`);
   }
 }
 
-/** What was meant, by a slip of the hand; undefined: none of these. */
-export function closest(name: string, known: readonly string[]): string | undefined {
+/** The known name that differs by a typo, if any. */
+export function findClosest(name: string, known: readonly string[]): string | undefined {
   return known.find((one) => isClose(name, one));
 }
 

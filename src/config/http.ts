@@ -1,5 +1,5 @@
 import { isIP, isIPv6 } from "node:net";
-import { commaList, describeUnreadable, given, shown, type RawEnvironment } from "./environment.ts";
+import { commaList, describeUnreadable, readSetting, quoteValue, type RawEnvironment } from "./environment.ts";
 import type { Report } from "./error.ts";
 import type { ReadTextFile } from "./outreach.ts";
 import type { Environment } from "./schema.ts";
@@ -8,11 +8,11 @@ import { isLoopback, parseHttpUrl } from "./urls.ts";
 
 export type HttpConfig = ReturnType<typeof readHttp>;
 
-/** The paths of the service, as far as `OPEN_ROUTES` is concerned. */
+/** The paths that `OPEN_ROUTES` is checked against. */
 export interface RoutePaths {
-  /** What may be opened. Those that are open anyway may be named too, without effect. */
+  /** Paths that may be opened; naming one that is always open has no effect. */
   readonly openable: readonly string[];
-  /** These want a token under every policy. */
+  /** Paths that need a token under every policy. */
   readonly guarded: readonly string[];
 }
 
@@ -37,7 +37,7 @@ export function readHttp(
   const path = values.API_TOKENS_FILE;
   const authPolicy: Policy = values.AUTH_POLICY ?? (isLoopback(values.HOST) ? "spec" : "strict");
   const publicUrl = readPublicUrl(values, report);
-  const hasToken = given(env, "API_TOKENS") !== undefined || given(env, "API_TOKENS_FILE") !== undefined;
+  const hasToken = readSetting(env, "API_TOKENS") !== undefined || readSetting(env, "API_TOKENS_FILE") !== undefined;
   const access = { policy: authPolicy, hasToken };
   checkPolicy(access, values, env, report);
   warnOfProxied(access, publicUrl, values, report);
@@ -84,7 +84,11 @@ function checkPolicy({ policy, hasToken }: Access, values: Environment, env: Raw
     const wanted = "at least one name:sha256:hex (reachlog token new NAME makes a token)";
     report.fault("API_TOKENS", `missing, but ${why}`, wanted);
   }
-  if (policy === "strict" && given(env, "X_CLIENT_ID") !== undefined && given(env, "X_ACCOUNT") === undefined) {
+  if (
+    policy === "strict" &&
+    readSetting(env, "X_CLIENT_ID") !== undefined &&
+    readSetting(env, "X_ACCOUNT") === undefined
+  ) {
     const wanted = "the handle that may authorize, so that no stranger can claim the service";
     report.fault("X_ACCOUNT", `missing, but ${why}`, wanted);
   }
@@ -96,7 +100,7 @@ function checkPolicy({ policy, hasToken }: Access, values: Environment, env: Raw
   }
 }
 
-/** Bound to loopback, the policy is `spec`: right for operators on this machine, not behind a proxy of it. */
+/** On loopback the policy is `spec`, which fits operators on this machine but not a proxy. */
 function warnOfProxied({ policy, hasToken }: Access, publicUrl: string, values: Environment, report: Report): void {
   const host = parseHttpUrl(publicUrl)?.hostname ?? "";
   const isPublic = values.PUBLIC_URL !== undefined && !isLoopback(host);
@@ -117,7 +121,7 @@ function readAllowedHosts(raw: string | undefined, report: Report): readonly str
   const hosts = commaList(raw).map((host) => bracketed(host) ?? host.toLowerCase());
   for (const host of hosts.filter((entry) => !HOST_ENTRY.test(entry))) {
     const wanted = "host names such as reach.example or 10.0.0.5:8080 (no scheme, no *)";
-    report.fault("ALLOWED_HOSTS", `${shown(host)} is not a host`, wanted);
+    report.fault("ALLOWED_HOSTS", `${quoteValue(host)} is not a host`, wanted);
   }
   return hosts;
 }
@@ -152,7 +156,7 @@ function defaultPublicUrl(values: Environment, report: Report): string {
   return `http://${host}:${values.PORT}`;
 }
 
-/** `paths` undefined: they are taken as they are. */
+/** `paths` undefined: routes are not checked. */
 function readOpenRoutes(
   raw: string | undefined,
   policy: Policy,
@@ -170,7 +174,11 @@ function checkOpenRoutes(routes: readonly string[], { openable, guarded }: Route
     if (guarded.includes(route)) {
       report.fault("OPEN_ROUTES", `${route} always needs a token`, "routes that do not");
     } else if (!openable.includes(route)) {
-      report.fault("OPEN_ROUTES", `${shown(route)} is no route that can be opened`, `some of ${openable.join(", ")}`);
+      report.fault(
+        "OPEN_ROUTES",
+        `${quoteValue(route)} is no route that can be opened`,
+        `some of ${openable.join(", ")}`,
+      );
     }
   }
 }
@@ -179,7 +187,7 @@ function readTrustedProxies(raw: string | undefined, report: Report): readonly s
   const proxies = commaList(raw);
   for (const entry of proxies.filter((proxy) => !isAddressOrNetwork(proxy))) {
     const wanted = "IP addresses or networks such as 127.0.0.1 or 10.0.0.0/8, separated by commas";
-    report.fault("TRUSTED_PROXIES", `${shown(entry)} is no address`, wanted);
+    report.fault("TRUSTED_PROXIES", `${quoteValue(entry)} is no address`, wanted);
   }
   return proxies;
 }
@@ -191,7 +199,7 @@ function isAddressOrNetwork(text: string): boolean {
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
 }
 
-/** Whether nothing that is configured lets others reach the service: neither its address, nor a proxy, nor a name. */
+/** True if neither address, proxy nor name lets another machine reach the service. */
 export function isOfThisMachineOnly({ host, publicUrl, allowedHosts, trustedProxies }: HttpConfig): boolean {
   const names = [new URL(publicUrl).host, ...allowedHosts];
   return (

@@ -11,7 +11,7 @@ export type LogConfig = SqliteLog | PostgresLog;
 
 export interface SqliteLog {
   readonly kind: "sqlite";
-  /** Absolute, as all paths that messages name. */
+  /** Absolute. */
   readonly file: string;
   /** The keys of personal data; undefined: beside the log. */
   readonly keysFile?: string;
@@ -27,11 +27,11 @@ export interface PostgresLog extends PostgresDatabase {
 export interface PostgresDatabase {
   /** Holds the password. */
   readonly url: Secret;
-  /** How messages call it: without user and password. */
+  /** The URL without user and password, for messages. */
   readonly shown: string;
 }
 
-/** How messages call a log: without user and password. */
+/** The place of a log without user and password, for messages. */
 export function redactedUrl(log: LogConfig): string {
   return log.kind === "sqlite" ? log.file : log.shown;
 }

@@ -1,5 +1,5 @@
 import { secret } from "../platform/secret.ts";
-import { allOrNone, given, type RawEnvironment } from "./environment.ts";
+import { requireAllOrNone, readSetting, type RawEnvironment } from "./environment.ts";
 import type { Report } from "./error.ts";
 import { variables, type Environment, type Variable } from "./schema.ts";
 import { readUrl } from "./urls.ts";
@@ -8,7 +8,6 @@ type MessagingProvider = Environment["MESSAGING_PROVIDER"];
 
 export type MessagingConfig = NonNullable<ReturnType<typeof readMessaging>>;
 
-/** What each provider cannot do without. */
 const CREDENTIALS = {
   telegram: ["TELEGRAM_BOT_TOKEN", "TELEGRAM_CHAT_ID"],
   line: ["LINE_CHANNEL_ACCESS_TOKEN", "LINE_TO"],
@@ -23,13 +22,13 @@ export function readMessaging(values: Environment, env: RawEnvironment, report: 
     line: readUrl("LINE_API_URL", values.LINE_API_URL, report),
     whatsapp: readUrl("WHATSAPP_API_URL", values.WHATSAPP_API_URL, report),
   };
-  allOrNone(CREDENTIALS[provider], env, report);
+  requireAllOrNone(CREDENTIALS[provider], env, report);
   warnOfOthers(provider, env, report);
   const config = { telegram: readTelegram, line: readLine, whatsapp: readWhatsapp }[provider](
     values,
     apiUrls[provider],
   );
-  if (config === undefined && given(env, "MESSAGING_PROVIDER") !== undefined) {
+  if (config === undefined && readSetting(env, "MESSAGING_PROVIDER") !== undefined) {
     report.warn(`MESSAGING_PROVIDER has no effect: ${CREDENTIALS[provider].join(" and ")} are not set.`);
   }
   return config;
@@ -53,11 +52,11 @@ function readWhatsapp(values: Environment, apiUrl: string) {
   return { provider: "whatsapp" as const, accessToken: secret(token), phoneNumberId, to, apiUrl };
 }
 
-/** One provider at a time: who sets up a second one may wait for its messages for ever. */
+/** Only one provider is used; an operator who configures a second would wait for its messages. */
 function warnOfOthers(provider: MessagingProvider, env: RawEnvironment, report: Report): void {
   const isOthers = (name: string): boolean =>
     Object.keys(CREDENTIALS).some((other) => other !== provider && name.startsWith(`${other.toUpperCase()}_`));
-  for (const name of [...variables.keys()].filter((key) => isOthers(key) && given(env, key) !== undefined)) {
+  for (const name of [...variables.keys()].filter((key) => isOthers(key) && readSetting(env, key) !== undefined)) {
     report.warn(`${name} has no effect: MESSAGING_PROVIDER is ${provider}.`);
   }
 }

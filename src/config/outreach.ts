@@ -1,7 +1,7 @@
 import type { LinkBase } from "../template/short-link.ts";
 import { parseTemplate, type Template } from "../template/template.ts";
 import { TemplateError } from "../template/parse-parts.ts";
-import { commaList, describeUnreadable, shown } from "./environment.ts";
+import { commaList, describeUnreadable, quoteValue } from "./environment.ts";
 import type { Report } from "./error.ts";
 import type { Environment } from "./schema.ts";
 import { parseHttpUrl } from "./urls.ts";
@@ -17,7 +17,7 @@ export type RecipientSource = (typeof SOURCES)[number];
 /** Sources that need a setting that says what to read. */
 const READS = { search: "X_SEARCH_QUERY", list_members: "X_LIST_ID" } as const;
 
-/** Sources of people who agreed to nothing: only some of them may be known otherwise. */
+/** Sources without consent of their own; an import or a message may still show it. */
 const WITHOUT_CONSENT: readonly RecipientSource[] = ["followers", "search", "list_members"];
 
 /** Networks were seen to commit a message 300 ms late; below this many seconds a read may still miss one. */
@@ -99,7 +99,7 @@ function readSources(values: Environment, report: Report): RecipientSource[] {
   const known = `some of ${SOURCES.join(", ")}`;
   if (names.length === 0) report.fault("RECIPIENT_SOURCES", "names no source", known);
   for (const name of names.filter((entry) => !isSource(entry))) {
-    report.fault("RECIPIENT_SOURCES", `${shown(name)} is no source`, known);
+    report.fault("RECIPIENT_SOURCES", `${quoteValue(name)} is no source`, known);
   }
   const sources = names.filter(isSource);
   for (const [source, setting] of Object.entries(READS) as [keyof typeof READS, "X_SEARCH_QUERY" | "X_LIST_ID"][]) {
@@ -183,7 +183,11 @@ function readTrackingStopWords({ TRACKING_STOP_WORDS: raw, STOP_WORDS }: Environ
   const both = words.find((word) => splitWords(STOP_WORDS).includes(word));
   if (both === undefined) return words;
   // A reply with it would revoke tracking alone, and the opt-out would be missed.
-  report.fault("TRACKING_STOP_WORDS", `${shown(both)} is in STOP_WORDS too`, "other words than those of STOP_WORDS");
+  report.fault(
+    "TRACKING_STOP_WORDS",
+    `${quoteValue(both)} is in STOP_WORDS too`,
+    "other words than those of STOP_WORDS",
+  );
   return [];
 }
 
@@ -197,7 +201,7 @@ function readTimezone(raw: string, report: Report): string {
     if (!/^[A-Za-z]/.test(raw)) throw new RangeError("not a name");
     return new Intl.DateTimeFormat("en", { timeZone: raw }).resolvedOptions().timeZone;
   } catch {
-    report.fault("QUOTA_TIMEZONE", `${shown(raw)} is no known time zone`, "an IANA name such as Europe/Berlin");
+    report.fault("QUOTA_TIMEZONE", `${quoteValue(raw)} is no known time zone`, "an IANA name such as Europe/Berlin");
     return raw;
   }
 }

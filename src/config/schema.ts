@@ -11,7 +11,6 @@ interface Wording {
 /** X refuses more than 500 a day for an account; 100 is this service's own promise and cannot be raised. */
 const DAILY_LIMIT_MAX = 100;
 
-/** What every handle on X looks like. */
 const X_HANDLE = "^@?[A-Za-z0-9_]{1,15}$";
 
 /**

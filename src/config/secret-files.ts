@@ -1,9 +1,9 @@
 import { closeSync, fstatSync, openSync, readSync, realpathSync } from "node:fs";
-import { given, type RawEnvironment } from "./environment.ts";
+import { readSetting, type RawEnvironment } from "./environment.ts";
 import type { Report } from "./error.ts";
 import { secretFiles, variables } from "./schema.ts";
 
-/** Longer than any secret; what is larger, or has no end, is another file. */
+/** Longer than any secret; a larger or endless file is the wrong one. */
 const BYTES_MAX = 65_536;
 
 /** The mode bit of a file that every user of the machine may read. */
@@ -21,10 +21,10 @@ export function readSecretFiles(env: RawEnvironment, report: Report) {
   const read: Record<string, string> = {};
   const failed = new Set<string>();
   for (const [file, name] of secretFiles) {
-    const path = given(env, file);
+    const path = readSetting(env, file);
     if (path === undefined) continue;
     const wanted = `the path of a file that holds ${variables.get(name)?.description ?? "it"}`;
-    if (given(env, name) !== undefined) {
+    if (readSetting(env, name) !== undefined) {
       report.fault(file, `given beside ${name}`, "one of the two");
       continue;
     }
@@ -71,7 +71,7 @@ function readSecret(path: string): Found {
   }
 }
 
-/** All that a file or pipe holds; undefined: it is too much. */
+/** The whole content of a file or pipe; undefined if it is too large. */
 function readStart(descriptor: number): string | undefined {
   const bytes = Buffer.alloc(BYTES_MAX + 1);
   let length = 0;

@@ -9,7 +9,7 @@ export interface ApiToken {
   readonly sha256: string;
 }
 
-/** Every token is compared, however many wrong ones came before it: only its length protects it from guesses. */
+/** Wrong tokens never lock a caller out, so only the length protects against guesses. */
 const TOKEN_CHARS_MIN = 16;
 
 /** Longest token that fits comfortably into a header line. */
@@ -18,7 +18,7 @@ const TOKEN_CHARS_MAX = 512;
 /** Each request with a token compares it with all of them: this many take some tens of microseconds. */
 const TOKENS_MAX = 500;
 
-/** Who else causes events: under these names no caller could be known from them. */
+/** Callers that the service records itself: a token of such a name would be ambiguous. */
 const RESERVED: ReadonlySet<string> = new Set(["anonymous", "reachlog", "command-line"]);
 
 const NAME_CHARS_MAX = 64;
@@ -31,14 +31,14 @@ const SHA256_HEX = /^[0-9a-f]{64}$/i;
 
 const WANTED = "name:token or name:sha256:hex, separated by commas";
 
-/** Entries are named by their number, never by their text. */
+/** Faults name entries by their number, never by their text. */
 export function readTokens(raw: string | undefined, report: Report): readonly ApiToken[] {
   const entries = commaList(raw).map((entry, index): Entry => [`entry ${index + 1}`, entry]);
   if (raw !== undefined && entries.length === 0) report.fault("API_TOKENS", "holds no token", WANTED);
   return collect("API_TOKENS", entries, [], report);
 }
 
-/** The same of a file: one entry a line, which is named by its number; `#` begins a comment. `others` are known already. */
+/** The same for a file: one entry a line, `#` begins a comment. `others`: tokens that are already known. */
 export function readTokenLines(text: string, others: readonly ApiToken[], report: Report): readonly ApiToken[] {
   const entries = text
     .split(/\r?\n/)
@@ -49,7 +49,6 @@ export function readTokenLines(text: string, others: readonly ApiToken[], report
   return collect("API_TOKENS_FILE", entries, others, report);
 }
 
-/** Where an entry stands, and the entry. */
 type Entry = readonly [where: string, entry: string];
 
 function collect(
@@ -73,21 +72,21 @@ function collect(
   return tokens;
 }
 
-/** What is wrong with a caller's name; undefined: nothing. */
-export function unfitName(name: string): string | undefined {
+/** Why a caller's name is refused; undefined if it is accepted. */
+export function describeNameFault(name: string): string | undefined {
   if (!NAME.test(name)) return `the name is not 1 to ${NAME_CHARS_MAX} letters, digits, dots, underscores or hyphens`;
   return RESERVED.has(name.toLowerCase())
     ? `the name ${name.toLowerCase()} is reserved in the log: choose another one`
     : undefined;
 }
 
-/** The token, or what is wrong with it. */
+/** The token, or a sentence on why it is refused. */
 function readToken(entry: string): ApiToken | string {
   const colon = entry.indexOf(":");
   if (colon === -1) return "has no name";
   const name = entry.slice(0, colon);
   const value = entry.slice(colon + 1);
-  const unfit = unfitName(name);
+  const unfit = describeNameFault(name);
   if (unfit !== undefined) return unfit;
   if (/^sha256:/i.test(value)) return hashedToken(name, value.slice("sha256:".length));
   if (value.length < TOKEN_CHARS_MIN) return `the token has fewer than ${TOKEN_CHARS_MIN} characters`;

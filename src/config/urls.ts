@@ -24,7 +24,7 @@ export function readUrl(variable: string, raw: string, report: Report, takes = {
   return takes.query ? url.href : url.href.replace(/\/+$/, "");
 }
 
-/** Only http and https, with a host, written with `//` (the URL parser forgives its absence, a typo should not pass). */
+/** http or https with a host and `//`, whose absence the URL parser would forgive. */
 function isHttpUrl(raw: string): boolean {
   return /^https?:\/\/[^/\s]\S*$/i.test(raw) && URL.canParse(raw);
 }

@@ -1,12 +1,18 @@
 import type { EventType } from "../../events/catalog.ts";
 import { SUBSCRIBABLE } from "../../events/dispatches.ts";
 import { secret } from "../platform/secret.ts";
-import { allOrNone, closest, commaList, given, shown, type RawEnvironment } from "./environment.ts";
+import {
+  requireAllOrNone,
+  findClosest,
+  commaList,
+  readSetting,
+  quoteValue,
+  type RawEnvironment,
+} from "./environment.ts";
 import type { Report } from "./error.ts";
 import type { Environment } from "./schema.ts";
 import { readUrl } from "./urls.ts";
 
-/** Where events of the log go, and which. */
 export type WebhookConfig = NonNullable<ReturnType<typeof readWebhook>>;
 
 /** Bytes that Standard Webhooks allows a secret. */
@@ -17,8 +23,8 @@ const SETTINGS = ["WEBHOOK_URL", "WEBHOOK_SECRET", "WEBHOOK_EVENTS"] as const;
 
 export function readWebhook(values: Environment, env: RawEnvironment, report: Report) {
   const { WEBHOOK_URL: url, WEBHOOK_SECRET: secrets, WEBHOOK_EVENTS: types, WEBHOOK_ORDER: order } = values;
-  allOrNone(SETTINGS, env, report);
-  if (given(env, "WEBHOOK_ORDER") !== undefined && url === undefined) {
+  requireAllOrNone(SETTINGS, env, report);
+  if (readSetting(env, "WEBHOOK_ORDER") !== undefined && url === undefined) {
     report.warn("WEBHOOK_ORDER has no effect: WEBHOOK_URL is not set.");
   }
   const wanted = types === undefined ? [] : readTypes(types, report);
@@ -53,9 +59,9 @@ function readTypes(text: string, report: Report): readonly EventType[] {
   const names = new Set(commaList(text));
   for (const name of names) {
     if (SUBSCRIBABLE.some((type) => type === name)) continue;
-    const meant = closest(name, SUBSCRIBABLE);
+    const meant = findClosest(name, SUBSCRIBABLE);
     const wanted = meant === undefined ? `types of events such as ${SUBSCRIBABLE.slice(0, 3).join(", ")}` : meant;
-    report.fault("WEBHOOK_EVENTS", `no webhook carries ${shown(name)}`, wanted);
+    report.fault("WEBHOOK_EVENTS", `no webhook carries ${quoteValue(name)}`, wanted);
   }
   if (names.size === 0) report.fault("WEBHOOK_EVENTS", "it names no type of event", "types separated by commas");
   return SUBSCRIBABLE.filter((type) => names.has(type));

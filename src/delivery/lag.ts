@@ -1,7 +1,7 @@
 import type { EventStore, Query } from "eventstore-lite";
 import type { Event, Folded } from "../../events/catalog.ts";
 import { backlogLaneOf, type ChannelName, CHANNELS, type Lane } from "../../events/channel.ts";
-import { duration } from "../platform/duration.ts";
+import { formatDuration } from "../platform/duration.ts";
 import {
   pendingOf,
   type Deliveries,
@@ -222,7 +222,7 @@ export function drainInWords({
   suspended,
   settled_per_minute: settled,
 }: ChannelLag): string {
-  if (seconds !== null) return duration(seconds);
+  if (seconds !== null) return formatDuration(seconds);
   if (suspended !== null) return "not while suspended";
   return settled === 0 ? "nothing settled" : "growing";
 }

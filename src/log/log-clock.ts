@@ -1,7 +1,7 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { systemClock, type Clock } from "../platform/clock.ts";
-import { duration } from "../platform/duration.ts";
+import { formatDuration } from "../platform/duration.ts";
 import type { Logger } from "../platform/logger.ts";
 
 /**
@@ -106,7 +106,7 @@ export function isSkewed(skewMs: number): boolean {
 
 /** The skew in words, for a sentence. */
 export function skewInWords(skewMs: number): string {
-  return `this machine's clock is ${duration(Math.round(Math.abs(skewMs) / 1_000))} ${skewMs < 0 ? "behind" : "ahead of"} the log's`;
+  return `this machine's clock is ${formatDuration(Math.round(Math.abs(skewMs) / 1_000))} ${skewMs < 0 ? "behind" : "ahead of"} the log's`;
 }
 
 export const SKEW_REMEDY = "correct the wrong one of the two, with NTP; runs start again by themselves";

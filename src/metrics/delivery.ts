@@ -12,7 +12,7 @@ import type { Clock } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";
 import { createCounter, createHistogram, lookUpEach } from "./figures.ts";
 
-/** Events read for the oldest of a lane: mostly it is the first one. */
+/** Events read to find the oldest of a lane; usually the first one is. */
 const OLDEST_EVENTS_MAX = 10_000;
 
 const CIRCUITS: readonly Circuit[] = ["closed", "open", "half_open"];
@@ -27,7 +27,7 @@ export interface ChannelSources {
   readonly clock: Clock;
 }
 
-/** How each channel is, by the log: the same on whatever instance of it is asked. */
+/** The state of each channel by the log; every instance reports the same. */
 export function observeChannels(registry: Registry, { store, projector, delivery, clock }: ChannelSources): void {
   const channels = () => channelsOf(projector.state("deliveries"));
   const pending = "Dispatches that were requested and have no final outcome.";
@@ -72,7 +72,7 @@ const OUTCOMES: Readonly<Record<OutcomeType, string>> = {
 /** Seconds, up to the deadline of an attempt. */
 const BUCKETS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
-/** What this process itself asked of the networks. */
+/** Requests to networks by this process. */
 export function createDispatchMetrics(registry: Registry): DispatchMetrics {
   const dispatches = createCounter(
     registry,

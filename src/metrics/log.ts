@@ -14,7 +14,7 @@ export interface LogSources {
   readonly projector: Pick<Projector, "position">;
   /** Streams of events that are open. */
   readonly load: { readonly streams: number };
-  /** Since when the log is out of reach, in ms since 1970. */
+  /** Since when the log is unreachable, in ms since 1970. */
   readonly awaySince: () => number | undefined;
   /** How far this machine's clock is ahead of the log's time. */
   readonly skewMs: () => number;
@@ -23,7 +23,7 @@ export interface LogSources {
   readonly cosigned?: (() => Promise<number>) | undefined;
 }
 
-/** How far the log is, and who follows it; for how long it has been away; what its clock says of ours. */
+/** Position, followers, reachability and clock skew of the log. */
 export function observeLog(registry: Registry, sources: LogSources): void {
   const { store, projector, load, awaySince, skewMs, clock, cosigned } = sources;
   const head = async (): Promise<number> => (await store.head()).position;
@@ -54,7 +54,7 @@ export function observeLog(registry: Registry, sources: LogSources): void {
 export interface InstanceSources {
   /** Those that serve this log now, this one first. */
   readonly instances: () => readonly Instance[];
-  /** The id of the one that has it, by each role that one has now. */
+  /** Role -> id of the instance that holds it now. */
   readonly roles: () => Promise<Readonly<Record<string, string>>>;
   readonly delivery: Pick<Delivery, "configured">;
 }

@@ -49,7 +49,7 @@ interface OutreachSources {
   readonly quota: { readonly limit: number; readonly used: () => number };
 }
 
-/** An end that no run says of itself: its process died. */
+/** The end of a run whose process died. */
 const ABANDONED = "abandoned";
 
 /** The account, the day's quota and the run, by the log. */
@@ -88,7 +88,7 @@ function observeOutreach(registry: Registry, { projector, quota }: OutreachSourc
   });
 }
 
-/** Linux has a link there for each descriptor that is open. */
+/** Linux lists open descriptors here. */
 const DESCRIPTORS = "/proc/self/fd";
 
 /**

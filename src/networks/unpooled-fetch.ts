@@ -2,7 +2,7 @@ import { request as requestByHttp, type IncomingMessage } from "node:http";
 import { request as requestByHttps } from "node:https";
 import { pipeline, type Duplex } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib";
-import { webStream } from "../platform/web-stream.ts";
+import { toWebStream } from "../platform/web-stream.ts";
 
 /** What unpacks a body, by its content coding. */
 const UNPACKERS = new Map<string | undefined, () => Duplex>([
@@ -61,5 +61,5 @@ function toResponse(incoming: IncomingMessage): Response {
   const unpacker = UNPACKERS.get(incoming.headers["content-encoding"]?.toLowerCase());
   // A fault of either stream reaches the reader through the last one.
   const bytes = unpacker === undefined ? incoming : pipeline(incoming, unpacker(), () => {});
-  return new Response(BODILESS.has(status) ? null : webStream(bytes[Symbol.asyncIterator]()), { status, headers });
+  return new Response(BODILESS.has(status) ? null : toWebStream(bytes[Symbol.asyncIterator]()), { status, headers });
 }

@@ -4,7 +4,7 @@ import ipaddr from "ipaddr.js";
 /** The bits of an IPv6 address that a provider gives to one customer, who has all addresses in it. */
 const NETWORK_BITS = 64;
 
-/** One spelling for all of an address; an IPv4 address that is written as an IPv6 one is that IPv4 address. */
+/** One spelling of an address; an IPv4-mapped IPv6 address becomes the IPv4 address. */
 export function canonicalAddress(address: string): string {
   return isIPv4(address) || isIP(address) === 0 ? address : ipaddr.process(address).toString();
 }

@@ -4,8 +4,8 @@ const UNITS = [
   ["min", 60],
 ] as const;
 
-/** In the largest two units that say something: `2 h 5 min`, `40 s`. */
-export function duration(seconds: number): string {
+/** In the two largest units: `2 h 5 min`, `40 s`. */
+export function formatDuration(seconds: number): string {
   const at = UNITS.findIndex(([, size]) => seconds >= size);
   const unit = UNITS[at];
   if (unit === undefined) return `${seconds} s`;

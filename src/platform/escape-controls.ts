@@ -6,7 +6,7 @@ const STEERING =
   // oxlint-disable-next-line no-control-regex
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]|\r(?!\n)/g;
 
-/** The same text with those written out as `\uXXXX`: what is JSON says the same as before. */
+/** Escapes these characters as `\uXXXX`; JSON keeps its meaning. */
 export function escapeControls(text: string): string {
   return text.replace(STEERING, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

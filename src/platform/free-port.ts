@@ -1,7 +1,7 @@
 import { createServer, type AddressInfo } from "node:net";
 
 /** A TCP port of `host` that is free at present. */
-export function freePort(host: string): Promise<number> {
+export function findFreePort(host: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer().once("error", reject);
     probe.listen(0, host, () => {

@@ -34,7 +34,7 @@ export function errorFields(fault: unknown): LogFields {
   return { error: `${fault.name}: ${fault.message}`, stack: fault.stack };
 }
 
-/** By which the lines of one request are found, here and in other services: what the metadata of its events says. */
+/** Ids that find the lines of one request, here and in other services, from the metadata of its events. */
 export function requestFields({
   request_id,
   traceparent,

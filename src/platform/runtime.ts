@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 
-/** Whether this runs on Bun: where others do differently what cannot be written in one way for all. */
+/** True on Bun; for the few places where runtimes need different code. */
 export const isBun: boolean = process.versions.bun !== undefined;
 
-/** Adds the settings of the folder's `.env` to the environment, whose own stay. Bun has done so by itself. */
+/** Adds `.env` to the environment, whose variables take precedence. Bun does this itself. */
 export function loadEnvFile(): void {
   if (!isBun && existsSync(".env")) process.loadEnvFile();
 }

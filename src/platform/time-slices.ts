@@ -1,4 +1,4 @@
-/** How long work goes on at a time by default. */
+/** Short enough for requests to be answered in between. */
 const SLICE_MS = 2;
 
 export type TimeSlices = ReturnType<typeof createTimeSlices>;
@@ -7,7 +7,7 @@ export type TimeSlices = ReturnType<typeof createTimeSlices>;
 export function createTimeSlices(sliceMs = SLICE_MS) {
   let endsAt = performance.now() + sliceMs;
   return {
-    /** Whether it is time for `next`. */
+    /** True if the slice has passed: await `next`. */
     isOver: (): boolean => performance.now() >= endsAt,
     /** Resolves when the next slice begins. */
     async next(): Promise<void> {
@@ -24,7 +24,6 @@ export function nextTurn(): Promise<void> {
   });
 }
 
-/** Does work step by step, in time slices. */
 export async function inTimeSlices<Result>(
   work: Generator<unknown, Result, void>,
   sliceMs = SLICE_MS,

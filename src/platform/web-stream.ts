@@ -1,5 +1,5 @@
-/** What `chunks` gives, as a stream: none is asked for before its reader wants it. Who cancels it ends the iteration. */
-export function webStream(chunks: AsyncIterator<Uint8Array>): ReadableStream<Uint8Array> {
+/** Streams `chunks` on demand; cancelling the stream ends the iteration. */
+export function toWebStream(chunks: AsyncIterator<Uint8Array>): ReadableStream<Uint8Array> {
   return new ReadableStream(
     {
       async pull(controller) {

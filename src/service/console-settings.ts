@@ -6,7 +6,6 @@ import type { Instance } from "../log/instances.ts";
 import { isoTime, makeId, systemClock } from "../platform/clock.ts";
 import { VERSION } from "../platform/version.ts";
 
-/** What does not come from the configuration alone. */
 type Given = Pick<ConsoleSettings, "configured" | "hashesOf" | "wantsToken">;
 
 /** What the console's pages know of the configuration: no secret. */
@@ -36,5 +35,5 @@ export function ownInstance(config: Config): Instance {
   };
 }
 
-/** Of the digest: it tells a few configurations apart. */
+/** Enough to distinguish a few configurations. */
 const DIGITS = 12;

@@ -10,11 +10,11 @@ import { postgresSecrets } from "../vault/postgres-secrets.ts";
 import { sqliteSecrets } from "../vault/sqlite-secrets.ts";
 import type { Vault } from "../vault/vault.ts";
 
-/** Where a log is, and all that belongs to it: which engine, only this knows. */
+/** Locates a log and all that belongs to it; hides the engine. */
 export interface LogPlace {
   readonly store: StorePlace;
   readonly secrets: MasterKeyPlace;
-  /** The keys are not beside the log: a copy of the log may come to them without a copy of them. */
+  /** True if the keys are not stored beside the log, so that a copy of the log may lack them. */
   readonly keysAreApart: boolean;
   /** Where its checkpoint is. `openVault`: asked where that is the vault, which stays open for as long as it is used. */
   checkpoints(openVault: () => Promise<Vault>): Promise<CheckpointStore>;
@@ -59,7 +59,7 @@ export function filePlace(files: LogFiles, key: Secret | undefined, keysAreApart
   };
 }
 
-/** Everything lies beside the log, but for the keys of personal data where their own backups are short-lived. */
+/** All files are beside the log, except keys that `KEYS_FILE` puts elsewhere. */
 export function locateFiles({ file, keysFile }: SqliteLog): LogFiles {
   const files = logFiles(file);
   return { ...files, keys: keysFile ?? files.keys };

@@ -22,10 +22,10 @@ import type { DispatchMode } from "../../events/delivery.ts";
 import type { EventLog } from "../log/event-log.ts";
 import { VERSION } from "../platform/version.ts";
 
-/** How long a collector may take, at the end too: traces are worth no waiting for. */
+/** Export timeout, at shutdown too: traces are not worth a delay. */
 const EXPORT_TIMEOUT_MS = 2_000;
 
-/** Clicks of one batch that its span leads back to: more are in the log. */
+/** Clicks of a batch that its span links to; the log has all of them. */
 const LINKS_MAX = 128;
 
 export type Tracing = ReturnType<typeof openTracing>;
@@ -141,7 +141,7 @@ function isSampled(traceparent: string | undefined): traceparent is string {
   return parseTraceparent(traceparent)?.traceFlags === TraceFlags.SAMPLED;
 }
 
-/** Where a span stands below what `traceparent` names; a root where that is nothing. */
+/** The context of a child of `traceparent`; a root without it. */
 function below(traceparent: string | null | undefined): Context {
   const parent = parseTraceparent(traceparent);
   return parent === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, parent);

@@ -56,7 +56,7 @@ async function rebuildOnTwoThreads(log: string): Promise<void> {
     onBegin() {},
     onProgress() {},
     foldInWorker: (order, signal) => foldInWorker({ env, ...order }, signal),
-    apartPositionsMin: 0,
+    workerPositionsMin: 0,
   });
 }
 

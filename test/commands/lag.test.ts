@@ -13,7 +13,7 @@ import {
   readRequested,
   readTail,
 } from "../../src/delivery/lag.ts";
-import { duration } from "../../src/platform/duration.ts";
+import { formatDuration } from "../../src/platform/duration.ts";
 import { runCommand, type Terminal } from "../../src/commands/shared/command.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
@@ -175,7 +175,7 @@ describe("how far a channel is behind", () => {
     [7_500, "2 h 5 min"],
     [86_400 * 3 + 3_599, "3 d"],
   ])("%d seconds in words: %s", (seconds, words) => {
-    expect(duration(seconds)).toBe(words);
+    expect(formatDuration(seconds)).toBe(words);
   });
 });
 

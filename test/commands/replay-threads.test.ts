@@ -12,9 +12,9 @@ import { newLogFile } from "../harness/memory/log.ts";
 import { open, rebuildAll, servedLog, spoil, storedTexts, truth } from "../projector/rebuilding.ts";
 
 /** The part is folded on a connection of its own, as the thread does. */
-function besideOn(file: string): Pick<RebuildOptions, "foldInWorker" | "apartPositionsMin"> {
+function besideOn(file: string): Pick<RebuildOptions, "foldInWorker" | "workerPositionsMin"> {
   return {
-    apartPositionsMin: 0,
+    workerPositionsMin: 0,
     async foldInWorker(order, signal) {
       await using store = await open(file);
       await foldPart(store, order, { signal, onBegin() {}, onProgress() {} });
@@ -75,7 +75,7 @@ test("the thread opens the log by the same settings, and keeps what it folded, e
 test("what a thread that fails has not folded is folded here", async () => {
   await using store = await open(await servedLog());
   const failing = () => Promise.reject(new Error("the thread ended"));
-  expect(await rebuildAll(store, { foldInWorker: failing, apartPositionsMin: 0 })).toHaveLength(
+  expect(await rebuildAll(store, { foldInWorker: failing, workerPositionsMin: 0 })).toHaveLength(
     PROJECTION_NAMES.length,
   );
   expect(await storedTexts(store)).toEqual(await truth(store, 2_000));
@@ -90,6 +90,6 @@ test("told to start over, it resumes from nothing that was kept, also where the 
   if (partial === undefined) throw new Error("nothing was kept");
   await savePartial(store, "clicks", { ...partial, state: clicks.initial() });
   const failing = () => Promise.reject(new Error("the thread ended"));
-  await rebuildAll(store, { foldInWorker: failing, apartPositionsMin: 0, restart: true });
+  await rebuildAll(store, { foldInWorker: failing, workerPositionsMin: 0, restart: true });
   expect(await storedTexts(store)).toEqual(await truth(store, 2_000));
 });

@@ -1,6 +1,6 @@
 // On the process harness.
 import { expect, test } from "bun:test";
-import { freePort } from "../../src/platform/free-port.ts";
+import { findFreePort } from "../../src/platform/free-port.ts";
 import { authorize, openInstallation, stop, TOKEN, type Installation, type Running } from "../harness/process.ts";
 
 const TIMEOUT_MS = 600_000;
@@ -59,7 +59,7 @@ test(
   "ready asks whether the service takes requests, where this configuration has it listen",
   async () => {
     await using world = await openInstallation();
-    world.env["PORT"] = String(await freePort("127.0.0.1"));
+    world.env["PORT"] = String(await findFreePort("127.0.0.1"));
     const nobody = await world.command("ready");
     expect(nobody).toMatchObject({ code: 75, out: "", err: expect.stringContaining("no service answers at") });
     const service = await world.serve();

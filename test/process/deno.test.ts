@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { freePort } from "../../src/platform/free-port.ts";
+import { findFreePort } from "../../src/platform/free-port.ts";
 import { startPostgresWithTls } from "../harness/postgres-with-tls.ts";
 import {
   authorize,
@@ -41,7 +41,7 @@ async function openFolder(more: Readonly<Record<string, string>> = {}): Promise<
   const path = mkdtempSync(join(DISK, "reachlog-deno-"));
   const world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
   Object.assign(world.env, {
-    PORT: String(await freePort("127.0.0.1")),
+    PORT: String(await findFreePort("127.0.0.1")),
     DATABASE_URL: `sqlite:${join(path, "data/reachlog.sqlite")}`,
     ...more,
   });

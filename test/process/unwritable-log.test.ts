@@ -1,6 +1,6 @@
 // On the process harness.
 import { expect, test } from "bun:test";
-import { freePort } from "../../src/platform/free-port.ts";
+import { findFreePort } from "../../src/platform/free-port.ts";
 import { openInstallation, until } from "../harness/process.ts";
 import { onRuntime } from "../harness/runtime.ts";
 
@@ -8,7 +8,7 @@ const CLICK = { event: "click", domain: "d", short_code: "s", original_url: "htt
 
 test("a service whose stderr is a file on a full disk starts, takes clicks and dispatches to the networks", async () => {
   await using world = await openInstallation();
-  const port = await freePort("127.0.0.1");
+  const port = await findFreePort("127.0.0.1");
   const service = Bun.spawn(onRuntime(["serve"]), {
     cwd: world.directory,
     env: { ...world.env, PORT: String(port), LOG_LEVEL: "debug" },

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
-import { freePort } from "../../src/platform/free-port.ts";
+import { findFreePort } from "../../src/platform/free-port.ts";
 import { BEARER, exported, kill, openInstallation, stop, until, type Running } from "../harness/process.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -179,7 +179,7 @@ function documented(): string {
 
 test("the receiver of the documents takes events, and a test of the channels", async () => {
   await using world = await openInstallation();
-  const port = await freePort("127.0.0.1");
+  const port = await findFreePort("127.0.0.1");
   const receiver = Bun.spawn([process.execPath, "-e", documented()], {
     cwd: ROOT,
     env: { PATH: process.env["PATH"] ?? "", WEBHOOK_SECRET: SECRET, PORT: String(port) },

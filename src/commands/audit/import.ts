@@ -16,7 +16,7 @@ import { refuseForeignSecrets } from "../../privacy/lost-keys.ts";
 import { locateLog } from "../../service/log-place.ts";
 import { bindNext } from "../backup/put-back.ts";
 import { startProgress } from "../shared/progress.ts";
-import { named, naming } from "../shared/system-fault.ts";
+import { addPath, withPath } from "../shared/system-fault.ts";
 import { fileFault, readLines } from "./lines.ts";
 
 export const importLog: MakeCommand = (terminal, exit) =>
@@ -52,7 +52,6 @@ restored one, so its first day has no run.`,
 const STDIN = "-";
 const KIB = 1024;
 
-/** Bytes read from a file at once. */
 const CHUNK_BYTES = 256 * KIB;
 
 /** Where the reading is, for error messages. */
@@ -62,7 +61,7 @@ interface Place {
 
 async function importFile(store: StorePlace, path: string, format: Format, terminal: Terminal) {
   const place: Place = { line: 1 };
-  const bytes = path === STDIN ? undefined : naming(path, () => statSync(path).size);
+  const bytes = path === STDIN ? undefined : withPath(path, () => statSync(path).size);
   // The size of a pipe's content is unknown.
   const progress = bytes === undefined ? undefined : startProgress(terminal, "importing KiB", bytes / KIB);
   const chunks = path === STDIN ? process.stdin : readFrom(path);
@@ -80,7 +79,7 @@ async function* readFrom(path: string): AsyncGenerator<Uint8Array, void, void> {
   try {
     yield* createReadStream(path, { highWaterMark: CHUNK_BYTES });
   } catch (fault) {
-    throw named(path, fault);
+    throw addPath(path, fault);
   }
 }
 

@@ -14,7 +14,7 @@ const LINE_BYTES_MAX = 2 * 1024 * 1024;
 const LINE_FEED = 0x0a;
 const BYTE_ORDER_MARK = "\ufeff";
 
-/** Lines that follow on each other, without their line breaks (LF or CRLF). */
+/** Consecutive lines, without their line breaks (LF or CRLF). */
 export interface LineBatch {
   /** Number of the first, counted from 1. */
   readonly first: number;

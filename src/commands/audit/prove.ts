@@ -27,7 +27,7 @@ import {
 } from "../shared/command.ts";
 import { openExistingLog, openExistingStoredLog } from "../shared/log-session.ts";
 import { makeNewFile } from "../shared/new-file.ts";
-import { naming } from "../shared/system-fault.ts";
+import { withPath } from "../shared/system-fault.ts";
 import { printable } from "../shared/table.ts";
 import { readKeyOption } from "./verify.ts";
 
@@ -95,8 +95,8 @@ settings. Says in one sentence what is proved; exit code 1 when nothing is.`,
         const key = readKeyOption("--public-key", publicKey, parsePublicKey);
         const witness =
           witnessKey === undefined ? undefined : readKeyOption("--witness-key", witnessKey, parseVerifierKey);
-        const proof = naming(file, () => readFileSync(file, "utf8"));
-        const found = refusing(() => openProof(proof, key, witness));
+        const proof = withPath(file, () => readFileSync(file, "utf8"));
+        const found = catchRefusal(() => openProof(proof, key, witness));
         if (typeof found === "string") {
           answer(terminal, json, { ok: false, fault: found }, `not proved: ${found}\n`);
           return EXIT.fault;
@@ -135,8 +135,8 @@ it does not hold.`,
           publicKey === undefined
             ? (await store.checkpoints.loadKey()).publicKey
             : readKeyOption("--public-key", publicKey, parsePublicKey);
-        const files = [head1, head2].map((file) => ({ file, note: naming(file, () => readFileSync(file, "utf8")) }));
-        const heads = refusing(() => files.map(({ note }) => openCheckpoint(note, key)));
+        const files = [head1, head2].map((file) => ({ file, note: withPath(file, () => readFileSync(file, "utf8")) }));
+        const heads = catchRefusal(() => files.map(({ note }) => openCheckpoint(note, key)));
         const found = typeof heads === "string" ? heads : await proveExtension(store, heads);
         const fault = typeof found === "string" ? found : undefined;
         const proof = typeof found === "string" ? [] : found.map((hash) => Buffer.from(hash).toString("base64"));
@@ -146,8 +146,8 @@ it does not hold.`,
       }),
     );
 
-/** What the work gives; a sentence where what it read proves nothing. */
-function refusing<Result>(work: () => Result): Result | string {
+/** The result, or a sentence that says why what was read proves nothing. */
+function catchRefusal<Result>(work: () => Result): Result | string {
   try {
     return work();
   } catch (fault) {

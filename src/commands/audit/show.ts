@@ -73,7 +73,6 @@ Digits are a person's id if there is one, else the position of an event.`,
 /** Events shown of each end of a long history: both together fill a screen. */
 const SHOWN_EVENTS = 20;
 
-/** What a history is asked for. */
 interface Subject {
   readonly kind: "event or run" | "click of" | "position and no person" | "person called";
   findIn(reading: Reading): Promise<Summarized | undefined>;
@@ -84,7 +83,7 @@ interface Summarized {
   readonly summary: string;
 }
 
-/** An address on X is that of a person; any other with a slash is a link. */
+/** An address on X names a recipient; any other text with a slash is a link. */
 const PROFILE = /^(?:https?:\/\/)?(?:(?:www|mobile|m)\.)?(?:x|twitter)\.com\//i;
 
 /** Tells an id, a link and a person apart by how they are written. Throws a ServiceError (usage) on what is none of them. */
@@ -121,7 +120,6 @@ function summarized<H extends History>(
   };
 }
 
-/** What a history comes to, as lines that are safe for a terminal. */
 function summaryOfPerson({ contact }: RecipientHistory): string {
   return formatContact(contact);
 }
@@ -153,17 +151,16 @@ const COLUMNS: Readonly<Record<keyof ChannelTally, string>> = {
   recordedAgain: "recorded twice",
 };
 
-/** One event as a line for people; of an outcome, what it says of these dispatches. */
+/** One event as a sentence; an outcome is narrowed to these dispatches. */
 export function formatEventLine(event: Recorded, dispatches?: Dispatches): string {
   return `${event.position} ${event.time} ${printable(describeNarrowed(event, dispatches))}\n`;
 }
 
-/** One event as a line for programs. */
 export function formatEventJson(event: Recorded, dispatches?: Dispatches): string {
   return `${JSON.stringify(toEventJson(event, dispatches))}\n`;
 }
 
-/** One event whole as an export writes it, and in words of these dispatches. */
+/** The event as an export writes it, with its sentence. */
 export function toEventJson(event: Recorded, dispatches?: Dispatches): object {
   const { position, id, stream, version, type, time, data, meta, hash } = event;
   const words = describeNarrowed(event, dispatches);

@@ -55,7 +55,7 @@ function toJson({ verification: { checked, head, fault }, compared, isWhole: ok 
   return { ok, checked, head, fault: fault ?? null, heads };
 }
 
-/** The key of that option, as text or as a file of it. */
+/** The key that an option gives, as text or as the path of a file. */
 export function readKeyOption<Key>(option: string, given: string, parse: (text: string) => Key): Key {
   try {
     return parse(existsSync(given) ? readFileSync(given, "utf8").trim() : given);

@@ -3,12 +3,11 @@ import { closeSync, openSync, readSync, writeFileSync } from "node:fs";
 import { ServiceError } from "../../platform/service-error.ts";
 import type { Binding, SecretPlace } from "../../vault/secret-database.ts";
 import { makeNewFile } from "../shared/new-file.ts";
-import { naming } from "../shared/system-fault.ts";
+import { withPath } from "../shared/system-fault.ts";
 import type { Copied } from "./manifest.ts";
 
 const CHUNK_BYTES = 1_048_576;
 
-/** Size and hash of a file. */
 export function measure(file: string): Copied {
   return readThrough(file, () => {});
 }
@@ -33,7 +32,7 @@ export async function copyUnchanged(from: string, to: string, wanted: Copied): P
 function readThrough(file: string, take: (chunk: Uint8Array) => void): Copied {
   const hash = createHash("sha256");
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
-  const descriptor = naming(file, () => openSync(file, "r"));
+  const descriptor = withPath(file, () => openSync(file, "r"));
   try {
     let bytes = 0;
     for (let read = readSync(descriptor, buffer); read > 0; read = readSync(descriptor, buffer)) {

@@ -7,7 +7,7 @@ import type { SigningKey } from "eventstore-lite";
 import { ServiceError } from "../../platform/service-error.ts";
 import { encrypt, open } from "../../vault/encrypt.ts";
 import { deriveKey, damaged } from "../../vault/key.ts";
-import { naming } from "../shared/system-fault.ts";
+import { withPath } from "../shared/system-fault.ts";
 
 /** What is in a backup's folder, beside its manifest. */
 export const NAMES = {
@@ -29,21 +29,20 @@ const copied = Type.Object({ bytes: Type.Integer({ minimum: 0 }), sha256: Type.S
 
 const manifestSchema = Type.Object({
   format: Type.Literal(1),
-  /** Of the program that made it. */
+  /** Version of the program that made the backup. */
   version: Type.String(),
   made_at: Type.String(),
   log: Type.Object({ id: Type.String(), position: Type.Integer({ minimum: 0 }), hash: Type.String() }),
   /** The id of the master key that opens it. */
   master_key: Type.String(),
   files: Type.Object({ log: copied, vault: copied, keys: copied, head: copied, signingKey: copied }),
-  /** Of all else, in base64url. */
+  /** HMAC of all other fields, in base64url. */
   mac: Type.String(),
 });
 
-/** What a backup says of itself. It is written last: a folder without it is no backup. */
+/** Describes a backup. Written last: a folder without a manifest is no backup. */
 export type Manifest = Static<typeof manifestSchema>;
 
-/** Size and hash of a file of a backup. */
 export type Copied = Static<typeof copied>;
 
 /**
@@ -56,10 +55,10 @@ export function signManifest(manifest: Omit<Manifest, "mac">, master: Uint8Array
   return { ...unsigned, mac: mac.digest("base64url") };
 }
 
-/** Throws a ServiceError (invalid), and what the system says of the file. Nothing is proved of it yet. */
+/** Reads without proving anything. Throws a ServiceError (invalid), or the system's error. */
 export function readManifest(folder: string): Manifest {
   const path = join(folder, MANIFEST);
-  const text = naming(path, () => readFileSync(path, "utf8"));
+  const text = withPath(path, () => readFileSync(path, "utf8"));
   try {
     return Value.Decode(manifestSchema, JSON.parse(text));
   } catch (cause) {
@@ -67,7 +66,7 @@ export function readManifest(folder: string): Manifest {
   }
 }
 
-/** What the key that signs heads is encrypted with in a backup: beside the log it lies in the clear, for its owner alone. */
+/** Derives the key that encrypts the signing key in a backup. Beside the log, the signing key is a plain file of its owner. */
 const PURPOSE = "backup";
 
 /** `log`: the id of the log whose heads it signs. */

@@ -48,7 +48,7 @@ async function refuseLog(config: Config): Promise<void> {
   throw new ServiceError("conflict", `nothing is overwritten: the log in ${store.name} holds ${position} events`);
 }
 
-/** Vault and keys that are in a place serve the log that is there now, and no other. */
+/** Binds the vault and keys of a place to the log that is there now, and to no other. */
 export async function bindNext(place: LogPlace): Promise<void> {
   for (const file of ["keys", "vault"] as const) {
     const secrets = place.secrets[file];
@@ -61,7 +61,7 @@ export async function bindNext(place: LogPlace): Promise<void> {
   }
 }
 
-/** To the log of that id that is opened next; what lies beside the log goes where the log goes. */
+/** Binds to the log of that id that is opened next; secrets beside the log move with it. */
 function nextBinding({ store, keysAreApart }: LogPlace, file: "keys" | "vault", log: string): Binding {
   return { log, epoch: null, place: file === "keys" && keysAreApart ? store.name : null };
 }
@@ -70,7 +70,7 @@ interface PutBackOptions extends Pick<RehearseOptions, "acceptLostKeys"> {
   readonly master: Uint8Array;
   /** Only prove it. */
   readonly isRehearsal?: boolean;
-  /** Asked once the backup is proved: what it throws leaves everything as it was. */
+  /** Called after the proof, before anything is placed; if it throws, nothing has changed. */
   readonly beforePlacing?: () => Promise<void>;
 }
 
@@ -114,7 +114,7 @@ export async function putBack(
   }
 }
 
-/** Refuses keys that are there already when they are another log's, or an older copy that was used since. */
+/** Refuses existing keys of another log, or an older copy that was used since. */
 async function refuseOtherKeys(
   place: SecretPlace,
   file: string,
@@ -129,7 +129,7 @@ async function refuseOtherKeys(
   await refuseMissing(place.name, log, keyring, manifest);
 }
 
-/** The log last, since where a log is everything is; it appears as a whole. */
+/** Restores the log last and in one piece: a log that exists has all that belongs to it. */
 async function placeOnServer(
   terminal: Terminal,
   config: Config,
@@ -147,7 +147,7 @@ async function placeOnServer(
   );
 }
 
-/** And signs its head: a server's log has a signing key of its own, of the vault. */
+/** Verifies the restored log and signs its head with the signing key of the server's vault. */
 async function proveOnServer(config: Config, manifest: Manifest, onProgress: (checked: number) => void): Promise<void> {
   await using log = await openLogAt(locateLog(config));
   const { verification } = await verifyLog(log, [], { onProgress });

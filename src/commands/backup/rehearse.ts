@@ -28,7 +28,7 @@ import {
 export const SCRATCH_LOG = "reachlog.sqlite";
 
 export interface RehearseOptions {
-  /** An empty folder, in which the log comes to lie as it would be restored. */
+  /** An empty folder, where the log is placed as a restore would place it. */
   readonly scratch: string;
   readonly onProgress?: (checked: number) => void;
   /** Keys of its personal data may be missing: what they encrypted reads as erased. */

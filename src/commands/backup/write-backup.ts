@@ -16,7 +16,7 @@ import { sqliteSecrets } from "../../vault/sqlite-secrets.ts";
 import type { Terminal } from "../shared/command.ts";
 import { COMMAND_METADATA } from "../shared/log-session.ts";
 import { makeNewFile, syncFolder } from "../shared/new-file.ts";
-import { naming } from "../shared/system-fault.ts";
+import { withPath } from "../shared/system-fault.ts";
 import { copySecrets, measure } from "./copy-file.ts";
 import { MANIFEST, NAMES, signManifest, type BackupFile, type Manifest, encryptSigningKey } from "./manifest.ts";
 
@@ -37,7 +37,7 @@ export async function writeBackup(
 ): Promise<Manifest> {
   if (existsSync(folder)) throw new ServiceError("conflict", `${folder} exists already: nothing is overwritten`);
   const partial = `${folder}.${randomUUID()}.partial`;
-  naming(dirname(partial), () => mkdirSync(partial, { mode: 0o700 }));
+  withPath(dirname(partial), () => mkdirSync(partial, { mode: 0o700 }));
   try {
     const manifest = await fill(log, secrets, partial, { clock, ...(onProgress && { onProgress }) });
     renameSync(partial, folder);
@@ -90,7 +90,7 @@ async function fill(
   return manifest;
 }
 
-/** One of them may have been copied before, and the other after the master key was exchanged. */
+/** Throws if the master key was rotated between the two copies. */
 async function refuseOtherKey(copy: string, master: Uint8Array): Promise<void> {
   try {
     await using _open = await openSecretStore({ place: sqliteSecrets(copy), master });

@@ -5,7 +5,7 @@ import type { Config } from "../../config/config.ts";
 export const channelOption = () => new Option("--channel <name>", "only this channel").choices(CHANNELS);
 export const channelArgument = () => new Argument("<channel>", "the channel").choices(CHANNELS);
 
-/** The channels that `--channel` means; without it all of them. */
+/** The channel of `--channel`, or all. */
 export function selectChannels(name: ChannelName | undefined): readonly ChannelName[] {
   return name === undefined ? CHANNELS : [name];
 }

@@ -4,7 +4,7 @@ import { drainInWords, measureLags, NEWEST_MS, RATE_MS, type ChannelLag } from "
 import { answer, Command, type MakeCommand } from "../shared/command.ts";
 import { openSession } from "../shared/log-session.ts";
 import { channelOption, selectChannels, isConfigured } from "./channel-name.ts";
-import { duration } from "../../platform/duration.ts";
+import { formatDuration } from "../../platform/duration.ts";
 import { printable, table } from "../shared/table.ts";
 
 /** Often enough to see a backlog move; each look reads the end of the log. */
@@ -15,8 +15,8 @@ export const lag: MakeCommand = (terminal, exit) =>
     .summary("show how far each channel is behind")
     .description(
       `How far each channel is behind: what is pending, the age of the oldest click among
-it, how much completed and was requested a minute in the last ${duration(RATE_MS / 1_000)}, and
-when nothing is pending any more, by the rate of the last ${duration(NEWEST_MS / 1_000)}: "growing" while more comes than goes.`,
+it, how much completed and was requested a minute in the last ${formatDuration(RATE_MS / 1_000)}, and
+when nothing is pending any more, by the rate of the last ${formatDuration(NEWEST_MS / 1_000)}: "growing" while more comes than goes.`,
     )
     .addOption(channelOption())
     .option("--json", "answer with one JSON object")
@@ -50,7 +50,7 @@ const HEAD = ["channel", "backlog", "oldest click", "settled/min", "requested/mi
 function row(lag: ChannelLag): (string | number)[] {
   const { channel, backlog, oldest_click_seconds: age } = lag;
   const rates = [lag.settled_per_minute, lag.requested_per_minute];
-  return [channel, backlog, age === null ? "" : duration(age), ...rates, drainInWords(lag), describeState(lag)];
+  return [channel, backlog, age === null ? "" : formatDuration(age), ...rates, drainInWords(lag), describeState(lag)];
 }
 
 function describeState({ configured, backlog, suspended, failures_in_a_row: failures }: ChannelLag): string {

@@ -14,7 +14,6 @@ import { printable } from "../shared/table.ts";
 import { connectNetworks } from "../../service/networks.ts";
 import { channelOption, selectChannels } from "./channel-name.ts";
 
-/** The dead letters that the arguments mean. */
 interface Given {
   readonly ids: readonly string[];
   readonly all?: boolean | undefined;
@@ -45,7 +44,7 @@ async function decideByCommand(
   return faults.length === 0 ? EXIT.ok : EXIT.fault;
 }
 
-/** A letter may be named by its event's position. */
+/** Resolves positions to event ids. */
 async function withIds(
   { eventLog: { store }, projector }: Session,
   selection: LetterSelection,
@@ -57,7 +56,7 @@ async function withIds(
   return { ...selection, ids };
 }
 
-/** Why letters were left, once for all of which it is true; each that is none by itself. */
+/** One sentence for each reason, and one for each event that is no dead letter. */
 function explainLeft({ left }: Decided): readonly string[] {
   const reasons = new Set(
     left.flatMap(({ channel, why }) => (channel === null ? [] : (explainNotApplied(channel, why) ?? []))),

@@ -14,7 +14,7 @@ import type { Suspended } from "../../../projections/deliveries.ts";
 import { DISPATCH_ATTEMPTS_MAX } from "../../delivery/attempt.ts";
 import { quoteText } from "../../history/words/phrases.ts";
 
-/** Of an event about many: a few screens. audit show has them all. */
+/** Shown of an event about many dispatches: a few screens. audit show lists all. */
 const SHOWN_DISPATCHES_MAX = 20;
 
 export const showDispatchCommand: MakeCommand = (terminal, exit) =>
@@ -64,13 +64,13 @@ function parseEventId(text: string): string {
 interface Dispatch {
   /** What requested it, or the event asked for where it requests nothing. */
   readonly source: Recorded;
-  /** Its outcomes and what was decided of it, of each channel asked for to which it goes. */
+  /** Outcomes and operators' decisions, for each selected channel of the dispatch. */
   readonly channels: ReadonlyMap<ChannelName, readonly Recorded[]>;
   /** The positions of what requested it: of the source, and of each retry. */
   readonly requested: ReadonlySet<number>;
 }
 
-/** Several where the event is about requests that completed together. Undefined: the log has no such event. */
+/** Several if the event records requests that completed together. Undefined: no such event. */
 async function findByEvent(
   reading: Reading,
   id: string,
@@ -103,7 +103,7 @@ function ofDispatch(event: Recorded, source: number, requested: ReadonlySet<numb
   return own === undefined ? [] : [own];
 }
 
-/** What was decided of other channels' letters is found too. */
+/** Drops decisions on other channels' letters. */
 function ofChannel(events: readonly Recorded[], channel: ChannelName): readonly Recorded[] {
   return events.filter(({ data }) => "channel" in data && data.channel === channel);
 }
@@ -132,7 +132,6 @@ function print(
 
 type Waiting = { readonly status: "waiting"; readonly attempts: number; readonly retry_at: string | undefined };
 
-/** The state of a dispatch to one channel. */
 type DispatchStatus = Waiting | { readonly status: "delivered" | "skipped" | "in_doubt" | "dead" | "discarded" };
 
 const UNTRIED: DispatchStatus = { status: "waiting", attempts: 0, retry_at: undefined };

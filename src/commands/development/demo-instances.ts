@@ -10,7 +10,7 @@ export function createDemoInstances(report: (line: string) => void) {
   const environments = new Map<string, Readonly<Record<string, string>>>();
   const running = new Map<string, ChildProcess>();
 
-  /** Answers whether it came to listen. */
+  /** Resolves with whether it listens. */
   function serve(url: string): Promise<boolean> {
     const child = spawn(process.execPath, [process.argv[1] ?? "", "serve"], {
       env: { PATH: process.env["PATH"], ...environments.get(url), LOG_LEVEL: "info" },
@@ -37,9 +37,9 @@ export function createDemoInstances(report: (line: string) => void) {
   return {
     /** `url` names one for its whole life, also when it is started again. */
     list: () => [...environments.keys()].map((url) => ({ url, isRunning: running.has(url) })),
-    /** Ends one as a crash does: it hands nothing over and says nothing. Without effect when it has ended. */
+    /** Ends one as a crash does, without a shutdown. No effect if it has ended. */
     kill: (url: string) => void running.get(url)?.kill("SIGKILL"),
-    /** Starts one that has ended. Without effect when it runs. */
+    /** Restarts one that has ended. No effect if it runs. */
     start(url: string): void {
       if (environments.has(url) && !running.has(url)) void serve(url);
     },
@@ -56,7 +56,7 @@ export function createDemoInstances(report: (line: string) => void) {
   };
 }
 
-/** Kills the child when this process dies, however it does: the input that it holds open ends then. */
+/** Kills the child when this process dies, by whatever signal: its input then ends. */
 function endWithUs({ pid }: ChildProcess): ChildProcess {
   const script = 'cat >/dev/null; kill -KILL "$0"';
   return spawn("sh", ["-c", script, String(pid)], { stdio: ["pipe", "ignore", "ignore"], detached: true });

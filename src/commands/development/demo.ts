@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { freePort } from "../../platform/free-port.ts";
+import { findFreePort } from "../../platform/free-port.ts";
 import { createLogger } from "../../platform/logger.ts";
 import { isBun } from "../../platform/runtime.ts";
 import { untilAborted } from "../../platform/signals.ts";
@@ -106,10 +106,10 @@ async function runDemo(terminal: Terminal, options: DemoOptions): Promise<number
   return await untilStopped(service, config, inDemo);
 }
 
-/** As many as there are to be, the first one as it is given. */
+/** Consecutive ports, or free ones for 0. */
 async function portsFrom(port: number, count: number): Promise<readonly number[]> {
   const all = Array.from({ length: count }, (_, index) => port + index);
-  return port === 0 ? Promise.all(all.map(() => freePort(LOOPBACK))) : all;
+  return port === 0 ? Promise.all(all.map(() => findFreePort(LOOPBACK))) : all;
 }
 
 const LOOPBACK = "127.0.0.1";
@@ -161,7 +161,7 @@ function writeSettingsFile(file: string, settings: Readonly<Record<string, strin
   writeFileSync(file, lines.join(""), { mode: OWNER_ONLY, flag: "wx" });
 }
 
-/** Neither of the two readers could be given a quote or a line break in a way that the other understands. */
+/** A shell and `bun --env-file` share no way to escape a quote or a line break. */
 function fit(name: string, value: string): string {
   if (/['\n\r]/.test(value)) throw new Error(`${name} holds a quote or a line break: it is to be a file of its own`);
   return value;

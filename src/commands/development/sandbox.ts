@@ -26,7 +26,6 @@ service at them. Its pages show what arrived and switch faults on and off.`,
       }),
     );
 
-/** Which of the chat and messaging networks the settings are for. */
 export const chatOption = () =>
   new Option("--chat <name>", "the chat network that the settings are for")
     .choices(["slack", "discord", "google_chat", "teams"] as const)

@@ -34,15 +34,14 @@ async function answer(terminal: Pick<Terminal, "env" | "signal">, tool: Tool, in
   try {
     const code = await runCommand(tool.command, ["--json", ...toArguments(input)], captured);
     // Some say by the exit code that what they show is not well.
-    return code === EXIT.ok || out !== "" ? toResult(chosen(tool, input, out)) : toRefusal(err);
+    return code === EXIT.ok || out !== "" ? toResult(selectAnswers(tool, input, out)) : toRefusal(err);
   } catch (fault) {
     if (toExitCode(fault) === undefined) throw fault;
     return toRefusal(describeFault(fault as Error));
   }
 }
 
-/** The lines that are an answer, each an object. */
-function chosen({ isAnswer }: Tool, input: Input, out: string): string {
+function selectAnswers({ isAnswer }: Tool, input: Input, out: string): string {
   const lines = out.split("\n").filter((line) => line !== "");
   const answers = isAnswer === undefined ? lines : lines.filter((line) => isAnswer(JSON.parse(line) as Contact, input));
   if (answers.length === 0) return "none";

@@ -73,7 +73,7 @@ const status = Type.Union(
   { description: "Only people of this status." },
 );
 
-/** None of them sends, spends or erases: commands that do are not among them. */
+/** None of them sends, spends or erases. */
 export const TOOLS: readonly Tool[] = [
   {
     name: "who_was_written_to",

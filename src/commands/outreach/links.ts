@@ -18,7 +18,7 @@ import {
   type Terminal,
 } from "../shared/command.ts";
 import { COMMAND_METADATA, openSession } from "../shared/log-session.ts";
-import { naming } from "../shared/system-fault.ts";
+import { withPath } from "../shared/system-fault.ts";
 import { printable, table } from "../shared/table.ts";
 
 const add: MakeCommand = (terminal, exit) =>
@@ -87,7 +87,7 @@ function requireDomain({ links: { base } }: Config): string {
 
 /** Throws a ServiceError (invalid) for a file without these columns. */
 function readLinks(path: string): readonly NewLink[] {
-  const text = naming(path, () => readFileSync(path, "utf8"));
+  const text = withPath(path, () => readFileSync(path, "utf8"));
   try {
     const rows: Partial<NewLink>[] = parse(text, { bom: true, columns: true, skip_empty_lines: true, trim: true });
     return rows.map(({ code, target }) => {

@@ -12,7 +12,7 @@ import { STAND_INS, survey, type Skipped, type Survey, type VariantSample } from
 import { formatRecipient } from "../../history/words/phrases.ts";
 import type { Place } from "../../projector/moment.ts";
 
-/** People named for each reason of a skip, where nothing else is asked for: a screen holds that. */
+/** Recipients named for each skip reason by default: they fit a screen. */
 const PEOPLE_SHOWN = 5;
 
 export const preview: MakeCommand = (terminal, exit) =>
@@ -65,7 +65,6 @@ function createRules(template: Template, { config, keyring, hashesOf, findLinkKe
   return { template, requireConsent, dailyLimit, hashes: hashesOf, findLinkKeys, isForgotten };
 }
 
-/** Notes on the texts and on the recipients a run would write to. */
 function writeNotes({ outreach: { sources } }: Config, { variants }: Survey): string[] {
   const texts = variants.map(({ sample }) => (sample?.rendered.ok === true ? sample.rendered.text : ""));
   const notes = Object.values(STAND_INS)
@@ -78,7 +77,6 @@ function writeNotes({ outreach: { sources } }: Config, { variants }: Survey): st
   return notes;
 }
 
-/** A survey for people. `notes`: what else they should know. */
 function surveyAsText(survey: Survey, notes: readonly string[], place: Place): string {
   const { template, variants, undecided, failed } = survey;
   const lines = [`template ${template}\n`, ...variants.map(variantText), "\n"];
@@ -89,7 +87,7 @@ function surveyAsText(survey: Survey, notes: readonly string[], place: Place): s
   return lines.join("");
 }
 
-/** A survey for programs: texts are null where there is none. */
+/** Texts are null where there is none. */
 function surveyAsJson({ skips, asked, ...rest }: Survey, place: Place): object {
   const variants = rest.variants.map(({ variant, recipients, sample }) => ({
     variant,
@@ -107,16 +105,16 @@ function variantText({ variant, recipients, sample }: VariantSample): string {
   if (sample === undefined) return `\nvariant ${variant}: ${people}; no recipient is left to show it for\n`;
   const { person, rendered } = sample;
   const head = `\nvariant ${variant} for ${printable(formatRecipient(person))}; ${people}\n`;
-  if (rendered.ok) return head + indented(rendered.text);
+  if (rendered.ok) return head + indent(rendered.text);
   const fault =
     rendered.reason === "too_long"
       ? `it would be ${rendered.length} characters long, which is too long`
       : `it cannot be written: ${rendered.missing.join(", ")} missing`;
-  return head + indented(fault);
+  return head + indent(fault);
 }
 
-/** A message's own line breaks stay; nothing else of it may steer the terminal. */
-function indented(text: string): string {
+/** Keeps a message's line breaks and no other control character. */
+function indent(text: string): string {
   return text
     .split("\n")
     .map((line) => `  ${printable(line)}\n`)

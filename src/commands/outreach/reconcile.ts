@@ -49,7 +49,7 @@ async function reconcileAttempts(terminal: Terminal, json: true | undefined): Pr
   return stay.length === 0 ? EXIT.ok : EXIT.fault;
 }
 
-/** Lets the runner settle what is in doubt, and shows meanwhile that it takes its time. */
+/** Lets the runner settle what is in doubt, and shows its progress. */
 async function settle(terminal: Terminal, session: Session) {
   await using stack = new AsyncDisposableStack();
   const startedAt = performance.now();

@@ -81,7 +81,7 @@ function renderSamples({ template }: OutreachRules, contact: Contact): [string, 
   return renderAll(template, messageRecipient(contact)).map(({ variant, rendered }) => [variant, { person, rendered }]);
 }
 
-/** Stand for what the network says of a person only when they are written to. */
+/** Placeholders for what the network tells only when a message is sent. */
 export const STAND_INS = { name: "[name]", username: "[username]" } as const;
 
 function messageRecipient({ id, username, name, fields }: Contact): MessageRecipient {

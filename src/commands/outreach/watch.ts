@@ -29,7 +29,7 @@ interrupted, it exits 130, and the run goes on.`,
         using status = startStatusLine(terminal, () => formatStatus(state.current, store.logClock.now()));
         const note = json === true ? terminal.err : terminal.out;
         const begun =
-          state.current === null ? "no run is in progress; waiting for the next one\n" : headerLine(state.current);
+          state.current === null ? "no run is in progress; waiting for the next one\n" : formatHeader(state.current);
         status.above(() => note(begun));
         for await (const event of store.subscribe({ from: position + 1, types: WATCHED, signal })) {
           const before = state.current;
@@ -38,7 +38,9 @@ interrupted, it exits 130, and the run goes on.`,
           const end = formatEnd(event);
           const text =
             end ??
-            (event.type === "RunStarted" && state.current !== null ? headerLine(state.current) : eventLine(event));
+            (event.type === "RunStarted" && state.current !== null
+              ? formatHeader(state.current)
+              : formatEventLine(event));
           status.above(() => terminal.out(json === true ? formatEventJson(event) : text));
           if (end !== undefined) return undefined;
         }
@@ -47,7 +49,7 @@ interrupted, it exits 130, and the run goes on.`,
       }),
     );
 
-/** What is shown of a run. An import beside it may be of thousands, and is no part of it. */
+/** Events shown of a run. An import beside it may add thousands, and is no part of it. */
 const WATCHED = runProjection.types.filter((type) => type !== "RecipientAdded");
 
 const WAITS: Readonly<Record<PauseReason, string>> = {
@@ -57,13 +59,11 @@ const WAITS: Readonly<Record<PauseReason, string>> = {
   settling: "for X to show what is in doubt",
 };
 
-/** What is being followed. */
-function headerLine({ run_id, dry_run, started_at, ...counts }: RunState): string {
-  return `${dry_run ? "dry run" : "run"} ${printable(run_id)}, started ${started_at}: ${counted(counts)} so far\n`;
+function formatHeader({ run_id, dry_run, started_at, ...counts }: RunState): string {
+  return `${dry_run ? "dry run" : "run"} ${printable(run_id)}, started ${started_at}: ${formatCounts(counts)} so far\n`;
 }
 
-/** One event: when, what happened, and to which recipient. */
-function eventLine(event: Recorded): string {
+function formatEventLine(event: Recorded): string {
   return `${event.time} ${printable(describeEvent(event))}\n`;
 }
 
@@ -71,11 +71,11 @@ function eventLine(event: Recorded): string {
 export function formatStatus(run: RunState | null, now: number): string {
   if (run === null) return "no run is in progress";
   const { waiting, stop_requested_at } = run;
-  if (stop_requested_at !== null) return `${counted(run)}; asked to stop`;
-  if (waiting === null) return counted(run);
+  if (stop_requested_at !== null) return `${formatCounts(run)}; asked to stop`;
+  if (waiting === null) return formatCounts(run);
   const left = Math.max(0, Math.ceil((Date.parse(waiting.until) - now) / 1000));
   const until = printable(waiting.until.slice("2026-11-20T".length, "2026-11-20T10:00:00".length));
-  return `${counted(run)}; waits until ${until}Z (${duration(left)}) ${WAITS[waiting.reason]}`;
+  return `${formatCounts(run)}; waits until ${until}Z (${formatClock(left)}) ${WAITS[waiting.reason]}`;
 }
 
 /** How a run ended; undefined for an event that ends none. */
@@ -83,21 +83,21 @@ function formatEnd(event: Folded): string | undefined {
   switch (event.type) {
     case "RunFinished": {
       const { reason, usage } = event.data;
-      return `${event.time} ended, ${plain(reason)}: ${counted(event.data)}${cost(usage)}\n`;
+      return `${event.time} ended, ${plain(reason)}: ${formatCounts(event.data)}${formatCost(usage)}\n`;
     }
     case "DryRunFinished": {
       const { reason, would_send, would_skip, usage } = event.data;
       const found = `it would send to ${would_send} and skip ${would_skip}`;
-      return `${event.time} ended, ${plain(reason)}: ${found}${cost(usage)}\n`;
+      return `${event.time} ended, ${plain(reason)}: ${found}${formatCost(usage)}\n`;
     }
     case "RunAbandoned":
-      return `${event.time} closed, since its process had died: ${counted(event.data)}\n`;
+      return `${event.time} closed, since its process had died: ${formatCounts(event.data)}\n`;
     default:
       return undefined;
   }
 }
 
-function counted({
+function formatCounts({
   sent,
   skipped,
   failed,
@@ -106,12 +106,12 @@ function counted({
   return `${sent} sent, ${skipped} skipped, ${failed} failed, ${in_doubt} in doubt`;
 }
 
-function cost(usage: Usage | undefined): string {
+function formatCost(usage: Usage | undefined): string {
   return usage === undefined ? "" : `; cost at most ${usage.usd.toFixed(2)} USD`;
 }
 
 /** Whole seconds as a clock shows them, such as 1:02:03. */
-function duration(seconds: number): string {
+function formatClock(seconds: number): string {
   const two = (value: number): string => String(Math.floor(value)).padStart(2, "0");
   const minutes = Math.floor(seconds / 60);
   const rest = two(seconds % 60);

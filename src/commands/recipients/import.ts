@@ -8,7 +8,7 @@ import type { Config } from "../../config/config.ts";
 import { answer, EXIT, readConfig, usageError, type Terminal } from "../shared/command.ts";
 import { COMMAND_METADATA, openSessionWith } from "../shared/log-session.ts";
 import { withProgress } from "../shared/progress.ts";
-import { naming } from "../shared/system-fault.ts";
+import { withPath } from "../shared/system-fault.ts";
 import { printable } from "../shared/table.ts";
 
 /** Rows appended at once: few enough for the service beside, whose appends wait meanwhile. */
@@ -93,7 +93,7 @@ function chooseFormat(path: string, given: RecipientsFormat | undefined): Recipi
 
 /** The bytes of the file; `-` stands for stdin. */
 async function readInput(path: string): Promise<Uint8Array> {
-  if (path !== STDIN) return naming(path, () => readFileSync(path));
+  if (path !== STDIN) return withPath(path, () => readFileSync(path));
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of process.stdin as AsyncIterable<Uint8Array>) {

@@ -9,26 +9,26 @@ import { differences } from "../../projector/differences.ts";
 import { lastForgotten, loadFitting, rebuiltName, packState, unpackState } from "../../projector/snapshots.ts";
 import { COMMAND_METADATA } from "../shared/log-session.ts";
 
-/** Positions between two savings of the work: about a second's, of which saving is a few hundredths. */
+/** Positions between two saves: about a second's work, of which the save takes a few hundredths. */
 const SAVE_EVERY_POSITIONS = 1_000_000;
 
-/** What a running service has to fold by itself when it takes a rebuilt state over: some milliseconds' work. */
+/** Events that a running service folds itself when it takes over a rebuilt state: some milliseconds' work. */
 const GAP_POSITIONS_MAX = 5_000;
 
-/** Its outcomes are half of what there is to parse, and no other projection wants them: a second thread folds the rest. */
-const ALONE: ProjectionName = "deliveries";
+/** Its outcomes are half of the bytes to parse, and no other projection reads them: a second thread folds the others. */
+const FOLDED_ALONE: ProjectionName = "deliveries";
 
-/** From so many positions on, a second thread is worth its start: most of a second. */
-const APART_POSITIONS_MIN = 1_000_000;
+/** Below this many positions a second thread costs more than it saves: its start takes most of a second. */
+const WORKER_POSITIONS_MIN = 1_000_000;
 
-/** What is folded beside the rest, and how far. */
+/** Projections that one thread folds, and up to which position. */
 export interface PartOrder {
   readonly names: readonly ProjectionName[];
   readonly to: number;
 }
 
 interface FoldOptions {
-  /** Interrupts the work; it is kept. */
+  /** Interrupts the work, which is saved. */
   readonly signal: AbortSignal;
   /** Where the work begins, if not at the start, and where it ends for now. */
   readonly onBegin: (from: number, to: number) => void;
@@ -38,17 +38,17 @@ interface FoldOptions {
 }
 
 export interface RebuildOptions extends FoldOptions {
-  /** Begins at the start of the log, whatever an interrupted rebuild has kept. */
+  /** Ignores what an interrupted rebuild has saved. */
   readonly restart: boolean;
   /** Does {@link foldPart} in another thread; absent: there is none. */
   readonly foldInWorker?: ((order: PartOrder, signal: AbortSignal) => Promise<void>) | undefined;
-  /** Positions from which on that is worth it; default a million. */
-  readonly apartPositionsMin?: number;
+  /** Smallest log that uses the other thread; default: a million positions. */
+  readonly workerPositionsMin?: number;
 }
 
 export interface Rebuilt {
   readonly projection: ProjectionName;
-  /** Events folded, with those of an interrupted rebuild that this one went on with. */
+  /** Events folded, including those of an interrupted rebuild that was resumed. */
   readonly events: number;
   readonly position: number;
   /** Where the snapshot and the log disagree; null: there was no snapshot to compare with. */
@@ -88,16 +88,16 @@ export async function rebuild(
   return rebuilt;
 }
 
-/** Two rebuilds of a part each, which stop where the log ends now: what follows goes on with both. Answers whether it did. */
+/** Folds the projections in two threads up to the present end of the log. Resolves with whether it did. */
 async function foldOnTwoThreads(
   store: EventStore<Event>,
   names: readonly ProjectionName[],
   options: RebuildOptions,
 ): Promise<boolean> {
-  const { foldInWorker, restart, signal, apartPositionsMin = APART_POSITIONS_MIN } = options;
+  const { foldInWorker, restart, signal, workerPositionsMin = WORKER_POSITIONS_MIN } = options;
   const { position: to } = await store.head();
-  const [own, apart] = [names.filter((name) => name === ALONE), names.filter((name) => name !== ALONE)];
-  if (foldInWorker === undefined || to < apartPositionsMin || apart.length === 0 || own.length === 0) return false;
+  const [own, apart] = [names.filter((name) => name === FOLDED_ALONE), names.filter((name) => name !== FOLDED_ALONE)];
+  if (foldInWorker === undefined || to < workerPositionsMin || apart.length === 0 || own.length === 0) return false;
   if (restart) for (const name of names) await dropPartial(store, name);
   await Promise.all([
     foldPart(store, { names: own, to }, options),
@@ -107,7 +107,7 @@ async function foldOnTwoThreads(
   return true;
 }
 
-/** Folds some projections up to a position, and keeps the work for a rebuild that goes on with it. */
+/** Folds some projections up to a position, and saves the work for a rebuild to resume. */
 export async function foldPart(
   store: EventStore<Event>,
   { names, to }: PartOrder,
@@ -164,7 +164,7 @@ async function advance(work: Work, to: number, options: FoldOptions): Promise<vo
   await catchUpStates(work.store, work.states, work.positions, { to, stops, onStop, onProgress, signal });
 }
 
-/** Compares those that stand where their snapshot was taken. */
+/** Compares the projections that have reached the position of their snapshot. */
 async function compareAt({ comparisons, positions, states }: Work): Promise<void> {
   for (const [name, comparison] of comparisons) {
     const { stored } = comparison;
@@ -173,7 +173,6 @@ async function compareAt({ comparisons, positions, states }: Work): Promise<void
   }
 }
 
-/** Keeps the work so far. */
 async function keep(work: Work): Promise<void> {
   for (const name of work.names) {
     const { events, differences, position } = toReport(work, name, work.positions.get(name) ?? 0);
@@ -186,7 +185,7 @@ function toReport({ states, foldedBefore, comparisons }: Work, projection: Proje
   return { projection, events, position, differences: comparisons.get(projection)?.found ?? null };
 }
 
-/** Keeps the states before the log names them; a reader of the event can rely on them. */
+/** Saves the states before the event that names them, so that readers of the event find them. */
 async function publish({ store, names, states }: Work, rebuilt: readonly Rebuilt[]): Promise<void> {
   for (const { projection, position } of rebuilt) {
     const { version } = projectionOf(projection);
@@ -205,7 +204,7 @@ async function publish({ store, names, states }: Work, rebuilt: readonly Rebuilt
   for (const name of names) await dropPartial(store, name);
 }
 
-/** Sets a projection that is being rebuilt against its stored snapshot, at the snapshot's own position. */
+/** Compares a rebuilt projection with its stored snapshot, at the snapshot's position. */
 interface Comparison {
   /** Undefined: there is nothing to compare with. */
   readonly stored: Snapshot | undefined;
@@ -228,12 +227,11 @@ async function createComparison(
   }
 }
 
-/** How far a rebuild of one projection came, kept so that an interrupted one is not in vain. */
+/** Saved progress of an interrupted rebuild of one projection. */
 interface Partial {
   readonly position: number;
-  /** Events folded so far. */
   readonly events: number;
-  /** What the comparison found, when it lies behind already. */
+  /** Null: not compared yet. */
   readonly differences: readonly string[] | null;
   readonly state: unknown;
 }
@@ -241,7 +239,7 @@ interface Partial {
 /** What is stored; the hash of the event at its position shows that it belongs to this log. */
 type Kept = Omit<Partial, "position"> & { readonly hash: string };
 
-/** The kept work; undefined when there is none, or when it fits neither this log nor this version of the projection. */
+/** Undefined if nothing is saved, or if it belongs to another log or version of the projection. */
 export async function loadPartial(store: EventStore<Event>, name: ProjectionName): Promise<Partial | undefined> {
   const snapshot = await loadFitting(store, partialName(name));
   if (snapshot?.version !== projectionOf(name).version) return undefined;
@@ -250,7 +248,7 @@ export async function loadPartial(store: EventStore<Event>, name: ProjectionName
   return hash === (await store.hashAt(position)) ? { ...kept, position } : undefined;
 }
 
-/** Keeps the work; without effect before the first event. */
+/** No effect before the first event. */
 export async function savePartial(store: EventStore<Event>, name: ProjectionName, partial: Partial): Promise<void> {
   const { position, ...kept } = partial;
   const hash = position === 0 ? undefined : await store.hashAt(position);
@@ -259,7 +257,6 @@ export async function savePartial(store: EventStore<Event>, name: ProjectionName
   await store.snapshots.save(partialName(name), { version: projectionOf(name).version, position, state });
 }
 
-/** Without effect where nothing is kept. */
 async function dropPartial(store: EventStore<Event>, name: ProjectionName): Promise<void> {
   await store.snapshots.remove([partialName(name)]);
 }

@@ -11,10 +11,9 @@ import { ServiceError } from "../../platform/service-error.ts";
 import { readConfig, usageError, type Terminal } from "./command.ts";
 import { printable } from "./table.ts";
 
-/** For what only the running service can do: it has the clients of the networks. */
+/** For work that only the running service can do. */
 export const URL_OPTION = ["--url <url>", "of the service; default: where this configuration has it listen"] as const;
 
-/** Named in the help of each command that asks the service. */
 export const TOKEN_HELP = "If the service needs a token, set REACHLOG_TOKEN to it.";
 
 /** Longer than a dry run takes that reads many pages of a network. */
@@ -34,7 +33,7 @@ export async function askService(terminal: Terminal, url: string | undefined, pa
     signal: terminal.signal,
     answerBytesMax: EXPECTED_BYTES_MAX,
   });
-  if (answer.status >= 300) throw new ServiceError("rejected", refusalIn(answer.status, answer.text));
+  if (answer.status >= 300) throw new ServiceError("rejected", describeRefusal(answer.status, answer.text));
   return JSON.parse(answer.text) as unknown;
 }
 
@@ -44,33 +43,33 @@ export interface Readiness {
   readonly checks: Readonly<Record<string, boolean>>;
 }
 
-/** A health check that takes longer is none. */
+/** A health check must be fast. */
 const READY_MS_MAX = 4_000;
 
 /** Asks the running service whether it takes requests. Throws a ServiceError (unavailable) when no service answers. */
 export async function askReadiness(terminal: Terminal, url: string | undefined): Promise<Readiness> {
   const request = { method: "GET", timeoutMs: READY_MS_MAX, signal: terminal.signal };
   const { status, text } = await ask(url ?? toServiceUrl(readConfig(terminal)), "/readyz", request);
-  if (status !== 200 && status !== 503) throw new ServiceError("rejected", refusalIn(status, text));
+  if (status !== 200 && status !== 503) throw new ServiceError("rejected", describeRefusal(status, text));
   return JSON.parse(text) as Readiness;
 }
 
 async function ask(base: string, path: string, request: SafeRequest): Promise<NetworkAnswer> {
   if (!URL.canParse(base)) throw usageError(`${printable(base)} is no URL`);
   return createSafeFetch({ allowedOrigins: [base] })(new URL(path, base).href, request).catch((fault: unknown) => {
-    throw fault instanceof NetworkFault ? nobodyAt(base, fault) : fault;
+    throw fault instanceof NetworkFault ? createUnreachable(base, fault) : fault;
   });
 }
 
-function nobodyAt(base: string, { message }: NetworkFault): ServiceError {
+function createUnreachable(base: string, { message }: NetworkFault): ServiceError {
   return new ServiceError(
     "unavailable",
     `no service answers at ${printable(base)} (${message}): start it with reachlog serve, or name it with --url`,
   );
 }
 
-/** What a problem says; of anything else, that it is none. */
-function refusalIn(status: number, text: string): string {
+/** The detail of a problem, or that the answer is not one of reachlog. */
+function describeRefusal(status: number, text: string): string {
   if (status === 401 && text.includes("urn:reachlog:problem:unauthorized"))
     return "the service needs a token: set REACHLOG_TOKEN to one of its API tokens";
   try {
@@ -82,7 +81,7 @@ function refusalIn(status: number, text: string): string {
   return `the answer was ${status}, and not one of reachlog`;
 }
 
-/** A service that listens on all addresses is asked on this machine's own. */
+/** A service on all addresses is asked on loopback. */
 function toServiceUrl({ http: { host, port } }: Config): string {
   const asked = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
   return `http://${asked.includes(":") ? `[${asked}]` : asked}:${port}`;

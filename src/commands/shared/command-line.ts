@@ -31,7 +31,7 @@ import { stats } from "../stats.ts";
 import { token } from "../token.ts";
 import { upgradeCheck } from "../upgrade-check.ts";
 
-/** In the order of the overview: to begin with, day by day, and now and then. */
+/** In the order of the overview: first steps, daily work, rare work. */
 const COMMANDS: readonly MakeCommand[] = [
   serve,
   demo,

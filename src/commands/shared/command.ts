@@ -26,10 +26,9 @@ export const EXIT = {
   config: 78,
 } as const;
 
-/** What stands out where there are colours. Sparingly: nothing is said by a colour alone. */
+/** Emphasis on terminals with colours. No information is in the colour alone. */
 export type Style = "bold" | "green" | "red";
 
-/** The world as a command sees it. */
 export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
   out(text: string, style?: Style): void;
@@ -52,7 +51,7 @@ export type Exit = <Args extends unknown[]>(
 /** Makes a command with its options, help and action, for one terminal. */
 export type MakeCommand = (terminal: Terminal, exit: Exit) => typed.CommandUnknownOpts;
 
-/** A command that only has others below it. */
+/** A command with subcommands and no action of its own. */
 export function group(name: string, summary: string, commands: readonly MakeCommand[], note = ""): MakeCommand {
   return (terminal, exit) => {
     const command: typed.CommandUnknownOpts = new Command(name).summary(summary).description(note);
@@ -79,18 +78,18 @@ export function answerEach(
   out(json === true ? objects.map((one) => `${JSON.stringify(one)}\n`).join("") : text);
 }
 
-/** Says on stderr why nothing came of it. Answers the exit code. */
+/** Writes the reason of a failure to stderr. Returns the exit code. */
 export function fail({ err }: Terminal, why: string): number {
   err(`${why}\n`);
   return EXIT.fault;
 }
 
-/** A file or folder as it is typed; what is said of it later, in a log too, names it absolutely. */
+/** Messages and logs name files by absolute paths. */
 export function absolutePath(text: string): string {
   return resolve(text);
 }
 
-/** Columns that every terminal has. */
+/** Every terminal has this many columns. */
 const HELP_COLUMNS = 80;
 
 /** Runs one command line. Answers the exit code; throws a ServiceError (usage) for arguments that do not fit. */
@@ -112,7 +111,7 @@ export async function runCommand(make: MakeCommand, args: readonly string[], ter
   return code;
 }
 
-/** What the parser passes on from a command to those below it only where it made them itself. */
+/** Configures all subcommands: the parser passes settings on only to commands it created itself. */
 function prepare(command: typed.CommandUnknownOpts, terminal: Terminal): void {
   command
     .exitOverride()
@@ -142,12 +141,12 @@ function prepare(command: typed.CommandUnknownOpts, terminal: Terminal): void {
   for (const one of command.commands) prepare(one, terminal);
 }
 
-/** The parser's own styles are control sequences within the text, which nothing may hold that is written. */
+/** The parser's own styles are control sequences, which written text may not hold. */
 function writeHelp(text: string, write: Terminal["out"]): void {
   for (const line of text.split(/(?<=\n)/)) write(line, /^[A-Z]\w+:/.test(line) ? "bold" : undefined);
 }
 
-/** Lines broken in the source are no line breaks of the text; empty and indented lines are. */
+/** Joins lines that are broken only in the source; empty and indented lines stay. */
 function inParagraphs(text: string): string {
   return text.replace(/(?<!\n)\n(?=\S)/g, " ");
 }

@@ -14,7 +14,7 @@ export interface Finding {
 /** A detail alone is that of what is ok. */
 type Judged = string | { readonly missing: string };
 
-/** What `check` answers; it is wrong where that throws. */
+/** The result of `check`; wrong if it throws. */
 export async function finding(what: string, check: () => Judged | Promise<Judged>): Promise<Finding> {
   try {
     const judged = await check();
@@ -26,7 +26,7 @@ export async function finding(what: string, check: () => Judged | Promise<Judged
   }
 }
 
-/** As wide as the longest. */
+/** Padded to one width. */
 const WORDS: Readonly<Record<State, string>> = {
   ok: "ok     ",
   warning: "warning",
@@ -36,7 +36,7 @@ const WORDS: Readonly<Record<State, string>> = {
 
 const STYLES: Readonly<Record<State, Style>> = { ok: "green", warning: "bold", missing: "bold", wrong: "red" };
 
-/** Says all of them, and answers the exit code. */
+/** Writes all findings. Returns the exit code. */
 export function report(terminal: Terminal, findings: readonly Finding[], json: boolean): number {
   for (const one of findings) {
     const { what, state, detail } = one;

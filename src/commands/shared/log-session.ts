@@ -28,7 +28,7 @@ export async function openExistingStoredLog(terminal: Terminal): Promise<StoredL
   return openStoredLog(config);
 }
 
-/** For those who would make files beside a log that is not there. */
+/** For commands that would otherwise create files beside a missing log. */
 export async function refuseNoLog(config: Config): Promise<void> {
   if (await locateLog(config).store.isThere()) return;
   throw new ServiceError(
@@ -40,14 +40,14 @@ export async function refuseNoLog(config: Config): Promise<void> {
 /** What a command decides with: a log, what belongs to it, and its projections. */
 export type Session = Awaited<ReturnType<typeof openSession>>;
 
-/** With the existing log, beside a running service. Its end closes the log. */
+/** Opens the existing log beside a running service. Disposing it closes the log. */
 export async function openSession(terminal: Terminal) {
   const config = readConfig(terminal);
   await refuseNoLog(config);
   return openSessionWith(config);
 }
 
-/** The same; a log that is not there is made. */
+/** The same; creates a missing log. */
 export async function openSessionWith(config: Config) {
   await using opening = new AsyncDisposableStack();
   const encryptedLog = opening.use(await openLog(config));

@@ -9,7 +9,7 @@ import { readConfig, type Terminal } from "./command.ts";
 import { openExistingLog } from "./log-session.ts";
 import { withProgress } from "./progress.ts";
 
-/** The same wherever an answer can be of an earlier moment. */
+/** For every command that can answer for an earlier moment. */
 export const AS_OF_OPTION = [
   "--as-of <moment>",
   "as it was at an earlier moment: a time in ISO 8601, such as 2026-11-21T09:00:00Z; a day, such as 2026-11-21, " +
@@ -26,7 +26,7 @@ export async function openAsOf(terminal: Terminal, at: string | undefined) {
   return { outreach, moment, store, fold, [Symbol.asyncDispose]: store[Symbol.asyncDispose] };
 }
 
-/** The states at a moment; long work shows on the terminal, and what it passes is kept for the next time. */
+/** The states at a moment. Shows progress, and saves snapshots for the next time. */
 export async function foldToMoment<Name extends ProjectionName>(
   terminal: Terminal,
   store: EventStore<Event> & Pick<EncryptedLog, "erasedTo">,
@@ -40,7 +40,7 @@ export async function foldToMoment<Name extends ProjectionName>(
   );
 }
 
-/** The recipients as they are now, from the snapshot on, as a service has them after its start: to open a whole list takes seconds. */
+/** The recipients now, folded from the newest snapshot: a fold of the whole log takes seconds. */
 export async function contactsNow(store: EventStore<Event>): Promise<FoldedTo<"contacts">> {
   const { states, position, time } = await restoreStates(store, { names: ["contacts"] });
   return { states: states.all(), position, time };
@@ -52,12 +52,10 @@ export function resolveEnd({ to, until }: Moment, { time }: Place, now: number):
   return Math.min(now, until?.getTime() ?? now);
 }
 
-/** The moment that an answer is of, for people. */
 export function describeMoment({ position, time }: Place): string {
   return `as of position ${position}, ${time ?? "before the first event"}`;
 }
 
-/** The same for programs. */
 export function toAsOfJson({ position, time }: Place): { readonly position: number; readonly time: string | null } {
   return { position, time: time ?? null };
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { systemCode, naming } from "./system-fault.ts";
+import { systemCode, withPath } from "./system-fault.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 
 /** What commands write is full of personal data, or proves something. */
@@ -16,7 +16,7 @@ export async function makeNewFile(file: string, write: (descriptor: number) => P
   const folder = dirname(file);
   if (existsSync(file)) throw taken(file);
   const partial = `${file}.${randomUUID()}.partial`;
-  const descriptor = naming(existsSync(folder) ? file : folder, () => openSync(partial, "wx", OWNER_ONLY));
+  const descriptor = withPath(existsSync(folder) ? file : folder, () => openSync(partial, "wx", OWNER_ONLY));
   try {
     await write(descriptor);
     fsyncSync(descriptor);
@@ -28,7 +28,7 @@ export async function makeNewFile(file: string, write: (descriptor: number) => P
   syncFolder(folder);
 }
 
-/** A link, unlike a new name, never takes the place of another file. */
+/** A hard link, unlike a rename, never replaces an existing file. */
 function giveName(partial: string, file: string): void {
   try {
     linkSync(partial, file);
@@ -43,7 +43,7 @@ function taken(file: string): ServiceError {
   return new ServiceError("conflict", `${resolve(file)} exists already: nothing is overwritten`);
 }
 
-/** A name is as durable as its folder. */
+/** Makes new names in a folder durable. */
 export function syncFolder(folder: string): void {
   const descriptor = openSync(folder, "r");
   try {

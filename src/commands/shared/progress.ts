@@ -26,7 +26,7 @@ export function startProgress({ interactive, err, draw = err }: Terminal, what: 
   };
 }
 
-/** The same around a work that says how far it is. */
+/** Shows the progress of `work` until it ends. */
 export async function withProgress<Result>(
   terminal: Terminal,
   what: string,
@@ -41,7 +41,6 @@ export async function withProgress<Result>(
   }
 }
 
-/** The bar, the rate and the time left. */
 function line(what: string, done: number, total: number, seconds: number, from = 0): string {
   const share = total === 0 ? 1 : Math.min(1, done / total);
   const bar = "█".repeat(Math.round(share * WIDTH)).padEnd(WIDTH, "░");

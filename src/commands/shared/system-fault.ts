@@ -3,7 +3,7 @@ import { classifyError } from "../../log/error-kind.ts";
 import type { ErrorKind } from "../../platform/service-error.ts";
 import { EXIT } from "./command.ts";
 
-/** What the system says of a file, in words that need no manual. */
+/** System errors of files as plain sentences. */
 const SENTENCES: Readonly<Record<string, (path: string) => string>> = {
   ENOENT: (path) => `there is no file or folder ${path}`,
   ENOTDIR: (path) => `${path} leads through something that is no folder`,
@@ -15,21 +15,21 @@ const SENTENCES: Readonly<Record<string, (path: string) => string>> = {
   ENOSPC: (path) => `there is no room left to write ${path}`,
 };
 
-/** Does `work`; what the system says of it then names the path, also where it was only found out while reading. */
-export function naming<Result>(path: string, work: () => Result): Result {
+/** Adds the path to a system error of `work`. */
+export function withPath<Result>(path: string, work: () => Result): Result {
   try {
     return work();
   } catch (fault) {
-    throw named(path, fault);
+    throw addPath(path, fault);
   }
 }
 
-/** The same fault, which names the path where it comes from the system. */
-export function named(path: string, fault: unknown): unknown {
+/** Adds the path to a system error; any other fault stays as it is. */
+export function addPath(path: string, fault: unknown): unknown {
   return fault instanceof Error && systemCode(fault) !== undefined ? Object.assign(fault, { path }) : fault;
 }
 
-/** The system's code of a fault, such as `ENOENT`; undefined: it is another's. */
+/** The system's code, such as `ENOENT`; undefined for any other fault. */
 export function systemCode(fault: unknown): string | undefined {
   const code = (fault as { readonly code?: unknown } | undefined)?.code;
   return typeof code === "string" && /^E[A-Z]+$/.test(code) ? code : undefined;
@@ -43,7 +43,7 @@ export function describeFault(fault: Error): string {
   return say === undefined || typeof path !== "string" ? fault.message : say(resolve(path));
 }
 
-/** Undefined: a fault of ours or of the machine, of which the stack and the cause are needed. */
+/** Undefined: a bug or a failing machine, whose stack and cause are needed. */
 const EXIT_CODES: Readonly<Record<ErrorKind, number | undefined>> = {
   usage: EXIT.usage,
   configuration: EXIT.config,

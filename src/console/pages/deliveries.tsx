@@ -10,7 +10,7 @@ import {
   type ListedDispatch,
   type ListPage,
 } from "../../delivery/listed.ts";
-import { duration } from "../../platform/duration.ts";
+import { formatDuration } from "../../platform/duration.ts";
 import { eventHref } from "../addresses.ts";
 import { ChannelStatus } from "../parts/channel-status.tsx";
 import { DecideAllLetters, DecideLetter } from "../parts/decide-letters.tsx";
@@ -115,7 +115,7 @@ function toFigures(lag: ChannelLag): readonly string[] {
   const { backlog, oldest_click_seconds: age } = lag;
   return [
     grouped(backlog),
-    age === null ? "–" : duration(age),
+    age === null ? "–" : formatDuration(age),
     grouped(lag.settled_per_minute),
     grouped(lag.requested_per_minute),
     drainInWords(lag),

@@ -13,7 +13,7 @@ import {
 } from "../../history/results.ts";
 import { CLICKS_NOTE, GROUP_MEMBERS, isTrackedOnly, TRACKED_NOTE } from "../../history/results-format.ts";
 import { isoTime } from "../../platform/clock.ts";
-import { duration } from "../../platform/duration.ts";
+import { formatDuration } from "../../platform/duration.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { requiredSampleSize } from "../../platform/wilson-interval.ts";
 import { hrefForLink } from "../addresses.ts";
@@ -157,7 +157,7 @@ function changeInWords(value: number, before: number): string {
 
 function firstClick({ tracked: { first_click_ms, clicked } }: Figures): string {
   if (first_click_ms === null) return "no first click yet";
-  return `median first click after ${duration(Math.round(first_click_ms / 1_000))} (${grouped(clicked)})`;
+  return `median first click after ${formatDuration(Math.round(first_click_ms / 1_000))} (${grouped(clicked)})`;
 }
 
 interface RowsProps {

@@ -2,7 +2,7 @@ import { Type, type Static } from "@sinclair/typebox";
 import { linkAccount, STATE_TTL_MS, type Linked } from "../../account/link.ts";
 import { OAuthError, type Authorization } from "../../account/oauth.ts";
 import type { EventMetadata } from "../../log/event-log.ts";
-import { duration } from "../../platform/duration.ts";
+import { formatDuration } from "../../platform/duration.ts";
 import { feature, type AccountParts, type AppDeps } from "../deps.ts";
 import { json, redirect, whole } from "../server/answer.ts";
 import { operation, reply, textReply } from "../server/endpoint.ts";
@@ -49,7 +49,7 @@ export function accountEndpoints({ account: parts }: AppDeps) {
       },
       detail: operation("finishAuthorization", "outreach", "open", {
         summary: "Finishes an authorization; X redirects the browser here.",
-        description: `Exchanges the code for tokens, which are stored encrypted. A state is valid once, for ${duration(STATE_TTL_MS / 1_000)}, in the browser that began.`,
+        description: `Exchanges the code for tokens, which are stored encrypted. A state is valid once, for ${formatDuration(STATE_TTL_MS / 1_000)}, in the browser that began.`,
         query: { state: "As it was given to X.", code: "From X.", error: "From X, when the person declined." },
         requestHeaders: ["Accept"],
         problems: [
@@ -142,7 +142,7 @@ async function linkedBefore(
 const REFUSALS = {
   notBegun: {
     detail: "This browser has no authorization in progress.",
-    words: `This browser has no authorization in progress: it began more than ${duration(STATE_TTL_MS / 1_000)} ago, in another browser, or is finished. Nothing was stored.`,
+    words: `This browser has no authorization in progress: it began more than ${formatDuration(STATE_TTL_MS / 1_000)} ago, in another browser, or is finished. Nothing was stored.`,
   },
   otherState: {
     detail: "The state is not the one we gave.",

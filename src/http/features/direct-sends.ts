@@ -5,7 +5,7 @@ import type { Settlement } from "../../delivery/delivery.ts";
 import { ATTEMPT_TIMEOUT_MS } from "../../delivery/dispatch.ts";
 import { classifyError } from "../../log/error-kind.ts";
 import type { NewEvent } from "../../log/event-log.ts";
-import { duration } from "../../platform/duration.ts";
+import { formatDuration } from "../../platform/duration.ts";
 import { status } from "elysia";
 import { feature, type AppDeps } from "../deps.ts";
 import { jsonBody } from "../server/body.ts";
@@ -18,7 +18,7 @@ import { TEXT, closed, id, oneOf, orNull, perChannel, text } from "./schema.ts";
 /** How long a caller waits for the network's answer. */
 const DELIVERY_WAIT_MS = 5_000;
 
-const WAITS = `Waits ${duration(DELIVERY_WAIT_MS / 1_000)} for the network's answer. If it is not delivered by then, retries continue in the background.`;
+const WAITS = `Waits ${formatDuration(DELIVERY_WAIT_MS / 1_000)} for the network's answer. If it is not delivered by then, retries continue in the background.`;
 
 const sent = {
   200: reply("Delivered.", Type.Object({ id, status: Type.Literal("delivered") })),
@@ -121,7 +121,7 @@ export function directSendEndpoints(deps: AppDeps) {
         response: { 200: reply("The result of each channel.", Type.Object({ results: perChannel(result) })) },
         detail: operation("testChannels", "tracking", "token", {
           summary: "Sends a test message to each channel.",
-          description: `One attempt each, for ${duration(ATTEMPT_TIMEOUT_MS / 1_000)}.`,
+          description: `One attempt each, for ${formatDuration(ATTEMPT_TIMEOUT_MS / 1_000)}.`,
           requestHeaders: ["Idempotency-Key"],
           form: { path: "/console/channels/test", notice: saysTested },
         }),

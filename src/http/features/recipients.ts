@@ -8,7 +8,7 @@ import { READ_MS_MAX, readInWorker, type RecipientsRead } from "../../recipients
 import type { ReadTask } from "../../recipients/file/read-thread.ts";
 import { suppress } from "../../recipients/suppress.ts";
 import { sleep } from "../../platform/clock.ts";
-import { duration } from "../../platform/duration.ts";
+import { formatDuration } from "../../platform/duration.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { jsonBody } from "../server/body.ts";
@@ -149,7 +149,7 @@ export function recipientEndpoints(deps: AppDeps) {
           summary: "Adds or updates recipients.",
           description:
             "Columns, as on the command line: `username` (or `handle`) and/or `id`, `name`, `basis`, `consent_at`, `consent_source`, `consent_text`, `tracking`, `tracking_at`, `tracking_source`, `tracking_text`; all others are template fields. Unusable rows are refused one by one, and the others are imported. A repeat changes nothing. One list is imported at a time (503 `overloaded` for others). " +
-            `Reading takes ${duration(READ_MS_MAX / 1_000)} at most, and ends when the caller hangs up.`,
+            `Reading takes ${formatDuration(READ_MS_MAX / 1_000)} at most, and ends when the caller hangs up.`,
           isSlow: true,
           problems: ["unreadableFile"],
           form: IMPORT_FORM,

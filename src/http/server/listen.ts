@@ -1,7 +1,7 @@
 import { isIPv6 } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import type { HttpConfig } from "../../config/http.ts";
-import { freePort } from "../../platform/free-port.ts";
+import { findFreePort } from "../../platform/free-port.ts";
 import { isBun } from "../../platform/runtime.ts";
 import type { App } from "../app.ts";
 import type { LoadShedding } from "../access/load-shedding.ts";
@@ -51,7 +51,7 @@ export async function listen(
 /** Port 0 stands for any free one; what is made from it (the OAuth redirect) needs the number before the start. */
 export async function withPort(http: HttpConfig): Promise<HttpConfig> {
   if (http.port !== 0) return http;
-  const port = await freePort(http.host);
+  const port = await findFreePort(http.host);
   const publicUrl = http.publicUrl.endsWith(":0") ? `${http.publicUrl.slice(0, -2)}:${port}` : http.publicUrl;
   return { ...http, port, publicUrl };
 }

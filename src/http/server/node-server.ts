@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { webStream } from "../../platform/web-stream.ts";
+import { toWebStream } from "../../platform/web-stream.ts";
 
 /** Ms until all headers of a request have come. */
 const HEADERS_MS_MAX = 10_000;
@@ -83,7 +83,7 @@ function toRequest(incoming: IncomingMessage): Request | number {
   const headers = new Headers();
   for (let at = 0; at < rawHeaders.length; at += 2) headers.append(rawHeaders[at] ?? "", rawHeaders[at + 1] ?? "");
   // Takes of the connection only what is read; to leave it in the middle does not break the connection off.
-  const body = hasBody(method, headers) ? webStream(incoming.iterator({ destroyOnReturn: false })) : null;
+  const body = hasBody(method, headers) ? toWebStream(incoming.iterator({ destroyOnReturn: false })) : null;
   // A Request takes no TRACE. No endpoint has either, so both are answered the same.
   const init = { method: method === "TRACE" ? "OPTIONS" : method, headers, body, duplex: "half" };
   try {
