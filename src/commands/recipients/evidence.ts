@@ -11,7 +11,7 @@ import { proveEvents } from "../../log/signed-heads.ts";
 import { createFindLinkKeys } from "../../recipients/record-consent.ts";
 import { findNamed, parseRecipient } from "../../recipients/recipient-name.ts";
 import type { OpenedLog } from "../../service/open.ts";
-import { toEventJson } from "../audit/show/lines.ts";
+import { toEventJson } from "../audit/show.ts";
 import { absolutePath, answer, Command, fail, JSON_OPTION, type MakeCommand } from "../shared/command.ts";
 import { openExistingLog } from "../shared/log-session.ts";
 import { makeNewFile } from "../shared/new-file.ts";
