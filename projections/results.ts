@@ -227,12 +227,15 @@ function isTo({ id, username }: Message, who: Recipient): boolean {
 }
 
 /** Deletes what was recorded of the recipient's clicks. Clicks to come are those of unknown people. */
-function revokeTracking({ messages, codes, tracked }: Results, { id, username }: Recipient): void {
-  const attemptId = tracked.get(id ?? `@${username?.toLowerCase()}`);
-  const message = messages.get(attemptId ?? "");
-  if (message?.tracked == null) return;
-  for (const code of message.tracked.codes) codes.delete(code);
-  message.tracked = null;
+function revokeTracking(state: Results, who: Recipient): void {
+  const message = findTracked(state, who);
+  for (const code of message?.tracked?.codes ?? []) state.codes.delete(code);
+  if (message !== undefined) message.tracked = null;
+}
+
+/** The last message to a recipient that held links of their own. */
+export function findTracked({ messages, tracked }: Results, { id, username }: Recipient): Message | undefined {
+  return messages.get(tracked.get(id ?? `@${username?.toLowerCase()}`) ?? "");
 }
 
 function click({ messages, codes }: Results, code: string, at: number): void {

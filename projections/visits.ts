@@ -124,11 +124,21 @@ function click(
 }
 
 /** YYYY-MM-DD */
-const DAY_CHARACTERS = 10;
+export const DAY_CHARACTERS = 10;
+
+const DAY_MS = 86_400_000;
+
+/** Neighbours in the log are of the same day, and writing a date costs more than all else that is done with a click. */
+const last = { number: Number.NaN, day: "" };
 
 /** The UTC day of a moment in ms since 1970. */
 export function toDay(ms: number): string {
-  return Temporal.Instant.fromEpochMilliseconds(ms).toString().slice(0, DAY_CHARACTERS);
+  const number = Math.floor(ms / DAY_MS);
+  if (number !== last.number) {
+    last.day = Temporal.Instant.fromEpochMilliseconds(ms).toString().slice(0, DAY_CHARACTERS);
+    last.number = number;
+  }
+  return last.day;
 }
 
 function createVerdicts(state: Visits): Verdicts {

@@ -54,7 +54,7 @@ length before stands beside it.`,
         await using asked = await openAsOf(terminal, at);
         const folded = await asked.fold("results", "visits");
         const end = resolveEnd(asked.moment, folded, asked.store.logClock.now());
-        const found = createResults(folded.states, by, parseInterval(from, to, end));
+        const found = await createResults(folded.states, by, parseInterval(from, to, end));
         const text = csv === true ? resultsAsCsv(by, found) : resultsAsText(by, found, folded);
         return answer(terminal, json, { ...resultsAsJson(by, found), as_of: toAsOfJson(folded) }, text);
       }),

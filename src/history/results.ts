@@ -1,8 +1,16 @@
 import type { States } from "../../projections/all.ts";
 import type { Message, MessageGroup, Results } from "../../projections/results.ts";
-import { msOf } from "../../projections/time.ts";
-import { addVisits, toDay, noVisits, countVisitors, type VisitCounts, type Visits } from "../../projections/visits.ts";
+import {
+  addVisits,
+  DAY_CHARACTERS,
+  toDay,
+  noVisits,
+  countVisitors,
+  type VisitCounts,
+  type Visits,
+} from "../../projections/visits.ts";
 import { ServiceError } from "../platform/service-error.ts";
+import { inTimeSlices } from "../platform/time-slices.ts";
 import { wilsonInterval } from "../platform/wilson-interval.ts";
 import { parseMoment } from "../projector/moment.ts";
 
@@ -124,19 +132,31 @@ type ResultStates = Pick<States, "results" | "visits">;
  * Clicks count for a template or a variant whose messages alone hold the link. By run, source and basis no link tells
  * messages apart: there the recipients who granted tracking are all that is known of clicks.
  */
-export function createResults(states: ResultStates, by: Grouping, interval: Interval): ResultTable {
+export function createResults(states: ResultStates, by: Grouping, interval: Interval): Promise<ResultTable> {
+  return inTimeSlices(addUp(states, by, interval));
+}
+
+/** Ends of steps, between which others have their turn: what comes meanwhile counts the next time. */
+type Steps<Result> = Generator<void, Result, void>;
+
+/** Less than a millisecond's work. */
+const STEP_ENTRIES = 256;
+
+function* addUp(states: ResultStates, by: Grouping, interval: Interval): Steps<ResultTable> {
   const previous = precedingInterval(interval);
-  const holders = holdersBy(states.results, by);
-  const current = tallyBy(states, by, interval, holders);
-  const before = previous && tallyBy(states, by, previous, holders);
+  const rowsOf = createNaming(states.results, by);
+  const messages = [...states.results.messages.values()];
+  const holders = yield* findHolders(states.results, by, { messages, rowsOf });
+  const current = yield* tally(states, by, interval, { messages, rowsOf, holders });
+  const before = previous && (yield* tally(states, by, previous, { messages, rowsOf, holders }));
   const rows = [...current.groups].sort(by === "day" ? ([one], [other]) => (one < other ? -1 : 1) : () => 0);
   const shift = previous === undefined ? 0 : interval.from! - previous.from!;
   return {
     interval,
     previous,
-    rows: rows.slice(-RESULT_ROWS_MAX).map(([key, tally]) => {
+    rows: rows.slice(-RESULT_ROWS_MAX).map(([key, row]) => {
       const same = before?.groups.get(by === "day" ? toDay(Date.parse(key) - shift) : key);
-      return { group: tally.group, figures: toFigures(tally), previous: same === undefined ? null : toFigures(same) };
+      return { group: row.group, figures: toFigures(row), previous: same === undefined ? null : toFigures(same) };
     }),
     omitted: Math.max(0, rows.length - RESULT_ROWS_MAX),
     total: { figures: toFigures(current.total), previous: before === undefined ? null : toFigures(before.total) },
@@ -168,35 +188,49 @@ interface Tallies {
   readonly total: Tally;
 }
 
-function tallyBy({ results, visits }: ResultStates, by: Grouping, interval: Interval, holders: Holders): Tallies {
+interface Naming {
+  readonly messages: readonly Message[];
+  readonly rowsOf: (message: Message) => readonly RowName[];
+  /** Link -> the row whose messages alone hold it. */
+  readonly holders: ReadonlyMap<string, RowName>;
+}
+
+function* tally({ results, visits }: ResultStates, by: Grouping, interval: Interval, naming: Naming): Steps<Tallies> {
+  const owners = new Set([...naming.holders.values()].map(({ key }) => key));
   const groups = new Map<string, Tally>();
   const total = createTally({});
   total.visits = noVisits();
-  const linkNames = [...results.links.keys()];
-  const findTally = (key: string, group: ResultGroup): Tally => {
+  const findTally = ({ key, group }: RowName): Tally => {
     const known = groups.get(key);
     if (known !== undefined) return known;
-    const tally = createTally(group);
-    if (by === "day" || by === "link" || holders.owners.has(key)) tally.visits = noVisits();
-    groups.set(key, tally);
-    return tally;
+    const row = createTally(group);
+    if (by === "day" || by === "link" || owners.has(key)) row.visits = noVisits();
+    groups.set(key, row);
+    return row;
   };
-  for (const message of results.messages.values()) {
-    if (!isWithin(msOf(message.at), interval)) continue;
+  const within = createBounds(interval);
+  for (const [at, message] of naming.messages.entries()) {
+    if (at % STEP_ENTRIES === 0) yield;
+    if (!within(message.at)) continue;
     addMessage(total, message);
-    for (const group of toGroups(results, message, by, linkNames)) addMessage(findTally(toKey(group), group), message);
+    for (const name of naming.rowsOf(message)) addMessage(findTally(name), message);
   }
+  let steps = 0;
   for (const [day, link, counts] of visitsWithin(visits, interval)) {
+    if (++steps % STEP_ENTRIES === 0) yield;
     if (by !== "link" && !results.links.has(link)) continue;
     addVisits(total.visits, counts);
-    const group = by === "link" ? { link } : by === "day" ? day && { day } : holders.links.get(link);
-    if (group) addVisits(findTally(toKey(group), group).visits!, counts);
+    const ofDay = by === "day" && day !== undefined ? toRowName({ day }) : naming.holders.get(link);
+    const name = by === "link" ? toRowName({ link }) : ofDay;
+    if (name !== undefined) addVisits(findTally(name).visits!, counts);
   }
   return { groups, total };
 }
 
-function isWithin(ms: number, { from, to }: Interval): boolean {
-  return (from === undefined || ms >= from) && (to === undefined || ms < to);
+/** Whether a UTC day, or an ISO 8601 time, is within: the days that bound it sort before their times. */
+function createBounds({ from, to }: Interval): (time: string) => boolean {
+  const [first, end] = [from, to].map((ms) => (ms === undefined ? undefined : toDay(ms)));
+  return (time) => (first === undefined || time >= first) && (end === undefined || time < end);
 }
 
 /** The clicks of a day and link; of days that are no longer told apart the day is undefined. */
@@ -204,71 +238,70 @@ function* visitsWithin(
   visits: Visits,
   interval: Interval,
 ): Generator<readonly [day: string | undefined, link: string, counts: VisitCounts], void, void> {
+  const within = createBounds(interval);
   for (const [day, links] of visits.days) {
-    if (!isWithin(Date.parse(day), interval)) continue;
+    if (!within(day)) continue;
     for (const [link, counts] of links) yield [day, link, { ...counts, visitors: countVisitors(visits, day, link) }];
   }
   if (interval.from !== undefined) return;
   for (const [link, { earlier }] of visits.links) if (earlier !== null) yield [undefined, link, earlier];
 }
 
-function toGroups(
-  { groups }: Results,
-  message: Message,
-  by: Grouping,
-  linkNames: readonly string[],
-): readonly ResultGroup[] {
-  const { template, variant, run_id, source, basis } = groups[message.group]!;
-  const named = template === "" ? null : template;
-  switch (by) {
-    case "template":
-      return [{ template: named }];
-    case "variant":
-      return [{ template: named, variant }];
-    case "run":
-      return [{ run_id }];
-    case "source":
-      return [{ source }];
-    case "basis":
-      return [{ basis }];
-    case "day":
-      return [{ day: toDay(msOf(message.at)) }];
-    case "link":
-      return message.links.map((number) => ({ link: linkNames[number]! }));
+/** What names a row. */
+interface RowName {
+  /** Of a day the day itself, so that rows can be sorted by it. */
+  readonly key: string;
+  readonly group: ResultGroup;
+}
+
+function toRowName(group: ResultGroup): RowName {
+  return { key: group.day ?? JSON.stringify(Object.values(group)), group };
+}
+
+/** The rows that a message counts in, named once for all messages that have them in common. */
+function createNaming({ groups, links }: Results, by: Grouping): Naming["rowsOf"] {
+  if (by === "day") return ({ at }) => [toRowName({ day: at.slice(0, DAY_CHARACTERS) })];
+  if (by === "link") {
+    const names = [...links.keys()].map((link) => toRowName({ link }));
+    return (message) => message.links.map((number) => names[number]!);
   }
-}
-
-/** Of a day the day itself, so that rows can be sorted by it. */
-function toKey(group: ResultGroup): string {
-  return group.day ?? JSON.stringify(Object.values(group));
-}
-
-interface Holders {
-  /** Link -> the group whose messages alone hold it. */
-  readonly links: ReadonlyMap<string, ResultGroup>;
-  /** Keys of the groups with a link of their own. */
-  readonly owners: ReadonlySet<string>;
+  const names = groups.map(({ template: id, variant, run_id, source, basis }) => {
+    const template = id === "" ? null : id;
+    const group = {
+      template: { template },
+      variant: { template, variant },
+      run: { run_id },
+      source: { source },
+      basis: { basis },
+    };
+    return [toRowName(group[by])];
+  });
+  return (message) => names[message.group]!;
 }
 
 /** Of templates and variants, by all messages that were ever sent; none of the other groups has links of its own. */
-function holdersBy(results: Results, by: Grouping): Holders {
-  const held = new Map<number, ResultGroup | undefined>();
-  if (by === "template" || by === "variant") {
-    for (const message of results.messages.values()) {
-      if (message.outcome !== "sent") continue;
-      const [group] = toGroups(results, message, by, []);
-      for (const link of message.links) {
-        const holder = held.has(link) ? held.get(link) : group;
-        held.set(link, holder && group && toKey(holder) === toKey(group) ? holder : undefined);
-      }
+function* findHolders(
+  { links }: Results,
+  by: Grouping,
+  { messages, rowsOf }: Omit<Naming, "holders">,
+): Steps<Naming["holders"]> {
+  if (by !== "template" && by !== "variant") return new Map();
+  const held = new Map<number, RowName | null>();
+  for (const [at, message] of messages.entries()) {
+    if (at % STEP_ENTRIES === 0) yield;
+    if (message.outcome !== "sent") continue;
+    const [name = null] = rowsOf(message);
+    for (const link of message.links) {
+      const holder = held.get(link);
+      held.set(link, holder === undefined || holder?.key === name?.key ? name : null);
     }
   }
-  const links = new Map<string, ResultGroup>();
-  for (const [link, number] of results.links) {
+  const holders = new Map<string, RowName>();
+  for (const [link, number] of links) {
     const holder = held.get(number);
-    if (holder !== undefined) links.set(link, holder);
+    if (holder != null) holders.set(link, holder);
   }
-  return { links, owners: new Set([...links.values()].map(toKey)) };
+  return holders;
 }
 
 function addMessage({ messages, tracked, firstClicks }: Tally, message: Message): void {

@@ -99,8 +99,8 @@ const STORY: readonly Told[] = [
 const states = fold(STORY);
 
 /** What names the rows, with sent, replied, and clicks as total/unique. */
-function shown(by: Grouping, interval = ALWAYS) {
-  return createResults(states, by, interval).rows.map(({ group, figures: { sent, replied, clicks } }) => [
+async function shown(by: Grouping, interval = ALWAYS) {
+  return (await createResults(states, by, interval)).rows.map(({ group, figures: { sent, replied, clicks } }) => [
     ...Object.values(group),
     sent,
     replied,
@@ -155,13 +155,13 @@ describe("results are told apart", () => {
         ["go.example/poster", 0, 0, "1/1"],
       ],
     ],
-  ])("by %s", (by, rows) => {
-    expect(shown(by)).toEqual(rows);
+  ])("by %s", async (by, rows) => {
+    expect(await shown(by)).toEqual(rows);
   });
 
-  test("in all, messages and message links count once each, whatever they are told apart by", () => {
+  test("in all, messages and message links count once each, whatever they are told apart by", async () => {
     for (const by of GROUPINGS) {
-      const { figures } = createResults(states, by, ALWAYS).total;
+      const { figures } = (await createResults(states, by, ALWAYS)).total;
       expect(figures).toMatchObject({ attempted: 3, sent: 3, replied: 1 });
       const unique = by === "link" ? 5 : 4;
       expect(figures.clicks).toEqual({ total: unique + 1, unique, suspected: 0, anonymous: 0, bots: 1, probes: 0 });
@@ -169,12 +169,12 @@ describe("results are told apart", () => {
     }
   });
 
-  test("clicks count for no variant where a message that was sent holds the link in another one", () => {
+  test("clicks count for no variant where a message that was sent holds the link in another one", async () => {
     const later = fold([
       ...STORY,
       ...message("2026-11-22T08:00:00.000Z", "4", { variant: "B", links: ["go.example/a"] }),
     ]);
-    const { rows } = createResults(later, "variant", ALWAYS);
+    const { rows } = await createResults(later, "variant", ALWAYS);
     expect(rows.map(({ figures: { clicks } }) => clicks?.total ?? null)).toEqual([null, 1]);
   });
 });
@@ -185,7 +185,7 @@ describe("an interval", () => {
   const days = ({ from, to }: Interval) =>
     [from, to].map((ms) => (ms === undefined ? undefined : new Date(ms).toISOString().replace("T00:00:00.000Z", "")));
 
-  test("is made of whole UTC days, with both of its ends; it goes on to now", () => {
+  test("is made of whole UTC days, with both of its ends; it goes on to now", async () => {
     expect(days(interval("2026-11-20", "2026-11-20"))).toEqual(["2026-11-20", "2026-11-21"]);
     expect(days(interval("2026-11-20T23:00:00-02:00"))).toEqual(["2026-11-21", "2026-11-22"]);
     expect(days(interval(undefined, "2026-11-20T08:00Z"))).toEqual([undefined, "2026-11-21"]);
@@ -193,7 +193,7 @@ describe("an interval", () => {
     expect(days(interval("2026-12-24"))).toEqual(["2026-12-24", "2026-12-25"]);
   });
 
-  test("that ends before it begins, or is no day, is refused", () => {
+  test("that ends before it begins, or is no day, is refused", async () => {
     for (const [from, to] of [
       ["2026-11-21", "2026-11-20"],
       ["7", undefined],
@@ -203,34 +203,40 @@ describe("an interval", () => {
       expect(() => interval(from, to)).toThrow(ServiceError);
   });
 
-  test("counts messages by their intent and clicks by when they came, beside the interval before", () => {
+  test("counts messages by their intent and clicks by when they came, beside the interval before", async () => {
     const today = interval("2026-11-21", "2026-11-21");
-    expect(shown("variant", today)).toEqual([["aaaa", "A", 1, 0, "1/1"]]);
-    const { previous, rows, total } = createResults(states, "variant", today);
+    expect(await shown("variant", today)).toEqual([["aaaa", "A", 1, 0, "1/1"]]);
+    const { previous, rows, total } = await createResults(states, "variant", today);
     expect(days(previous ?? ALWAYS)).toEqual(["2026-11-20", "2026-11-21"]);
     expect(rows[0]?.previous).toMatchObject({ sent: 1, replied: 1, clicks: { total: 2, unique: 1, bots: 1 } });
     expect(total.previous).toMatchObject({ sent: 2, clicks: { total: 4 } });
-    const byDay = createResults(states, "day", today).rows;
+    const byDay = (await createResults(states, "day", today)).rows;
     expect(byDay).toMatchObject([{ group: { day: "2026-11-21" }, previous: { sent: 2 } }]);
-    expect(createResults(states, "run", today).rows).toMatchObject([{ group: { run_id: "run-2" }, previous: null }]);
-    expect(createResults(states, "variant", interval(undefined, "2026-11-21")).previous).toBeUndefined();
+    expect((await createResults(states, "run", today)).rows).toMatchObject([
+      { group: { run_id: "run-2" }, previous: null },
+    ]);
+    expect((await createResults(states, "variant", interval(undefined, "2026-11-21"))).previous).toBeUndefined();
   });
 });
 
-test("more rows than an answer has: the newest are shown, and how many are left out", () => {
+test("more rows than an answer has: the newest are shown, and how many are left out", async () => {
   const many = fold(
     Array.from({ length: RESULT_ROWS_MAX + 2 }, (_, run) =>
       message("2026-11-20T08:00:00.000Z", String(run), { run: `run-${run}` }),
     ).flat(),
   );
-  const { rows, omitted, total } = createResults(many, "run", ALWAYS);
+  const { rows, omitted, total } = await createResults(many, "run", ALWAYS);
   expect([rows.length, omitted, rows[0]?.group.run_id]).toEqual([RESULT_ROWS_MAX, 2, "run-2"]);
   expect(total.figures.sent).toBe(RESULT_ROWS_MAX + 2);
 });
 
-test("as CSV each row has its figures and those before, and no cell is a formula", () => {
+test("as CSV each row has its figures and those before, and no cell is a formula", async () => {
   const formula = fold(message("2026-11-21T08:00:00.000Z", "1", { template: "=1", variant: "A" }));
-  const table = createResults(formula, "variant", parseInterval("2026-11-21", undefined, Date.parse("2026-11-21")));
+  const table = await createResults(
+    formula,
+    "variant",
+    parseInterval("2026-11-21", undefined, Date.parse("2026-11-21")),
+  );
   const [head = "", row = "", ...rest] = resultsAsCsv("variant", table).split("\r\n");
   expect(head).toStartWith('"template","variant","attempted","sent","failed","in_doubt","replied","opted_out"');
   expect(row).toStartWith('"\'=1","A","1","1","0","0","0","0","0.0000","0.0000","0.7935","",');
@@ -238,8 +244,8 @@ test("as CSV each row has its figures and those before, and no cell is a formula
   expect(rest).toEqual([""]);
 });
 
-test("as JSON the interval and its figures are named", () => {
-  const table = createResults(states, "variant", parseInterval("2026-11-21", "2026-11-21", 0));
+test("as JSON the interval and its figures are named", async () => {
+  const table = await createResults(states, "variant", parseInterval("2026-11-21", "2026-11-21", 0));
   expect(resultsAsJson("variant", table)).toMatchObject({
     by: "variant",
     interval: { from: "2026-11-21T00:00:00.000Z", to: "2026-11-22T00:00:00.000Z" },
@@ -248,4 +254,26 @@ test("as JSON the interval and its figures are named", () => {
     omitted: 0,
     unique_standard_error: expect.closeTo(0.023, 3),
   });
+});
+
+test("a message that comes while results are added up counts the next time", async () => {
+  const many = fold(
+    Array.from({ length: 20_000 }, (_, number) => message("2026-11-20T08:00:00.000Z", String(number))).flat(),
+  );
+  const asked = createResults(many, "run", ALWAYS);
+  const [[time, { data }] = ["", {}] as never] = message("2026-11-21T08:00:00.000Z", "late", { run: "run-2" });
+  const event = {
+    type: "DirectMessageAttempted",
+    data,
+    id: "",
+    position: 1,
+    stream: "",
+    version: 1,
+    time,
+    hash: "",
+    meta: {},
+  };
+  results.evolve(many.results, event as unknown as Recorded);
+  expect((await asked).rows.map(({ group }) => group.run_id)).toEqual(["run-1"]);
+  expect((await createResults(many, "run", ALWAYS)).rows.map(({ group }) => group.run_id)).toEqual(["run-1", "run-2"]);
 });

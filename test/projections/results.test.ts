@@ -60,22 +60,22 @@ function optedOut(recipient: { id?: string; username?: string }): NewEvent {
 const NONE = { attempted: 0, sent: 0, failed: 0, in_doubt: 0, replied: 0, opted_out: 0 };
 
 /** The figures of each variant that the log has messages of. */
-function byVariant(newEvents: readonly NewEvent[]) {
+async function byVariant(newEvents: readonly NewEvent[]) {
   const states = { results: given(results, newEvents), visits: visits.initial() };
-  const { rows } = createResults(states, "variant", { from: undefined, to: undefined });
+  const { rows } = await createResults(states, "variant", { from: undefined, to: undefined });
   return rows.map(({ group, figures }) => {
     const { reply_rate: _, clicks: __, tracked: ___, click_rate: ____, ...messages } = figures;
     return { ...group, ...messages };
   });
 }
 
-test("the same letter of two templates is counted apart, and messages without a template apart from both", () => {
+test("the same letter of two templates is counted apart, and messages without a template apart from both", async () => {
   const old: NewEvent = {
     type: "DirectMessageAttempted",
     data: { attempt_id: "0", ...RUN, recipient: ANN, text: "Hi", variant: "A", day: "2026-11-19" },
   };
   const newEvents = [old, failed("0"), attempted("1"), sent("1"), attempted("2", { recipient: BEA, template: "bbbb" })];
-  expect(byVariant([...newEvents, attempted("3", { recipient: BEA, variant: "B" })])).toEqual([
+  expect(await byVariant([...newEvents, attempted("3", { recipient: BEA, variant: "B" })])).toEqual([
     { ...NONE, template: null, variant: "A", attempted: 1, failed: 1 },
     { ...NONE, template: "aaaa", variant: "A", attempted: 1, sent: 1 },
     { ...NONE, template: "bbbb", variant: "A", attempted: 1 },
@@ -83,16 +83,16 @@ test("the same letter of two templates is counted apart, and messages without a 
   ]);
 });
 
-test("in doubt counts until it is settled, once however often it is told", () => {
+test("in doubt counts until it is settled, once however often it is told", async () => {
   const doubted = [attempted("1"), inDoubt("1"), inDoubt("1"), attempted("2", { recipient: BEA }), inDoubt("2", BEA)];
-  expect(byVariant(doubted)).toMatchObject([{ attempted: 2, in_doubt: 2, sent: 0, failed: 0 }]);
+  expect(await byVariant(doubted)).toMatchObject([{ attempted: 2, in_doubt: 2, sent: 0, failed: 0 }]);
   const settled = [...doubted, sent("1"), failed("2", BEA)];
-  expect(byVariant(settled)).toMatchObject([{ attempted: 2, in_doubt: 0, sent: 1, failed: 1 }]);
+  expect(await byVariant(settled)).toMatchObject([{ attempted: 2, in_doubt: 0, sent: 1, failed: 1 }]);
   // Told twice by two instances: the second does not count.
-  expect(byVariant([...settled, failed("1"), sent("2", BEA)])).toEqual(byVariant(settled));
+  expect(await byVariant([...settled, failed("1"), sent("2", BEA)])).toEqual(await byVariant(settled));
 });
 
-test("a person who writes back or opts out is counted once, for the message they got", () => {
+test("a person who writes back or opts out is counted once, for the message they got", async () => {
   const newEvents = [attempted("1"), sent("1"), attempted("2", { recipient: BEA, variant: "B" }), sent("2", BEA)];
   const reactions = [
     received({ id: "102" }),
@@ -100,29 +100,29 @@ test("a person who writes back or opts out is counted once, for the message they
     optedOut({ id: "102" }),
     optedOut({ id: "102" }),
   ];
-  expect(byVariant([...newEvents, ...reactions])).toMatchObject([
+  expect(await byVariant([...newEvents, ...reactions])).toMatchObject([
     { variant: "A", replied: 0, opted_out: 0 },
     { variant: "B", replied: 1, opted_out: 1 },
   ]);
 });
 
-test("what a person wrote before our message is no reply, even when it is read after it", () => {
-  expect(byVariant([received(ANN, BEFORE), attempted("1"), sent("1"), received(ANN, BEFORE)])).toMatchObject([
+test("what a person wrote before our message is no reply, even when it is read after it", async () => {
+  expect(await byVariant([received(ANN, BEFORE), attempted("1"), sent("1"), received(ANN, BEFORE)])).toMatchObject([
     { replied: 0 },
   ]);
 });
 
-test("a recipient who never got a message, or only a failed one, is counted nowhere", () => {
+test("a recipient who never got a message, or only a failed one, is counted nowhere", async () => {
   const newEvents = [attempted("1"), failed("1"), received(ANN), optedOut(ANN), received(BEA), optedOut(BEA)];
-  expect(byVariant(newEvents)).toMatchObject([{ sent: 0, failed: 1, replied: 0, opted_out: 0 }]);
+  expect(await byVariant(newEvents)).toMatchObject([{ sent: 0, failed: 1, replied: 0, opted_out: 0 }]);
 });
 
-test("a suppression by hand is no opt-out", () => {
+test("a suppression by hand is no opt-out", async () => {
   const byHand: NewEvent = { type: "RecipientSuppressed", data: { recipient: ANN, reason: "by_hand" } };
-  expect(byVariant([attempted("1"), sent("1"), byHand])).toMatchObject([{ opted_out: 0 }]);
+  expect(await byVariant([attempted("1"), sent("1"), byHand])).toMatchObject([{ opted_out: 0 }]);
 });
 
-test("an opt-out that names only the handle, in whatever letters, finds its person, and the last who had it", () => {
+test("an opt-out that names only the handle, in whatever letters, finds its person, and the last who had it", async () => {
   const namesake = { id: "109", username: "ANN" };
   const newEvents = [
     attempted("1"),
@@ -130,19 +130,26 @@ test("an opt-out that names only the handle, in whatever letters, finds its pers
     attempted("2", { recipient: namesake, variant: "B" }),
     sent("2", namesake),
   ];
-  expect(byVariant([...newEvents, optedOut({ username: "aNN" })])).toMatchObject([{ opted_out: 0 }, { opted_out: 1 }]);
+  expect(await byVariant([...newEvents, optedOut({ username: "aNN" })])).toMatchObject([
+    { opted_out: 0 },
+    { opted_out: 1 },
+  ]);
 });
 
-test("a reaction to a message in doubt counts once it turns out to be sent, and not at all if it was not", () => {
+test("a reaction to a message in doubt counts once it turns out to be sent, and not at all if it was not", async () => {
   const newEvents = [attempted("1"), inDoubt("1"), received(ANN), optedOut({ username: "ann" })];
-  expect(byVariant(newEvents)).toMatchObject([{ in_doubt: 1, replied: 0, opted_out: 0 }]);
-  expect(byVariant([...newEvents, sent("1")])).toMatchObject([{ in_doubt: 0, sent: 1, replied: 1, opted_out: 1 }]);
-  expect(byVariant([...newEvents, failed("1")])).toMatchObject([{ in_doubt: 0, failed: 1, replied: 0, opted_out: 0 }]);
+  expect(await byVariant(newEvents)).toMatchObject([{ in_doubt: 1, replied: 0, opted_out: 0 }]);
+  expect(await byVariant([...newEvents, sent("1")])).toMatchObject([
+    { in_doubt: 0, sent: 1, replied: 1, opted_out: 1 },
+  ]);
+  expect(await byVariant([...newEvents, failed("1")])).toMatchObject([
+    { in_doubt: 0, failed: 1, replied: 0, opted_out: 0 },
+  ]);
 });
 
-test("every message is counted, and only recipients who were reached react", () => {
-  fc.assert(
-    fc.property(histories(), ({ events }) => {
+test("every message is counted, and only recipients who were reached react", async () => {
+  await fc.assert(
+    fc.asyncProperty(histories(), async ({ events }) => {
       const state = fold(results, results.initial(), events);
       const told = (type: string) => events.filter((event) => event.type === type).length;
       const messages = [...state.messages.values()];
@@ -151,7 +158,7 @@ test("every message is counted, and only recipients who were reached react", () 
       expect(having("sent")).toBe(told("DirectMessageSent"));
       expect(having("failed")).toBe(told("DirectMessageFailed"));
       expect(having("open", "in_doubt")).toBe(state.open.length);
-      const { rows } = createResults({ results: state, visits: visits.initial() }, "run", ALWAYS);
+      const { rows } = await createResults({ results: state, visits: visits.initial() }, "run", ALWAYS);
       for (const { figures } of rows) {
         expect(figures.replied).toBeLessThanOrEqual(figures.sent);
         expect(figures.opted_out).toBeLessThanOrEqual(figures.sent);
@@ -212,7 +219,7 @@ test("a click is not the recipient's while the outcome of their message is open,
   expect(trackedIn(at(begun, [30, inDoubt("1")], [500, clicked("secret")]))).toMatchObject({ clicks: 1 });
 });
 
-test("clicks of recipients are counted with the median time to the first one, and with how many it rests on", () => {
+test("clicks of recipients are counted with the median time to the first one, and with how many it rests on", async () => {
   const CY = { id: "103", username: "cy" };
   const state = at(
     [0, attempted("1", { codes: ["a"] })],
@@ -225,7 +232,7 @@ test("clicks of recipients are counted with the median time to the first one, an
     [62, clicked("a")],
     [211, clicked("b")],
   );
-  const { rows, total } = createResults({ results: state, visits: visits.initial() }, "basis", ALWAYS);
+  const { rows, total } = await createResults({ results: state, visits: visits.initial() }, "basis", ALWAYS);
   const tracked = { recipients: 2, clicked: 2, clicks: 3, suspected: 0, first_click_ms: 130_000 };
   expect(rows).toMatchObject([{ group: { basis: null }, figures: { sent: 3, tracked, clicks: null } }]);
   expect(total.figures).toMatchObject({ tracked, click_rate: { rate: 1 } });

@@ -92,21 +92,21 @@ test.each([
         for (const name of NAMES) expect(encodeState(found.states[name])).toBe(encodeState(states[name]));
         for (const by of GROUPINGS) {
           const always = { from: undefined, to: undefined };
-          expect(createResults(found.states, by, always)).toEqual(createResults(states, by, always));
+          expect(await createResults(found.states, by, always)).toEqual(await createResults(states, by, always));
         }
       }
       await projector.until(head);
       const { states } = await foldLog(store, NAMES);
       for (const name of NAMES) expect(encodeState(projector.state(name))).toBe(encodeState(states[name]));
     };
-    const total = () => {
+    const total = async () => {
       const states = { results: projector.state("results"), visits: projector.state("visits") };
-      return createResults(states, "variant", { from: undefined, to: undefined }).total.figures;
+      return (await createResults(states, "variant", { from: undefined, to: undefined })).total.figures;
     };
 
     await tell(world);
     await expectTruth();
-    const before = total();
+    const before = await total();
     expect(before).toMatchObject({
       sent: 2,
       replied: 1,
@@ -115,12 +115,12 @@ test.each([
     });
     await rebuildAll(store);
     await expectTruth();
-    expect(total()).toEqual(before);
+    expect(await total()).toEqual(before);
 
     const options = { metadata: {}, signal: new AbortController().signal };
     await forgetPerson(world, (contacts) => findPerson(contacts, ANN), options);
     await expectTruth();
-    const { tracked, click_rate: _, ...after } = total();
+    const { tracked, click_rate: _, ...after } = await total();
     const { tracked: __, click_rate: ___, ...stood } = before;
     expect(after).toEqual(stood);
     expect(tracked).toEqual({ recipients: 1, clicked: 1, clicks: 1, suspected: 0, first_click_ms: 60_000 });

@@ -3,9 +3,11 @@ import type { ComponentChildren, VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
 import type { Basis } from "../../../events/outreach.ts";
 import { type Contact, findContact } from "../../../projections/contacts.ts";
+import { findTracked } from "../../../projections/results.ts";
 import { linksIn } from "../../../projections/sent-links.ts";
 import { describeConsent } from "../../history/words/outreach.ts";
 import { eventsAt } from "../../log/events-at.ts";
+import { formatDuration } from "../../platform/duration.ts";
 import { eventHref, hrefForLink, recipientHref, runHref } from "../addresses.ts";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { EventList, Words } from "../parts/events.tsx";
@@ -42,11 +44,15 @@ export async function recipientPage(view: View): Promise<Made> {
         <bdi>{formatContactName(contact)}</bdi>
       </h1>
       <RecipientActions view={view} contact={contact} back={recipientHref(contact) ?? "/people"} />
-      <Facts contact={contact} events={events} />
+      <Facts view={view} contact={contact} events={events} />
       {before === undefined ? (
         <>
           <Messages attempts={attempts} events={events} />
-          <TheirLinks view={view} sent={attempts.filter((attempt) => describeOutcome(attempt, events) === "sent")} />
+          <TheirLinks
+            view={view}
+            isTracked={contact.tracking.status === "granted"}
+            sent={attempts.filter((attempt) => describeOutcome(attempt, events) === "sent")}
+          />
         </>
       ) : null}
       <Section id="history" title="What happened">
@@ -99,18 +105,20 @@ function unknown(view: View, asked: string): VNode {
 }
 
 interface FactsProps {
+  readonly view: View;
   readonly contact: Contact;
   /** The newest first. */
   readonly events: readonly Recorded[];
 }
 
-function Facts({ contact, events }: FactsProps): VNode {
+function Facts({ view, contact, events }: FactsProps): VNode {
   const { id, username, variant, received, replied, skipped, fields, attempted_at } = contact;
   const rows: readonly (readonly [string, ComponentChildren])[] = [
     ["status", STATUS_WORDS[toShownStatus(contact)]],
     ["skipped for", skipped.join(", ").replaceAll("_", " ")],
     ["grounds for writing", <Grounds basis={effectiveBasis(contact)} events={events} />],
     ["consent", <Words sentence={describeConsent(contact)} />],
+    ["their clicks", describeClicks(view, contact)],
     [
       "source",
       ORIGINS.filter((origin) => isFrom(contact, origin))
@@ -138,6 +146,17 @@ function Facts({ contact, events }: FactsProps): VNode {
         ))}
     </dl>
   );
+}
+
+/** Their clicks on links of their own; empty: none were sent to them, or they do not grant tracking any more. */
+function describeClicks(view: View, contact: Contact): string {
+  const tracked = findTracked(view.state("results"), contact)?.tracked;
+  if (tracked == null) return "";
+  const { clicks, suspected, first, sent } = tracked;
+  const after =
+    first === null ? "" : `, the first ${formatDuration(Math.round((first - sent) / 1_000))} after the message`;
+  const more = suspected === 0 ? "" : `; ${grouped(suspected)} more may be X itself, and are not counted as theirs`;
+  return `${grouped(clicks)} on links of their own${after}${more}`;
 }
 
 /** Why we may write to them, and the event that proves it: their first message to us, or the import that says so. */
@@ -209,12 +228,16 @@ function describeOutcome({ data: { attempt_id } }: Attempt, events: readonly Rec
 
 interface TheirLinksProps {
   readonly view: View;
+  readonly isTracked: boolean;
   /** The messages that one person was sent. */
   readonly sent: readonly Recorded<"DirectMessageAttempted">[];
 }
 
-/** The links of the messages to a person, with their clicks: those of a link in one message alone come from that person. */
-function TheirLinks({ view, sent }: TheirLinksProps): VNode | null {
+/**
+ * The links of the messages to a person, with the clicks of all who got them. Those of a link in one message alone come
+ * from that person, and are shown only while they grant tracking.
+ */
+function TheirLinks({ view, isTracked, sent }: TheirLinksProps): VNode | null {
   const links = [...new Set(sent.flatMap(({ data: { links: known, text } }) => known ?? linksIn(text)))];
   if (links.length === 0) return null;
   return (
@@ -224,14 +247,14 @@ function TheirLinks({ view, sent }: TheirLinksProps): VNode | null {
         columns={["link", "sent to", ...numbers("people", "suspected", "bots")]}
       >
         {links.map((link) => (
-          <Row view={view} link={link} />
+          <Row view={view} isTracked={isTracked} link={link} />
         ))}
       </Table>
     </Section>
   );
 }
 
-function Row({ view, link }: { readonly view: View; readonly link: string }): VNode {
+function Row({ view, isTracked, link }: Omit<TheirLinksProps, "sent"> & { readonly link: string }): VNode {
   const messages = view.state("referrers").links.get(link)?.messages ?? 0;
   const { clicks = 0, bots = 0, suspected = 0 } = view.state("suspected").links.get(link) ?? {};
   return (
@@ -242,7 +265,11 @@ function Row({ view, link }: { readonly view: View; readonly link: string }): VN
         </a>
       </th>
       <td>{messages === 0 ? "not known" : messages === 1 ? "them alone" : `${grouped(messages)} people`}</td>
-      <NumberCells of={[clicks - suspected, suspected, bots]} />
+      {messages === 1 && !isTracked ? (
+        <td colSpan={3}>not shown, since they did not grant tracking</td>
+      ) : (
+        <NumberCells of={[clicks - suspected, suspected, bots]} />
+      )}
     </tr>
   );
 }

@@ -28,10 +28,10 @@ const DAY_MS = 86_400_000;
 const DAYS_SHOWN = 30;
 
 /** What came of messages, beside the interval before, with how sure that is. */
-export function resultsPage(view: View): VNode {
+export async function resultsPage(view: View): Promise<VNode> {
   const by = readChoice(view, "by", GROUPINGS) ?? "variant";
   const interval = intervalIn(view);
-  const table = createResults({ results: view.state("results"), visits: view.state("visits") }, by, interval);
+  const table = await createResults({ results: view.state("results"), visits: view.state("visits") }, by, interval);
   return (
     <ConsoleDocument title="Results" path="/results" view={view}>
       <h1>Results</h1>

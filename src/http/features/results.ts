@@ -65,12 +65,12 @@ const table = Type.Object({
 export function resultsEndpoints({ projector, clock, sessions, awaySince }: AppDeps) {
   return feature("results", "/social").get(
     "/results",
-    ({ call: { request, metadata } }) => {
+    async ({ call: { request, metadata } }) => {
       wantReader(sessions, request, metadata);
       const { searchParams } = new URL(request.url);
       const by = groupingIn(searchParams);
       const states = { results: projector.state("results"), visits: projector.state("visits") };
-      const found = createResults(states, by, intervalIn(searchParams, clock()));
+      const found = await createResults(states, by, intervalIn(searchParams, clock()));
       const stale = awaySince() === undefined ? {} : { stale: true as const };
       const as_of = { position: projector.position, time: projector.time ?? null, ...stale };
       const answer: Static<typeof table> = { ...resultsAsJson(by, found), as_of };

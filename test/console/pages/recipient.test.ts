@@ -185,6 +185,12 @@ describe("the page of a person", () => {
       attempted("see go.example/unsent", { attempt_id: "a3" }),
     );
     await harness.append("link-go.example/ada", click("ada"), click("ada"), click("ada", true));
+    const [untracked] = await rowsOf(await pageAt(harness, "/people/1001"));
+    expect(untracked).toBe("go.example/ada | them alone | not shown, since they did not grant tracking");
+    await harness.append("outreach", {
+      type: "ConsentRecorded",
+      data: { recipient: ADA, tracking: "granted", tracking_source: "form" },
+    });
     const page = await pageAt(harness, "/people/1001");
     const [ada, all] = await rowsOf(page);
     // So soon after the message they may be those of the network.
@@ -194,6 +200,25 @@ describe("the page of a person", () => {
       { links: ["/links/go.example/ada"] },
       { links: ["/links/go.example/all"] },
     ]);
+  });
+
+  test("shows their clicks on links of their own, and those that may be X itself apart", async () => {
+    const harness = await openConsole();
+    const own = { personal_links: [{ code: "secret", link: "go.example/all" }], links: ["go.example/all"] };
+    const { data } = attempted("see go.example/secret") as NewEvent<"DirectMessageAttempted">;
+    await harness.append(
+      "outreach",
+      { type: "DirectMessageAttempted", data: { ...data, ...own } },
+      { type: "PersonalLinkClicked", data: { code: "secret" } },
+      { type: "DirectMessageSent", data: { ...MESSAGE, message_id: "m", settled_by: "answer" } },
+    );
+    const clicks = async () => (await factsOf(await pageAt(harness, "/people/1001")))["their clicks"];
+    expect(await clicks()).toBe("0 on links of their own; 1 more may be X itself, and are not counted as theirs");
+    await harness.append("outreach", {
+      type: "ConsentRecorded",
+      data: { recipient: ADA, tracking: "denied", tracking_source: "message" },
+    });
+    expect(await clicks()).toBeUndefined();
   });
 
   test("of somebody who was erased says so, and nothing else", async () => {
