@@ -14,7 +14,7 @@ export interface LogFilter {
   readonly types?: readonly string[];
   readonly stream?: string;
   /** An id or a handle. */
-  readonly person?: string;
+  readonly recipient?: string;
   /** `domain/short_code` */
   readonly link?: string;
   /** The id of a run. */
@@ -28,7 +28,7 @@ export interface LogFilter {
 export const FILTER_WORDS = {
   type: "Only events of this type; may be given several times.",
   stream: "Only events of this stream.",
-  person: "Only what happened to this person: an id or a handle.",
+  recipient: "Only what happened to this recipient: an id or a handle.",
   link: "Only clicks of this link: `domain/short_code`.",
   run: "Only events of the run with this id.",
   from: "Only events from this position, day or time on.",
@@ -38,7 +38,7 @@ export const FILTER_WORDS = {
 /** The filter in the query of an address. */
 export function filterIn(query: URLSearchParams): LogFilter {
   const types = query.getAll("type").filter((type) => type !== "");
-  const texts = (["stream", "person", "link", "run", "from", "to"] as const).flatMap((name) => {
+  const texts = (["stream", "recipient", "link", "run", "from", "to"] as const).flatMap((name) => {
     const text = query.get(name)?.trim() ?? "";
     return text === "" ? [] : [[name, text] as const];
   });
@@ -60,19 +60,20 @@ export async function toSelection(filter: LogFilter, sources: FilterSources): Pr
   const range = await toRange(filter, sources);
   const asked = filter.link === undefined ? filter.stream : toStream(filter.link, filter.stream);
   if (asked === null) return NOTHING;
-  const { person, run } = filter;
-  if (person === undefined && run === undefined) return { kind: "range", range, types, stream: asked };
+  const { recipient, run } = filter;
+  if (recipient === undefined && run === undefined) return { kind: "range", range, types, stream: asked };
   const ofRun = run === undefined ? undefined : await runRange(run, range, sources);
   if (ofRun === null) return NOTHING;
   const isOf = run === undefined ? undefined : isOfRun(run.toLowerCase());
-  if (person === undefined) {
+  if (recipient === undefined) {
     const isElsewhere = asked !== undefined && asked !== STREAMS.outreach;
     if (isElsewhere || ofRun === undefined) return NOTHING;
     return { kind: "range", range: ofRun, types, stream: STREAMS.outreach, isWanted: isOf };
   }
   const { first, last } = ofRun ?? range;
   const contacts = await sources.contacts();
-  const known = findPerson(contacts, { id: person }) ?? findPerson(contacts, { username: person.replace(/^@/, "") });
+  const known =
+    findPerson(contacts, { id: recipient }) ?? findPerson(contacts, { username: recipient.replace(/^@/, "") });
   const positions = (known?.positions ?? []).filter((position) => position >= first && position <= last);
   return { kind: "places", positions, types, stream: asked, isWanted: isOf };
 }

@@ -28,7 +28,7 @@ test.each<[string[], number[]]>([
     ["--stream", "outreach"],
     [1, 2],
   ],
-  [["--person", "@bob"], [2]],
+  [["--recipient", "@bob"], [2]],
   [["--link", "go.example/x"], [3]],
   [
     ["--from", timeAt(2), "--to", timeAt(3)],
@@ -45,7 +45,7 @@ test.each<[string[], number[]]>([
 });
 
 test.each([
-  [["--encrypted", "--person", "bob"]],
+  [["--encrypted", "--recipient", "bob"]],
   [["--type", "Nonsense"]],
   [["--run", "1"]],
   [["--from", "yesterday"]],

@@ -35,7 +35,7 @@ events can be imported.`,
     .option("--encrypted", "only the data as it is stored: needs no keys, and personal data stays encrypted")
     .option("--type <names>", "only events of these types, with commas between them", (text) => text.split(","))
     .option("--stream <name>", "only events of this stream")
-    .option("--person <name>", "only what happened to this person: an id or a handle")
+    .option("--recipient <name>", "only what happened to this recipient: an id or a handle")
     .option("--link <link>", "only clicks of this link: domain/short_code")
     .option("--run <id>", "only events of this run")
     .option("--from <moment>", "from this position, day or time on")
@@ -44,8 +44,8 @@ events can be imported.`,
     .action(
       exit(async ({ format, out, encrypted, type: types, ...others }) => {
         const filter = types === undefined ? others : { ...others, types };
-        if (encrypted === true && filter.person !== undefined) {
-          throw usageError("export --encrypted opens nothing, and finds no person");
+        if (encrypted === true && filter.recipient !== undefined) {
+          throw usageError("export --encrypted opens nothing, and finds no recipient");
         }
         await using source = await openSource(terminal, encrypted === true, filter);
         if (out !== undefined) return await exportToFile(source, terminal, format, out);

@@ -16,7 +16,7 @@ import { renderProof } from "./verification.tsx";
 
 const EVENTS_SHOWN = 100;
 
-/** The log in sentences, newest first: all of it, or what is asked for by type, stream, person, link, run and time. */
+/** The log in sentences, newest first: all of it, or what is asked for by type, stream, recipient, link, run and time. */
 export async function auditPage(view: View): Promise<VNode> {
   const filter = filterIn(view.query);
   const selection = await selected(view, filter);
@@ -99,7 +99,7 @@ function FilterForm({ filter }: { readonly filter: LogFilter }): VNode {
 
 const TEXT_FIELDS = [
   { name: "stream", label: "Stream", placeholder: "all" },
-  { name: "person", label: "Person", placeholder: "@handle or id" },
+  { name: "recipient", label: "Recipient", placeholder: "@handle or id" },
   { name: "link", label: "Link", placeholder: "domain/code" },
   { name: "run", label: "Run", placeholder: "id" },
   { name: "from", label: "From", placeholder: "day, time or position" },

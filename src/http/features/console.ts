@@ -63,7 +63,7 @@ export function consoleEndpoints(deps: AppDeps) {
     )
     .get(
       "/people/:id",
-      ...page(recipientPage, "getConsolePerson", "One recipient, and all events about them.", {
+      ...page(recipientPage, "getConsoleRecipient", "One recipient, and all events about them.", {
         parameters: { id: "Their id, or their handle with an @." },
         query: { before: "Only events before this position." },
       }),

@@ -24,7 +24,7 @@ export function forgetEndpoints(deps: AppDeps) {
         const find = (contacts: Parameters<typeof findNamed>[0]) => findNamed(contacts, body.recipient);
         const work = forgetPerson(deps, find, { metadata: call.metadata, signal: deps.stopping });
         const erased = await untilStop(deps, work);
-        if (erased === undefined) throw problems.unknownPerson();
+        if (erased === undefined) throw problems.unknownRecipient();
         return erased;
       },
       {
@@ -34,7 +34,7 @@ export function forgetEndpoints(deps: AppDeps) {
           summary: "Erases a recipient.",
           description: `Deletes the keys of their personal data in the log, and of stored answers that name them. They never get a message again. ${NOT_REACHED}`,
           isSlow: true,
-          problems: ["unknownPerson"],
+          problems: ["unknownRecipient"],
           form: { path: "/console/recipients/forget", notice: saysErased },
         }),
       },

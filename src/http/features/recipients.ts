@@ -129,7 +129,7 @@ const IMPORT_FORM: Form = {
 };
 
 const RETRY_PROBLEMS: Readonly<Record<RetryRefusal, () => Problem>> = {
-  unknown: problems.unknownPerson,
+  unknown: problems.unknownRecipient,
   suppressed: problems.suppressed,
   not_failed: problems.nothingToRetry,
 };
@@ -195,7 +195,7 @@ export function recipientEndpoints(deps: AppDeps) {
         detail: operation("retryRecipient", "outreach", "token", {
           summary: "Allows a retry after a failed message.",
           description: "The next run may contact the recipient again, if nothing else rules it out.",
-          problems: ["unknownPerson", "suppressed", "nothingToRetry"],
+          problems: ["unknownRecipient", "suppressed", "nothingToRetry"],
           form: {
             path: "/console/recipients/retry",
             notice: () => "The next run may contact the recipient again.",

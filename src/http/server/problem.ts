@@ -90,8 +90,8 @@ export const problems = {
       },
     }),
   noRun: () => new Problem(409, "no-run-in-progress", "No run is in progress, or another one than the named run."),
-  unknownPerson: () =>
-    new Problem(404, "unknown-person", "No recipient has that name: they were erased already, or never recorded."),
+  unknownRecipient: () =>
+    new Problem(404, "unknown-recipient", "No recipient has that name: they were erased already, or never recorded."),
   unknownAddress: () =>
     new Problem(
       404,

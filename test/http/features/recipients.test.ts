@@ -279,7 +279,7 @@ describe("POST /social/recipients/retry", () => {
   });
 
   test("is refused of strangers and of whoever is suppressed", async () => {
-    expect(await problemIn(await retry("nobody"))).toBe("404 unknown-person");
+    expect(await problemIn(await retry("nobody"))).toBe("404 unknown-recipient");
     await world.append("outreach", ...FAILED);
     await send("/social/recipients/suppress", { recipient: ANN.id });
     const head = await world.store.head();
@@ -302,7 +302,7 @@ describe("POST /social/recipients/forget", () => {
     expect(log).toContain("Bea Cole");
     const [event] = await world.events("PersonForgotten");
     expect(event?.meta.caller).toBe("tests");
-    expect(await problemIn(await forget("@ann_builds"))).toBe("404 unknown-person");
+    expect(await problemIn(await forget("@ann_builds"))).toBe("404 unknown-recipient");
   });
 
   test("a follower of the log that is behind sees nothing of them any more", async () => {
