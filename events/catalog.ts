@@ -4,6 +4,7 @@ import {
   andThen,
   type Awaitable,
   type Codec,
+  type EventStore,
   type Folded as FoldedOf,
   type NewEvent,
   type Recorded as Stored,
@@ -87,6 +88,9 @@ type Spec = (typeof eventSpecs)[number];
 
 /** The union of all events; `type` tells them apart. */
 export type Event = EventOf<Spec>;
+
+/** A store of these events. */
+export type LogStore = EventStore<Event>;
 export type EventType = Event["type"];
 export type DataOf<T extends EventType> = Extract<Event, { type: T }>["data"];
 

@@ -1,5 +1,4 @@
-import type { EventStore } from "eventstore-lite";
-import type { Event, EventType, Recorded } from "../../events/catalog.ts";
+import type { EventType, Recorded, LogStore } from "../../events/catalog.ts";
 import type { ChannelName } from "../../events/channel.ts";
 import { positionsOf } from "../../events/sources.ts";
 import { channelsOf, type Deliveries } from "../../projections/deliveries.ts";
@@ -31,7 +30,7 @@ export interface DeadLetter {
 }
 
 /** All dead letters, the oldest first. Reads only the events that make and unmake them, and their sources. */
-export async function findDeadLetters(store: EventStore<Event>): Promise<readonly DeadLetter[]> {
+export async function findDeadLetters(store: LogStore): Promise<readonly DeadLetter[]> {
   const letters = new Map<string, Unnamed>();
   /** Position of a retry request -> position of the event it repeats. */
   const sources = new Map<number, number>();
@@ -64,7 +63,7 @@ const LOOKED_UP_MAX = 20;
  * about. Undefined: that does not find all of them, and {@link findDeadLetters} does.
  */
 export async function lookUpLetters(
-  store: EventStore<Event>,
+  store: LogStore,
   deliveries: () => Deliveries,
   ids: readonly string[],
 ): Promise<readonly DeadLetter[] | undefined> {
@@ -84,7 +83,7 @@ export async function lookUpLetters(
 }
 
 async function letterAt(
-  store: EventStore<Event>,
+  store: LogStore,
   known: Pick<DeadLetter, "event_id" | "channel" | "source" | "position" | "requested_at">,
 ): Promise<DeadLetter> {
   const { event_id, source, position, requested_at } = known;

@@ -10,8 +10,7 @@ import type { Projector } from "../projector/projector.ts";
 import type { Tracing } from "../tracing/tracing.ts";
 import { decideAttemptOutcome } from "./attempt.ts";
 import { isTest, type OutboxWindow, type PendingDispatch } from "./outbox-window.ts";
-import type { EventStore } from "eventstore-lite";
-import type { Event, Recorded } from "../../events/catalog.ts";
+import type { Recorded, LogStore } from "../../events/catalog.ts";
 import { eventAt } from "../log/events-at.ts";
 
 /** One attempt's total deadline; Meta recommends 1.5 s, chat services answer within a few seconds. */
@@ -212,7 +211,7 @@ const clicks = new WeakMap<Recorded, Click>();
  * and what is left of one that was erased.
  */
 export function toDispatch(
-  store: EventStore<Event>,
+  store: LogStore,
   event: Recorded,
   channel: ChannelName,
 ): Dispatch | undefined | Promise<Dispatch | undefined> {

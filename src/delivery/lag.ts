@@ -1,5 +1,5 @@
-import type { EventStore, Query } from "eventstore-lite";
-import type { Event, Folded } from "../../events/catalog.ts";
+import type { Query } from "eventstore-lite";
+import type { Folded, LogStore } from "../../events/catalog.ts";
 import { backlogLaneOf, type ChannelName, CHANNELS, type Lane } from "../../events/channel.ts";
 import { formatDuration } from "../platform/duration.ts";
 import {
@@ -64,7 +64,7 @@ export interface ChannelTail {
 
 /** What the last outcomes of a channel say. Reads nothing but the end of its stream. */
 export async function readTail(
-  store: EventStore<Event>,
+  store: LogStore,
   channel: ChannelName,
   now: number,
   tail: Tail = {},
@@ -94,7 +94,7 @@ export async function readTail(
 
 /** Dispatches that were requested to each channel. Reads nothing but the end of the log. */
 export async function readRequested(
-  store: EventStore<Event>,
+  store: LogStore,
   now: number,
   { subscriptions = [], ...tail }: Tail & { readonly subscriptions?: readonly Subscription[] } = {},
 ): Promise<ReadonlyMap<ChannelName, DispatchRate>> {
@@ -115,7 +115,7 @@ export async function readRequested(
 
 /** Takes the last events, the newest first. Answers their rate by how many they are: where very many, of a shorter time. */
 async function lookBack(
-  store: EventStore<Event>,
+  store: LogStore,
   { eventsMax = RATE_EVENTS_MAX, ...query }: Pick<Query, "stream" | "types"> & Tail,
   now: number,
   take: (event: Folded, isNewest: boolean) => void,
@@ -142,7 +142,7 @@ async function lookBack(
  * events that were read. Without a bound it reads until it finds it.
  */
 export async function readOldestPending(
-  store: EventStore<Event>,
+  store: LogStore,
   channel: ChannelName,
   lane: Lane,
   state: LaneState,
@@ -235,7 +235,7 @@ function rounded(perMinute: number): number {
 const NONE: DispatchRate = { perMinute: 0, newestPerMinute: 0 };
 
 export interface LagSources {
-  readonly store: EventStore<Event>;
+  readonly store: LogStore;
   readonly deliveries: () => Deliveries;
   readonly isConfigured: (channel: ChannelName) => boolean;
   /** What of the log counts, and how much of it is read. */

@@ -1,5 +1,4 @@
-import type { EventStore } from "eventstore-lite";
-import type { Event, Folded, Recorded } from "../../events/catalog.ts";
+import type { Folded, Recorded, LogStore } from "../../events/catalog.ts";
 import type { ChannelName } from "../../events/channel.ts";
 import { narrowedTo, type OutcomeType } from "../../events/dispatches.ts";
 import { positionsOf } from "../../events/sources.ts";
@@ -48,7 +47,7 @@ interface Found extends ListCursor {
 
 /** The dead letters that the projection lists. Reads nothing of the log but those of the page. */
 export async function listDeadLetters(
-  store: EventStore<Event>,
+  store: LogStore,
   deliveries: Deliveries,
   { channels, after }: ListQuery,
 ): Promise<ListPage> {
@@ -77,7 +76,7 @@ function newestLetters(channel: ChannelName, deliveries: Deliveries, after: List
  * up to position `to`; where these were of other channels, a page has fewer dispatches and goes on all the same.
  */
 export async function listInDoubt(
-  store: EventStore<Event>,
+  store: LogStore,
   { channels, after, to }: ListQuery & { readonly to: number },
 ): Promise<ListPage> {
   const found: Found[] = [];
@@ -115,7 +114,7 @@ function isBehind(one: ListCursor, after: ListCursor | undefined): boolean {
   return after === undefined || newestFirst(after, one) < 0;
 }
 
-async function readPage(store: EventStore<Event>, found: readonly Found[], hasMore: boolean): Promise<ListPage> {
+async function readPage(store: LogStore, found: readonly Found[], hasMore: boolean): Promise<ListPage> {
   const events = new Map<number, Recorded>();
   const positions = inOrder(found.flatMap(({ position, source }) => [position, source]));
   for await (const event of eventsAt(store, positions)) events.set(event.position, event);
@@ -131,7 +130,7 @@ async function readPage(store: EventStore<Event>, found: readonly Found[], hasMo
   return { dispatches: dispatches.flat() as ListedDispatch[], next: hasMore ? last : undefined };
 }
 
-async function readOriginal(store: EventStore<Event>, event: Recorded | undefined): Promise<Recorded | undefined> {
+async function readOriginal(store: LogStore, event: Recorded | undefined): Promise<Recorded | undefined> {
   if (event?.type !== "DispatchRetryRequested") return event;
   const { source } = event.data;
   for await (const original of eventsAt(store, [source])) return original;

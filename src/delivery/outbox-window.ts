@@ -1,5 +1,5 @@
-import type { EventStore, Query } from "eventstore-lite";
-import type { Event, Recorded } from "../../events/catalog.ts";
+import type { Query } from "eventstore-lite";
+import type { Recorded, LogStore } from "../../events/catalog.ts";
 import type { ChannelName, Lane } from "../../events/channel.ts";
 import { doubtfulSince, isRequested, isSettled, type LaneState } from "../../projections/deliveries.ts";
 import type { AttemptOutcome } from "./attempt.ts";
@@ -32,7 +32,7 @@ interface KeptChunk {
   next: number;
 }
 
-export function createOutboxReader(store: EventStore<Event>) {
+export function createOutboxReader(store: LogStore) {
   const kept: Record<SharedLane, KeptChunk[]> = { clicks: [], direct: [] };
 
   const readOn = (lane: SharedLane, from: number): Promise<Chunk> => {
@@ -70,7 +70,7 @@ function holds({ from, next }: KeptChunk, position: number): boolean {
 
 /** The next events of these types from position `from` on, and up to `to` where that is given. */
 export async function readChunk(
-  store: EventStore<Event>,
+  store: LogStore,
   { from, ...query }: Pick<Query, "types" | "to"> & { readonly from: number },
 ): Promise<Chunk> {
   const events: Recorded[] = [];
@@ -106,7 +106,7 @@ export function isTest({ event }: PendingDispatch): boolean {
 export type OutboxWindow = ReturnType<typeof openOutboxWindow>;
 
 interface OutboxWindowDeps {
-  readonly store: EventStore<Event>;
+  readonly store: LogStore;
   readonly channel: ChannelName;
   readonly name: Lane;
   readonly state: () => LaneState;

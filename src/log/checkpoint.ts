@@ -6,7 +6,6 @@ import {
   openCheckpoint,
   signCheckpoint,
   type Checkpoint,
-  type EventStore,
   type Head,
   type LogTree,
   type SigningKey,
@@ -15,7 +14,7 @@ import {
   signingKeyOf,
   writeCheckpointFile,
 } from "eventstore-lite";
-import type { DataOf, Event } from "../../events/catalog.ts";
+import type { DataOf, LogStore } from "../../events/catalog.ts";
 import { isoTime, type Clock } from "../platform/clock.ts";
 import type { KeyObject } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -94,13 +93,13 @@ export function formatOrigin(store: { readonly id: string }): string {
 }
 
 /** The log's signed checkpoint as of that head: it binds the end of the chain and the root of the Merkle tree. */
-export async function signHead(store: EventStore<Event>, head: Head, key: SigningKey, clock: Clock): Promise<string> {
+export async function signHead(store: LogStore, head: Head, key: SigningKey, clock: Clock): Promise<string> {
   return signChain(store, head, key, clock, { root: await readRoot(createLogTree(store), head.position) });
 }
 
 /** The same without a root: of a log that has no tree yet, or no longer holds the head. */
 export function signChain(
-  store: EventStore<Event>,
+  store: LogStore,
   { position, hash }: Head,
   key: SigningKey,
   clock: Clock,
@@ -127,11 +126,7 @@ export interface Loss {
 }
 
 /** Compares the log with a checkpoint whose signature was found good. `what` names the checkpoint in the sentence. */
-export async function contradict(
-  store: EventStore<Event>,
-  checkpoint: Checkpoint,
-  what: string,
-): Promise<Loss | undefined> {
+export async function contradict(store: LogStore, checkpoint: Checkpoint, what: string): Promise<Loss | undefined> {
   const contradiction = await contradictionOf(store, formatOrigin(store), checkpoint);
   if (contradiction === undefined) return undefined;
   const expected = { expected_position: checkpoint.position, expected_hash: checkpoint.hash };
@@ -157,7 +152,7 @@ export async function contradict(
  * The service writes one every few seconds, so that little is left to verify after it, also when it was killed.
  */
 export async function findLoss(
-  store: EventStore<Event>,
+  store: LogStore,
   checkpoints: CheckpointStore,
   { publicKey }: SigningKey,
 ): Promise<Loss | undefined> {
@@ -239,7 +234,7 @@ export function readNote(reading: Promise<string | undefined>): Promise<string |
 }
 
 /** Whether the log is the one of that head, and holds its position with its hash. */
-export async function compare(store: EventStore<Event>, { what, note, publicKey }: KnownHead): Promise<Compared> {
+export async function compare(store: LogStore, { what, note, publicKey }: KnownHead): Promise<Compared> {
   if (note === undefined) return { what, fault: `${what} is not there` };
   if (publicKey === undefined) return { what, fault: `${what} cannot be checked without the key: give --public-key` };
   const checkpoint = await openNote(note, publicKey);

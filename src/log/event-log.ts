@@ -1,5 +1,5 @@
-import type { AppendOptions, Appended, EventStore } from "eventstore-lite";
-import { makeEvent, type DataOf, type Event, type EventType } from "../../events/catalog.ts";
+import type { AppendOptions, Appended } from "eventstore-lite";
+import { makeEvent, type DataOf, type Event, type EventType, type LogStore } from "../../events/catalog.ts";
 import type { EventMeta } from "../../events/event.ts";
 import type { MakeId } from "../platform/clock.ts";
 
@@ -14,7 +14,7 @@ export type NewEvent<T extends EventType = EventType> = { [K in T]: { readonly t
 
 /** The log as the service writes it: new events in, events of the catalog on disk. */
 export interface EventLog {
-  readonly store: EventStore<Event>;
+  readonly store: LogStore;
   /** Appends events to one stream. Resolves once they are durable; errors are those of the store. */
   append(
     stream: string,
@@ -37,7 +37,7 @@ export const STREAMS = {
   answer: (scope: string) => `answer-${scope}`,
 } as const;
 
-export function createEventLog(store: EventStore<Event>, makeId: MakeId): EventLog {
+export function createEventLog(store: LogStore, makeId: MakeId): EventLog {
   return {
     store,
     append(stream, newEvents, metadata, options) {

@@ -1,14 +1,10 @@
-import type { EventStore } from "eventstore-lite";
-import type { Event, EventType, Recorded } from "../../events/catalog.ts";
+import type { EventType, Recorded, LogStore } from "../../events/catalog.ts";
 
 /** A reading costs as much as this many events read along with those that are wanted. */
 const GAP_POSITIONS_MAX = 8;
 
 /** The events at these positions, which are in order; neighbours are read at once. Throws where there is none. */
-export async function* eventsAt(
-  store: EventStore<Event>,
-  positions: readonly number[],
-): AsyncGenerator<Recorded, void, void> {
+export async function* eventsAt(store: LogStore, positions: readonly number[]): AsyncGenerator<Recorded, void, void> {
   for (let at = 0; at < positions.length;) {
     const from = positions[at] ?? 0;
     let end = at + 1;
@@ -22,14 +18,14 @@ export async function* eventsAt(
   }
 }
 
-export async function eventAt(store: EventStore<Event>, position: number): Promise<Recorded> {
+export async function eventAt(store: LogStore, position: number): Promise<Recorded> {
   for await (const event of store.read({ from: position, to: position })) return event;
   throw missing(position);
 }
 
 /** The last event of a type, up to position `to`; undefined: there is none. */
 export async function findLast<Type extends EventType>(
-  store: EventStore<Event>,
+  store: LogStore,
   type: Type,
   to = Number.MAX_SAFE_INTEGER,
 ): Promise<Recorded<Type> | undefined> {

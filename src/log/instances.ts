@@ -1,5 +1,4 @@
-import type { EventStore } from "eventstore-lite";
-import type { Event } from "../../events/catalog.ts";
+import type { LogStore } from "../../events/catalog.ts";
 import { sleep } from "../platform/clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
@@ -33,7 +32,7 @@ export function singleInstance(own: Instance): Instances {
 }
 
 export interface InstancesDeps {
-  readonly store: Pick<EventStore<Event>, "snapshots">;
+  readonly store: Pick<LogStore, "snapshots">;
   /** A clock that only goes forward, in ms. */
   readonly elapsedMs: () => number;
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
@@ -99,7 +98,7 @@ export type HeartbeatTime = Pick<InstancesDeps, "sleep" | "elapsedMs">;
 export const REAL_TIME: HeartbeatTime = { sleep, elapsedMs: () => performance.now() };
 
 /** Throws a ServiceError (busy) that names a service of the log, which has no single owner on a server. */
-export async function refuseServed(store: Pick<EventStore<Event>, "snapshots">, time = REAL_TIME): Promise<void> {
+export async function refuseServed(store: Pick<LogStore, "snapshots">, time = REAL_TIME): Promise<void> {
   const living = await findLiving({ store, ...time });
   if (living === undefined) return;
   throw new ServiceError("busy", `the service at ${living.url} (instance ${living.id}) serves this log: stop it first`);

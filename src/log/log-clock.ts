@@ -1,5 +1,4 @@
-import type { EventStore } from "eventstore-lite";
-import type { Event } from "../../events/catalog.ts";
+import type { LogStore } from "../../events/catalog.ts";
 import { systemClock, type Clock } from "../platform/clock.ts";
 import { formatDuration } from "../platform/duration.ts";
 import type { Logger } from "../platform/logger.ts";
@@ -26,9 +25,9 @@ export interface LogClock {
    */
   skewMs(newest?: string): number;
   /** Compares with the log's clock. Throws what the store throws. */
-  look(store: Pick<EventStore<Event>, "now">): Promise<void>;
+  look(store: Pick<LogStore, "now">): Promise<void>;
   /** The store; each lease that it gives is another look, since its end says when it was given. */
-  watched<Store extends Pick<EventStore<Event>, "leases">>(store: Store): Store;
+  watched<Store extends Pick<LogStore, "leases">>(store: Store): Store;
 }
 
 /** Of a log in a file: its clock is the machine's. */

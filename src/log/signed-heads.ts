@@ -3,11 +3,10 @@ import {
   type Checkpoint,
   CheckpointRefused,
   createLogTree,
-  type EventStore,
   type SigningKey,
   proveEvent as proveByNote,
 } from "eventstore-lite";
-import type { Event } from "../../events/catalog.ts";
+import type { LogStore } from "../../events/catalog.ts";
 import type { Clock } from "../platform/clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
@@ -83,7 +82,7 @@ async function accept(eventLog: EventLog, { newEvents }: Loss): Promise<void> {
 
 /** Writes a checkpoint now, when the head has moved by the time, and at the end. Requests never wait for it. */
 async function keepCheckpoint(
-  store: EventStore<Event>,
+  store: LogStore,
   key: SigningKey,
   { checkpoints, clock, logger, witness }: CheckpointsDeps,
 ): Promise<AsyncDisposable> {
@@ -147,11 +146,7 @@ const LOSS_REMEDY = "Restore the whole log; or, to go on with what is left of it
 export type SignedHead = { readonly note: string } | { readonly loss: string };
 
 /** Signs the log's position and hash as they are now: unless the log contradicts what was signed before. */
-export async function signHeadNow(
-  store: EventStore<Event>,
-  checkpoints: CheckpointStore,
-  clock: Clock,
-): Promise<SignedHead> {
+export async function signHeadNow(store: LogStore, checkpoints: CheckpointStore, clock: Clock): Promise<SignedHead> {
   const key = await checkpoints.loadKey();
   // A key that signed two histories of one log would prove neither.
   const loss = await findLoss(store, checkpoints, key);
@@ -161,7 +156,7 @@ export async function signHeadNow(
 
 /** A C2SP tlog-proof of the event at `position`, which the log holds; or what the log denies of its last checkpoint. */
 export async function proveEvent(
-  store: EventStore<Event>,
+  store: LogStore,
   checkpoints: CheckpointStore,
   clock: Clock,
   position: number,

@@ -5,7 +5,6 @@ import {
   beginSqliteEpoch,
   type Codec,
   type Commit,
-  type EventStore,
   type Head,
   type ImportOptions,
   importPostgresLog,
@@ -19,7 +18,7 @@ import {
   StoreUnavailable,
 } from "eventstore-lite";
 import { isLost, openDatabase, sqlState } from "eventstore-lite/postgres";
-import type { Event } from "../../events/catalog.ts";
+import type { Event, LogStore } from "../../events/catalog.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Secret } from "../platform/secret.ts";
 import { ServiceError } from "../platform/service-error.ts";
@@ -36,7 +35,7 @@ export interface StorePlace {
   /** What there keeps less than it says, as sentences for the operator. */
   warnings(): Promise<readonly string[]>;
   /** Opens the log, or makes it. Throws what the store throws. */
-  open(options?: OpenStoreOptions): Promise<EventStore<Event>>;
+  open(options?: OpenStoreOptions): Promise<LogStore>;
   /** Whether the log is a copy that was made by other means than ours, or was set back to one. */
   isElsewhere(): Promise<boolean>;
   /**
@@ -102,7 +101,7 @@ export function postgresStore({ url, shown }: PostgresPlace): StorePlace {
     const rows = await reachServer(shown, () => askOnce<{ there: boolean }>(url, IS_THERE));
     return rows[0]?.there === true;
   };
-  const open = (options: OpenStoreOptions = {}): Promise<EventStore<Event>> =>
+  const open = (options: OpenStoreOptions = {}): Promise<LogStore> =>
     reachServer(shown, () => openPostgresStore<Event>({ ...log, ...omitUndefined(options) }));
   const refuseLiving = async (): Promise<void> => {
     if (!(await isThere())) return;

@@ -1,5 +1,5 @@
-import type { EventStore, Verification } from "eventstore-lite";
-import type { DataOf, Event } from "../../events/catalog.ts";
+import type { Verification } from "eventstore-lite";
+import type { DataOf, LogStore } from "../../events/catalog.ts";
 import { type Clock, isoTime } from "../platform/clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { classifyError } from "./error-kind.ts";
@@ -118,7 +118,7 @@ interface VerifyOptions {
 
 /** Recomputes the hash chain, and compares the log with heads that were read before. */
 export async function verifyLog(
-  store: EventStore<Event>,
+  store: LogStore,
   known: readonly KnownHead[],
   options: VerifyOptions,
 ): Promise<VerifiedLog> {

@@ -1,5 +1,5 @@
-import { LogDiverged, type EventStore } from "eventstore-lite";
-import type { Event } from "../../events/catalog.ts";
+import { LogDiverged } from "eventstore-lite";
+import type { LogStore } from "../../events/catalog.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import type { Projector } from "../projector/projector.ts";
@@ -7,7 +7,7 @@ import { signChain, type CheckpointStore } from "./checkpoint.ts";
 import type { LogClock } from "./log-clock.ts";
 
 export interface WatchLogDeps {
-  readonly store: EventStore<Event>;
+  readonly store: LogStore;
   /** Asks the key store, which may be on a server of its own: without it nothing personal is read or recorded. */
   readonly askKeys: () => Promise<unknown>;
   /** What this instance has folded last. */
@@ -28,7 +28,7 @@ export interface LogWatch extends AsyncDisposable {
 }
 
 /** Of a log in a file, which is never out of reach. */
-export function watchFile({ failed }: Pick<EventStore<Event>, "failed">): LogWatch {
+export function watchFile({ failed }: Pick<LogStore, "failed">): LogWatch {
   return { failed, awaySince: () => undefined, async [Symbol.asyncDispose]() {} };
 }
 

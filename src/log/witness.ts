@@ -8,9 +8,8 @@ import {
   parseNote,
   type Checkpoint,
   type Cosigner,
-  type EventStore,
 } from "eventstore-lite";
-import type { Event } from "../../events/catalog.ts";
+import type { LogStore } from "../../events/catalog.ts";
 import { createSafeFetch, type NetworkAnswer, NetworkFault } from "../networks/safe-fetch.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { type CheckpointStore, openNote } from "./checkpoint.ts";
@@ -38,7 +37,7 @@ const ATTEMPTS_MAX = 3;
 
 /** Has a signed head of the log cosigned. `old`: what the witness knows, as far as that is known here. */
 export async function askWitness(
-  store: EventStore<Event>,
+  store: LogStore,
   { url, cosigner }: WitnessConfig,
   head: { readonly note: string; readonly checkpoint: Checkpoint },
   old: number,
@@ -80,7 +79,7 @@ export async function askWitness(
   return { result: "unavailable", detail: `the witness ${cosigner.name} changes what it knows with each answer` };
 }
 
-async function readLonger(store: EventStore<Event>, { name }: Cosigner, theirs: number): Promise<Witnessed> {
+async function readLonger(store: LogStore, { name }: Cosigner, theirs: number): Promise<Witnessed> {
   const { position } = await store.head();
   if (position >= theirs) return { result: "stale", detail: `the witness ${name} has a newer head of this log` };
   const detail = `the witness ${name} has cosigned ${theirs} events of this log, which ends at ${position}: it was rolled back`;
@@ -100,7 +99,7 @@ function readCosignature(note: string, answer: string, cosigner: Cosigner): Witn
 }
 
 export interface CosigningDeps {
-  readonly store: EventStore<Event>;
+  readonly store: LogStore;
   readonly checkpoints: CheckpointStore;
   readonly publicKey: KeyObject;
   readonly witness: WitnessConfig;

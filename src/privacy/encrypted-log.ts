@@ -1,5 +1,5 @@
-import type { EventStore, Snapshots } from "eventstore-lite";
-import { encryptingCodec, type EncryptingCodec, type Event, makeEvent } from "../../events/catalog.ts";
+import type { Snapshots } from "eventstore-lite";
+import { encryptingCodec, type EncryptingCodec, type Event, makeEvent, type LogStore } from "../../events/catalog.ts";
 import { PERSONAL_PROJECTIONS } from "../../projections/all.ts";
 import { SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import type { OpenStoreOptions, StorePlace } from "../log/store-place.ts";
@@ -10,7 +10,7 @@ import { applyErasures } from "./retention.ts";
 import type { Keyring } from "./keyring.ts";
 import { keysLost, newestKeys } from "./lost-keys.ts";
 
-export interface EncryptedLog extends EventStore<Event> {
+export interface EncryptedLog extends LogStore {
   readonly keyring: Keyring;
   /** The keys of all who were forgotten up to this position were gone when the log was opened. */
   readonly erasedTo: number;
@@ -25,7 +25,7 @@ export interface EncryptedLogOptions extends Omit<OpenStoreOptions, "codec" | "f
   readonly keysName: string;
   readonly makeId: MakeId;
   /** Binds the keys to the log, before it does anything to them. */
-  readonly bind: (store: EventStore<Event>) => Promise<void>;
+  readonly bind: (store: LogStore) => Promise<void>;
   /** Goes on with these keys although the log was encrypted with others, and records that. */
   readonly acceptLostKeys?: boolean | undefined;
 }
@@ -65,7 +65,7 @@ export async function openEncryptedLog(options: EncryptedLogOptions): Promise<En
 const NAMES: ReadonlySet<string> = new Set(PERSONAL_PROJECTIONS);
 
 /** A state that was folded before the last erasure still holds the erased person. */
-async function isOutdated(store: EventStore<Event>, name: string, position: number): Promise<boolean> {
+async function isOutdated(store: LogStore, name: string, position: number): Promise<boolean> {
   const since = parsePastName(name)?.since ?? position;
   return since < (await lastForgotten(store));
 }
@@ -75,7 +75,7 @@ async function isOutdated(store: EventStore<Event>, name: string, position: numb
  * erasure, counts as absent. With 50,000 people it is two megabytes, which take milliseconds to encrypt, and as long
  * before and after that: so other work gets its turn in between.
  */
-export function encryptSnapshots(store: EventStore<Event>, keyring: Keyring): Snapshots {
+export function encryptSnapshots(store: LogStore, keyring: Keyring): Snapshots {
   const { snapshots } = store;
   return {
     async load(name) {

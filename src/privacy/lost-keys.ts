@@ -1,5 +1,4 @@
-import type { EventStore } from "eventstore-lite";
-import { ENCRYPTED_TYPES, type Event, type EventType } from "../../events/catalog.ts";
+import { ENCRYPTED_TYPES, type EventType, type LogStore } from "../../events/catalog.ts";
 import { ciphertextOf } from "../../events/encrypted-data.ts";
 import type { StorePlace } from "../log/store-place.ts";
 import type { ServiceError } from "../platform/service-error.ts";
@@ -51,7 +50,7 @@ const MAY_BE_OPEN: readonly EventType[] = ["LinkClicked", "SourceRead", "Authent
 const LOOKED_AT_MAX = 1_000;
 
 /** The id of the keys that the newest event was encrypted with; undefined: nothing was encrypted yet. */
-export async function newestKeys(store: EventStore<Event>): Promise<string | undefined> {
+export async function newestKeys(store: LogStore): Promise<string | undefined> {
   const always = ENCRYPTED_TYPES.filter((type) => !MAY_BE_OPEN.includes(type));
   const found = [
     await newestIn(store, ["PersonalKeysLost", ...always], 1),
@@ -60,7 +59,7 @@ export async function newestKeys(store: EventStore<Event>): Promise<string | und
   return found.flatMap((one) => one ?? []).sort((a, b) => b.position - a.position)[0]?.keys;
 }
 
-async function newestIn(store: EventStore<Event>, types: readonly EventType[], limit: number) {
+async function newestIn(store: LogStore, types: readonly EventType[], limit: number) {
   for await (const { type, data, position } of store.readStored({ types, backwards: true, limit })) {
     if (type === "PersonalKeysLost") return { position, keys: (data as { replaced_by: string }).replaced_by };
     const ciphertext = ciphertextOf(data);
@@ -131,7 +130,7 @@ export interface BindOptions {
  */
 export async function bindSecrets(
   { store: place, secrets: { keys: keysPlace, vault: vaultPlace }, keysAreApart }: BoundPlace,
-  log: Pick<EventStore<Event>, "id" | "epoch" | "epochs" | "head">,
+  log: Pick<LogStore, "id" | "epoch" | "epochs" | "head">,
   { keys, vault }: { readonly keys: BoundSecrets; readonly vault: BoundSecrets },
   { acceptLoss = false, takeOverKeys = false, goesOn = false }: BindOptions,
 ): Promise<void> {
@@ -195,11 +194,7 @@ function olderCopy(name: string, { log, epoch }: Binding): ServiceError {
  * Refs of keys that the log names, and that are neither there nor were deleted on purpose, as those of an older copy of the
  * keys are. `asOf`: when the keys were copied; a day that could have expired by then is no fault. Empty: the keys fit the log.
  */
-export async function missingKeys(
-  store: EventStore<Event>,
-  keyring: Keyring,
-  asOf: number,
-): Promise<readonly string[]> {
+export async function missingKeys(store: LogStore, keyring: Keyring, asOf: number): Promise<readonly string[]> {
   const refs = new Set<string>();
   for await (const { data } of store.readStored({ types: ENCRYPTED_TYPES })) {
     const ciphertext = ciphertextOf(data);

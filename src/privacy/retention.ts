@@ -5,8 +5,7 @@ import { errorFields, type Logger } from "../platform/logger.ts";
 import type { Timer } from "../platform/clock.ts";
 import { formatDay, expiredDays, firstKept, newestDay, removeDays } from "./day-keys.ts";
 import type { Keyring } from "./keyring.ts";
-import type { EventStore } from "eventstore-lite";
-import type { Event } from "../../events/catalog.ts";
+import type { LogStore } from "../../events/catalog.ts";
 import type { Erase } from "../projector/restore.ts";
 import { inChunks } from "../platform/time-slices.ts";
 
@@ -15,7 +14,7 @@ import { inChunks } from "../platform/time-slices.ts";
  * file brought back from a backup holds them again. A day that expired by a clock that was ahead is kept until it expires
  * by a right one.
  */
-export async function applyErasures(store: EventStore<Event>, keyring: Keyring, now: number): Promise<void> {
+export async function applyErasures(store: LogStore, keyring: Keyring, now: number): Promise<void> {
   for await (const events of inChunks(store.read({ types: ["PersonForgotten"] }), ASKED_AT_ONCE)) {
     const erasures = events.flatMap((event) => (event.type === "PersonForgotten" ? [event.data] : []));
     const usable = new Set(await keyring.findUsable(erasures.flatMap(({ keys }) => keys)));

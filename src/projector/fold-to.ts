@@ -1,5 +1,4 @@
-import type { EventStore } from "eventstore-lite";
-import type { Event } from "../../events/catalog.ts";
+import type { LogStore } from "../../events/catalog.ts";
 import { projectionOf, type ProjectionName, type States } from "../../projections/all.ts";
 import { createStates, type FoldedStates } from "../../projections/states.ts";
 import { isReadAlongLog, catchUpStates, type Positions } from "./fold.ts";
@@ -40,7 +39,7 @@ export interface FoldedTo<Name extends ProjectionName> extends Place {
 
 /** What the named projections say of the log up to a moment, folded from the nearest snapshots before it. */
 export async function foldTo<Name extends ProjectionName>(
-  store: EventStore<Event>,
+  store: LogStore,
   names: readonly Name[],
   { to, until, onProgress, keepSince, pastEvery = PAST_EVERY_POSITIONS, signal }: FoldToOptions = {},
 ): Promise<FoldedTo<Name>> {
@@ -65,7 +64,7 @@ export async function foldTo<Name extends ProjectionName>(
 }
 
 /** The snapshot from which the way to `position` is shortest; undefined: there is none. */
-async function loadNearest(store: EventStore<Event>, name: ProjectionName, position: number, voided: number) {
+async function loadNearest(store: LogStore, name: ProjectionName, position: number, voided: number) {
   const newest = (await store.snapshots.list(name)).filter((entry) => entry.name === name);
   const candidates = [...(await listPast(store, name)), ...newest].filter(
     (entry) => entry.position <= position && isCurrent(entry, name, voided),
@@ -80,7 +79,7 @@ async function loadNearest(store: EventStore<Event>, name: ProjectionName, posit
 }
 
 interface Passing<Name extends ProjectionName> {
-  readonly store: EventStore<Event>;
+  readonly store: LogStore;
   readonly states: FoldedStates<Name>;
   readonly positions: Positions;
   readonly to: number;

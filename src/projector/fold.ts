@@ -1,5 +1,5 @@
-import type { EventStore, Query } from "eventstore-lite";
-import type { Event, EventType } from "../../events/catalog.ts";
+import type { Query } from "eventstore-lite";
+import type { EventType, LogStore } from "../../events/catalog.ts";
 import { projectionOf, type ProjectionName } from "../../projections/all.ts";
 import type { Folding, FoldedStates } from "../../projections/states.ts";
 
@@ -14,7 +14,7 @@ export interface FoldRange {
 
 /** Folds a range of the log. Answers how many events were read, and the position that is reached. */
 export async function foldRange(
-  store: EventStore<Event>,
+  store: LogStore,
   folding: Folding,
   { from, to, onProgress, signal }: FoldRange,
 ): Promise<{ readonly events: number; readonly position: number }> {
@@ -61,7 +61,7 @@ export interface CatchUp {
  * those that have not seen it, and read by their types where that is less.
  */
 export async function catchUpStates(
-  store: EventStore<Event>,
+  store: LogStore,
   states: Pick<FoldedStates, "names" | "part">,
   positions: Positions,
   { to, stops = [], onStop, onProgress, signal }: CatchUp,

@@ -1,5 +1,4 @@
-import type { EventStore } from "eventstore-lite";
-import type { Event } from "../../events/catalog.ts";
+import type { LogStore } from "../../events/catalog.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
@@ -66,7 +65,7 @@ function localTime(text: string, timezone: string): Date {
 }
 
 /** Refuses a position that the log does not have yet: a typing error would look like the present. */
-export async function checkMoment(store: EventStore<Event>, { to }: Moment): Promise<void> {
+export async function checkMoment(store: LogStore, { to }: Moment): Promise<void> {
   if (to === undefined) return;
   const { position } = await store.head();
   if (to <= position) return;
@@ -74,7 +73,7 @@ export async function checkMoment(store: EventStore<Event>, { to }: Moment): Pro
 }
 
 /** Where the log was at a moment. Throws as {@link checkMoment}. */
-export async function findPlace(store: EventStore<Event>, moment: Moment): Promise<Place> {
+export async function findPlace(store: LogStore, moment: Moment): Promise<Place> {
   await checkMoment(store, moment);
   for await (const { position, time } of store.read({ ...moment, backwards: true, limit: 1 }))
     return { position, time };

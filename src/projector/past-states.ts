@@ -1,5 +1,4 @@
-import type { EventStore } from "eventstore-lite";
-import type { Event, EventType } from "../../events/catalog.ts";
+import type { EventType, LogStore } from "../../events/catalog.ts";
 import type { ProjectionName, States } from "../../projections/all.ts";
 import { sleep } from "../platform/clock.ts";
 import { ServiceError } from "../platform/service-error.ts";
@@ -10,7 +9,7 @@ import type { Projector } from "./projector.ts";
 export type PastStates = ReturnType<typeof createPastStates>;
 
 export interface PastStatesOptions {
-  readonly store: EventStore<Event>;
+  readonly store: LogStore;
   readonly projector: Pick<Projector, "position" | "listen">;
   /** Ends what is under way. */
   readonly stopping: AbortSignal;

@@ -1,5 +1,5 @@
-import { type EventStore, StoreOverloaded, StoreUnavailable } from "eventstore-lite";
-import type { Event, Recorded } from "../../events/catalog.ts";
+import { StoreOverloaded, StoreUnavailable } from "eventstore-lite";
+import type { Recorded, LogStore } from "../../events/catalog.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { createStates, type FoldedStates } from "../../projections/states.ts";
 import { sleep } from "../platform/clock.ts";
@@ -41,15 +41,11 @@ export interface ProjectorOptions {
  * Throws {@link ProjectionAhead}. Takes over what `replay` rebuilds meanwhile, and logs that. `erase` deletes the keys of
  * a forgotten person, and with them what the states hold of that person.
  */
-export async function startProjector(store: EventStore<Event>, options: ProjectorOptions = {}): Promise<Projector> {
+export async function startProjector(store: LogStore, options: ProjectorOptions = {}): Promise<Projector> {
   return follow(store, await restoreStates(store, options), options);
 }
 
-function follow(
-  store: EventStore<Event>,
-  restored: Restored,
-  { logger, erase, saves = () => true, sliceMs }: ProjectorOptions,
-) {
+function follow(store: LogStore, restored: Restored, { logger, erase, saves = () => true, sliceMs }: ProjectorOptions) {
   const { states, snapshotWriter } = restored;
   const stop = new AbortController();
   const waiters = createWaiters();
@@ -146,7 +142,7 @@ async function untilStopped(
 }
 
 interface Folding extends Pick<Restored, "states" | "snapshotWriter"> {
-  readonly store: EventStore<Event>;
+  readonly store: LogStore;
   readonly logger: Logger | undefined;
   readonly erase: Erase | undefined;
   readonly fold: (event: Recorded) => void;
@@ -188,7 +184,7 @@ async function foldBatch(folding: Folding, batch: readonly Recorded[]): Promise<
  * Whatever is wrong with the rebuilt one is logged and leaves the live one: the service serves on.
  */
 async function takeOver(
-  store: EventStore<Event>,
+  store: LogStore,
   states: FoldedStates,
   event: Recorded<"ProjectionRebuilt">,
   logger: Logger | undefined,
@@ -211,7 +207,7 @@ async function takeOver(
 
 /** Where the two differed; undefined when nothing was replaced. */
 async function replace(
-  store: EventStore<Event>,
+  store: LogStore,
   states: FoldedStates,
   event: Recorded<"ProjectionRebuilt">,
 ): Promise<readonly string[] | undefined> {

@@ -1,5 +1,5 @@
-import { SnapshotAhead, type EventStore, type Snapshot } from "eventstore-lite";
-import type { Event, Recorded } from "../../events/catalog.ts";
+import { SnapshotAhead, type Snapshot } from "eventstore-lite";
+import type { Recorded, LogStore } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, type ProjectionName, PERSONAL_PROJECTIONS } from "../../projections/all.ts";
 import { createStates, type FoldedStates } from "../../projections/states.ts";
 import { catchUpStates, type Positions, foldRange } from "./fold.ts";
@@ -35,7 +35,7 @@ export interface RestoreOptions {
 
 /** Loads the snapshots and folds what came after each. Throws a ServiceError (damaged). */
 export async function restoreStates(
-  store: EventStore<Event>,
+  store: LogStore,
   { erase, names = PROJECTION_NAMES, pastEvery = PAST_EVERY_POSITIONS, sliceMs }: RestoreOptions = {},
 ): Promise<Restored> {
   const from = new Map<ProjectionName, unknown>();
@@ -61,7 +61,7 @@ export async function restoreStates(
   return { states, snapshotWriter, ...head };
 }
 
-async function loadSnapshot(store: EventStore<Event>, name: ProjectionName): Promise<Snapshot | undefined> {
+async function loadSnapshot(store: LogStore, name: ProjectionName): Promise<Snapshot | undefined> {
   try {
     return await store.snapshots.load(name);
   } catch (fault) {
@@ -74,7 +74,7 @@ async function loadSnapshot(store: EventStore<Event>, name: ProjectionName): Pro
 
 /** A snapshot from before a rebuild may hold what the rebuild has corrected. */
 async function preferRebuilt(
-  store: EventStore<Event>,
+  store: LogStore,
   states: Map<ProjectionName, unknown>,
   positions: Positions,
   to: number,
@@ -106,7 +106,7 @@ export type Erase = (event: Recorded<"PersonForgotten">) => Promise<void>;
  * is folded. `to`: the end of what will be folded; later erasures are applied on the way.
  */
 export async function applyForgotten(
-  store: EventStore<Event>,
+  store: LogStore,
   states: Map<ProjectionName, unknown>,
   positions: Positions,
   { to, erase }: { readonly to: number; readonly erase: Erase | undefined },
@@ -128,11 +128,7 @@ export async function applyForgotten(
  * Rebuilds the states that hold personal data from the log, where less is readable since a key was deleted. So they equal
  * what a rebuild gives, whatever they held before. Returns their names.
  */
-export async function refold(
-  store: EventStore<Event>,
-  states: FoldedStates,
-  to: number,
-): Promise<readonly ProjectionName[]> {
+export async function refold(store: LogStore, states: FoldedStates, to: number): Promise<readonly ProjectionName[]> {
   const rebuilt = createStates(PERSONAL_PROJECTIONS);
   if (to > 0) await foldRange(store, rebuilt, { from: 1, to });
   for (const name of PERSONAL_PROJECTIONS) states.replace(name, rebuilt.get(name));

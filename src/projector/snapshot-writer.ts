@@ -1,5 +1,4 @@
-import type { EventStore } from "eventstore-lite";
-import type { Event, EventType } from "../../events/catalog.ts";
+import type { EventType, LogStore } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../projections/all.ts";
 import type { FoldedStates } from "../../projections/states.ts";
 import type { Positions } from "./fold.ts";
@@ -30,7 +29,7 @@ export interface PastKept {
 const REPLACING: readonly EventType[] = ["PersonForgotten", "ProjectionRebuilt"];
 
 export interface SnapshotWriterOptions {
-  readonly store: EventStore<Event>;
+  readonly store: LogStore;
   readonly states: FoldedStates;
   /** Where the snapshots are that the states were made from. */
   readonly positions: Positions;

@@ -1,5 +1,5 @@
-import { type EventStore, type SnapshotEntry, SnapshotAhead, type Snapshot } from "eventstore-lite";
-import type { Event, Recorded } from "../../events/catalog.ts";
+import { type SnapshotEntry, SnapshotAhead, type Snapshot } from "eventstore-lite";
+import type { Recorded, LogStore } from "../../events/catalog.ts";
 import { PERSONAL_PROJECTIONS, projectionOf, type ProjectionName, PROJECTION_NAMES } from "../../projections/all.ts";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
@@ -77,13 +77,13 @@ function firstOfEach(stride: number, entries: readonly SnapshotEntry[]): Readonl
 }
 
 /** Those of one projection, in the order of the log. */
-export async function listPast(store: EventStore<Event>, name: ProjectionName): Promise<readonly SnapshotEntry[]> {
+export async function listPast(store: LogStore, name: ProjectionName): Promise<readonly SnapshotEntry[]> {
   const entries = await store.snapshots.list(`${PREFIX}${name}/`);
   return entries.toSorted((one, other) => one.position - other.position);
 }
 
 /** Removes those that are void, and then those that are too many. */
-export async function thinPast(store: EventStore<Event>, name: ProjectionName, every: number): Promise<void> {
+export async function thinPast(store: LogStore, name: ProjectionName, every: number): Promise<void> {
   const voided = (await voidedUpTo(store)).get(name) ?? 0;
   const entries = await listPast(store, name);
   const { valid = [], invalid = [] } = Object.groupBy(entries, (entry) =>
@@ -99,13 +99,13 @@ export function isCurrent(entry: SnapshotEntry, name: ProjectionName, voided: nu
 }
 
 /** Removes all of them, of every projection. */
-export async function removePast(store: EventStore<Event>): Promise<void> {
+export async function removePast(store: LogStore): Promise<void> {
   const entries = await store.snapshots.list(PREFIX);
   await store.snapshots.remove(entries.map(({ name }) => name));
 }
 
 /** The position of the last erasure; 0: none. Reading that event drops the erased person's keys from memory. */
-export async function lastForgotten(store: EventStore<Event>): Promise<number> {
+export async function lastForgotten(store: LogStore): Promise<number> {
   for await (const { position } of store.read({ types: ["PersonForgotten"], backwards: true, limit: 1 })) {
     return position;
   }
@@ -116,7 +116,7 @@ export async function lastForgotten(store: EventStore<Event>): Promise<number> {
  * The position at which a projection was last rebuilt, or at which a person was erased that it may hold. Older snapshots
  * are not used.
  */
-export async function voidedUpTo(store: EventStore<Event>): Promise<ReadonlyMap<string, number>> {
+export async function voidedUpTo(store: LogStore): Promise<ReadonlyMap<string, number>> {
   const forgotten = await lastForgotten(store);
   const voided = new Map<string, number>(PERSONAL_PROJECTIONS.map((name) => [name, forgotten]));
   for await (const { type, data, position } of store.read({ types: ["ProjectionRebuilt"] })) {
@@ -126,7 +126,7 @@ export async function voidedUpTo(store: EventStore<Event>): Promise<ReadonlyMap<
 }
 
 /** The snapshot of that name; undefined when there is none, or when it includes events that the log has lost. */
-export async function loadFitting(store: EventStore<Event>, name: string): Promise<Snapshot | undefined> {
+export async function loadFitting(store: LogStore, name: string): Promise<Snapshot | undefined> {
   try {
     return await store.snapshots.load(name);
   } catch (fault) {
@@ -145,7 +145,7 @@ export function rebuiltName(name: ProjectionName): string {
  * the projection, or when a later rebuild has replaced it: that one has an event of its own.
  */
 export async function loadRebuilt(
-  store: EventStore<Event>,
+  store: LogStore,
   name: ProjectionName,
   event: Recorded<"ProjectionRebuilt">,
 ): Promise<{ readonly position: number; readonly state: unknown } | undefined> {
@@ -156,7 +156,7 @@ export async function loadRebuilt(
 }
 
 /** Removes every snapshot of a projection, so that the next start folds the whole log. */
-export async function forgetSnapshots(store: EventStore<Event>): Promise<void> {
+export async function forgetSnapshots(store: LogStore): Promise<void> {
   await removePast(store);
   await store.snapshots.remove(PROJECTION_NAMES.flatMap((name) => [name, rebuiltName(name)]));
 }
