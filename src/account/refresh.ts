@@ -1,10 +1,8 @@
 import { LeaseLost } from "eventstore-lite";
 import { isoTime, type Clock } from "../platform/clock.ts";
-import { SERVICE_METADATA, STREAMS, type NewEvent, type EventLog } from "../log/event-log.ts";
-import { findLast } from "../log/events-at.ts";
+import { SERVICE_METADATA, STREAMS, type NewEvent, type EventLog, findLast } from "../log/event-log.ts";
 import { record } from "../log/handle.ts";
-import type { HeldLease, LeaseDeps } from "../log/lease.ts";
-import { ROLES } from "../log/role.ts";
+import { type HeldLease, type LeaseDeps, ROLES } from "../log/lease.ts";
 import { SocialError } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
 import { OAuthError, type OAuth, type TokenPair } from "./oauth.ts";

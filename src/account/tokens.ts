@@ -5,8 +5,7 @@ import type { TokenPair } from "./oauth.ts";
 import { createStoredTokens, type StoredTokenPair, refreshPair, type RefreshDeps } from "./refresh.ts";
 import type { Secrets } from "../vault/vault.ts";
 import { LeaseLost } from "eventstore-lite";
-import { takeLease, type HeldLease, type LeaseDeps } from "../log/lease.ts";
-import { ROLES } from "../log/role.ts";
+import { takeLease, type HeldLease, type LeaseDeps, ROLES } from "../log/lease.ts";
 import type { Clock } from "../platform/clock.ts";
 import { createSerialQueue } from "../platform/serial-queue.ts";
 

@@ -3,8 +3,15 @@ import type { ChannelName } from "../../events/channel.ts";
 import { positionsOf } from "../../events/sources.ts";
 import { channelsOf, type Deliveries } from "../../projections/deliveries.ts";
 import { findEventNear } from "../history/find-event.ts";
-import { eventAt, eventsAt, inOrder } from "../log/events-at.ts";
-import { type EventLog, type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
+import {
+  type EventLog,
+  type EventMetadata,
+  type NewEvent,
+  STREAMS,
+  eventAt,
+  eventsAt,
+  inOrder,
+} from "../log/event-log.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";

@@ -1,7 +1,7 @@
 import type { ChannelName } from "../../events/channel.ts";
 import type { DispatchMode } from "../../events/delivery.ts";
 import type { OutcomeType } from "../../events/dispatches.ts";
-import type { EventLog, NewEvent } from "../log/event-log.ts";
+import { type EventLog, type NewEvent, eventAt } from "../log/event-log.ts";
 import type { HeldLease } from "../log/lease.ts";
 import type { Channel, Click, Dispatch, DispatchResult, DigestLink } from "../networks/network.ts";
 import type { Clock, MakeId } from "../platform/clock.ts";
@@ -11,7 +11,6 @@ import type { Tracing } from "../tracing/tracing.ts";
 import { decideAttemptOutcome } from "./attempt.ts";
 import { isTest, type OutboxWindow, type PendingDispatch } from "./outbox-window.ts";
 import type { Recorded, LogStore } from "../../events/catalog.ts";
-import { eventAt } from "../log/events-at.ts";
 
 /** One attempt's total deadline; Meta recommends 1.5 s, chat services answer within a few seconds. */
 export const ATTEMPT_TIMEOUT_MS = 5_000;

@@ -2,14 +2,12 @@ import type { Recorded } from "../../events/catalog.ts";
 import { backlogLaneOf, type Lane, lanesOf } from "../../events/channel.ts";
 import { isSubscribed, laneOf, requestsDispatch } from "../../events/dispatches.ts";
 import { type LaneState, requestingTypes } from "../../projections/deliveries.ts";
-import type { HeldLease } from "../log/lease.ts";
-import { ROLES, type Roles } from "../log/role.ts";
+import { type HeldLease, ROLES, type Roles } from "../log/lease.ts";
 import type { Channel } from "../networks/network.ts";
 import { errorFields } from "../platform/logger.ts";
-import { breakerIn, createRateLimiter } from "./rate-limiter.ts";
-import { createIntakePriority, type IntakePriority } from "./intake-priority.ts";
+import { breakerIn, createRateLimiter, createIntakePriority, type IntakePriority } from "./rate-limiter.ts";
 import type { DispatchDeps } from "./dispatch.ts";
-import { createInFlight, type InFlight } from "./in-flight.ts";
+import { createInFlight, type InFlight, type PlannedRequest } from "./in-flight.ts";
 import {
   isTest,
   openOutboxWindow,
@@ -23,7 +21,6 @@ import { createSuspension, type Suspension, type SuspensionDeps, rejectWhileSusp
 import { createOutcomeBatching, type RecorderDeps, ROUND_DISPATCHES } from "./recorder.ts";
 import { systemTimer, type Timer } from "../platform/clock.ts";
 import { createCoalescingScheduler } from "../platform/time-slices.ts";
-import type { PlannedRequest } from "./deduplication-window.ts";
 
 /** The longest single timer; also how soon a changed clock is noticed. */
 const TIMER_MAX_MS = 30_000;

@@ -3,7 +3,7 @@ import type { ChannelName } from "../../events/channel.ts";
 import { narrowedTo, type OutcomeType } from "../../events/dispatches.ts";
 import { positionsOf } from "../../events/sources.ts";
 import type { Deliveries } from "../../projections/deliveries.ts";
-import { eventsAt, inOrder } from "../log/events-at.ts";
+import { eventsAt, inOrder } from "../log/event-log.ts";
 
 export const DISPATCHES_LISTED = 50;
 

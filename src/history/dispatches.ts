@@ -11,8 +11,7 @@ import {
   isFinal,
 } from "../../events/dispatches.ts";
 import { positionsOf } from "../../events/sources.ts";
-import { eventAt, eventsAt, inOrder } from "../log/events-at.ts";
-import { STREAMS } from "../log/event-log.ts";
+import { STREAMS, eventAt, eventsAt, inOrder } from "../log/event-log.ts";
 import type { Reading } from "./find-event.ts";
 
 /** Positions at which dispatches were requested, by retries too -> the position of the source of each. */

@@ -1,5 +1,5 @@
 import type { Event, Recorded } from "../../events/catalog.ts";
-import { eventsAt } from "../log/events-at.ts";
+import { eventsAt } from "../log/event-log.ts";
 import type { EventStore } from "eventstore-lite";
 
 /** Where a history is read from, up to and including a position. */

@@ -1,10 +1,9 @@
 import { type Dispatches, findDispatches, readRequestedChannels, sourcesOfEvent } from "./dispatches.ts";
 import type { Recorded } from "../../events/catalog.ts";
-import { inOrder } from "../log/events-at.ts";
 import { findEvent, positionBefore, type Reading } from "./find-event.ts";
 import { isOfOneRecipient, positionsOfRuns } from "./runs.ts";
 import type { ChannelName } from "../../events/channel.ts";
-import { STREAMS } from "../log/event-log.ts";
+import { STREAMS, inOrder } from "../log/event-log.ts";
 import { createTally, type Tally } from "./tally.ts";
 import { contacts, type Contact, type Contacts } from "../../projections/contacts.ts";
 

@@ -1,6 +1,6 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event, EventType, Folded, Recorded } from "../../events/catalog.ts";
-import { eventsAt } from "../log/events-at.ts";
+import { eventsAt } from "../log/event-log.ts";
 import type { ShownEvent, StoredEvent, Show } from "../log/export-formats/format.ts";
 import { inChunks } from "../platform/time-slices.ts";
 

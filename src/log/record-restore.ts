@@ -1,5 +1,4 @@
-import { findLast } from "./events-at.ts";
-import { SERVICE_METADATA, STREAMS, type EventLog } from "./event-log.ts";
+import { SERVICE_METADATA, STREAMS, type EventLog, findLast } from "./event-log.ts";
 import { findLiving, REAL_TIME } from "./instances.ts";
 import type { StorePlace } from "./store-place.ts";
 import type { Logger } from "../platform/logger.ts";

@@ -23,7 +23,7 @@ import {
   readNote,
 } from "./checkpoint.ts";
 import { type EventLog, SERVICE_METADATA, STREAMS } from "./event-log.ts";
-import { HARMLESS, ROLES, type Roles } from "./role.ts";
+import { HARMLESS, ROLES, type Roles } from "./lease.ts";
 import { startCosigning, type WitnessConfig } from "./witness.ts";
 
 export interface CheckpointsDeps {

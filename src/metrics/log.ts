@@ -4,7 +4,7 @@ import type { Event } from "../../events/catalog.ts";
 import type { Delivery } from "../delivery/delivery.ts";
 import type { Instance } from "../log/instances.ts";
 import { CLOCK_SKEW_MS_MAX } from "../log/log-clock.ts";
-import { ROLES } from "../log/role.ts";
+import { ROLES } from "../log/lease.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";
 import { lookUp, lookUpEach } from "./figures.ts";

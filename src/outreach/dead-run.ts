@@ -1,8 +1,7 @@
 import type { Run } from "../../projections/run.ts";
 import { SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import { handle, type AppendDecision } from "../log/handle.ts";
-import { takeLease, type HeldLease } from "../log/lease.ts";
-import { ROLES } from "../log/role.ts";
+import { takeLease, type HeldLease, ROLES } from "../log/lease.ts";
 import { errorFields } from "../platform/logger.ts";
 import { waitForProjections, type OutreachContext } from "./context.ts";
 import { settleOpen } from "./reconcile.ts";

@@ -1,8 +1,7 @@
 import { StoreClosed, type IdempotencyKey } from "eventstore-lite";
 import type { DataOf } from "../../events/catalog.ts";
 import { usedAt } from "../../projections/quota.ts";
-import { STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
-import { eventAt } from "../log/events-at.ts";
+import { STREAMS, type EventMetadata, type NewEvent, eventAt } from "../log/event-log.ts";
 import { record } from "../log/handle.ts";
 import type { HeldLease } from "../log/lease.ts";
 import { isSkewed } from "../log/log-clock.ts";

@@ -1,5 +1,4 @@
-import { findLast } from "../log/events-at.ts";
-import { SERVICE_METADATA, STREAMS, type EventLog } from "../log/event-log.ts";
+import { SERVICE_METADATA, STREAMS, type EventLog, findLast } from "../log/event-log.ts";
 import { isSkewed, type LogClock } from "../log/log-clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import type { Timer } from "../platform/clock.ts";

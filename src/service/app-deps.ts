@@ -17,7 +17,7 @@ import { createSessions } from "../http/access/session.ts";
 import { createStreamPace } from "../http/streams/event-stream.ts";
 import type { CheckpointStore } from "../log/checkpoint.ts";
 import type { Instances } from "../log/instances.ts";
-import { listHolders } from "../log/role.ts";
+import { listHolders } from "../log/lease.ts";
 import { cosignedPosition } from "../log/witness.ts";
 import { signHeadNow, proveEvent } from "../log/signed-heads.ts";
 import { createLogVerifier } from "../log/verifier.ts";

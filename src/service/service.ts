@@ -12,7 +12,7 @@ import { listen, withPort } from "../http/server/listen.ts";
 import { createEventLog } from "../log/event-log.ts";
 import { singleInstance, joinInstances } from "../log/instances.ts";
 import { noticeCopy, recordRestore } from "../log/record-restore.ts";
-import { createRoles, HARMLESS, ROLES } from "../log/role.ts";
+import { createRoles, HARMLESS, ROLES } from "../log/lease.ts";
 import { openSignedHeads } from "../log/signed-heads.ts";
 import { type LogWatch, watchFile, watchLog } from "../log/watch-log.ts";
 import { createMetrics, type Metrics } from "../metrics/metrics.ts";

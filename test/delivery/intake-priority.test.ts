@@ -1,6 +1,6 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
-import { createIntakePriority } from "../../src/delivery/intake-priority.ts";
+import { createIntakePriority } from "../../src/delivery/rate-limiter.ts";
 import { fakeChannel } from "../harness/memory/fake-channel.ts";
 import { fakeTime } from "../harness/memory/fake-time.ts";
 import { NOTIFY, openDelivery } from "../harness/memory/delivery.ts";

@@ -1,6 +1,6 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { createRoles, type Role } from "../../src/log/role.ts";
+import { createRoles, type Role } from "../../src/log/lease.ts";
 import type { Logger } from "../../src/platform/logger.ts";
 import { openMemoryLog, SILENT, type MemoryLog } from "../harness/memory/log.ts";
 

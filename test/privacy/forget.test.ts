@@ -12,7 +12,7 @@ import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.
 import { isSuppressed } from "../../src/outreach/decide.ts";
 import { createSuppressionHashes } from "../../src/recipients/suppress.ts";
 import { createEraseHandler } from "../../src/privacy/retention.ts";
-import { findEncrypted } from "../../src/privacy/find-encrypted.ts";
+import { findEncrypted } from "../../src/privacy/forget.ts";
 import { startProjector } from "../../src/projector/projector.ts";
 import { capture } from "../harness/capture.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";

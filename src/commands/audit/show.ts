@@ -10,7 +10,7 @@ import {
 } from "../../history/history.ts";
 import { EVENT_ID, isEventName, type Reading } from "../../history/find-event.ts";
 import type { ChannelTally } from "../../history/tally.ts";
-import { eventsAt } from "../../log/events-at.ts";
+import { eventsAt } from "../../log/event-log.ts";
 import { findNamed, parseRecipient } from "../../recipients/recipient-name.ts";
 import { findPlace } from "../../projector/moment.ts";
 import { Command, fail, parseLink, type MakeCommand } from "../shared/command.ts";

@@ -1,7 +1,7 @@
 import type { Recorded } from "../../../events/catalog.ts";
 import type { ChannelName } from "../../../events/channel.ts";
 import { isOutcome, narrowedTo } from "../../../events/dispatches.ts";
-import { eventsAt, inOrder } from "../../log/events-at.ts";
+import { eventsAt, inOrder } from "../../log/event-log.ts";
 import { findDispatches, isDecision, readRequestedChannels, sourcesOfEvent } from "../../history/dispatches.ts";
 import { findEvent, isEventName, type Reading } from "../../history/find-event.ts";
 import { toEventJson, formatEventLine } from "../audit/show.ts";

@@ -7,7 +7,7 @@ import { labelOf, periodsOf } from "../../../projections/periods.ts";
 import { usedAt } from "../../../projections/quota.ts";
 import type { Stats } from "../../../projections/stats.ts";
 import { noMessages } from "../../../projections/timeline.ts";
-import { findLast } from "../../log/events-at.ts";
+import { findLast } from "../../log/event-log.ts";
 import { momentIn, resetsAt } from "../../outreach/quota-day.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { ActionForm } from "../parts/action-form.tsx";

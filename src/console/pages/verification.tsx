@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
-import { findLast } from "../../log/events-at.ts";
+import { findLast } from "../../log/event-log.ts";
 import type { VerificationProgress } from "../../log/verifier.ts";
 import { ActionForm } from "../parts/action-form.tsx";
 import { eventHref } from "../addresses.ts";

@@ -4,7 +4,7 @@ import type { Recorded } from "../../../events/catalog.ts";
 import { ERASED } from "../../../events/encryption.ts";
 import { linkKey } from "../../../projections/sent-links.ts";
 import type { Referrers } from "../../../projections/referrers.ts";
-import { eventsAt } from "../../log/events-at.ts";
+import { eventsAt } from "../../log/event-log.ts";
 import { isErased } from "../addresses.ts";
 import { grouped, Section } from "../document.tsx";
 import { RecipientLink } from "./events.tsx";

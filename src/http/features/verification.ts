@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { EVENT_ID, findAt, findEventNear, isEventName } from "../../history/find-event.ts";
-import { findLast } from "../../log/events-at.ts";
+import { findLast } from "../../log/event-log.ts";
 import { wantReader } from "../access/session.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { whole } from "../server/answer.ts";

@@ -1,7 +1,6 @@
 import { StoreFull, type Appended, type IdempotencyKey } from "eventstore-lite";
 import { classifyError } from "../../log/error-kind.ts";
-import { STREAMS, type EventLog, type EventMetadata, type NewEvent } from "../../log/event-log.ts";
-import { eventAt } from "../../log/events-at.ts";
+import { STREAMS, type EventLog, type EventMetadata, type NewEvent, eventAt } from "../../log/event-log.ts";
 import { errorFields, type Logger } from "../../platform/logger.ts";
 import { BODY_BYTES_MAX } from "./body.ts";
 import { appendFault } from "./problem.ts";

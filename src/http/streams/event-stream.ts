@@ -1,6 +1,6 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event, EventType, Recorded } from "../../../events/catalog.ts";
-import { createIntakePriority } from "../../delivery/intake-priority.ts";
+import { createIntakePriority } from "../../delivery/rate-limiter.ts";
 import { type Clock, systemTimer, type Timer } from "../../platform/clock.ts";
 import { toNetwork } from "../../platform/address.ts";
 import { bearerToken, type Authentication } from "../access/authentication.ts";

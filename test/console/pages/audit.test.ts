@@ -1,7 +1,6 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
-import type { NewEvent } from "../../../src/log/event-log.ts";
-import { eventAt } from "../../../src/log/events-at.ts";
+import { type NewEvent, eventAt } from "../../../src/log/event-log.ts";
 import { ask } from "../../harness/memory/app.ts";
 import { outcomeOf } from "../../harness/memory/outcomes.ts";
 import { click, openConsole, pageAt, person, textsAt } from "../pages.ts";

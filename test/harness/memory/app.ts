@@ -25,7 +25,7 @@ import { checkpointFiles, type CheckpointStore } from "../../../src/log/checkpoi
 import { createEventLog, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
 import { logFiles } from "../../../src/log/log-files.ts";
 import type { Instance } from "../../../src/log/instances.ts";
-import { listHolders } from "../../../src/log/role.ts";
+import { listHolders } from "../../../src/log/lease.ts";
 import { signHeadNow, proveEvent } from "../../../src/log/signed-heads.ts";
 import { createMetrics } from "../../../src/metrics/metrics.ts";
 import { createVisitorSketch } from "../../../src/privacy/visitors.ts";

@@ -9,7 +9,7 @@ import { createDelivery, type Delivery } from "../../../src/delivery/delivery.ts
 import { startDispatchers, type Dispatchers } from "../../../src/delivery/dispatcher.ts";
 import { GATHERING_ITERATIONS_MAX } from "../../../src/delivery/recorder.ts";
 import { STREAMS, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
-import { createRoles } from "../../../src/log/role.ts";
+import { createRoles } from "../../../src/log/lease.ts";
 import type { Sleep } from "../../../src/outreach/context.ts";
 import type { Logger, LogFields } from "../../../src/platform/logger.ts";
 import type { Channel } from "../../../src/networks/network.ts";

@@ -1,5 +1,4 @@
-import type { HeldLease } from "../../../src/log/lease.ts";
-import type { Roles } from "../../../src/log/role.ts";
+import type { HeldLease, Roles } from "../../../src/log/lease.ts";
 
 /** A lease that nobody else ever wants; the log does not know of it. */
 const ALONE: HeldLease = {

@@ -282,7 +282,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ),
   one(
     "forget takes the keys of a handle whoever has it",
-    "src/privacy/find-encrypted.ts",
+    "src/privacy/forget.ts",
     "    .filter(isHeld)\n",
     '    .filter((handle) => isHeld(handle) || handle !== "")\n',
   ),

@@ -1,7 +1,7 @@
 import { contacts, findContact, isHeldBy, type Contact, type Contacts } from "../../../projections/contacts.ts";
 import { historyOfRecipient } from "../../../src/history/history.ts";
 import { findNamed } from "../../../src/recipients/recipient-name.ts";
-import { findEncrypted } from "../../../src/privacy/find-encrypted.ts";
+import { findEncrypted } from "../../../src/privacy/forget.ts";
 import { person } from "../../harness/memory/social-network.ts";
 import { RULES } from "../../harness/memory/outreach.ts";
 import { listening, MINUTE_MS, trigger } from "./acts.ts";
