@@ -167,7 +167,7 @@ export async function proveEvent(
 
 /** The same of several, all by one signed head. */
 export async function proveEvents(
-  store: EventStore<Event>,
+  store: LogStore,
   checkpoints: CheckpointStore,
   clock: Clock,
   positions: readonly number[],

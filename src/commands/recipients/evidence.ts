@@ -6,7 +6,7 @@ import { historyOfRecipient, type RecipientHistory } from "../../history/history
 import { describeConsent } from "../../history/words/outreach.ts";
 import { formatSentence } from "../../history/words/phrases.ts";
 import { describeEvent } from "../../history/words.ts";
-import { eventsAt, inOrder } from "../../log/events-at.ts";
+import { eventsAt, inOrder } from "../../log/event-log.ts";
 import { proveEvents } from "../../log/signed-heads.ts";
 import { createFindLinkKeys } from "../../recipients/record-consent.ts";
 import { findNamed, parseRecipient } from "../../recipients/recipient-name.ts";

@@ -6,7 +6,7 @@ import { type Contact, findContact } from "../../../projections/contacts.ts";
 import { findTracked } from "../../../projections/results.ts";
 import { linksIn } from "../../../projections/sent-links.ts";
 import { describeConsent } from "../../history/words/outreach.ts";
-import { eventsAt } from "../../log/events-at.ts";
+import { eventsAt } from "../../log/event-log.ts";
 import { formatDuration } from "../../platform/duration.ts";
 import { eventHref, hrefForLink, recipientHref, runHref } from "../addresses.ts";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
