@@ -63,7 +63,14 @@ describe("the history of a person, of any log that could have been written", () 
             const history = await historyOfRecipient(readingOf(events, to), named(id ?? username ?? ""));
             told.push(...(history?.positions ?? []));
           }
-          const about = events.slice(0, to).filter(({ data }) => "recipient" in data && isSomebody(data.recipient));
+          const codes = new Set<string>();
+          const about = events.slice(0, to).filter((event) => {
+            if (event.type === "DirectMessageAttempted")
+              for (const { code } of event.data.personal_links ?? []) codes.add(code);
+            // A click on a link of their own, once they have one.
+            if (event.type === "PersonalLinkClicked") return codes.has(event.data.code);
+            return "recipient" in event.data && isSomebody(event.data.recipient);
+          });
           expect(told.sort((a, b) => a - b)).toEqual(about.map(({ position }) => position));
           seen.people += state.people.size;
           seen.events += told.length;
