@@ -1,8 +1,24 @@
 import { isIP } from "node:net";
+import { writeFileSync } from "node:fs";
+import { erasureGround, erasureRequester, type ErasureReason } from "../../events/personal.ts";
+import { proveEvent } from "../log/signed-heads.ts";
+import { isoTime } from "../platform/clock.ts";
+import { ServiceError } from "../platform/service-error.ts";
 import { findNamed, parseRecipient } from "../recipients/recipient-name.ts";
-import { forgetAddress, forgetPerson, type ForgetDeps, type Forgotten } from "../privacy/forget.ts";
-import { answer, Command, fail, JSON_OPTION, type MakeCommand, type Terminal, usageError } from "./shared/command.ts";
-import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
+import { forgetAddress, forgetPerson, type ForgetDeps, type ForgetOptions, type Forgotten } from "../privacy/forget.ts";
+import {
+  absolutePath,
+  answer,
+  Command,
+  fail,
+  JSON_OPTION,
+  type MakeCommand,
+  Option,
+  type Terminal,
+  usageError,
+} from "./shared/command.ts";
+import { COMMAND_METADATA, openSession, type Session } from "./shared/log-session.ts";
+import { makeNewFile } from "./shared/new-file.ts";
 import { withProgress } from "./shared/progress.ts";
 import { printable } from "./shared/table.ts";
 
@@ -32,25 +48,35 @@ Not erased: data at networks, in chats and in backups of the key file. See
 docs/personal-data.md.`,
     )
     .argument("<subject>", "id, handle or @handle of a person, or an IP address")
+    .addOption(new Option("--ground <why>", "why, by GDPR article 17(1)").choices(GROUNDS))
+    .addOption(new Option("--requested-by <party>", "on whose request").choices(REQUESTERS))
+    .option(
+      "--certificate <file>",
+      "write a certificate of the erasure: what was erased, why, and the event's proof",
+      absolutePath,
+    )
     .option("--yes", "do not ask")
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExamples:\n  reachlog forget @sara_sells\n  reachlog forget 203.0.113.7 --yes")
     .action(
-      exit(async (subject, { yes, json }) => {
+      exit(async (subject, { ground, requestedBy, certificate, yes, json }) => {
         const isAddress = isIP(subject) !== 0;
         if (!isAddress) parseRecipient(subject);
         if (yes !== true && !(await askToConfirm(terminal, subject))) return fail(terminal, "nothing was erased");
         await using deps = await openSession(terminal);
+        const reason = { ...(ground && { ground }), ...(requestedBy && { requested_by: requestedBy }) };
+        const options = { ...ENDLESS, reason };
         const forgotten = await (isAddress
-          ? forgetClicks(terminal, deps, subject)
-          : forgetPerson(deps, (contacts) => findNamed(contacts, subject), ENDLESS));
+          ? forgetClicks(terminal, deps, subject, options)
+          : forgetPerson(deps, (contacts) => findNamed(contacts, subject), options));
         const shown = printable(subject);
         if (forgotten === undefined) {
           return fail(terminal, `no recipient is known as ${shown}: they were erased already, or never recorded`);
         }
-        const { events, keys } = forgotten;
+        const { events, keys, id, position } = forgotten;
+        if (certificate !== undefined) await writeCertificate(certificate, deps, forgotten, reason);
         const text = `${shown} is erased: ${events} events can no longer be read, ${keys} keys deleted\n`;
-        return answer(terminal, json, { events, keys }, text);
+        return answer(terminal, json, { events, keys, id, position }, text);
       }),
     );
 
@@ -61,12 +87,35 @@ async function askToConfirm({ ask }: Terminal, subject: string): Promise<boolean
   return answer.trim().toLowerCase() === "yes";
 }
 
+const GROUNDS = erasureGround.anyOf.map((one) => one.const);
+const REQUESTERS = erasureRequester.anyOf.map((one) => one.const);
+
+/** One JSON object. Throws a ServiceError (conflict) where the file is there, and (invalid) where the log proves nothing. */
+async function writeCertificate(
+  file: string,
+  { encryptedLog, logClock }: Session,
+  { id, position, events, keys }: Forgotten,
+  { ground, requested_by }: ErasureReason,
+): Promise<void> {
+  const proved = await proveEvent(encryptedLog, encryptedLog.checkpoints, logClock.now, position);
+  if ("loss" in proved) throw new ServiceError("invalid", `${proved.loss}; the erasure was made, and is not certified`);
+  const statement = `The keys of ${events} events were deleted. Their personal data can no longer be read.`;
+  const said = { ground: ground ?? null, requested_by: requested_by ?? null, certified_at: isoTime(logClock.now()) };
+  const certificate = { statement, events, keys, ...said, event: { id, position }, proof: proved.proof };
+  await makeNewFile(file, (descriptor) => writeFileSync(descriptor, `${JSON.stringify(certificate, undefined, 2)}\n`));
+}
+
 /** An interrupted command ends at once: the next process that opens the log finishes what it began. */
 const ENDLESS = { metadata: COMMAND_METADATA, signal: new AbortController().signal } as const;
 
-async function forgetClicks(terminal: Terminal, deps: ForgetDeps, address: string): Promise<Forgotten | undefined> {
+async function forgetClicks(
+  terminal: Terminal,
+  deps: ForgetDeps,
+  address: string,
+  options: ForgetOptions,
+): Promise<Forgotten | undefined> {
   const { position } = await deps.encryptedLog.head();
   return withProgress(terminal, "opening clicks", position, (onProgress) =>
-    forgetAddress(deps, address, { ...ENDLESS, onProgress }),
+    forgetAddress(deps, address, { ...options, onProgress }),
   );
 }

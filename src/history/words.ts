@@ -64,11 +64,13 @@ const WORDS: Words = {
   BackupMade: ({ position: to }) => say`a backup was made up to position ${position(to)}`,
   BackupRehearsed: ({ position: to }) =>
     say`the backup up to position ${position(to)} was rehearsed: it can be restored`,
-  PersonForgotten: ({ keys, scope }) => {
+  PersonForgotten: ({ keys, scope, ground, requested_by }) => {
     const deleted = `${keys.length} ${keys.length === 1 ? "key was" : "keys were"} deleted`;
+    const by = requested_by === undefined ? "" : ` as requested by the ${requested_by}`;
+    const asked = ground === undefined ? by : `${by} (${plain(ground)})`;
     return scope === "tracking"
       ? say`the clicks of a recipient on their own links were erased, since they revoked tracking: ${deleted}`
-      : say`a person was erased: ${deleted}, and no run contacts them again`;
+      : say`a person was erased${asked}: ${deleted}, and no run contacts them again`;
   },
   PersonalDataExpired: ({ before, days }) =>
     say`the personal data of ${days} ${days === 1 ? "day" : "days"} before ${other(before)} expired and was erased`,

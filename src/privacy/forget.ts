@@ -1,6 +1,6 @@
 import type { DataOf, EventType } from "../../events/catalog.ts";
 import type { Recipient } from "../../events/outreach.ts";
-import { KEYS_PER_EVENT_MAX } from "../../events/personal.ts";
+import { KEYS_PER_EVENT_MAX, type ErasureReason } from "../../events/personal.ts";
 import { personalLinkOwner } from "../../events/tracking.ts";
 import { isHeldBy, type Contact, type Contacts, contacts } from "../../projections/contacts.ts";
 import { STREAMS, type EventLog, type EventMetadata, type NewEvent } from "../log/event-log.ts";
@@ -171,6 +171,8 @@ export interface ForgetDeps {
 }
 
 export interface ForgetOptions {
+  /** Why, and who asked for it. */
+  readonly reason?: ErasureReason;
   readonly metadata: EventMetadata;
   /** Ends the search for what there is to erase: then nothing is erased, and its reason is thrown. */
   readonly signal: AbortSignal;
@@ -181,6 +183,9 @@ export interface Forgotten {
   readonly events: number;
   /** Keys that were deleted. */
   readonly keys: number;
+  /** The event that records it, by which the erasure can be proved. */
+  readonly id: string;
+  readonly position: number;
 }
 
 export type FindPerson = (contacts: Contacts) => Contact | undefined;
@@ -192,7 +197,7 @@ export type FindPerson = (contacts: Contacts) => Contact | undefined;
 export async function forgetPerson(
   deps: ForgetDeps,
   find: FindPerson,
-  { metadata, signal }: ForgetOptions,
+  { metadata, signal, reason = {} }: ForgetOptions,
 ): Promise<Forgotten | undefined> {
   const { projector, encryptedLog: log, hashesOf } = deps;
   await projector.until((await log.head()).position);
@@ -209,38 +214,44 @@ export async function forgetPerson(
   const links = codes.flatMap((code) => log.keyring.refsOf({ id: personalLinkOwner(code).id }));
   const keys = new Set([...person.keys, ...answers, ...links]);
   const hashes = person.own.flatMap((name) => hashesOf(name));
-  await erase(deps, { hashes, keys: [...keys], spared: [...person.spared] }, metadata);
-  return { events: person.events, keys: keys.size };
+  const data = { hashes, keys: [...keys], spared: [...person.spared], ...reason };
+  return { events: person.events, keys: keys.size, ...(await erase(deps, data, metadata)) };
 }
 
 /** Erases the clicks of an IP address, and the records of its wrong tokens. Undefined: there are none. */
 export async function forgetAddress(
   deps: ForgetDeps,
   address: string,
-  { metadata, signal, onProgress }: ForgetOptions & { readonly onProgress?: (position: number) => void },
+  { metadata, signal, reason = {}, onProgress }: ForgetOptions & { readonly onProgress?: (position: number) => void },
 ): Promise<Forgotten | undefined> {
   const { events, keys } = await findClicks(deps.encryptedLog, address, { signal, onProgress });
   if (events === 0) return undefined;
-  await erase(deps, { hashes: [], keys: [...keys], spared: [] }, metadata);
-  return { events, keys: keys.size };
+  const data = { hashes: [], keys: [...keys], spared: [], ...reason };
+  return { events, keys: keys.size, ...(await erase(deps, data, metadata)) };
 }
 
 /** Appends the events first: after a crash the next instance to open the log deletes the keys. */
 async function erase(
   deps: ForgetDeps,
-  { hashes, keys, spared }: Required<Omit<DataOf<"PersonForgotten">, "scope">>,
+  { hashes, keys, spared = [], ...reason }: Omit<DataOf<"PersonForgotten">, "scope">,
   metadata: EventMetadata,
-): Promise<void> {
+): Promise<Pick<Forgotten, "id" | "position">> {
   const { projector, encryptedLog } = deps;
   const { keyring } = encryptedLog;
   const newEvents: NewEvent[] = [];
   const others = spared.length === 0 ? {} : { spared };
   for (let at = 0; at === 0 || at < keys.length; at += KEYS_PER_EVENT_MAX) {
-    const data = { hashes: at === 0 ? hashes : [], keys: keys.slice(at, at + KEYS_PER_EVENT_MAX), ...others };
+    const data = {
+      hashes: at === 0 ? hashes : [],
+      keys: keys.slice(at, at + KEYS_PER_EVENT_MAX),
+      ...others,
+      ...reason,
+    };
     newEvents.push({ type: "PersonForgotten", data });
   }
-  const { last } = await deps.eventLog.append(STREAMS.outreach, newEvents, metadata);
+  const { first, last, ids } = await deps.eventLog.append(STREAMS.outreach, newEvents, metadata);
   // The projector does the same as soon as it reads the events; the first of the two replaces the key of the states.
   if ((await keyring.destroy(keys, spared)) > 0) await keyring.replaceStateKey();
   await projector.until(last);
+  return { id: ids[0]!, position: first };
 }

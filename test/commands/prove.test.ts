@@ -102,6 +102,25 @@ test.each(ERASURES)(
   },
 );
 
+test("a certificate of an erasure says why and on whose request, and holds the proof of its event", async () => {
+  await using proved = await openProved();
+  const file = join(proved.world.directory, "certificate.json");
+  const why = ["--ground", "consent_withdrawn", "--requested-by", "recipient"];
+  expect(await proved.world.run(forget, IP, "--yes", ...why, "--certificate", file)).toMatchObject({ code: 0 });
+  const { proof, ...certificate } = JSON.parse(readFileSync(file, "utf8")) as { readonly proof: string };
+  const [erasure] = await Array.fromAsync(proved.world.store.read({ types: ["PersonForgotten"] }));
+  expect(certificate).toMatchObject({
+    ground: "consent_withdrawn",
+    requested_by: "recipient",
+    keys: 1,
+    event: { id: erasure?.id, position: erasure?.position },
+  });
+  expect(JSON.stringify(certificate)).not.toContain(IP);
+  const noted = join(proved.world.directory, "certificate.tlog-proof");
+  writeFileSync(noted, proof);
+  expect(await proved.check(noted)).toMatchObject({ code: 0, out: expect.stringContaining("PersonForgotten") });
+});
+
 test("a proof that was altered, or of another key, proves nothing", async () => {
   await using proved = await openProved();
   const file = await proved.prove("2");

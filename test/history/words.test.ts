@@ -429,6 +429,10 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     [{ hashes: ["m"], keys: ["p1"] }, "a person was erased: 1 key was deleted, and no run contacts them again"],
     [{ hashes: [], keys: ["c1", "c2"] }, "a person was erased: 2 keys were deleted, and no run contacts them again"],
     [
+      { hashes: [], keys: ["p1"], ground: "consent_withdrawn", requested_by: "recipient" },
+      "a person was erased as requested by the recipient (consent withdrawn): 1 key was deleted, and no run contacts them again",
+    ],
+    [
       { hashes: [], keys: ["p1"], scope: "tracking" },
       "the clicks of a recipient on their own links were erased, since they revoked tracking: 1 key was deleted",
     ],

@@ -55,21 +55,24 @@ interface SelectProps<Value extends string> {
   readonly chosen: string | undefined;
   /** Default: the values themselves, with spaces. */
   readonly inWords?: (value: Value) => string;
+  /** What the choice of no value says. Default: "all". */
+  readonly none?: string;
 }
 
-/** One of the values of a filter, or all. */
+/** One of these values, or none. */
 export function Select<Value extends string>({
   name,
   label,
   values,
   chosen,
   inWords = plain,
+  none = "all",
 }: SelectProps<Value>): VNode {
   return (
     <label>
       {label}{" "}
       <select name={name}>
-        <option value="">all</option>
+        <option value="">{none}</option>
         {values.map((value) => (
           <option value={value} selected={value === chosen}>
             {inWords(value)}

@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
+import { erasureGround, erasureRequester } from "../../../events/personal.ts";
 import type { Tracking } from "../../../events/outreach.ts";
 import type { Contact } from "../../../projections/contacts.ts";
 import {
@@ -8,7 +9,7 @@ import {
   CONSENT_TIME_CHARS_MAX,
 } from "../../recipients/parse-consent.ts";
 import { BASES } from "../people-filter.ts";
-import { ConfirmedAction } from "./action-form.tsx";
+import { ConfirmedAction, Select } from "./action-form.tsx";
 import type { View } from "../view.ts";
 
 interface RecipientActionsProps {
@@ -59,6 +60,8 @@ export function RecipientActions({ view, contact, back }: RecipientActionsProps)
           </>
         }
       >
+        <Select label="Ground" name="ground" values={GROUNDS} chosen={undefined} none="not said" />
+        <Select label="Requested by" name="requested_by" values={REQUESTERS} chosen={undefined} none="not said" />
         <button>Forget {label} for ever</button>
       </ConfirmedAction>
       <ConfirmedAction
@@ -75,6 +78,9 @@ export function RecipientActions({ view, contact, back }: RecipientActionsProps)
   );
 }
 
+const GROUNDS = erasureGround.anyOf.map((one) => one.const);
+const REQUESTERS = erasureRequester.anyOf.map((one) => one.const);
+
 const TRACKINGS = ["granted", "denied", "unknown"] as const satisfies readonly Tracking[];
 
 interface ConsentProps {
@@ -89,15 +95,13 @@ function Consent({ to, name, words, evidence }: ConsentProps): VNode {
   return (
     <fieldset>
       <legend>Consent to {to}</legend>
-      <label>
-        {name === "basis" ? "Basis" : "Tracking"}{" "}
-        <select name={name}>
-          <option value="">as before</option>
-          {words.map((word) => (
-            <option value={word}>{word.replaceAll("_", " ")}</option>
-          ))}
-        </select>
-      </label>
+      <Select
+        label={name === "basis" ? "Basis" : "Tracking"}
+        name={name}
+        values={words}
+        chosen={undefined}
+        none="as before"
+      />
       <label>
         When <input name={`${evidence}_at`} placeholder="2026-03-02" maxLength={CONSENT_TIME_CHARS_MAX} />
       </label>

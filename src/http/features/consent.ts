@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { basis, tracking } from "../../../events/outreach.ts";
 import { sleep } from "../../platform/clock.ts";
-import { CONSENT_MEMBERS, isFault, parseConsent } from "../../recipients/parse-consent.ts";
+import { isFault, parseConsent } from "../../recipients/parse-consent.ts";
 import { recordConsent } from "../../recipients/record-consent.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { jsonBody } from "../server/body.ts";
@@ -49,10 +49,6 @@ export function consentEndpoints(deps: AppDeps) {
           "`basis`: why they may be written to. `tracking`: whether clicks by links of their own may be recorded. Each with its evidence: when, where, and to which wording. Evidence without its subject is refused; new evidence replaces the former as a whole. What is not named stays. A recipient who wrote first keeps the basis `dm_first`. Revoking granted tracking erases the recorded clicks by their own links. A repeat changes nothing.",
         form: {
           path: "/console/recipients/consent",
-          body: ({ recipient, ...fields }) => ({
-            recipient,
-            ...Object.fromEntries(CONSENT_MEMBERS.flatMap((name) => (fields[name] ? [[name, fields[name]]] : []))),
-          }),
           notice: () => "The consent is recorded.",
         },
       }),

@@ -5,13 +5,23 @@ import { feature, type AppDeps } from "../deps.ts";
 import { jsonBody } from "../server/body.ts";
 import { operation, reply } from "../server/endpoint.ts";
 import { appendedOrNothing, problems } from "../server/problem.ts";
-import { recipientBody } from "./recipients.ts";
-import { closed, count } from "./schema.ts";
+import { recipientName } from "./recipients.ts";
+import { closed, count, id, oneOf } from "./schema.ts";
 
 const forgotten = Type.Object({
   events: Type.Integer({ minimum: 0, description: "Events that can no longer be read." }),
   keys: count,
+  id,
+  position: Type.Integer({
+    minimum: 1,
+    description: "Of the event that records it. `/api/audit/proof/{event}` proves it.",
+  }),
 });
+
+const reason = {
+  ground: Type.Optional(oneOf("no_longer_needed", "consent_withdrawn", "objection", "unlawful", "legal_obligation")),
+  requested_by: Type.Optional(oneOf("recipient", "representative", "authority", "operator")),
+};
 
 const NOT_REACHED =
   "Data at networks, in chats and in backups of the key file is not erased. This cannot be undone. A large log takes a while.";
@@ -22,13 +32,14 @@ export function forgetEndpoints(deps: AppDeps) {
       "/social/recipients/forget",
       async ({ body, call }) => {
         const find = (contacts: Parameters<typeof findNamed>[0]) => findNamed(contacts, body.recipient);
-        const work = forgetPerson(deps, find, { metadata: call.metadata, signal: deps.stopping });
+        const { recipient: _recipient, ...reason } = body;
+        const work = forgetPerson(deps, find, { metadata: call.metadata, signal: deps.stopping, reason });
         const erased = await untilStop(deps, work);
         if (erased === undefined) throw problems.unknownRecipient();
         return erased;
       },
       {
-        body: recipientBody,
+        body: jsonBody(Type.Object({ recipient: recipientName, ...reason }, closed)),
         response: { 200: reply("Erased.", forgotten) },
         detail: operation("forgetRecipient", "outreach", "token", {
           summary: "Erases a recipient.",
@@ -42,13 +53,16 @@ export function forgetEndpoints(deps: AppDeps) {
     .post(
       "/api/tracking/forget",
       async ({ body, call }) => {
-        const work = forgetAddress(deps, body.ip, { metadata: call.metadata, signal: deps.stopping });
+        const { ip, ...reason } = body;
+        const work = forgetAddress(deps, ip, { metadata: call.metadata, signal: deps.stopping, reason });
         const erased = await untilStop(deps, work);
         if (erased === undefined) throw problems.unknownAddress();
         return erased;
       },
       {
-        body: jsonBody(Type.Object({ ip: Type.String({ format: "ip-address", examples: ["203.0.113.7"] }) }, closed)),
+        body: jsonBody(
+          Type.Object({ ip: Type.String({ format: "ip-address", examples: ["203.0.113.7"] }), ...reason }, closed),
+        ),
         response: { 200: reply("Erased.", forgotten) },
         detail: operation("forgetClicks", "tracking", "token", {
           summary: "Erases the clicks of an IP address.",

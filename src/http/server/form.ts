@@ -8,7 +8,15 @@ import { createEncryptedCookie, type EncryptedCookie } from "../access/encrypted
 import type { Sessions } from "../access/session.ts";
 import { html, redirect, toValue, whole, type HttpResponse } from "./answer.ts";
 import { formBody, type RequestBody } from "./body.ts";
-import { operation, textReply, type Form, type Operation, type RequestContext, type SentForm } from "./endpoint.ts";
+import {
+  operation,
+  textReply,
+  type Fields,
+  type Form,
+  type Operation,
+  type RequestContext,
+  type SentForm,
+} from "./endpoint.ts";
 import { toProblem, problems } from "./problem.ts";
 
 /** The result of a form, kept by the browser until the next page has shown it. */
@@ -85,7 +93,12 @@ function addForm(
     checkFormToken(deps, call.request, given);
     const goBack = (notice: Notice): HttpResponse => redirect(303, path, { "set-cookie": deps.notices.give(notice) });
     try {
-      const context = { body: wanted.fit(form.body?.(fields, file) ?? fields), call, request: call.request, status };
+      const context = {
+        body: wanted.fit(form.body?.(fields, file) ?? leaveOutEmpty(fields)),
+        call,
+        request: call.request,
+        status,
+      };
       const value = toValue(await handler(context)) as never;
       if ("notice" in form) {
         const said = form.notice(value, fields);
@@ -101,6 +114,11 @@ function addForm(
       return goBack(faultNotice(fault));
     }
   }
+}
+
+/** What a person leaves empty says nothing. */
+function leaveOutEmpty(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== ""));
 }
 
 function formOperation(form: Form, { id, summary, isSlow }: Operation) {

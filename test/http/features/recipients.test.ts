@@ -295,7 +295,10 @@ describe("POST /social/recipients/forget", () => {
     await send("/social/recipients", "username,name\nann_builds,Ann Bell\nbea,Bea Cole", "text/csv");
     await world.append("outreach", ...FAILED);
     const answer = await forget("@ann_builds");
-    expect([answer.status, await answer.json()]).toEqual([200, { events: 3, keys: expect.any(Number) }]);
+    expect([answer.status, await answer.json()]).toEqual([
+      200,
+      { events: 3, keys: expect.any(Number), id: expect.any(String), position: expect.any(Number) },
+    ]);
     expect([...world.projector.state("contacts").people.values()]).toMatchObject([{ username: "bea" }]);
     const log = JSON.stringify(await Array.fromAsync(world.store.read()));
     expect(log).not.toMatch(/ann_builds|Ann Bell|Hi Ann/);
@@ -361,11 +364,22 @@ describe("POST /api/tracking/forget", () => {
   test("erases the clicks of that address and of no other", async () => {
     for (const ip of ["203.0.113.7", "203.0.113.8", "203.0.113.7"]) await send("/api/tracking/event", click(ip));
     const answer = await send("/api/tracking/forget", { ip: "203.0.113.7" });
-    expect([answer.status, await answer.json()]).toEqual([200, { events: 2, keys: 1 }]);
+    expect([answer.status, await answer.json()]).toMatchObject([200, { events: 2, keys: 1 }]);
     const log = JSON.stringify(await Array.fromAsync(world.store.read()));
     expect(log).not.toContain("203.0.113.7");
     expect(log).toContain("203.0.113.8");
     expect(await problemIn(await send("/api/tracking/forget", { ip: "203.0.113.7" }))).toBe("404 unknown-address");
+  });
+
+  test("records why, and on whose request", async () => {
+    await send("/api/tracking/event", click("203.0.113.7"));
+    const reason = { ground: "objection", requested_by: "authority" };
+    const answer = await send("/api/tracking/forget", { ip: "203.0.113.7", ...reason });
+    const { id, position } = (await answer.json()) as { id: string; position: number };
+    const [forgotten] = await world.events("PersonForgotten");
+    expect(forgotten).toMatchObject({ id, position, data: reason });
+    const wrong = { ip: "203.0.113.7", requested_by: "Ada Lovelace" };
+    expect(await problemIn(await send("/api/tracking/forget", wrong))).toBe("422 invalid-request");
   });
 
   test("wants an address", async () => {
