@@ -49,13 +49,15 @@ export async function resultsPage(view: View): Promise<VNode> {
         <>
           <Total table={table} />
           <Verdict view={view} by={by} rows={table.rows} />
-          <RateChart title="Replied" by={by} table={table} rateOf={({ reply_rate }) => reply_rate} />
-          <RateChart
-            title="Clicked, of recipients who granted tracking"
-            by={by}
-            table={table}
-            rateOf={({ click_rate }) => click_rate}
-          />
+          <div class="charts">
+            <RateChart title="Replied" by={by} table={table} rateOf={({ reply_rate }) => reply_rate} />
+            <RateChart
+              title="Clicked, of recipients who granted tracking"
+              by={by}
+              table={table}
+              rateOf={({ click_rate }) => click_rate}
+            />
+          </div>
           <AllRows by={by} table={table} />
           <Text view={view} rows={table.rows} />
         </>
@@ -176,18 +178,17 @@ function Verdict({ view, by, rows }: RowsProps): VNode | null {
         : [],
     )
     .sort((one, other) => other.rate - one.rate);
-  if (best === undefined || next === undefined) return null;
+  if (best === undefined || next === undefined || best.rate === next.rate) return null;
   const points = ((best.rate - next.rate) * 100).toFixed(1);
   const isClear = best.low > next.high;
-  const needed = requiredSampleSize(best.rate, next.rate);
-  const more = needed === undefined ? undefined : Math.max(0, needed - Math.min(best.sent, next.sent));
+  const more = Math.max(0, (requiredSampleSize(best.rate, next.rate) ?? 0) - Math.min(best.sent, next.sent));
   return (
     <section class="attention" aria-labelledby="verdict">
       <h2 id="verdict">{isClear ? `${best.name} gets more replies` : "Too early to call"}</h2>
       <p>
         <bdi>{best.name}</bdi> is ahead of <bdi>{next.name}</bdi> by {points} points in replies,{" "}
         {isClear ? "and" : "but"} the intervals {isClear ? "do not " : ""}overlap.
-        {isClear || more === undefined
+        {isClear || more === 0
           ? null
           : ` A difference of this size needs about ${grouped(more)} more messages of each: ${grouped(Math.ceil((2 * more) / view.settings.dailyLimit))} days at the full quota.`}
       </p>
@@ -284,7 +285,7 @@ function AllRows({ by, table }: { readonly by: Grouping; readonly table: ResultT
   const columns = [...MESSAGE_COUNTS, ...(isTracked ? TRACKED_COUNTS : LINK_COUNTS)];
   const members = GROUP_MEMBERS[by];
   return (
-    <Section id="rows" title="All rows">
+    <Section id="rows" title={`By ${by}`}>
       <Table
         label={`Results by ${by}`}
         columns={[...members, ...numbers(...columns), "first click", ...numbers("sent before", "replied before")]}
@@ -296,7 +297,7 @@ function AllRows({ by, table }: { readonly by: Grouping; readonly table: ResultT
             {countsIn(row.figures, isTracked).map((count) => (
               <td class="number">{count === undefined ? "–" : grouped(count)}</td>
             ))}
-            <td>{firstClick(row.figures)}</td>
+            <td>{row.figures.tracked.first_click_ms === null ? "–" : firstClick(row.figures)}</td>
             {[row.previous?.sent, row.previous?.replied].map((count) => (
               <td class="number">{count === undefined ? "–" : grouped(count)}</td>
             ))}

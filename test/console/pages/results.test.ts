@@ -32,8 +32,8 @@ test("the page shows what came of each variant, with intervals, clicks total and
     "aaaa | B | 0.0 % (0.0 % to 65.8 %) | none",
   ]);
   expect(rows.slice(2)).toEqual([
-    "aaaa | A | 1 | 0 | 0 | 1 | 0 | 0 | 0 | 0 | 1 | no first click yet | – | –",
-    "aaaa | B | 2 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | no first click yet | – | –",
+    "aaaa | A | 1 | 0 | 0 | 1 | 0 | 0 | 0 | 0 | 1 | – | – | –",
+    "aaaa | B | 2 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | – | – | –",
   ]);
   expect((await textsAt(page, "thead")).at(-1)?.text).toContain("clicks, totalclicks, uniquesuspectedbots");
   expect(page).toContain("Too early to call");
@@ -47,8 +47,14 @@ test("by run it says that clicks are those of recipients who granted tracking", 
   await harness.append("outreach", ...message("A"));
   const page = await pageAt(harness, "/results?by=run");
   expect(page).toContain("Clicks are those of recipients who granted tracking");
-  expect((await rowsOf(page)).at(-1)).toBe("run-1 | 1 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | no first click yet | – | –");
+  expect((await rowsOf(page)).at(-1)).toBe("run-1 | 1 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | – | – | –");
   expect(page).not.toContain("Too early to call");
+});
+
+test("of variants with as many replies neither is ahead", async () => {
+  const harness = await openConsole();
+  await harness.append("outreach", ...message("A"), ...message("B"));
+  expect(await pageAt(harness, "/results")).not.toContain("is ahead of");
 });
 
 test("days are chosen, with those before beside them; days that are none are as if not given", async () => {
