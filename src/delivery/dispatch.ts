@@ -98,7 +98,9 @@ interface Loaded {
 /** A promise only where one is waited for, which is hardly ever: each of them costs a dispatch more than the reading. */
 function load(deps: DispatchDeps, pending: readonly PendingDispatch[], now: number): Loaded | Promise<Loaded> {
   const found = pending.map((item) =>
-    isExpired(item, now) ? undefined : toDispatch(deps.eventLog.store, item.event, deps.channel.name),
+    isTest(item) && now - Date.parse(item.event.time) > TEST_EXPIRES_MS
+      ? undefined
+      : toDispatch(deps.eventLog.store, item.event, deps.channel.name),
   );
   const known = found.filter((one): one is Dispatch | undefined => !(one instanceof Promise));
   if (known.length === found.length) return keepSendable(pending, known);
@@ -175,10 +177,6 @@ async function send(
 
 function keepClicks(dispatches: readonly Dispatch[]): readonly Click[] {
   return dispatches.filter((dispatch) => dispatch.kind === "click");
-}
-
-function isExpired(item: PendingDispatch, now: number): boolean {
-  return isTest(item) && now - Date.parse(item.event.time) > TEST_EXPIRES_MS;
 }
 
 /** Dispatches that a line names: a batch has a thousand of them, and positions near these lead to the rest. */

@@ -25,9 +25,11 @@ export function createRateLimiter(initial: CircuitBreaker = CLOSED) {
     },
     learn(result: DispatchResult, now: number): void {
       if (result.outcome === "skipped" || (result.outcome === "refused" && result.channel)) return;
-      if (result.outcome === "retryable" && asksForLess(result)) {
+      const { outcome } = result;
+      // Some networks ask for less with another status, and say how long to wait.
+      if (outcome === "retryable" && (result.status === TOO_MANY_REQUESTS || result.retryAfterMs !== undefined)) {
         pace = afterRateLimit(pace, now, result.retryAfterMs);
-      } else if (result.outcome === "retryable" || result.outcome === "in_doubt") {
+      } else if (outcome === "retryable" || outcome === "in_doubt") {
         breaker = afterFailure(breaker, now);
       } else {
         pace = afterSuccess(pace, now);
@@ -56,11 +58,6 @@ export function createRateLimiter(initial: CircuitBreaker = CLOSED) {
     /** The last answer was a failure: what goes together would fail, or be in doubt, together. */
     isFailing: (): boolean => breaker.failures > 0,
   };
-}
-
-/** Some networks say so with another status, and how long to wait. */
-function asksForLess({ status, retryAfterMs }: Extract<DispatchResult, { outcome: "retryable" }>): boolean {
-  return status === TOO_MANY_REQUESTS || retryAfterMs !== undefined;
 }
 
 /**

@@ -97,15 +97,11 @@ export function classifyAnswer(answer: NetworkAnswer, rules: AnswerRules, dedupl
   const wait = rules.retryAfterMs === undefined ? parseRetryAfter(answer.headers) : rules.retryAfterMs(answer);
   const retryable = { outcome: "retryable", ...failed, ...omitUndefined({ retryAfterMs: wait }) } as const;
   if (rules.isRateLimit?.(answer) ?? status === 429) return retryable;
-  if (rules.isUncertain?.(answer) ?? isUncertainStatus(status)) {
+  // By its status everything but a refusal; 408 leaves open how much the server understood.
+  if (rules.isUncertain?.(answer) ?? (status < 400 || status === 408 || status >= 500)) {
     return deduplicates ? { ...retryable, mayHaveArrived: true } : { outcome: "in_doubt", ...failed };
   }
   return { outcome: "refused", ...failed, channel: rules.refusesChannel(answer) };
-}
-
-/** Everything but a refusal; 408 leaves open how much the server understood. */
-function isUncertainStatus(status: number): boolean {
-  return status < 400 || status === 408 || status >= 500;
 }
 
 /** What one request means for a dispatch, whether an answer comes or not. */

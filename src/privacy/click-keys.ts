@@ -1,5 +1,5 @@
 import { formatDay, newDayRef } from "./day-keys.ts";
-import { newKey, type KeyChanges, type KeyStore, type NamedKey } from "./key-store.ts";
+import { newKey, type KeyChanges, type KeyStore, type NamedKey, splitRef } from "./key-store.ts";
 import { hash } from "node:crypto";
 import { KEY_BYTES } from "../vault/key.ts";
 
@@ -186,12 +186,6 @@ async function punctureTree(keys: KeyChanges, root: string, refs: readonly strin
     keys.putAll(added.map(([place, key]) => [refAt(root, place), key])),
   ]);
   return count;
-}
-
-/** The tree that a ref is of, and its place there. */
-export function splitRef(ref: string): readonly [root: string, place: string] {
-  const [root = "", place = ""] = ref.split("/", 2);
-  return [root, place];
 }
 
 function refAt(root: string, place: string): string {

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { newKey, type KeyStore, type NamedKey, type StoredKeys } from "./key-store.ts";
+import { newKey, splitRef, type KeyStore, type NamedKey, type StoredKeys } from "./key-store.ts";
 
 /** What a day has keys for; the letter begins their refs. */
 const PURPOSES = { click: "c", message: "m", answer: "a", visitor: "v" } as const;
@@ -70,11 +70,6 @@ function makeDayKey(keys: KeyStore, purpose: Purpose, day: string): Promise<Name
   });
 }
 
-/** Of a node's ref that of its tree. */
-function toRoot(ref: string): string {
-  return ref.split("/", 1)[0] ?? ref;
-}
-
 /** The days before `before` that still have a key. */
 export async function expiredDays(
   keys: StoredKeys,
@@ -107,7 +102,7 @@ async function expiredRefs(
 ): Promise<readonly [day: string, ref: string][]> {
   const refs = await Promise.all(purposes.map((purpose) => keys.refs(PURPOSES[purpose])));
   return refs.flat().flatMap((ref): [string, string][] => {
-    const day = DAY_REF.exec(toRoot(ref))?.[1];
+    const day = DAY_REF.exec(splitRef(ref)[0])?.[1];
     return day === undefined || day >= before ? [] : [[day, ref]];
   });
 }

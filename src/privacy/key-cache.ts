@@ -1,6 +1,6 @@
 import type { Awaitable } from "eventstore-lite";
-import { createLeafKeys, fetchTree, splitRef, keyAt, type Tree } from "./click-keys.ts";
-import { classifyRef, type FoundKey, type StoredKeys } from "./key-store.ts";
+import { createLeafKeys, fetchTree, keyAt, type Tree } from "./click-keys.ts";
+import { classifyRef, type FoundKey, type StoredKeys, splitRef } from "./key-store.ts";
 
 /** Keys of people and days cached at once; a fold over more people asks again. */
 const KEYS_MAX = 10_000;

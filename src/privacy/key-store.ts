@@ -15,6 +15,12 @@ export type KeyChanges = ReturnType<typeof changesIn>;
 /** Its methods throw what the secret store throws. */
 export type KeyStore = ReturnType<typeof keysIn>;
 
+/** The tree that a ref is of, and its place there. */
+export function splitRef(ref: string): readonly [root: string, place: string] {
+  const [root = "", place = ""] = ref.split("/", 2);
+  return [root, place];
+}
+
 export function classifyRef(ref: string): "click" | "person" | "day" {
   if (ref.startsWith("c")) return "click";
   return ref.startsWith("p") ? "person" : "day";

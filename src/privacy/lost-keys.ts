@@ -7,7 +7,7 @@ import { splitIntoChunks, type Binding, type SecretPlace } from "../vault/secret
 import type { MasterKeyPlace } from "../vault/master-key.ts";
 import type { BoundSecrets } from "../vault/secret-store.ts";
 import { latestExpiry } from "./retention.ts";
-import { classifyRef } from "./key-store.ts";
+import { classifyRef, splitRef } from "./key-store.ts";
 import type { Keyring } from "./keyring.ts";
 
 /** The log holds what was encrypted with keys that are not there. */
@@ -207,7 +207,7 @@ export async function missingKeys(store: LogStore, keyring: Keyring, asOf: numbe
   const [people, days] = [new Set<string>(), new Set<string>()];
   for (const ref of refs) {
     if (classifyRef(ref) === "person") people.add(ref);
-    else if (ref.slice(1, 1 + expired.length) >= expired) days.add(ref.split("/", 1)[0] ?? ref);
+    else if (ref.slice(1, 1 + expired.length) >= expired) days.add(splitRef(ref)[0]);
   }
   return [...(await absent(keyring, [...people])), ...(await absentDays(keyring, [...days]))];
 }

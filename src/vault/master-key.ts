@@ -115,7 +115,7 @@ async function finishRotation(
   await rewrapKeys(keys, rotation);
   at("rewrapped");
   if (typeof key === "string") {
-    replaceKeyFile(key, rotation.to);
+    replacePrivateFile(key, formatKey(rotation.to));
     at("replaced");
   }
   if (typeof key === "string" || (!isShared && isSame(given, rotation.to))) {
@@ -160,10 +160,6 @@ export function makeKeyFile(file: string, key: Uint8Array): void {
 /** Writes a key to be kept elsewhere; an existing file is never overwritten. */
 export function writeKeyFile(file: string, key: Uint8Array): void {
   writePrivateFile(file, formatKey(key));
-}
-
-export function replaceKeyFile(file: string, key: Uint8Array): void {
-  replacePrivateFile(file, formatKey(key));
 }
 
 function formatKey(key: Uint8Array): string {

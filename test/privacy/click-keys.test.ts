@@ -1,7 +1,7 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { createClickKeys, fetchTree, splitRef, puncture, type ClickKeys, keyAt } from "../../src/privacy/click-keys.ts";
-import type { KeyStore, NamedKey } from "../../src/privacy/key-store.ts";
+import { createClickKeys, fetchTree, puncture, type ClickKeys, keyAt } from "../../src/privacy/click-keys.ts";
+import { splitRef, type KeyStore, type NamedKey } from "../../src/privacy/key-store.ts";
 import { openKeys } from "../harness/memory/keyring.ts";
 
 const NOW = Date.parse("2026-11-20T10:00:00.000Z");

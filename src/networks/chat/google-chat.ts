@@ -13,7 +13,7 @@ export function createGoogleChatChannel(options: WebhookOptions): Channel {
     formatMessage: (text) => JSON.stringify({ text: googleChatText(text) }),
     // Nothing in it to post, so a living webhook complains of that, and a dead one of its address.
     probe: (url) => ({ url, method: "POST", body: "{}" }),
-    isAlive: missesContent,
+    isAlive: (answer) => answer.status === 400 && /empty/i.test(errorIn(answer)?.message ?? ""),
     alive: "the webhook is alive",
   });
 }
@@ -71,11 +71,6 @@ export const GOOGLE_CHAT_ANSWERS: AnswerRules = {
     return CHANNEL_STATUSES.has(answer.status) || details.some(({ reason }) => KEY_REASON.test(reason ?? ""));
   },
 };
-
-/** Whether a message without content was refused for that, which takes a living webhook. */
-function missesContent(answer: NetworkAnswer): boolean {
-  return answer.status === 400 && /empty/i.test(errorIn(answer)?.message ?? "");
-}
 
 function errorIn({ text }: NetworkAnswer) {
   return parseAnswer(REFUSED, text)?.error;

@@ -61,34 +61,23 @@ export async function deliverBatch(events: readonly string[], options: BatchOpti
     // A network that takes its time to refuse is asked until one event is alone, or nothing would ever come of it.
     if (leftMs <= 0 && results.length > 0) break;
     const result = await post(part, leftMs > 0 ? Math.min(timeoutMs, leftMs) : timeoutMs);
-    if (part.length > 1 && blamesAnEvent(result)) {
+    // It blames an event rather than the channel.
+    if (part.length > 1 && result.outcome === "refused" && !result.channel) {
       const middle = Math.ceil(part.length / 2);
       open.push(part.slice(middle), part.slice(0, middle));
       continue;
     }
     for (const _ of part) results.push(result);
-    if (endsBatch(result)) {
-      rest = unaskedAfter(result);
+    if (result.outcome === "retryable" || (result.outcome === "refused" && result.channel)) {
+      // Those that no request was made for need not wait less than the one before them.
+      const pause = result.outcome === "retryable" ? result.retryAfterMs : undefined;
+      const detail = "Meta was not asked: the request before it failed";
+      rest = { ...UNASKED, detail, ...omitUndefined({ retryAfterMs: pause }) };
       break;
     }
   }
   while (results.length < events.length) results.push(rest);
   return results;
-}
-
-function blamesAnEvent(result: DispatchResult): boolean {
-  return result.outcome === "refused" && !result.channel;
-}
-
-function endsBatch(result: DispatchResult): boolean {
-  return result.outcome === "retryable" || (result.outcome === "refused" && result.channel);
-}
-
-/** Those that no request was made for need not wait less than the one before them. */
-function unaskedAfter(result: DispatchResult): Unasked {
-  const detail = "Meta was not asked: the request before it failed";
-  const pause = result.outcome === "retryable" ? result.retryAfterMs : undefined;
-  return { ...UNASKED, detail, ...omitUndefined({ retryAfterMs: pause }) };
 }
 
 /** The events in runs that each fit into one request; one that is too large by itself goes alone. */
