@@ -20,16 +20,7 @@ export const SERVICE_METADATA: EventMetadata = { caller: "reachlog" };
 export type NewEvent<T extends EventType = EventType> = { [K in T]: { readonly type: K; readonly data: DataOf<K> } }[T];
 
 /** The log as the service writes it: new events in, events of the catalog on disk. */
-export interface EventLog {
-  readonly store: LogStore;
-  /** Appends events to one stream. Resolves once they are durable; errors are those of the store. */
-  append(
-    stream: string,
-    newEvents: readonly NewEvent[],
-    metadata: EventMetadata,
-    options?: AppendOptions,
-  ): Promise<Appended & { readonly ids: readonly string[] }>;
-}
+export type EventLog = ReturnType<typeof createEventLog>;
 
 export const STREAMS = {
   account: "account",
@@ -44,10 +35,16 @@ export const STREAMS = {
   answer: (scope: string) => `answer-${scope}`,
 } as const;
 
-export function createEventLog(store: LogStore, makeId: MakeId): EventLog {
+export function createEventLog(store: LogStore, makeId: MakeId) {
   return {
     store,
-    append(stream, newEvents, metadata, options) {
+    /** Appends events to one stream. Resolves once they are durable; errors are those of the store. */
+    append(
+      stream: string,
+      newEvents: readonly NewEvent[],
+      metadata: EventMetadata,
+      options?: AppendOptions,
+    ): Promise<Appended & { readonly ids: readonly string[] }> {
       const events = newEvents.map((newEvent): Event => makeEvent(newEvent.type, makeId(), newEvent.data, metadata));
       const ids = events.map((event) => event.id);
       return store.append(stream, events, options).then(({ first, last, version, repeated }) => {

@@ -34,24 +34,10 @@ export interface Fenced {
 }
 
 /** A lease of the store, renewed until it is disposed. */
-export interface HeldLease extends AsyncDisposable {
-  /** Names this holding: another one, also by the same holder, has a larger number. */
-  readonly token: number;
-  /** Aborts when another has held it since it was taken. */
-  readonly lost: AbortSignal;
-  /**
-   * Whether it lasts for `ms` from now on, by what is known here: neither a process that stood still nor a clock that
-   * was moved takes another's time for its own. To be asked right before what no fence can refuse.
-   */
-  lasts(ms: number): boolean;
-  /** Renews it first; the answer is {@link HeldLease.lasts}, as often as it is asked. */
-  keep(ms: number): Promise<() => boolean>;
-  /** Appends with its fence, once more where the lease had expired and no other holder took it. */
-  fenced<T>(append: (conditions: Fenced) => Promise<T>): Promise<T>;
-}
+export type HeldLease = NonNullable<Awaited<ReturnType<typeof takeLease>>>;
 
 /** Undefined while another holds it. */
-export async function takeLease(deps: LeaseDeps, terms: LeaseTerms): Promise<HeldLease | undefined> {
+export async function takeLease(deps: LeaseDeps, terms: LeaseTerms) {
   const { eventLog, sleep, logger, leaseScale = 1 } = deps;
   const { name, holder, steal = false } = terms;
   const ttlMs = terms.ttlMs * leaseScale;
@@ -101,14 +87,22 @@ export async function takeLease(deps: LeaseDeps, terms: LeaseTerms): Promise<Hel
   const lasts = (ms: number): boolean => !lost.signal.aborted && deadline.lasts(ms * leaseScale);
   const conditions = (): Fenced => ({ fence: { lease: name, token } });
   return {
+    /** Names this holding: another one, also by the same holder, has a larger number. */
     token: taken.token,
+    /** Aborts when another has held it since it was taken. */
     lost: lost.signal,
+    /**
+     * Whether it lasts for `ms` from now on, by what is known here: neither a process that stood still nor a clock that
+     * was moved takes another's time for its own. To be asked right before what no fence can refuse.
+     */
     lasts,
-    async keep(ms) {
+    /** Renews it first; the answer is {@link HeldLease.lasts}, as often as it is asked. */
+    async keep(ms: number): Promise<() => boolean> {
       await renew();
       return () => lasts(ms);
     },
-    async fenced(append) {
+    /** Appends with its fence, once more where the lease had expired and no other holder took it. */
+    async fenced<T>(append: (conditions: Fenced) => Promise<T>): Promise<T> {
       try {
         return await append(conditions());
       } catch (fault) {

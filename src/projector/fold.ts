@@ -47,13 +47,10 @@ export function isReadAlongLog(name: ProjectionName): boolean {
 
 export type Positions = Map<ProjectionName, number>;
 
-export interface CatchUp {
-  readonly to: number;
+export interface CatchUp extends Omit<FoldRange, "from"> {
   /** Positions at which `onStop` is called on the way, each projection being there or further. */
   readonly stops?: Iterable<number>;
   readonly onStop?: (position: number) => Promise<void> | void;
-  readonly onProgress?: ((position: number) => void) | undefined;
-  readonly signal?: AbortSignal | undefined;
 }
 
 /**

@@ -8,7 +8,7 @@ import { ServiceError } from "../platform/service-error.ts";
 import { createTimeSlices, type TimeSlices } from "../platform/time-slices.ts";
 import { differences, listMembers } from "./differences.ts";
 import { foldRange } from "./fold.ts";
-import { restoreStates, type Restored, type Erase, refold } from "./restore.ts";
+import { restoreStates, type Restored, type RestoreOptions, type Erase, refold } from "./restore.ts";
 import { loadRebuilt } from "./snapshots.ts";
 
 /** Feeds the log, in order, to every projection. */
@@ -25,15 +25,10 @@ const RETRY_MS = 500;
 /** Folded until it is looked whether others wait for their turn: to look costs as much as a tenth of an event. */
 const STEP_EVENTS = 32;
 
-export interface ProjectorOptions {
+export interface ProjectorOptions extends Omit<RestoreOptions, "names"> {
   readonly logger?: Logger;
-  readonly erase?: Erase;
   /** Whether it is this one that saves snapshots while it follows the log; default yes. All save theirs at the end. */
   readonly saves?: () => boolean;
-  /** Positions between two snapshots of the past while a log is short; default 20,000. */
-  readonly pastEvery?: number;
-  /** How long events are folded, or a snapshot is encoded, until others have their turn; default 2. */
-  readonly sliceMs?: number;
 }
 
 /**

@@ -27,9 +27,9 @@ export interface RestoreOptions {
   readonly erase?: Erase | undefined;
   /** Default: all. */
   readonly names?: readonly ProjectionName[];
-  /** Positions between two snapshots of the past while a log is short. */
+  /** Positions between two snapshots of the past while a log is short; default {@link PAST_EVERY_POSITIONS}. */
   readonly pastEvery?: number | undefined;
-  /** How long a state is encoded at a time. */
+  /** How long events are folded, or a snapshot is encoded, until others have their turn; default 2. */
   readonly sliceMs?: number | undefined;
 }
 
