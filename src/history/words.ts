@@ -12,7 +12,7 @@ import {
   formatSentence,
   moment,
   type Sentence,
-  type Words,
+  type EventWords,
 } from "./words/phrases.ts";
 
 const RESTORED_BY: Readonly<Record<DataOf<"LogRestored">["cause"], string>> = {
@@ -23,7 +23,7 @@ const RESTORED_BY: Readonly<Record<DataOf<"LogRestored">["cause"], string>> = {
 };
 
 /** A sentence for each type of event. A type without words does not compile. */
-const WORDS: Words = {
+const WORDS: EventWords = {
   ...OUTREACH_WORDS,
   ...RUN_WORDS,
   ...DELIVERY_WORDS,

@@ -12,7 +12,7 @@ import {
   say,
   moment,
   type Sentence,
-  type Words,
+  type EventWords,
 } from "./phrases.ts";
 
 /** Sentences for clicks, for requests, and for the outcomes of their dispatches. */
@@ -73,7 +73,7 @@ export const DELIVERY_WORDS = {
       ", ",
     )}`,
   WebhookUnsubscribed: () => say`the webhook now carries no events`,
-} satisfies Partial<Words>;
+} satisfies Partial<EventWords>;
 
 const RESUMED = {
   by_hand: "by an operator",

@@ -1,7 +1,19 @@
 import type { DataOf } from "../../../events/catalog.ts";
 import type { Consent } from "../../../projections/consent.ts";
 import type { Basis, PauseReason, SkipReason, Tracking, Usage } from "../../../events/outreach.ts";
-import { because, join, other, mention, plain, quote, run, say, moment, type Sentence, type Words } from "./phrases.ts";
+import {
+  because,
+  join,
+  other,
+  mention,
+  plain,
+  quote,
+  run,
+  say,
+  moment,
+  type Sentence,
+  type EventWords,
+} from "./phrases.ts";
 
 const BASES: Readonly<Record<Basis, string>> = {
   dm_first: "they wrote first",
@@ -67,7 +79,7 @@ export const OUTREACH_WORDS = {
   },
   DirectMessageInDoubt: ({ recipient, detail }) =>
     say`the message to ${mention(recipient)} is in doubt${because(detail)}`,
-} satisfies Partial<Words>;
+} satisfies Partial<EventWords>;
 
 const OPENINGS: Readonly<Record<Basis, string>> = { dm_first: "Wrote first", opt_in: "Opted in", none: "No consent" };
 
@@ -132,7 +144,7 @@ export const RUN_WORDS = {
       : say`a run was refused, ${plain(reason)}: ${used} used on ${other(day)}`,
   DryRunFinished: ({ run_id, reason, would_send, would_skip, usage }) =>
     say`dry run ${run(run_id)} ended, ${plain(reason)}: it would send to ${would_send} and skip ${would_skip}${charged(usage)}`,
-} satisfies Partial<Words>;
+} satisfies Partial<EventWords>;
 
 export const PAUSES: Readonly<Record<PauseReason, string>> = {
   pace: "to spread the messages",

@@ -15,7 +15,7 @@ export type Mention = { readonly text: string } & (
 export type Sentence = readonly (string | Mention)[];
 
 /** A sentence for each type of event. */
-export type Words = { readonly [T in EventType]: (data: DataOf<T>) => Sentence };
+export type EventWords = { readonly [T in EventType]: (data: DataOf<T>) => Sentence };
 
 /** Makes a sentence of a template, in which sentences, names, and our own words may stand. */
 export function say(

@@ -67,12 +67,12 @@ function anonymous(
   if (authentication.guards(entry)) throw problems.unauthorized();
   if (isBehindAPage(entry, request) && isOfForeignSite(request, hosts)) throw problems.foreignSite();
   // The address costs a call into the socket: not asked for where all callers are on this machine.
-  if (isLocal) return admitForm(entry, request, sessions);
-  const address = readAddress();
-  if (isLoopback(address)) return admitForm(entry, request, sessions);
-  const wait = anonymousLimit.take(address);
-  setRateLimitHeaders(headers, "anonymous", anonymousLimit.allowance(address));
-  if (wait !== undefined) throw problems.tooMany(wait);
+  const address = isLocal ? undefined : readAddress();
+  if (address !== undefined && !isLoopback(address)) {
+    const wait = anonymousLimit.take(address);
+    setRateLimitHeaders(headers, "anonymous", anonymousLimit.allowance(address));
+    if (wait !== undefined) throw problems.tooMany(wait);
+  }
   return admitForm(entry, request, sessions);
 }
 
