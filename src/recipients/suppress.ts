@@ -30,9 +30,7 @@ export function decideSuppression(
 ): { readonly events: readonly NewEvent[] } {
   const recipient = recipientAmong(contacts, name);
   const contact = findContact(contacts, recipient);
-  const { id, username } = contact ?? {};
-  const known = { ...(id === undefined ? {} : { id }), ...(username === undefined ? {} : { username }) };
-  const hashes = [...new Set([...hashesOf(recipient), ...hashesOf(known)])];
+  const hashes = [...new Set([...hashesOf(recipient), ...hashesOf(contact ?? {})])];
   if (contact?.suppressed === true && hashes.every((hash) => contacts.hashes.has(hash))) return { events: [] };
   return { events: [{ type: "RecipientSuppressed", data: { recipient, reason: "by_hand", hashes } }] };
 }

@@ -9,41 +9,37 @@ import type { ConsolePage, View } from "../view.ts";
 /** Rows named of each kind: the first ones show what is wrong with the file. */
 const ROWS_SHOWN_MAX = 200;
 
-/** What came of a file of recipients. Its values are other people's texts. */
-export interface ImportView {
+/** What came of a file of recipients, as the API answers it. Its values are other people's texts. */
+interface ImportReport {
   readonly added: number;
   readonly updated: number;
-  readonly withoutConsent: number;
-  readonly withoutEvidence: number;
-  readonly fields: readonly string[];
-  readonly refused: Some<{ readonly line: number; readonly value: string; readonly reason: string }>;
-  readonly duplicates: Some<{ readonly line: number; readonly of: number }>;
-}
-
-/** How many there are, and the first of them. */
-interface Some<Member> {
-  readonly count: number;
-  readonly first: readonly Member[];
+  readonly without_consent: number;
+  readonly without_evidence: number;
+  readonly template_fields: readonly string[];
+  readonly refused: number;
+  readonly refused_rows: readonly { readonly line: number; readonly value: string; readonly reason: string }[];
+  readonly duplicates: number;
+  readonly duplicate_rows: readonly { readonly line: number; readonly of: number }[];
 }
 
 /** What was taken of a file, and what was not. It is recorded nowhere, so it is shown in place of the page, and stands still. */
-export function importReportPage(report: ImportView): ConsolePage {
-  const { added, updated, withoutConsent, withoutEvidence, fields, refused, duplicates } = report;
+export function importReportPage(report: ImportReport): ConsolePage {
+  const { added, updated, without_consent, without_evidence, template_fields: fields } = report;
   return (view) => (
     <ConsoleDocument title="Import" path="/people" view={view} isStill>
       <h1>Import</h1>
       <p>
-        {grouped(added)} added, {grouped(updated)} updated, {grouped(refused.count)} refused.
+        {grouped(added)} added, {grouped(updated)} updated, {grouped(report.refused)} refused.
       </p>
-      {withoutConsent === 0 ? null : (
+      {without_consent === 0 ? null : (
         <p>
-          {grouped(withoutConsent)} of them without consent: their basis is none or missing, so they get no message
+          {grouped(without_consent)} of them without consent: their basis is none or missing, so they get no message
           while <code>REQUIRE_CONSENT</code> is true or evidence.
         </p>
       )}
-      {withoutEvidence === 0 ? null : (
+      {without_evidence === 0 ? null : (
         <p>
-          {grouped(withoutEvidence)} of them without evidence: consent_at or consent_source is missing, so they get no
+          {grouped(without_evidence)} of them without evidence: consent_at or consent_source is missing, so they get no
           message while <code>REQUIRE_CONSENT</code> is evidence.
         </p>
       )}
@@ -59,8 +55,8 @@ export function importReportPage(report: ImportView): ConsolePage {
           .
         </p>
       )}
-      <Refused refused={refused} />
-      <Duplicates duplicates={duplicates} />
+      <Refused {...report} />
+      <Duplicates {...report} />
       <p>
         <a href="/people">All people</a>
       </p>
@@ -68,13 +64,13 @@ export function importReportPage(report: ImportView): ConsolePage {
   );
 }
 
-function Refused({ refused }: Pick<ImportView, "refused">): VNode | null {
-  if (refused.count === 0) return null;
+function Refused({ refused, refused_rows: rows }: ImportReport): VNode | null {
+  if (refused === 0) return null;
   return (
     <Section id="refused" title="Refused rows">
-      <Cut count={refused.count} />
+      <Cut count={refused} />
       <Table label="Table of refused rows" columns={["row", "value", "reason"]} isTall isStacked>
-        {refused.first.slice(0, ROWS_SHOWN_MAX).map(({ line, value, reason }) => (
+        {rows.slice(0, ROWS_SHOWN_MAX).map(({ line, value, reason }) => (
           <tr>
             <th scope="row">line {grouped(line)}</th>
             <td class="breakable">
@@ -90,13 +86,13 @@ function Refused({ refused }: Pick<ImportView, "refused">): VNode | null {
   );
 }
 
-function Duplicates({ duplicates }: Pick<ImportView, "duplicates">): VNode | null {
-  if (duplicates.count === 0) return null;
+function Duplicates({ duplicates, duplicate_rows: rows }: ImportReport): VNode | null {
+  if (duplicates === 0) return null;
   return (
     <Section id="duplicates" title="The same person twice">
-      <Cut count={duplicates.count} />
+      <Cut count={duplicates} />
       <ul>
-        {duplicates.first.slice(0, ROWS_SHOWN_MAX).map(({ line, of }) => (
+        {rows.slice(0, ROWS_SHOWN_MAX).map(({ line, of }) => (
           <li>
             Line {grouped(line)} counts in place of line {grouped(of)}.
           </li>

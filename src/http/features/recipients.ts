@@ -116,15 +116,7 @@ const IMPORT_FORM: Form = {
   description: "Answers with a page that lists imported and refused rows; an unreadable file redirects back.",
   upload: { ...upload, read: (request) => upload.read(request).catch(explain) },
   body: (_fields, file) => ({ bytes: file?.bytes, kind: parseFormat(file?.kind ?? "") }),
-  page: ({ without_consent, without_evidence, template_fields, ...report }: Static<typeof importReport>) =>
-    importReportPage({
-      ...report,
-      withoutConsent: without_consent,
-      withoutEvidence: without_evidence,
-      fields: template_fields,
-      refused: { count: report.refused, first: report.refused_rows },
-      duplicates: { count: report.duplicates, first: report.duplicate_rows },
-    }),
+  page: importReportPage,
   pageDescription: "The page with the result.",
 };
 
