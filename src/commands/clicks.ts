@@ -8,7 +8,7 @@ import { suspected, type SuspectedCounts } from "../../projections/suspected.ts"
 import { streamOfLink } from "../history/history.ts";
 import { answer, Command, fail, JSON_OPTION, type MakeCommand, parseLink } from "./shared/command.ts";
 import { findPlace, type Place } from "../projector/moment.ts";
-import { AS_OF_OPTION, describeMoment, openAsOf, toAsOfJson } from "./shared/moment.ts";
+import { AS_OF_OPTION, describeMoment, openAtMoment, toAsOfJson } from "./shared/moment.ts";
 import { printable, table } from "./shared/table.ts";
 
 export const clicks: MakeCommand = (terminal, exit) =>
@@ -30,7 +30,7 @@ for these.`,
     .addHelpText("after", "\nExample:\n  reachlog clicks go.example/welcome --as-of 2026-11-21")
     .action(
       exit(async (wanted, { asOf: at, json }) => {
-        await using asked = await openAsOf(terminal, at);
+        await using asked = await openAtMoment(terminal, at);
         if (wanted === undefined) {
           const folded = await asked.fold(...NAMES);
           return answer(terminal, json, allAsJson(folded.states, folded), allAsText(folded.states, folded));

@@ -3,7 +3,7 @@ import type { Contact } from "../../projections/contacts.ts";
 import { describeConsent } from "../history/words/outreach.ts";
 import { formatSentence } from "../history/words/phrases.ts";
 import { answerEach, Command, fail, type MakeCommand, type Terminal } from "./shared/command.ts";
-import { AS_OF_OPTION, contactsNow, describeMoment, openAsOf } from "./shared/moment.ts";
+import { AS_OF_OPTION, contactsNow, describeMoment, openAtMoment } from "./shared/moment.ts";
 import { findNamed } from "../recipients/recipient-name.ts";
 import { printable, table } from "./shared/table.ts";
 
@@ -26,7 +26,7 @@ export async function showContacts(
   { asOf, json }: { readonly asOf?: string | undefined; readonly json?: true | undefined },
   wanted?: string,
 ): Promise<number | void> {
-  await using asked = await openAsOf(terminal, asOf);
+  await using asked = await openAtMoment(terminal, asOf);
   const { states, ...place } = asOf === undefined ? await contactsNow(asked.store) : await asked.fold("contacts");
   const one = wanted === undefined ? undefined : findNamed(states.contacts, wanted);
   if (wanted !== undefined && one === undefined) {

@@ -3,7 +3,7 @@ import { isoTime } from "../platform/clock.ts";
 import { momentIn, resetsAt } from "../outreach/quota-day.ts";
 import { answer, Command, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
 import type { Moment, Place } from "../projector/moment.ts";
-import { AS_OF_OPTION, describeMoment, openAsOf, toAsOfJson } from "./shared/moment.ts";
+import { AS_OF_OPTION, describeMoment, openAtMoment, toAsOfJson } from "./shared/moment.ts";
 
 export const quota: MakeCommand = (terminal, exit) =>
   new Command("quota")
@@ -20,7 +20,7 @@ after the first message in the new zone. The limit is the one configured now
     .addHelpText("after", "\nExample:\n  reachlog quota --as-of 2026-11-21")
     .action(
       exit(async ({ asOf, json }) => {
-        await using asked = await openAsOf(terminal, asOf);
+        await using asked = await openAtMoment(terminal, asOf);
         const { timezone, dailyLimit: limit } = asked.outreach;
         const folded = await asked.fold("quota");
         const state = folded.states.quota;

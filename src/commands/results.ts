@@ -19,7 +19,7 @@ import {
 import { formatDuration } from "../platform/duration.ts";
 import type { Place } from "../projector/moment.ts";
 import { answer, Command, JSON_OPTION, Option, type MakeCommand } from "./shared/command.ts";
-import { AS_OF_OPTION, describeMoment, openAsOf, resolveEnd, toAsOfJson } from "./shared/moment.ts";
+import { AS_OF_OPTION, describeMoment, openAtMoment, resolveEnd, toAsOfJson } from "./shared/moment.ts";
 import { table } from "./shared/table.ts";
 
 export const results: MakeCommand = (terminal, exit) =>
@@ -51,7 +51,7 @@ length before stands beside it.`,
     .addHelpText("after", "\nExample:\n  reachlog results --by variant --from 2026-11-01 --to 2026-11-30")
     .action(
       exit(async ({ by, from, to, asOf: at, json, csv }) => {
-        await using asked = await openAsOf(terminal, at);
+        await using asked = await openAtMoment(terminal, at);
         const folded = await asked.fold("results", "visits");
         const end = resolveEnd(asked.moment, folded, asked.store.logClock.now());
         const found = await createResults(folded.states, by, parseInterval(from, to, end));

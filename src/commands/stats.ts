@@ -5,7 +5,7 @@ import { noMessages } from "../../projections/timeline.ts";
 import { isoTime } from "../platform/clock.ts";
 import { answer, Command, JSON_OPTION, Option, type MakeCommand } from "./shared/command.ts";
 import type { Place } from "../projector/moment.ts";
-import { AS_OF_OPTION, describeMoment, openAsOf, resolveEnd, toAsOfJson } from "./shared/moment.ts";
+import { AS_OF_OPTION, describeMoment, openAtMoment, resolveEnd, toAsOfJson } from "./shared/moment.ts";
 import { table } from "./shared/table.ts";
 
 export const stats: MakeCommand = (terminal, exit) =>
@@ -24,7 +24,7 @@ variant, run or link: reachlog results.`,
     .addHelpText("after", "\nExample:\n  reachlog stats --by day --as-of 2026-11-21")
     .action(
       exit(async ({ by, asOf: at, json }) => {
-        await using asked = await openAsOf(terminal, at);
+        await using asked = await openAtMoment(terminal, at);
         const { timezone } = asked.outreach;
         if (by !== undefined) {
           const folded = await asked.fold("timeline", "suspected");

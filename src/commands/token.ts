@@ -136,12 +136,12 @@ function removeToken(terminal: Terminal, id: string, json: true | undefined): nu
     const remedy = "a service keeps the tokens it has rather than none: make another one first";
     return fail(terminal, `it is the only token, and ${remedy}`);
   }
-  rewriteEntries(file, (line) => !isEntryOf(line, token.sha256));
+  rewriteEntries(file, (line) => !matchesToken(line, token.sha256));
   const removed = { name: token.name, id: toTokenId(token.sha256) };
   answer(terminal, json, removed, `${removed.name} ${removed.id} is removed\n`);
 }
 
-function isEntryOf(line: string, sha256: string): boolean {
+function matchesToken(line: string, sha256: string): boolean {
   const entry = line.trim();
   if (entry === "" || entry.startsWith("#")) return false;
   return readTokenLines(entry, [], createReport()).some((token) => token.sha256 === sha256);

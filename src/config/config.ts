@@ -3,55 +3,27 @@ import type { WitnessConfig } from "../log/witness.ts";
 import { decodeKey, secret, type Secret } from "../platform/secret.ts";
 import type { TracingOptions } from "../tracing/tracing.ts";
 import { readMeta, readX } from "./channels.ts";
-import { type ChatConfig, readChat } from "./chat.ts";
+import { readChat } from "./chat.ts";
 import { requireAllOrNone, type RawEnvironment, readEnvironment, warnOfMisspelt } from "./environment.ts";
 import { configurationError, createReport, type Report } from "./error.ts";
-import { type HttpConfig, readHttp, type RoutePaths } from "./http.ts";
+import { readHttp, type RoutePaths } from "./http.ts";
 import { type LogConfig, readLog } from "./log.ts";
-import { type MessagingConfig, readMessaging } from "./messaging.ts";
-import { type OutreachConfig, type ReadTextFile, readLinks, readOutreach } from "./outreach.ts";
-import type { Environment } from "./schema.ts";
+import { readMessaging } from "./messaging.ts";
+import { type ReadTextFile, readLinks, readOutreach } from "./outreach.ts";
+import type { Environment, Variable } from "./schema.ts";
 import { readSecretFiles } from "./secret-files.ts";
 import { readUrl } from "./urls.ts";
-import { readWebhook, type WebhookConfig } from "./webhook.ts";
+import { readWebhook } from "./webhook.ts";
 
 /** All that an operator can set, checked. A network without credentials is undefined: not configured. */
-export interface Config {
-  readonly http: HttpConfig;
-  readonly log: LogConfig;
-  /** The master key as text; `decodeKey` gives its bytes. Undefined: a key file beside a log that is a file. */
-  readonly key: Secret | undefined;
-  /** The next key of `key rotate`, if the key does not come from the key file. */
-  readonly nextKey: Secret | undefined;
-  /** The API token of commands that call the running service. */
-  readonly token: Secret | undefined;
-  readonly x: ReturnType<typeof readX>;
-  readonly outreach: OutreachConfig;
-  readonly links: ReturnType<typeof readLinks>;
-  readonly meta: ReturnType<typeof readMeta>;
-  readonly chat: ChatConfig | undefined;
-  readonly messaging: MessagingConfig | undefined;
-  readonly webhook: WebhookConfig | undefined;
-  /** Lag after which chat and messaging send clicks together. */
-  readonly digestAfterSeconds: number;
-  readonly bots: "dispatch" | "record";
-  /** Whole days that personal data of clicks and direct sends is kept; undefined: until it is forgotten by hand. */
-  readonly retentionDays: number | undefined;
-  /** Undefined: no traces are collected. */
-  readonly tracing: ReturnType<typeof readTracing>;
-  /** Undefined: no witness cosigns the log's heads. */
-  readonly witness: WitnessConfig | undefined;
-  readonly logLevel: "debug" | "info" | "warn" | "error";
-  /** Sentences for the operator, shown at start. None holds a secret. */
-  readonly warnings: readonly string[];
-}
+export type Config = ReturnType<typeof loadConfig>;
 
 /**
- * Turns the environment into a {@link Config}, or throws one {@link ConfigError} that names every fault.
+ * Turns the environment into a {@link Config}, or throws one ServiceError (configuration) that names every fault.
  * An empty variable counts as unset. `readFile` is asked for `MESSAGE_TEMPLATE_FILE` and `API_TOKENS_FILE`; `paths`: those
  * that `OPEN_ROUTES` is checked against.
  */
-export function loadConfig(given: RawEnvironment, readFile: ReadTextFile, paths?: () => RoutePaths): Config {
+export function loadConfig(given: RawEnvironment, readFile: ReadTextFile, paths?: () => RoutePaths) {
   const { env, report } = readSecretFiles(given, createReport());
   const values = readEnvironment(env, report);
   const http = readHttp(values, env, readFile, paths, report);
@@ -60,7 +32,9 @@ export function loadConfig(given: RawEnvironment, readFile: ReadTextFile, paths?
     http,
     links,
     log: readLog(values.DATABASE_URL, values, report),
+    /** The master key as text; `decodeKey` gives its bytes. Undefined: a key file beside a log that is a file. */
     key: readKey("REACHLOG_KEY", values.REACHLOG_KEY, report),
+    /** The next key of `key rotate`, if the key does not come from the key file. */
     nextKey: readKey("REACHLOG_KEY_NEXT", values.REACHLOG_KEY_NEXT, report),
     x: readX(values, env, report),
     outreach: readOutreach(values, readFile, links.base, report),
@@ -68,7 +42,9 @@ export function loadConfig(given: RawEnvironment, readFile: ReadTextFile, paths?
     chat: readChat(values, env, report),
     messaging: readMessaging(values, env, report),
     webhook: readWebhook(values, env, report),
+    /** Undefined: no traces are collected. */
     tracing: readTracing(values, report),
+    /** Undefined: no witness cosigns the log's heads. */
     witness: readWitness(values, env, report),
   };
   wantKey(parts.log, parts.key, report);
@@ -76,11 +52,15 @@ export function loadConfig(given: RawEnvironment, readFile: ReadTextFile, paths?
   if (report.faults.length > 0) throw configurationError(report.faults);
   return {
     ...parts,
+    /** The API token of commands that call the running service. */
     token: values.REACHLOG_TOKEN === undefined ? undefined : secret(values.REACHLOG_TOKEN),
+    /** Lag after which chat and messaging send clicks together. */
     digestAfterSeconds: values.CHAT_DIGEST_AFTER_SECONDS,
     bots: values.BOT_CLICKS,
+    /** Whole days that personal data of clicks and direct sends is kept; undefined: until it is forgotten by hand. */
     retentionDays: values.RETENTION_DAYS,
     logLevel: values.LOG_LEVEL,
+    /** Sentences for the operator, shown at start. None holds a secret. */
     warnings: report.warnings,
   };
 }
@@ -106,11 +86,7 @@ function readWitness(values: Environment, env: RawEnvironment, report: Report): 
   }
 }
 
-function readKey(
-  variable: "REACHLOG_KEY" | "REACHLOG_KEY_NEXT",
-  raw: string | undefined,
-  report: Report,
-): Secret | undefined {
+function readKey(variable: Variable, raw: string | undefined, report: Report): Secret | undefined {
   if (raw === undefined) return undefined;
   if (decodeKey(raw) === undefined) report.fault(variable, "not a key of 32 bytes", WANTED_OF_KEYS);
   return secret(raw);

@@ -5,6 +5,7 @@ import { secret, type Secret } from "../platform/secret.ts";
 import type { Report } from "./error.ts";
 import type { Environment } from "./schema.ts";
 import { isLoopback } from "./urls.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
 
 /** Where the event log lives, and with which engine. */
 export type LogConfig = SqliteLog | PostgresLog;
@@ -60,7 +61,7 @@ export function readLog(raw: string, elsewhere: KeysElsewhere, report: Report): 
   if (keysFile !== undefined && Object.values(others).some((other) => resolve(other) === resolve(keysFile))) {
     report.fault("KEYS_FILE", "that file belongs to the log and holds something else", "the path of a file of its own");
   }
-  return { kind: "sqlite", file: resolve(file), ...(keysFile === undefined ? {} : { keysFile: resolve(keysFile) }) };
+  return { kind: "sqlite", file: resolve(file), ...omitUndefined({ keysFile: keysFile && resolve(keysFile) }) };
 }
 
 function readPostgresLog(raw: string, { KEYS_FILE, KEYS_DATABASE_URL }: KeysElsewhere, report: Report): PostgresLog {

@@ -47,20 +47,15 @@ interface OutreachDeps extends WorkDeps {
 
 /** What the outreach agent works with, in the service and in commands. */
 export function outreachContext(deps: OutreachDeps): OutreachContext {
-  const { config, account, hashesOf, findLinkKeys, keyring, logClock, eventLog, projector, logger, announce } = deps;
+  const { config, account, hashesOf, findLinkKeys, keyring, logClock, projector } = deps;
   const { outreach } = config;
   return {
-    eventLog,
-    projector,
+    ...deps,
     network: account.network,
     credentials: account.tokens,
-    logger,
-    announce,
     holder: deps.holder ?? makeId(),
-    leaseScale: deps.leaseScale,
     makeId,
     clock: logClock.now,
-    wallClock: deps.wallClock,
     skewMs: () => logClock.skewMs(projector.time),
     sleep: deps.sleep ?? sleep,
     sources: openSources(outreach),

@@ -54,20 +54,14 @@ const KIB = 1024;
 
 const CHUNK_BYTES = 256 * KIB;
 
-/** Where the reading is, for error messages. */
-interface Place {
-  line: number;
-}
-
 async function importFile(store: StorePlace, path: string, format: Format, terminal: Terminal) {
-  const place: Place = { line: 1 };
+  const place = { line: 1 };
   const bytes = path === STDIN ? undefined : withPath(path, () => statSync(path).size);
   // The size of a pipe's content is unknown.
   const progress = bytes === undefined ? undefined : startProgress(terminal, "importing KiB", bytes / KIB);
-  const chunks = path === STDIN ? process.stdin : readFrom(path);
-  const counted = count(chunks, (read) => progress?.update(read / KIB));
+  const chunks = readChunks(path, (read) => progress?.update(read / KIB));
   try {
-    return await store.import(readEvents(counted, format, place, terminal.signal));
+    return await store.import(readEvents(chunks, format, place, terminal.signal));
   } catch (fault) {
     throw fault instanceof ImportRefused ? fileFault(place.line, fault.message) : fault;
   } finally {
@@ -75,27 +69,24 @@ async function importFile(store: StorePlace, path: string, format: Format, termi
   }
 }
 
-async function* readFrom(path: string): AsyncGenerator<Uint8Array, void, void> {
+async function* readChunks(path: string, onRead: (bytes: number) => void): AsyncGenerator<Uint8Array, void, void> {
+  const stream = path === STDIN ? process.stdin : createReadStream(path, { highWaterMark: CHUNK_BYTES });
+  let read = 0;
   try {
-    yield* createReadStream(path, { highWaterMark: CHUNK_BYTES });
+    for await (const chunk of stream as AsyncIterable<Uint8Array>) {
+      read += chunk.length;
+      onRead(read);
+      yield chunk;
+    }
   } catch (fault) {
     throw addPath(path, fault);
-  }
-}
-
-async function* count(chunks: AsyncIterable<Uint8Array>, onRead: (bytes: number) => void) {
-  let read = 0;
-  for await (const chunk of chunks) {
-    read += chunk.length;
-    onRead(read);
-    yield chunk;
   }
 }
 
 async function* readEvents(
   chunks: AsyncIterable<Uint8Array>,
   format: Format,
-  place: Place,
+  place: { line: number },
   signal: AbortSignal,
 ): AsyncGenerator<StoredEvent, void, void> {
   const read = EXPORT_FORMATS[format].createReader();

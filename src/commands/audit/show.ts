@@ -15,7 +15,7 @@ import { findNamed, parseRecipient } from "../../recipients/recipient-name.ts";
 import { findPlace } from "../../projector/moment.ts";
 import { Command, fail, parseLink, type MakeCommand } from "../shared/command.ts";
 import { formatContact } from "../contacts.ts";
-import { AS_OF_OPTION, describeMoment, openAsOf } from "../shared/moment.ts";
+import { AS_OF_OPTION, describeMoment, openAtMoment } from "../shared/moment.ts";
 import { withProgress } from "../shared/progress.ts";
 import { printable, table } from "../shared/table.ts";
 import type { Recorded } from "../../../events/catalog.ts";
@@ -45,7 +45,7 @@ Digits are a person's id if there is one, else the position of an event.`,
     .action(
       exit(async (wanted, { asOf: at, all, json }) => {
         const subject = parseSubject(wanted);
-        await using asked = await openAsOf(terminal, at);
+        await using asked = await openAtMoment(terminal, at);
         const { store, moment } = asked;
         const place = await findPlace(store, moment);
         const { position: to } = place;

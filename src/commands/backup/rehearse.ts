@@ -23,6 +23,7 @@ import {
   type Manifest,
   openSigningKey,
 } from "./manifest.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
 
 /** In the scratch folder. */
 export const SCRATCH_LOG = "reachlog.sqlite";
@@ -54,7 +55,7 @@ export async function rehearse(
   await place(folder, manifest, files, master);
   await using log = await openLogAt(filePlace(files, secret(Buffer.from(master).toString("hex"))));
   const known = await readKnownHeads(log.checkpoints, undefined, undefined);
-  const { verification, compared } = await verifyLog(log, known, onProgress === undefined ? {} : { onProgress });
+  const { verification, compared } = await verifyLog(log, known, omitUndefined({ onProgress }));
   const { fault, head } = verification;
   const broken =
     fault === undefined

@@ -18,6 +18,7 @@ import { makeNewFile, syncFolder } from "../shared/new-file.ts";
 import { withPath } from "../shared/system-fault.ts";
 import { copySecrets, measure } from "./copy-file.ts";
 import { MANIFEST, NAMES, signManifest, type BackupFile, type Manifest, encryptSigningKey } from "./manifest.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
 
 export interface WriteOptions {
   readonly clock: Clock;
@@ -58,7 +59,7 @@ async function fill(
   { clock, onProgress }: WriteOptions,
 ): Promise<Manifest> {
   const place = (file: BackupFile): string => join(folder, NAMES[file]);
-  const { head: copied } = await log.backup(place("log"), onProgress === undefined ? {} : { onProgress });
+  const { head: copied } = await log.backup(place("log"), omitUndefined({ onProgress }));
   for (const file of ["keys", "vault"] as const) {
     await copySecrets(secrets[file], sqliteSecrets(place(file)), { log: log.id, epoch: null, place: null });
     await refuseOtherKey(place(file), log.master);

@@ -1,4 +1,4 @@
-import type { Recorded } from "../../../events/catalog.ts";
+import type { EventType, Recorded } from "../../../events/catalog.ts";
 import type { ChannelName } from "../../../events/channel.ts";
 import { isOutcome, narrowedTo } from "../../../events/dispatches.ts";
 import { eventsAt, inOrder } from "../../log/event-log.ts";
@@ -148,41 +148,34 @@ function next(current: DispatchStatus, { type, data }: Recorded): DispatchStatus
   if (type === "DispatchRetryRequested") return UNTRIED;
   if (type === "DispatchDiscarded") return { status: "discarded" };
   if (current.status !== "waiting") return current;
-  switch (type) {
-    case "DispatchFailed":
-      return { status: "waiting", attempts: data.requests[0]?.attempt ?? 0, retry_at: data.requests[0]?.retry_at };
-    case "DispatchSucceeded":
-      return { status: "delivered" };
-    case "DispatchSkipped":
-      return { status: "skipped" };
-    case "DispatchInDoubt":
-      return { status: "in_doubt" };
-    case "DispatchAbandoned":
-      return { status: "dead" };
-    default:
-      return current;
+  if (type === "DispatchFailed") {
+    const [request] = data.requests;
+    return { status: "waiting", attempts: request?.attempt ?? 0, retry_at: request?.retry_at };
   }
+  const status = FINAL[type];
+  return status === undefined ? current : { status };
 }
+
+const FINAL: Partial<Record<EventType, Exclude<DispatchStatus["status"], "waiting">>> = {
+  DispatchSucceeded: "delivered",
+  DispatchSkipped: "skipped",
+  DispatchInDoubt: "in_doubt",
+  DispatchAbandoned: "dead",
+};
 
 /** Why the channel sends nothing now; null: it sends. */
 type BlockReason = Suspended | "not configured" | null;
 
 /** `id`: of the event whose dispatch it is. */
 function describeDispatch(current: DispatchStatus, blocked: BlockReason, id: string): string {
-  switch (current.status) {
-    case "waiting":
-      return describeWait(current, blocked);
-    case "delivered":
-      return "delivered";
-    case "skipped":
-      return "not sent, and never will be";
-    case "in_doubt":
-      return "in doubt; not retried automatically";
-    case "dead":
-      return `a dead letter: send it with reachlog deliveries retry ${id}, or drop it with discard`;
-    case "discarded":
-      return "discarded; never sent again";
-  }
+  if (current.status === "waiting") return describeWait(current, blocked);
+  return {
+    delivered: "delivered",
+    skipped: "not sent, and never will be",
+    in_doubt: "in doubt; not retried automatically",
+    dead: `a dead letter: send it with reachlog deliveries retry ${id}, or drop it with discard`,
+    discarded: "discarded; never sent again",
+  }[current.status];
 }
 
 function describeWait({ attempts, retry_at }: Waiting, blocked: BlockReason): string {

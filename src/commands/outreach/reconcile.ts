@@ -39,7 +39,11 @@ async function reconcileAttempts(terminal: Terminal, json: true | undefined): Pr
   const before = new Map(open);
   const from = session.projector.position + 1;
   const settled = await settle(terminal, session);
-  if (settled.kind === "running") return showRunning(terminal, settled.run_id);
+  if (settled.kind === "running") {
+    const which = settled.run_id === undefined ? "a run" : `run ${printable(settled.run_id)}`;
+    terminal.err(`${which} is in progress; it settles what is in doubt at its end\n`);
+    return EXIT.temporary;
+  }
   await session.projector.until((await session.eventLog.store.head()).position);
   const outcomes = await settledSince(session.eventLog.store, from, before);
   const closed = current !== null && runState().current?.run_id !== current.run_id ? current.run_id : undefined;
@@ -70,9 +74,8 @@ async function settle(terminal: Terminal, session: Session) {
 function openRunner(session: Session, logger: Logger, stack: AsyncDisposableStack): Runner {
   const { channels, social } = connectNetworks(session.config, session.logClock.now);
   if (social === undefined) {
-    throw configurationError([
-      { variable: "X_CLIENT_ID", problem: "not set, so X cannot be asked", wanted: "the app's id" },
-    ]);
+    const problem = "not set, so X cannot be asked";
+    throw configurationError([{ variable: "X_CLIENT_ID", problem, wanted: "the app's id" }]);
   }
   // An append, which the service delivers: only this command has found the grant dead.
   const announce = createAnnounce({ ...session, configured: channels.map(({ name }) => name), logger });
@@ -81,24 +84,12 @@ function openRunner(session: Session, logger: Logger, stack: AsyncDisposableStac
   return stack.use(createRunner(outreachContext({ ...base, account })));
 }
 
-function showRunning({ err }: Terminal, runId: string | undefined): number {
-  const which = runId === undefined ? "a run" : `run ${printable(runId)}`;
-  err(`${which} is in progress; it settles what is in doubt at its end\n`);
-  return EXIT.temporary;
-}
-
-/** How messages that were in doubt were settled. */
-interface Outcomes {
-  sent: number;
-  notDelivered: number;
-}
-
 /** Counts how `attempts` were settled from a position on, by any process. */
 async function settledSince(
   store: EventStore<Event>,
   from: number,
   attempts: ReadonlyMap<string, OpenAttempt>,
-): Promise<Outcomes> {
+): Promise<Settlement["outcomes"]> {
   const outcomes = { sent: 0, notDelivered: 0 };
   for await (const { type, data } of store.read({ from, types: ["DirectMessageSent", "DirectMessageFailed"] })) {
     if (!("attempt_id" in data) || !attempts.has(data.attempt_id)) continue;
@@ -110,7 +101,7 @@ async function settledSince(
 
 interface Settlement {
   readonly inDoubt: number;
-  readonly outcomes: Outcomes;
+  readonly outcomes: { readonly sent: number; readonly notDelivered: number };
   readonly stay: readonly OpenAttempt[];
   /** A run whose process had died. */
   readonly closed: string | undefined;

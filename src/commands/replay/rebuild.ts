@@ -124,8 +124,6 @@ interface Work {
   readonly names: readonly ProjectionName[];
   readonly states: FoldedStates;
   readonly positions: Positions;
-  /** Events that an interrupted rebuild folded. */
-  readonly foldedBefore: ReadonlyMap<ProjectionName, number>;
   readonly comparisons: ReadonlyMap<ProjectionName, Comparison>;
   readonly head: number;
 }
@@ -133,7 +131,6 @@ interface Work {
 async function begin(store: EventStore<Event>, names: readonly ProjectionName[], restart: boolean): Promise<Work> {
   const from = new Map<ProjectionName, unknown>();
   const positions: Positions = new Map();
-  const foldedBefore = new Map<ProjectionName, number>();
   const comparisons = new Map<ProjectionName, Comparison>();
   for (const name of names) {
     const partial = restart ? undefined : await loadPartial(store, name);
@@ -141,12 +138,11 @@ async function begin(store: EventStore<Event>, names: readonly ProjectionName[],
     if (partial === undefined) await dropPartial(store, name);
     if (partial !== undefined) from.set(name, partial.state);
     positions.set(name, partial?.position ?? 0);
-    foldedBefore.set(name, partial?.events ?? 0);
-    comparisons.set(name, await createComparison(store, name, partial?.differences ?? null));
+    comparisons.set(name, await createComparison(store, name, partial));
   }
   // Asked for after the snapshots, which a running service may save in between.
   const { position: head } = await store.head();
-  return { store, names, states: createStates(names, from), positions, foldedBefore, comparisons, head };
+  return { store, names, states: createStates(names, from), positions, comparisons, head };
 }
 
 async function advance(work: Work, to: number, options: FoldOptions): Promise<void> {
@@ -180,9 +176,9 @@ async function keep(work: Work): Promise<void> {
   }
 }
 
-function toReport({ states, foldedBefore, comparisons }: Work, projection: ProjectionName, position: number): Rebuilt {
-  const events = (foldedBefore.get(projection) ?? 0) + states.foldedBy(projection);
-  return { projection, events, position, differences: comparisons.get(projection)?.found ?? null };
+function toReport({ states, comparisons }: Work, projection: ProjectionName, position: number): Rebuilt {
+  const { foldedBefore, found } = comparisons.get(projection)!;
+  return { projection, events: foldedBefore + states.foldedBy(projection), position, differences: found };
 }
 
 /** Saves the states before the event that names them, so that readers of the event find them. */
@@ -210,20 +206,23 @@ interface Comparison {
   readonly stored: Snapshot | undefined;
   /** Where the two disagree; null: they were not compared. */
   found: readonly string[] | null;
+  /** Events that an interrupted rebuild folded. */
+  readonly foldedBefore: number;
 }
 
-/** `found`: what an interrupted rebuild found. */
 async function createComparison(
   store: EventStore<Event>,
   name: ProjectionName,
-  found: Comparison["found"],
+  partial: Partial | undefined,
 ): Promise<Comparison> {
+  const foldedBefore = partial?.events ?? 0;
   try {
     const snapshot = await store.snapshots.load(name);
-    return { stored: snapshot?.version === projectionOf(name).version ? snapshot : undefined, found };
+    const stored = snapshot?.version === projectionOf(name).version ? snapshot : undefined;
+    return { stored, found: partial?.differences ?? null, foldedBefore };
   } catch (fault) {
     if (!(fault instanceof SnapshotAhead)) throw fault;
-    return { stored: undefined, found: [fault.message] };
+    return { stored: undefined, found: [fault.message], foldedBefore };
   }
 }
 

@@ -18,7 +18,7 @@ export const AS_OF_OPTION = [
 ] as const;
 
 /** The existing log, and the moment that {@link AS_OF_OPTION} names: a day is one of the configured time zone. */
-export async function openAsOf(terminal: Terminal, at: string | undefined) {
+export async function openAtMoment(terminal: Terminal, at: string | undefined) {
   const { outreach } = readConfig(terminal);
   const moment = parseMoment(at, outreach.timezone);
   const store = await openExistingLog(terminal);
