@@ -13,8 +13,6 @@ import type { Report } from "./error.ts";
 import type { Environment } from "./schema.ts";
 import { readUrl } from "./urls.ts";
 
-export type WebhookConfig = NonNullable<ReturnType<typeof readWebhook>>;
-
 /** Bytes that Standard Webhooks allows a secret. */
 const SECRET_BYTES_MIN = 24;
 const SECRET_BYTES_MAX = 64;
