@@ -93,6 +93,8 @@ export interface Given {
   readonly env?: Readonly<Record<string, string>>;
   /** What the pages of earlier moments are made of. */
   readonly past?: PastStates;
+  /** Default: the machine's. */
+  readonly logClock?: () => number;
   /** Stands between the app and the log. */
   readonly store?: (store: EventStore<Event>) => EventStore<Event>;
   readonly account?: (parts: { eventLog: EventLog; projector: Projector; clock: () => number }) => AccountParts;
@@ -100,7 +102,7 @@ export interface Given {
 
 export async function openApp(given: Given = {}): Promise<AppHarness> {
   const clock = (): number => world.now;
-  const log = await openEncryptedMemoryLog(MASTER_KEY);
+  const log = await openEncryptedMemoryLog(MASTER_KEY, given.logClock);
   const store = { ...log.store, ...given.store?.(log.store) };
   const eventLog = createEventLog(store, randomId);
   const projector = log.use(await startProjector(log.store, { erase: createEraseHandler(log.store.keyring) }));

@@ -71,7 +71,7 @@ export interface EncryptedMemoryLog extends MemoryLog {
   readonly store: EncryptedLog;
 }
 
-export async function openEncryptedMemoryLog(master: Uint8Array): Promise<EncryptedMemoryLog> {
+export async function openEncryptedMemoryLog(master: Uint8Array, clock?: Clock): Promise<EncryptedMemoryLog> {
   const stack = new AsyncDisposableStack();
   const folder = stack.use(temporaryFolder());
   const files = { log: folder.file("log.sqlite"), keys: folder.file("keys.sqlite") };
@@ -84,6 +84,7 @@ export async function openEncryptedMemoryLog(master: Uint8Array): Promise<Encryp
       keyring,
       bind: async () => {},
       makeId: randomId,
+      clock,
     }),
   );
   return { ...logOn(store, folder, stack), store };
