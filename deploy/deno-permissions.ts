@@ -6,7 +6,8 @@
  */
 import { dirname, join, resolve } from "node:path";
 import { urlsOf } from "eventstore-lite/postgres";
-import { readConfig, EXIT } from "../src/commands/shared/command.ts";
+import { readConfig } from "../src/commands/shared/command.ts";
+import { EXIT } from "../src/commands/shared/terminal.ts";
 import type { Config } from "../src/config/config.ts";
 import type { LogConfig } from "../src/config/log.ts";
 import { settingNames } from "../src/config/schema.ts";

@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline/promises";
 import { runCommandLine } from "./commands/shared/command-line.ts";
-import { EXIT } from "./commands/shared/command.ts";
+import { EXIT } from "./commands/shared/terminal.ts";
 import { writeAll, writeText } from "./commands/shared/write.ts";
 import { loadEnvFile } from "./platform/runtime.ts";
 import { handleUncaughtErrors } from "./platform/uncaught-errors.ts";

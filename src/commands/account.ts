@@ -3,7 +3,8 @@ import { systemClock } from "../platform/clock.ts";
 import { createLogger } from "../platform/logger.ts";
 import { openAccount } from "../service/outreach.ts";
 import { connectNetworks } from "../service/networks.ts";
-import { answer, Command, EXIT, group, JSON_OPTION, usageError, type MakeCommand } from "./shared/command.ts";
+import { Command, group, JSON_OPTION, usageError, type MakeCommand } from "./shared/command.ts";
+import { answer, EXIT } from "./shared/terminal.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
 import { printable } from "./shared/table.ts";
 

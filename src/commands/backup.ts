@@ -4,7 +4,8 @@ import { locateLog } from "../service/log-place.ts";
 import { openLog } from "../service/open.ts";
 import { nameOfKey } from "../vault/master-key.ts";
 import { recordBackup, writeBackup } from "./backup/write-backup.ts";
-import { absolutePath, answer, Command, fail, JSON_OPTION, type MakeCommand, readConfig } from "./shared/command.ts";
+import { absolutePath, Command, JSON_OPTION, type MakeCommand, readConfig } from "./shared/command.ts";
+import { answer, fail } from "./shared/terminal.ts";
 import { refuseNoLog } from "./shared/log-session.ts";
 import { withProgress } from "./shared/progress.ts";
 

@@ -1,4 +1,5 @@
-import { answer, Command, EXIT, fail, group, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
+import { Command, group, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
+import { answer, EXIT, fail } from "./shared/terminal.ts";
 import { discard, retry } from "./deliveries/letters.ts";
 import { lag } from "./deliveries/lag.ts";
 import { list } from "./deliveries/list.ts";

@@ -16,7 +16,8 @@ import { refuseLostLog, keysMissing, missingKeys } from "../privacy/lost-keys.ts
 import { locateLog } from "../service/log-place.ts";
 import { openLog, openStoredLog } from "../service/open.ts";
 import { startProjector } from "../projector/projector.ts";
-import { Command, readServedConfig, type MakeCommand, type Terminal } from "./shared/command.ts";
+import { Command, readServedConfig, type MakeCommand } from "./shared/command.ts";
+import type { Terminal } from "./shared/terminal.ts";
 import { finding, report, type Finding } from "./shared/findings.ts";
 import { openSession } from "./shared/log-session.ts";
 import { listPartNames } from "../config/parts.ts";

@@ -6,17 +6,8 @@ import { isoTime } from "../platform/clock.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { findNamed, parseRecipient } from "../recipients/recipient-name.ts";
 import { forgetAddress, forgetPerson, type ForgetDeps, type ForgetOptions, type Forgotten } from "../privacy/forget.ts";
-import {
-  absolutePath,
-  answer,
-  Command,
-  fail,
-  JSON_OPTION,
-  type MakeCommand,
-  Option,
-  type Terminal,
-  usageError,
-} from "./shared/command.ts";
+import { absolutePath, Command, JSON_OPTION, type MakeCommand, Option, usageError } from "./shared/command.ts";
+import { answer, fail, type Terminal } from "./shared/terminal.ts";
 import { COMMAND_METADATA, openSession, type Session } from "./shared/log-session.ts";
 import { makeNewFile } from "./shared/new-file.ts";
 import { withProgress } from "./shared/progress.ts";

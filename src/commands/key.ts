@@ -9,7 +9,6 @@ import { writeKeyFile } from "../vault/master-key.ts";
 import { endRotation, nameOfKey, rotateKey } from "../vault/master-key.ts";
 import {
   absolutePath,
-  answer,
   Command,
   group,
   JSON_OPTION,
@@ -17,8 +16,8 @@ import {
   readConfig,
   usageError,
   type MakeCommand,
-  type Terminal,
 } from "./shared/command.ts";
+import { answer, type Terminal } from "./shared/terminal.ts";
 import { COMMAND_METADATA, refuseNoLog } from "./shared/log-session.ts";
 
 const show: MakeCommand = (terminal, exit) =>

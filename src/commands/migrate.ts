@@ -14,15 +14,8 @@ import { nameOfKey } from "../vault/master-key.ts";
 import type { Manifest } from "./backup/manifest.ts";
 import { putBack, refuseTaken } from "./backup/put-back.ts";
 import { writeBackup } from "./backup/write-backup.ts";
-import {
-  absolutePath,
-  answer,
-  Command,
-  JSON_OPTION,
-  readConfig,
-  type MakeCommand,
-  type Terminal,
-} from "./shared/command.ts";
+import { absolutePath, Command, JSON_OPTION, readConfig, type MakeCommand } from "./shared/command.ts";
+import { answer, type Terminal } from "./shared/terminal.ts";
 import { refuseNoLog } from "./shared/log-session.ts";
 import { withProgress } from "./shared/progress.ts";
 import { loadMasterKey } from "./restore.ts";

@@ -1,4 +1,5 @@
-import { answer, Command, fail, group, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
+import { Command, group, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
+import { answer, fail } from "./shared/terminal.ts";
 import { preview } from "./outreach/preview.ts";
 import { reconcile } from "./outreach/reconcile.ts";
 import { watch } from "./outreach/watch.ts";

@@ -1,7 +1,8 @@
 import { isAfterChange, usedAt } from "../../projections/quota.ts";
 import { isoTime } from "../platform/clock.ts";
 import { momentIn, resetsAt } from "../outreach/quota-day.ts";
-import { answer, Command, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
+import { Command, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
+import { answer } from "./shared/terminal.ts";
 import type { Moment, Place } from "../projector/moment.ts";
 import { AS_OF_OPTION, describeMoment, openAtMoment, toAsOfJson } from "./shared/moment.ts";
 

@@ -1,5 +1,6 @@
 import { askReadiness, URL_OPTION } from "./shared/ask-service.ts";
-import { answer, Command, EXIT, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
+import { Command, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
+import { answer, EXIT } from "./shared/terminal.ts";
 
 export const ready: MakeCommand = (terminal, exit) =>
   new Command("ready")

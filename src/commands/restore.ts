@@ -9,15 +9,8 @@ import { readManifest } from "./backup/manifest.ts";
 import { putBack, refuseTaken } from "./backup/put-back.ts";
 import { recordBackup } from "./backup/write-backup.ts";
 import { refuseNoLog } from "./shared/log-session.ts";
-import {
-  absolutePath,
-  answer,
-  Command,
-  JSON_OPTION,
-  readConfig,
-  type MakeCommand,
-  type Terminal,
-} from "./shared/command.ts";
+import { absolutePath, Command, JSON_OPTION, readConfig, type MakeCommand } from "./shared/command.ts";
+import { answer, type Terminal } from "./shared/terminal.ts";
 
 export const restoreCommand: MakeCommand = (terminal, exit) =>
   new Command("restore")

@@ -18,7 +18,8 @@ import {
 } from "../history/results-format.ts";
 import { formatDuration } from "../platform/duration.ts";
 import type { Place } from "../projector/moment.ts";
-import { answer, Command, JSON_OPTION, Option, type MakeCommand } from "./shared/command.ts";
+import { Command, JSON_OPTION, Option, type MakeCommand } from "./shared/command.ts";
+import { answer } from "./shared/terminal.ts";
 import { AS_OF_OPTION, describeMoment, openAtMoment, resolveEnd, toAsOfJson } from "./shared/moment.ts";
 import { table } from "./shared/table.ts";
 

@@ -1,7 +1,8 @@
 import { createLogger } from "../platform/logger.ts";
 import { VERSION } from "../platform/version.ts";
 import type { Service } from "../service/service.ts";
-import { Command, readServedConfig, EXIT, type MakeCommand, type Terminal } from "./shared/command.ts";
+import { Command, readServedConfig, type MakeCommand } from "./shared/command.ts";
+import { EXIT, type Terminal } from "./shared/terminal.ts";
 import type { Config } from "../config/config.ts";
 import { redactedUrl } from "../config/log.ts";
 import { PROGRAM } from "./shared/program.ts";

@@ -1,17 +1,8 @@
 import { createHash, randomBytes } from "node:crypto";
 import { configurationError, createReport } from "../config/error.ts";
 import { readTokenLines, readTokens, describeNameFault } from "../config/tokens.ts";
-import {
-  answer,
-  answerEach,
-  Command,
-  fail,
-  group,
-  JSON_OPTION,
-  type MakeCommand,
-  type Terminal,
-  usageError,
-} from "./shared/command.ts";
+import { Command, group, JSON_OPTION, type MakeCommand, usageError } from "./shared/command.ts";
+import { answer, answerEach, fail, type Terminal } from "./shared/terminal.ts";
 import { table } from "./shared/table.ts";
 import {
   appendFileSync,

@@ -6,7 +6,8 @@ import type { Config } from "../config/config.ts";
 import { VERSION } from "../platform/version.ts";
 import { locateLog } from "../service/log-place.ts";
 import type { SecretPlace } from "../vault/secret-database.ts";
-import { Command, readServedConfig, type MakeCommand, type Terminal } from "./shared/command.ts";
+import { Command, readServedConfig, type MakeCommand } from "./shared/command.ts";
+import type { Terminal } from "./shared/terminal.ts";
 import { finding, report, type Finding } from "./shared/findings.ts";
 
 export const upgradeCheck: MakeCommand = (terminal, exit) =>

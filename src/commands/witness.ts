@@ -12,7 +12,8 @@ import {
 import { systemClock } from "../platform/clock.ts";
 import { untilAborted } from "../platform/signals.ts";
 import { readKeyOption } from "./audit/verify.ts";
-import { absolutePath, Command, group, usageError, type MakeCommand, type Terminal } from "./shared/command.ts";
+import { absolutePath, Command, group, usageError, type MakeCommand } from "./shared/command.ts";
+import type { Terminal } from "./shared/terminal.ts";
 import { parsePort } from "./development/sandbox.ts";
 import { printable } from "./shared/table.ts";
 

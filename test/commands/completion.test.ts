@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { bashScript, describeCommands, fishScript, zshScript } from "../../src/commands/completion.ts";
 import { reachlog, runCommandLine } from "../../src/commands/shared/command-line.ts";
-import type { Terminal } from "../../src/commands/shared/command.ts";
+import type { Terminal } from "../../src/commands/shared/terminal.ts";
 
 const NOBODY: Terminal = { env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() };
 const COMMANDS = describeCommands(reachlog(NOBODY, () => async () => {}));

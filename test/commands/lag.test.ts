@@ -14,7 +14,8 @@ import {
   readTail,
 } from "../../src/delivery/lag.ts";
 import { formatDuration } from "../../src/platform/duration.ts";
-import { runCommand, type Terminal } from "../../src/commands/shared/command.ts";
+import { runCommand } from "../../src/commands/shared/command.ts";
+import type { Terminal } from "../../src/commands/shared/terminal.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";

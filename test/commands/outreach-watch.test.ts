@@ -2,7 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import type { RunState } from "../../projections/run.ts";
 import { outreach } from "../../src/commands/outreach.ts";
-import { runCommand, type Terminal } from "../../src/commands/shared/command.ts";
+import { runCommand } from "../../src/commands/shared/command.ts";
+import type { Terminal } from "../../src/commands/shared/terminal.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
 import { addedOf } from "../harness/memory/new-events.ts";

@@ -5,7 +5,7 @@ import type { EventStore } from "eventstore-lite";
 import { makeEvent, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
 import { makeId } from "../../src/platform/clock.ts";
-import type { Terminal } from "../../src/commands/shared/command.ts";
+import type { Terminal } from "../../src/commands/shared/terminal.ts";
 import { replay } from "../../src/commands/replay.ts";
 import type { Rebuilt } from "../../src/commands/replay/rebuild.ts";
 import { open, rebuildAll, servedLog, snapshotOf, spoil, storedTexts, truth } from "../projector/rebuilding.ts";

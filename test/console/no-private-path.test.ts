@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { describeEndpoints } from "../../src/http/endpoints.ts";
 import { reachlog } from "../../src/commands/shared/command-line.ts";
-import type { Terminal } from "../../src/commands/shared/command.ts";
+import type { Terminal } from "../../src/commands/shared/terminal.ts";
 
 const ENDPOINTS = describeEndpoints();
 

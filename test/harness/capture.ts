@@ -1,4 +1,5 @@
-import { runCommand, type MakeCommand, type Terminal } from "../../src/commands/shared/command.ts";
+import { runCommand, type MakeCommand } from "../../src/commands/shared/command.ts";
+import type { Terminal } from "../../src/commands/shared/terminal.ts";
 
 /** What a command printed, and its exit code. */
 export interface Captured {

@@ -1,14 +1,7 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../../events/catalog.ts";
-import {
-  Command,
-  fail,
-  formatOption,
-  readConfig,
-  usageError,
-  type MakeCommand,
-  type Terminal,
-} from "../shared/command.ts";
+import { Command, formatOption, readConfig, usageError, type MakeCommand } from "../shared/command.ts";
+import { fail, type Terminal } from "../shared/terminal.ts";
 import { toSelection, type LogFilter } from "../../history/log-filter.ts";
 import { storedEvents } from "../../history/selection.ts";
 import { EXPORT_FORMATS, type Format } from "../../log/export-formats.ts";

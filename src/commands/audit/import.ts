@@ -1,14 +1,7 @@
 import { createReadStream, statSync } from "node:fs";
 import { ImportRefused } from "eventstore-lite";
-import {
-  answer,
-  Command,
-  formatOption,
-  JSON_OPTION,
-  readConfig,
-  type MakeCommand,
-  type Terminal,
-} from "../shared/command.ts";
+import { Command, formatOption, JSON_OPTION, readConfig, type MakeCommand } from "../shared/command.ts";
+import { answer, type Terminal } from "../shared/terminal.ts";
 import { EXPORT_FORMATS, type Format } from "../../log/export-formats.ts";
 import { LineFault, type StoredEvent } from "../../log/export-formats/format.ts";
 import type { StorePlace } from "../../log/store-place.ts";

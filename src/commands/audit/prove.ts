@@ -15,16 +15,8 @@ import { shownBy } from "../../log/export-formats/format.ts";
 import { proveEvent } from "../../log/signed-heads.ts";
 import { isoTime, systemClock } from "../../platform/clock.ts";
 import { ServiceError } from "../../platform/service-error.ts";
-import {
-  absolutePath,
-  answer,
-  Command,
-  EXIT,
-  fail,
-  JSON_OPTION,
-  usageError,
-  type MakeCommand,
-} from "../shared/command.ts";
+import { absolutePath, Command, JSON_OPTION, usageError, type MakeCommand } from "../shared/command.ts";
+import { answer, EXIT, fail } from "../shared/terminal.ts";
 import { openExistingLog, openExistingStoredLog } from "../shared/log-session.ts";
 import { makeNewFile } from "../shared/new-file.ts";
 import { withPath } from "../shared/system-fault.ts";

@@ -18,7 +18,7 @@ import { openLogAt } from "../../service/open.ts";
 import type { Binding, SecretPlace } from "../../vault/secret-database.ts";
 import { openSecretStore } from "../../vault/secret-store.ts";
 import { sqliteSecrets } from "../../vault/sqlite-secrets.ts";
-import type { Terminal } from "../shared/command.ts";
+import type { Terminal } from "../shared/terminal.ts";
 import { withProgress } from "../shared/progress.ts";
 import { copySecrets, copyUnchanged } from "./copy-file.ts";
 import { NAMES, readManifest, type Manifest } from "./manifest.ts";

@@ -12,7 +12,7 @@ import { keyId, KeyMismatch } from "../../vault/key.ts";
 import type { MasterKeyPlace } from "../../vault/master-key.ts";
 import { openSecretStore } from "../../vault/secret-store.ts";
 import { sqliteSecrets } from "../../vault/sqlite-secrets.ts";
-import type { Terminal } from "../shared/command.ts";
+import type { Terminal } from "../shared/terminal.ts";
 import { COMMAND_METADATA } from "../shared/log-session.ts";
 import { makeNewFile, syncFolder } from "../shared/new-file.ts";
 import { withPath } from "../shared/system-fault.ts";

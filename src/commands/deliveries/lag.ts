@@ -1,7 +1,8 @@
 import type { ChannelName } from "../../../events/channel.ts";
 import { isoTime, sleep } from "../../platform/clock.ts";
 import { drainInWords, measureLags, NEWEST_MS, RATE_MS, type ChannelLag } from "../../delivery/lag.ts";
-import { answer, Command, type MakeCommand } from "../shared/command.ts";
+import { Command, type MakeCommand } from "../shared/command.ts";
+import { answer } from "../shared/terminal.ts";
 import { openSession } from "../shared/log-session.ts";
 import { channelOption, selectChannels, isConfigured } from "./channel-name.ts";
 import { formatDuration } from "../../platform/duration.ts";

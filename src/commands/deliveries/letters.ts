@@ -8,7 +8,8 @@ import {
   WHY_CHARACTERS_MAX,
 } from "../../delivery/dead-letters.ts";
 import { findAt } from "../../history/find-event.ts";
-import { answer, Command, EXIT, JSON_OPTION, type MakeCommand, type Terminal, usageError } from "../shared/command.ts";
+import { Command, JSON_OPTION, type MakeCommand, usageError } from "../shared/command.ts";
+import { answer, EXIT, type Terminal } from "../shared/terminal.ts";
 import { COMMAND_METADATA, openSession, type Session } from "../shared/log-session.ts";
 import { printable } from "../shared/table.ts";
 import { connectNetworks } from "../../service/networks.ts";

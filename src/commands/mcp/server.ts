@@ -1,6 +1,7 @@
 import { fromJsonSchema, McpServer, type CallToolResult } from "@modelcontextprotocol/server";
 import { VERSION } from "../../platform/version.ts";
-import { EXIT, runCommand, type Terminal } from "../shared/command.ts";
+import { runCommand } from "../shared/command.ts";
+import { EXIT, type Terminal } from "../shared/terminal.ts";
 import { toExitCode, describeFault } from "../shared/system-fault.ts";
 import { ANSWERS_MAX, toArguments, TOOLS, type Input, type Tool } from "./tools.ts";
 import type { Contact } from "../../../projections/contacts.ts";

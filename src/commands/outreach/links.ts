@@ -6,17 +6,8 @@ import { addLinks, CODE_CHARS_MAX, type NewLink } from "../../links/add-links.ts
 import { sleep } from "../../platform/clock.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { toDomain } from "../../template/short-link.ts";
-import {
-  answer,
-  answerEach,
-  Command,
-  EXIT,
-  group,
-  JSON_OPTION,
-  type MakeCommand,
-  readConfig,
-  type Terminal,
-} from "../shared/command.ts";
+import { Command, group, JSON_OPTION, type MakeCommand, readConfig } from "../shared/command.ts";
+import { answer, answerEach, EXIT, type Terminal } from "../shared/terminal.ts";
 import { COMMAND_METADATA, openSession } from "../shared/log-session.ts";
 import { withPath } from "../shared/system-fault.ts";
 import { printable, table } from "../shared/table.ts";

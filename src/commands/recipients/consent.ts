@@ -3,7 +3,8 @@ import { isFault, parseConsent, type ConsentMember } from "../../recipients/pars
 import { recordConsent } from "../../recipients/record-consent.ts";
 import { parseRecipient } from "../../recipients/recipient-name.ts";
 import { formatConsent } from "../contacts.ts";
-import { answer, Command, JSON_OPTION, usageError, type MakeCommand, type Terminal } from "../shared/command.ts";
+import { Command, JSON_OPTION, usageError, type MakeCommand } from "../shared/command.ts";
+import { answer, type Terminal } from "../shared/terminal.ts";
 import { COMMAND_METADATA, openSession } from "../shared/log-session.ts";
 import { printable } from "../shared/table.ts";
 

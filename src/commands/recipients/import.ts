@@ -5,7 +5,8 @@ import { formatOfName, type RecipientsFormat, FILE_BYTES_MAX } from "../../recip
 import { sleep } from "../../platform/clock.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import type { Config } from "../../config/config.ts";
-import { answer, EXIT, readConfig, usageError, type Terminal } from "../shared/command.ts";
+import { readConfig, usageError } from "../shared/command.ts";
+import { answer, EXIT, type Terminal } from "../shared/terminal.ts";
 import { COMMAND_METADATA, openSessionWith } from "../shared/log-session.ts";
 import { withProgress } from "../shared/progress.ts";
 import { withPath } from "../shared/system-fault.ts";

@@ -8,7 +8,8 @@ import {
   NetworkFault,
 } from "../../networks/safe-fetch.ts";
 import { ServiceError } from "../../platform/service-error.ts";
-import { readConfig, usageError, type Terminal } from "./command.ts";
+import { readConfig, usageError } from "./command.ts";
+import type { Terminal } from "./terminal.ts";
 import { printable } from "./table.ts";
 
 /** For work that only the running service can do. */

@@ -6,42 +6,13 @@ import { type Config, loadConfig } from "../../config/config.ts";
 import { FORMAT_NAMES } from "../../log/export-formats.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { printable } from "./table.ts";
+import { EXIT, type Terminal } from "./terminal.ts";
 
 /**
  * The parser, with types that know what each option gives. These come from a package of types alone: it is no part of
  * what runs.
  */
 export const { Argument, Command, Option } = commander as unknown as typeof typed;
-
-/** Exit codes, after sysexits(3) where it has one. */
-export const EXIT = {
-  ok: 0,
-  /** Something was found wrong, or was done in part only. */
-  fault: 1,
-  usage: 2,
-  /** The log failed: the process must be restarted. */
-  software: 70,
-  /** Another service owns the log. */
-  temporary: 75,
-  config: 78,
-} as const;
-
-/** Emphasis on terminals with colours. No information is in the colour alone. */
-export type Style = "bold" | "green" | "red";
-
-export interface Terminal {
-  readonly env: Readonly<Record<string, string | undefined>>;
-  out(text: string, style?: Style): void;
-  err(text: string, style?: Style): void;
-  /** Control sequences of our own, to stderr; absent: `err` takes them. Nothing that others wrote goes this way. */
-  draw?(text: string): void;
-  /** Whether stderr is a terminal: only then progress is drawn. */
-  readonly interactive: boolean;
-  /** Asks the operator, and answers the line that was typed; absent: stdin or stderr is no terminal. */
-  ask?(question: string): Promise<string>;
-  /** Aborts on SIGINT and SIGTERM. */
-  readonly signal: AbortSignal;
-}
 
 /** Makes an action of work that answers the exit code, or nothing: it is done. */
 export type Exit = <Args extends unknown[]>(
@@ -62,27 +33,6 @@ export function group(name: string, summary: string, commands: readonly MakeComm
 
 /** For `--json`, where the answer is one object. */
 export const JSON_OPTION = ["--json", "answer with one JSON object"] as const;
-
-/** Writes an answer: with `--json` one JSON object, else text for people. */
-export function answer({ out }: Terminal, json: boolean | undefined, object: object, text: string): void {
-  out(json === true ? `${JSON.stringify(object)}\n` : text);
-}
-
-/** The same of a list: with `--json` one object a line. */
-export function answerEach(
-  { out }: Terminal,
-  json: boolean | undefined,
-  objects: readonly object[],
-  text: string,
-): void {
-  out(json === true ? objects.map((one) => `${JSON.stringify(one)}\n`).join("") : text);
-}
-
-/** Writes the reason of a failure to stderr. Returns the exit code. */
-export function fail({ err }: Terminal, why: string): number {
-  err(`${why}\n`);
-  return EXIT.fault;
-}
 
 /** Messages and logs name files by absolute paths. */
 export function absolutePath(text: string): string {

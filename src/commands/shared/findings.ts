@@ -1,4 +1,4 @@
-import { EXIT, type Style, type Terminal } from "./command.ts";
+import { EXIT, type Style, type Terminal } from "./terminal.ts";
 import { printable } from "./table.ts";
 
 /** `missing`: it is not there yet, and nothing is wrong with that; `wrong`: what has to be corrected. */

@@ -9,7 +9,8 @@ import { openLog, openStoredLog, type OpenedLog, type StoredLog } from "../../se
 import { createEraseHandler } from "../../privacy/retention.ts";
 import { startProjector } from "../../projector/projector.ts";
 import { ServiceError } from "../../platform/service-error.ts";
-import { readConfig, type Terminal } from "./command.ts";
+import { readConfig } from "./command.ts";
+import type { Terminal } from "./terminal.ts";
 
 /** The caller of all that commands cause. */
 export const COMMAND_METADATA: EventMetadata = { caller: "command-line" };

@@ -5,7 +5,8 @@ import { foldTo, type FoldedTo } from "../../projector/fold-to.ts";
 import { checkMoment, parseMoment, type Moment, type Place } from "../../projector/moment.ts";
 import type { EncryptedLog } from "../../privacy/encrypted-log.ts";
 import { restoreStates } from "../../projector/restore.ts";
-import { readConfig, type Terminal } from "./command.ts";
+import { readConfig } from "./command.ts";
+import type { Terminal } from "./terminal.ts";
 import { openExistingLog } from "./log-session.ts";
 import { withProgress } from "./progress.ts";
 

@@ -1,4 +1,4 @@
-import type { Terminal } from "./command.ts";
+import type { Terminal } from "./terminal.ts";
 
 /** A line on the terminal that says how far a long work is. `end` removes it. */
 export type Progress = ReturnType<typeof startProgress>;

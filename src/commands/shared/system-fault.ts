@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { classifyError } from "../../log/error-kind.ts";
 import type { ErrorKind } from "../../platform/service-error.ts";
-import { EXIT } from "./command.ts";
+import { EXIT } from "./terminal.ts";
 
 /** System errors of files as plain sentences. */
 const SENTENCES: Readonly<Record<string, (path: string) => string>> = {

@@ -1,7 +1,7 @@
 import { writeSync } from "node:fs";
 import { styleText } from "node:util";
 import { escapeControls } from "../../platform/escape-controls.ts";
-import type { Style } from "./command.ts";
+import type { Style } from "./terminal.ts";
 
 /** What a shell answers for a process that SIGPIPE ended: 128 and the signal's number. */
 const EXIT_CLOSED_PIPE = 141;

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Argument, CommandUnknownOpts } from "@commander-js/extra-typings";
 import { reachlog, runCommandLine } from "../../../src/commands/shared/command-line.ts";
-import type { Terminal } from "../../../src/commands/shared/command.ts";
+import type { Terminal } from "../../../src/commands/shared/terminal.ts";
 
 async function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
   let [out, err] = ["", ""];

@@ -1,0 +1,51 @@
+/** Exit codes, after sysexits(3) where it has one. */
+export const EXIT = {
+  ok: 0,
+  /** Something was found wrong, or was done in part only. */
+  fault: 1,
+  usage: 2,
+  /** The log failed: the process must be restarted. */
+  software: 70,
+  /** Another service owns the log. */
+  temporary: 75,
+  config: 78,
+} as const;
+
+/** Emphasis on terminals with colours. No information is in the colour alone. */
+export type Style = "bold" | "green" | "red";
+
+/** What a command sees of the process that it runs in. */
+export interface Terminal {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  out(text: string, style?: Style): void;
+  err(text: string, style?: Style): void;
+  /** Control sequences of our own, to stderr; absent: `err` takes them. Nothing that others wrote goes this way. */
+  draw?(text: string): void;
+  /** Whether stderr is a terminal: only then progress is drawn. */
+  readonly interactive: boolean;
+  /** Asks the operator, and answers the line that was typed; absent: stdin or stderr is no terminal. */
+  ask?(question: string): Promise<string>;
+  /** Aborts on SIGINT and SIGTERM. */
+  readonly signal: AbortSignal;
+}
+
+/** Writes an answer: with `--json` one JSON object, else text for people. */
+export function answer({ out }: Terminal, json: boolean | undefined, object: object, text: string): void {
+  out(json === true ? `${JSON.stringify(object)}\n` : text);
+}
+
+/** The same of a list: with `--json` one object a line. */
+export function answerEach(
+  { out }: Terminal,
+  json: boolean | undefined,
+  objects: readonly object[],
+  text: string,
+): void {
+  out(json === true ? objects.map((one) => `${JSON.stringify(one)}\n`).join("") : text);
+}
+
+/** Writes the reason of a failure to stderr. Returns the exit code. */
+export function fail({ err }: Terminal, why: string): number {
+  err(`${why}\n`);
+  return EXIT.fault;
+}
