@@ -49,8 +49,8 @@ export function encryptDivided(
 ): Encoded {
   if (key === undefined) return { id, type, data: { ...shown, [ENCRYPTED]: prefix }, meta };
   const text = JSON.stringify(personal.inFolds ? { ...hidden, [OF_EVENT]: id } : hidden);
-  const unfinished = encodeRequest({ prefix, key, context: contextOf(personal, type, id), text });
-  return { id, type, data: shown, meta, unfinished };
+  const transformInput = encodeRequest({ prefix, key, context: contextOf(personal, type, id), text });
+  return { id, type, data: shown, meta, transformInput };
 }
 
 /** Puts the members of a ciphertext back in their places. */

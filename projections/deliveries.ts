@@ -286,7 +286,7 @@ export function isRequested(channel: ChannelName, lane: Lane, { subscriptions }:
  * Since when, in ms since 1970, what `event` requests may have arrived: an attempt that the log knows was over then, or
  * none that a restored log has lost came before. Undefined: it certainly did not. No clock is asked.
  */
-export function doubtfulSince(
+export function uncertainSince(
   { retries, restored }: LaneState,
   { position, time }: Pick<Folded, "position" | "time">,
 ): number | undefined {

@@ -1,7 +1,7 @@
 import type { Query } from "eventstore-lite";
 import type { Recorded, LogStore } from "../../events/catalog.ts";
 import type { ChannelName, Lane } from "../../events/channel.ts";
-import { doubtfulSince, isRequested, isSettled, type LaneState } from "../../projections/deliveries.ts";
+import { uncertainSince, isRequested, isSettled, type LaneState } from "../../projections/deliveries.ts";
 import type { AttemptOutcome } from "./attempt.ts";
 import { REQUESTING } from "../../events/dispatches.ts";
 
@@ -132,7 +132,7 @@ export function openOutboxWindow(deps: OutboxWindowDeps) {
      */
     uncertainSince({ event }: PendingDispatch): number | undefined {
       const before = event.type === "DispatchRetryRequested" ? event.data.doubtful_since : undefined;
-      return before === undefined ? doubtfulSince(state(), event) : Date.parse(before);
+      return before === undefined ? uncertainSince(state(), event) : Date.parse(before);
     },
     /** Reads on in the log until the window is full or the log ends; without effect while neither can have changed. */
     async fill(now: number): Promise<void> {

@@ -55,8 +55,8 @@ export interface StorePlace {
 export interface OpenStoreOptions {
   /** Default: events are read as they are stored. */
   readonly codec?: Codec<Event>;
-  /** What finishes, on the writer's thread, what the codec left unfinished. */
-  readonly finish?: URL;
+  /** Transforms on the writer thread what the codec left to it. */
+  readonly writerTransform?: URL;
   /** Default: time as the engine has it. */
   readonly clock?: Clock | undefined;
   /** Opens the log as the one service of it, described to others by that text; a server's log has any number of services. */

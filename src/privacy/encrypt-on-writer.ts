@@ -1,11 +1,11 @@
-// Loaded by the writer thread of the log: encrypts what the codec left unfinished.
-import type { Finish } from "eventstore-lite";
+// Loaded by the writer thread of the log: encrypts what the codec left to it.
+import type { WriterTransform } from "eventstore-lite";
 import { decodeRequest, withCiphertext } from "../../events/encryption.ts";
 import { encryptText } from "./key-store.ts";
 
-const finish: Finish = (data, unfinished) => {
-  const { prefix, key, context, text } = decodeRequest(unfinished);
+const writerTransform: WriterTransform = (data, input) => {
+  const { prefix, key, context, text } = decodeRequest(input);
   return withCiphertext(data, prefix + encryptText(Buffer.from(key, "hex"), text, context));
 };
 
-export default finish;
+export default writerTransform;

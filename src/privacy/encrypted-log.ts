@@ -18,7 +18,7 @@ export interface EncryptedLog extends LogStore {
   readonly open: EncryptingCodec<Event>["open"];
 }
 
-export interface EncryptedLogOptions extends Omit<OpenStoreOptions, "codec" | "finish"> {
+export interface EncryptedLogOptions extends Omit<OpenStoreOptions, "codec" | "writerTransform"> {
   readonly place: StorePlace;
   readonly keyring: Keyring;
   /** How errors name where the keys are. */
@@ -41,7 +41,7 @@ export async function openEncryptedLog(options: EncryptedLogOptions): Promise<En
   const { place, keysName, keyring, clock, owner, onCommit } = options;
   await using opening = new AsyncDisposableStack();
   const codec = encryptingCodec(keyring);
-  const store = opening.use(await place.open({ codec, finish: ENCRYPT_ON_WRITER, clock, owner, onCommit }));
+  const store = opening.use(await place.open({ codec, writerTransform: ENCRYPT_ON_WRITER, clock, owner, onCommit }));
   await options.bind(store);
   const lost = await newestKeys(store);
   if (lost !== undefined && lost !== keyring.id) {

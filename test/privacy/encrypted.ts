@@ -2,19 +2,22 @@ import type { Encoded, NewEvent } from "eventstore-lite";
 import { ciphertextOf } from "../../events/encrypted-data.ts";
 import { type Owner, encodeRequest } from "../../events/encryption.ts";
 import type { Keyring } from "../../src/privacy/keyring.ts";
-import finish from "../../src/privacy/encrypt-on-writer.ts";
+import writerTransform from "../../src/privacy/encrypt-on-writer.ts";
 
 /** The event as the writer thread stores it. */
-export function finished({ unfinished, ...event }: Encoded): NewEvent {
+export function finished({ transformInput, ...event }: Encoded): NewEvent {
   const data = JSON.stringify(event.data);
-  return { ...event, data: JSON.parse(unfinished === undefined ? data : finish(data, unfinished)) as unknown };
+  return {
+    ...event,
+    data: JSON.parse(transformInput === undefined ? data : writerTransform(data, transformInput)) as unknown,
+  };
 }
 
 /** A ciphertext, made as the log makes it in an append of its own. */
 export async function encrypted(keyring: Keyring, owner: Owner, text: string, context = "here"): Promise<string> {
   const [{ prefix, key } = { prefix: "", key: undefined }] = await keyring.keysFor([owner]);
   if (key === undefined) return prefix;
-  return ciphertextOf(JSON.parse(finish("{}", encodeRequest({ prefix, key, context, text })))) ?? "";
+  return ciphertextOf(JSON.parse(writerTransform("{}", encodeRequest({ prefix, key, context, text })))) ?? "";
 }
 
 /** What each ciphertext was made of; undefined where its key is gone. */

@@ -280,14 +280,14 @@ export interface EventStore<E extends NewEvent = NewEvent> extends AsyncDisposab
 /** An event as a codec hands it on to be written. */
 export interface Encoded extends NewEvent {
   /** Work left to the writer thread, as JSON or other text without line breaks; never empty. */
-  readonly unfinished?: string | undefined;
+  readonly transformInput?: string | undefined;
 }
 
 /**
- * Makes of the JSON of an event's data, and of what its codec left unfinished, the JSON that is stored, exactly as
+ * Makes of the JSON of an event's data, and of what its codec left to the writer thread, the JSON that is stored, exactly as
  * `JSON.stringify` writes it: an import holds the log to that. What it throws refuses the append with {@link InvalidAppend}.
  */
-export type Finish = (data: string, unfinished: string) => string;
+export type WriterTransform = (data: string, input: string) => string;
 
 /** What a codec is given of an event for a fold. */
 export interface StoredData {

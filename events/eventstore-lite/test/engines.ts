@@ -12,7 +12,7 @@ import { temporaryLogs } from "./temporary-logs.ts";
 /** What both engines take. */
 export interface EngineOptions {
   readonly codec?: Codec<NewEvent>;
-  readonly finish?: URL;
+  readonly writerTransform?: URL;
   readonly clock?: () => number;
   readonly limits?: Partial<Limits>;
 }

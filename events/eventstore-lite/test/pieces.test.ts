@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { InvalidAppend, type NewEvent, openSqliteStore } from "eventstore-lite";
 import { DatabaseSync } from "node:sqlite";
-import { createFinishing } from "../src/append/finishing.ts";
+import { createTransform } from "../src/append/writer-transform.ts";
 import { createLoad } from "../src/append/load.ts";
 import type { Piece, Reply } from "../src/append/messages.ts";
 import { prepareAppend } from "../src/append/prepare.ts";
@@ -23,7 +23,8 @@ const largeEvents = (count: number): NewEvent[] => Array.from({ length: count },
 /** Leaves the data of the events named `Unfinished` to the writer. */
 const codec: Codec<NewEvent> = {
   ...identityCodec<NewEvent>(),
-  encode: (events) => events.map((event) => (event.type === "Unfinished" ? { ...event, unfinished: "broken" } : event)),
+  encode: (events) =>
+    events.map((event) => (event.type === "Unfinished" ? { ...event, transformInput: "broken" } : event)),
 };
 
 /** An append's pieces, as they go to the writer thread. */
@@ -47,7 +48,7 @@ function openTestWriter(databaseBytesMax = Number.MAX_SAFE_INTEGER) {
   const broken = () => {
     throw new Error("it does not fit");
   };
-  const writer = createWriter(db, createFinishing(broken, DEFAULT_LIMITS.eventBytes));
+  const writer = createWriter(db, createTransform(broken, DEFAULT_LIMITS.eventBytes));
   const answers = (pieces: readonly Piece[]): (Reply | undefined)[] => pieces.map((piece) => writer.answerPiece(piece));
   /** Of what others can read. */
   const events = (): number => {

@@ -84,16 +84,20 @@ function checkExpected(expected: ExpectedVersion): void {
 }
 
 /** Adds the fields of an event, and answers how long they are. */
-function prepareEvent({ id, type, data, meta, unfinished = "" }: Encoded, bytesMax: number, fields: string[]): number {
+function prepareEvent(
+  { id, type, data, meta, transformInput = "" }: Encoded,
+  bytesMax: number,
+  fields: string[],
+): number {
   checkName("the event's id", id);
   checkName("the event's type", type);
-  if (unfinished.includes("\n")) throw new InvalidAppend("what an event leaves unfinished has no line breaks");
+  if (transformInput.includes("\n")) throw new InvalidAppend("what an event leaves unfinished has no line breaks");
   const dataText = toJson("data", data);
   const metaText = toJson("meta", meta);
   const refusal = tooLarge(id, dataText, metaText, bytesMax);
   if (refusal !== undefined) throw new InvalidAppend(refusal);
-  fields.push(id, type, dataText, metaText, unfinished);
-  return id.length + type.length + dataText.length + metaText.length + unfinished.length;
+  fields.push(id, type, dataText, metaText, transformInput);
+  return id.length + type.length + dataText.length + metaText.length + transformInput.length;
 }
 
 function toJson(what: string, value: unknown): string {

@@ -1,7 +1,7 @@
 // The writer thread of a store on PostgreSQL: what is left to be finished costs much, and so do large batches; neither
 // stops the event loop of the thread that serves requests. Started by open.ts.
 import { parentPort, workerData } from "node:worker_threads";
-import { createFinishing, loadFinish } from "../append/finishing.ts";
+import { createTransform, loadWriterTransform } from "../append/writer-transform.ts";
 import type { AwayNotice, Reply, Request } from "../append/messages.ts";
 import type { Started } from "../append/start-thread.ts";
 import { openDatabase } from "./database.ts";
@@ -16,15 +16,16 @@ export interface AppendThreadOptions {
   readonly usesServerClock: boolean;
   readonly eventBytesMax: number;
   /** Address of the module that finishes events. */
-  readonly finish: string | undefined;
+  readonly writerTransform: string | undefined;
 }
 
 if (!parentPort) throw new Error("append-thread.ts runs as a worker only");
 const port = parentPort;
-const { url, schema, storeId, epoch, usesServerClock, eventBytesMax, finish } = workerData as AppendThreadOptions;
+const { url, schema, storeId, epoch, usesServerClock, eventBytesMax, writerTransform } =
+  workerData as AppendThreadOptions;
 
 try {
-  const finishing = createFinishing(await loadFinish(finish), eventBytesMax);
+  const transform = createTransform(await loadWriterTransform(writerTransform), eventBytesMax);
   const database = openDatabase({ url, connections: 1, name: "eventstore-lite writer" });
   const notifier = createNotifier(url, storeId);
   const closing = new AbortController();
@@ -33,7 +34,7 @@ try {
     schema,
     epoch,
     usesServerClock,
-    finishing,
+    transform,
     onAppended: (position) => notifier.notify(position),
     onAway: (cause) => port.postMessage({ kind: "away", cause } satisfies AwayNotice),
     closing: closing.signal,

@@ -7,7 +7,7 @@ import {
   UNFINISHED,
   VERDICT_FIELDS,
 } from "../append/messages.ts";
-import type { Finishing } from "../append/finishing.ts";
+import type { TransformAppend } from "../append/writer-transform.ts";
 import type { BoundedCache } from "../bounded-cache.ts";
 import { canonicalHead, createLink } from "../chain.ts";
 
@@ -22,15 +22,15 @@ export interface BatchAnswer {
   readonly head_hash: Uint8Array;
 }
 
-/** The appends of a batch whose events could be finished, and why the others could not. */
-export interface FinishedBatch {
+/** The appends of a batch whose events could be transformed, and why the others could not. */
+export interface TransformedBatch {
   readonly appends: readonly AppendRequest[];
   /** Of every append of the batch; undefined: it is one of `appends`. */
   readonly refusals: readonly (string | undefined)[];
 }
 
-export function finishAll(batch: Batch, finishing: Finishing): FinishedBatch {
-  const refusals = batch.appends.map((append) => finishing(append));
+export function transformAll(batch: Batch, transform: TransformAppend): TransformedBatch {
+  const refusals = batch.appends.map((append) => transform(append));
   return { appends: batch.appends.filter((_, index) => refusals[index] === undefined), refusals };
 }
 
@@ -53,7 +53,7 @@ export interface Settled {
 /** Recomputes the chain from the answer, and notes the streams' versions. Throws {@link OtherHashes}. */
 export type Settle = (
   batch: Batch,
-  finished: FinishedBatch,
+  transformed: TransformedBatch,
   answer: BatchAnswer | undefined,
   versions: BoundedCache<string, number>,
 ) => Settled;

@@ -38,8 +38,8 @@ export interface PostgresStoreOptions<E extends NewEvent> {
   readonly schema?: string;
   /** Default: events are stored as they are. */
   readonly codec?: Codec<E>;
-  /** As for a store on SQLite: what finishes, on the writer thread, what the codec left unfinished. */
-  readonly finish?: URL;
+  /** As for a store on SQLite: transforms on the writer thread what the codec left to it. */
+  readonly writerTransform?: URL;
   /** Milliseconds since 1970, UTC; default: the server's, so that all processes have one. */
   readonly clock?: () => number;
   /** Called after each transaction of appends; its time includes the round trip to the server. */
@@ -70,7 +70,7 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
     ...place,
     usesServerClock: clock === undefined,
     eventBytesMax: limits.eventBytes,
-    finish: options.finish?.href,
+    writerTransform: options.writerTransform?.href,
   };
   const thread = await startThread(new URL("./append-thread.ts", import.meta.url), schema, threadOptions, {
     onReply: (reply) => queue.onReply(reply),

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { createBoundedCache } from "../bounded-cache.ts";
-import type { Finishing } from "../append/finishing.ts";
+import type { TransformAppend } from "../append/writer-transform.ts";
 import { decodeBatch, type FaultReply, type Operation, type Reply } from "../append/messages.ts";
-import { type BatchAnswer, createSettle, finishAll, type Head, OtherHashes } from "./batch.ts";
+import { type BatchAnswer, createSettle, transformAll, type Head, OtherHashes } from "./batch.ts";
 import { type Columns, columnsOf } from "./columns.ts";
 import { createDoubt, type DoubtOptions, type Outcome } from "./doubt.ts";
 import { faultOf, isUnanswered, NotConnected } from "./errors.ts";
@@ -18,7 +18,7 @@ export interface Writer {
 }
 
 export interface WriterOptions extends DoubtOptions, OpenedEpoch {
-  readonly finishing: Finishing;
+  readonly transform: TransformAppend;
   /** Leases expire, and events are recorded, by the database's clock and not by that of whoever asks. */
   readonly usesServerClock: boolean;
   /** The log goes as far as `position` by now. */
@@ -29,7 +29,7 @@ export interface WriterOptions extends DoubtOptions, OpenedEpoch {
 const STREAMS_CACHED_MAX = 65_536;
 
 export function createWriter(options: WriterOptions): Writer {
-  const { finishing, onAppended } = options;
+  const { transform, onAppended } = options;
   const nowOf: NowOf = (nowMs) => (options.usesServerClock ? null : nowMs);
   const versions = createBoundedCache<string, number>(STREAMS_CACHED_MAX);
   const send = createSend(options);
@@ -40,13 +40,13 @@ export function createWriter(options: WriterOptions): Writer {
 
   function append(text: string): () => Promise<Reply> {
     const batch = decodeBatch(text);
-    const finished = finishAll(batch, finishing);
-    const columns = columnsOf(finished.appends, (stream) => versions.get(stream) ?? 0);
+    const transformed = transformAll(batch, transform);
+    const columns = columnsOf(transformed.appends, (stream) => versions.get(stream) ?? 0);
     return async () => {
       const startedAt = performance.now();
-      const answer = finished.appends.length === 0 ? undefined : await send(columns, nowOf(batch.nowMs), known);
+      const answer = transformed.appends.length === 0 ? undefined : await send(columns, nowOf(batch.nowMs), known);
       const commitMs = performance.now() - startedAt;
-      const { reply, head } = settle(batch, finished, answer, versions);
+      const { reply, head } = settle(batch, transformed, answer, versions);
       if (head !== undefined) {
         known = head;
         onAppended(head.position);

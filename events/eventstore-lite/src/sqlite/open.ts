@@ -11,7 +11,7 @@ import { createLive } from "../subscribe/subscribe.ts";
 import { backupTo } from "./backup.ts";
 import { openReader } from "./connections.ts";
 import { readEpochs } from "./epochs.ts";
-import { refuseLeftBehind } from "./left-behind.ts";
+import { refuseStaleFiles } from "./stale-files.ts";
 import { takeOwnership } from "./ownership.ts";
 import { createPrivateFile } from "../private-file.ts";
 import { lastPosition } from "./read/bounds.ts";
@@ -35,10 +35,10 @@ export interface SqliteStoreOptions<E extends NewEvent> {
   /** Default: events are stored as they are. */
   readonly codec?: Codec<E>;
   /**
-   * A module whose default export, a {@link Finish}, finishes on the writer thread what the codec left unfinished: work
+   * A module whose default export, a {@link WriterTransform}, transforms on the writer thread what the codec left to it: work
    * that costs much, such as encryption, does not hold up the thread that serves requests.
    */
-  readonly finish?: URL;
+  readonly writerTransform?: URL;
   /** Refuses to open the log while another process (or store) owns it. `holder` is the name that others see. */
   readonly owner?: boolean | { readonly holder: string };
   /** Milliseconds since 1970, UTC; default `Date.now`. */
@@ -62,13 +62,13 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
 
   await using opening = new AsyncDisposableStack();
   createPrivateFile(file);
-  opening.defer(refuseLeftBehind(file));
+  opening.defer(refuseStaleFiles(file));
   if (owner !== false) opening.defer(takeOwnership(file, owner === true ? "" : owner.holder, clock()));
   const threadOptions: ThreadOptions = {
     file,
     databaseBytesMax: limits.databaseBytes,
     eventBytesMax: limits.eventBytes,
-    finish: options.finish?.href,
+    writerTransform: options.writerTransform?.href,
   };
   const thread = await startThread(new URL("./writer/writer-thread.ts", import.meta.url), file, threadOptions, {
     onReply: (reply) => queue.onReply(reply),

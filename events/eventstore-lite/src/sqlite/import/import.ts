@@ -7,7 +7,7 @@ import { nextTurn } from "../../next-turn.ts";
 import type { Head, NewEvent, Recorded } from "../../store.ts";
 import { markAsImport } from "../epochs.ts";
 import { isBusy, isNotADatabase } from "../faults.ts";
-import { refuseLeftBehind } from "../left-behind.ts";
+import { refuseStaleFiles } from "../stale-files.ts";
 import { createDatabaseFile, refuseRemains } from "../new-file.ts";
 import { takeOwnership } from "../ownership.ts";
 import { createDatabaseReader } from "../read/database-reader.ts";
@@ -84,7 +84,7 @@ function makeWay(file: string): void {
 }
 
 function requireUnused(file: string): void {
-  const release = refuseLeftBehind(file);
+  const release = refuseStaleFiles(file);
   const db = new DatabaseSync(file, { timeout: NO_WAIT_MS });
   try {
     requireOurFormat(db);

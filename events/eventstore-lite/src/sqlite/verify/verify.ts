@@ -5,7 +5,7 @@ import { openReader } from "../connections.ts";
 import type { DatabaseReader } from "../read/database-reader.ts";
 import { readHead } from "../read/heads.ts";
 import { createCheckRange } from "./check.ts";
-import { checkInThreads, RANGE_EVENTS, type CheckJob } from "./crew.ts";
+import { checkInThreads, RANGE_EVENTS, type CheckJob } from "./worker-pool.ts";
 import { findUnindexed, walkIndexes } from "./indexes.ts";
 import type { Findings } from "./range.ts";
 

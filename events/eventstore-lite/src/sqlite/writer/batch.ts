@@ -14,7 +14,7 @@ import {
 } from "../../append/messages.ts";
 import { canonicalHead, createLink } from "../../chain.ts";
 import type { ExpectedVersion } from "../../store.ts";
-import type { Finishing } from "../../append/finishing.ts";
+import type { TransformAppend } from "../../append/writer-transform.ts";
 import type { LeaseTable } from "./leases.ts";
 import { createTail, type Tail } from "./tail.ts";
 
@@ -42,7 +42,7 @@ interface Moment {
   readonly refusals: string[];
 }
 
-export function createBatchWriter(db: DatabaseSync, leases: LeaseTable, finishing: Finishing): BatchWriter {
+export function createBatchWriter(db: DatabaseSync, leases: LeaseTable, transform: TransformAppend): BatchWriter {
   const tail = createTail(db);
   const keys = createKeys(db);
   const insertEvents = createInsertEvents(db, tail);
@@ -61,7 +61,7 @@ export function createBatchWriter(db: DatabaseSync, leases: LeaseTable, finishin
     if (lease !== "" && !leases.isHeld(lease, token, nowMs)) return [LEASE_LOST, 0, 0, 0];
     const stream = tail.stream(append.stream);
     if (!isExpected(stream.version, expected)) return [CONFLICT, stream.version, 0, 0];
-    const refusal = finishing(append);
+    const refusal = transform(append);
     if (refusal !== undefined) return [UNFINISHED, refusals.push(refusal) - 1, 0, 0];
 
     const { head } = tail;
@@ -98,7 +98,7 @@ export function createBatchWriter(db: DatabaseSync, leases: LeaseTable, finishin
       const { append: before, first, firstVersion } = partial;
       const append = decodePiece(before, text);
       if (isLast && append.missing > 0) throw new Error("an append ended before its last event");
-      const refusal = finishing(append);
+      const refusal = transform(append);
       if (refusal !== undefined) return { ...written, verdicts: [UNFINISHED, 0, 0, 0], refusals: [refusal] };
       const next = { ...partial, append, first: first + before.count, firstVersion: firstVersion + before.count };
       const hashes = insertEvents([next], written.timeMs);

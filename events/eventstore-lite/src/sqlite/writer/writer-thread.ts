@@ -5,7 +5,7 @@ import { StoreBusy } from "../../errors.ts";
 import { isPiece, type Notice, type Piece, type Request } from "../../append/messages.ts";
 import type { Started } from "../../append/start-thread.ts";
 import { openWriter } from "../connections.ts";
-import { createFinishing, loadFinish } from "../../append/finishing.ts";
+import { createTransform, loadWriterTransform } from "../../append/writer-transform.ts";
 import { watchOthers } from "./watch.ts";
 import { createWriter } from "./writer.ts";
 
@@ -15,17 +15,17 @@ export interface ThreadOptions {
   readonly databaseBytesMax: number;
   readonly eventBytesMax: number;
   /** Address of the module that finishes events. */
-  readonly finish: string | undefined;
+  readonly writerTransform: string | undefined;
 }
 
 if (!parentPort) throw new Error("writer-thread.ts runs as a worker only");
 const port = parentPort;
-const { file, databaseBytesMax, eventBytesMax, finish } = workerData as ThreadOptions;
+const { file, databaseBytesMax, eventBytesMax, writerTransform } = workerData as ThreadOptions;
 
 try {
-  const finishing = createFinishing(await loadFinish(finish), eventBytesMax);
+  const transform = createTransform(await loadWriterTransform(writerTransform), eventBytesMax);
   const { db, storeId } = openWriter(file, databaseBytesMax);
-  const writer = createWriter(db, finishing);
+  const writer = createWriter(db, transform);
   const stopWatching = watchOthers(db, (position) => {
     port.postMessage({ kind: "notice", position } satisfies Notice);
   });

@@ -3,7 +3,7 @@ import type { Operation, Piece, Reply, Request } from "../../append/messages.ts"
 import { faultOf } from "../faults.ts";
 import { createBoundaries, createTransaction } from "../transaction.ts";
 import { createBatchWriter } from "./batch.ts";
-import type { Finishing } from "../../append/finishing.ts";
+import type { TransformAppend } from "../../append/writer-transform.ts";
 import { createLeaseTable } from "./leases.ts";
 import { createWritePiece } from "./pieces.ts";
 
@@ -14,11 +14,11 @@ export interface Writer {
   answerPiece(piece: Piece): Reply | undefined;
 }
 
-export function createWriter(db: DatabaseSync, finishing: Finishing): Writer {
+export function createWriter(db: DatabaseSync, transform: TransformAppend): Writer {
   const boundaries = createBoundaries(db);
   const transaction = createTransaction(boundaries);
   const leases = createLeaseTable(db);
-  const batches = createBatchWriter(db, leases, finishing);
+  const batches = createBatchWriter(db, leases, transform);
   const upsertSnapshot = db.prepare(
     `INSERT INTO snapshots (name, version, position, state) VALUES (?, ?, ?, ?)
      ON CONFLICT (name) DO UPDATE SET version = excluded.version, position = excluded.position, state = excluded.state

@@ -4,7 +4,7 @@ import { identityCodec } from "../src/codec.ts";
 import { newEvent, refusalOf, take } from "../src/contract/events.ts";
 import { type EngineOptions, engines } from "./engines.ts";
 
-const FINISH = new URL("./programs/finish.ts", import.meta.url);
+const FINISH = new URL("./programs/writer-transform.ts", import.meta.url);
 
 interface Parted {
   readonly times?: number;
@@ -17,7 +17,7 @@ const leaving: Codec<NewEvent> = {
   encode: (events) =>
     events.map(({ data, ...event }) => {
       const { rest, ...kept } = data as Parted;
-      return { ...event, data: kept, unfinished: rest };
+      return { ...event, data: kept, transformInput: rest };
     }),
 };
 
@@ -25,7 +25,7 @@ const parted = (data: Parted): NewEvent => newEvent("Tested", data);
 
 describe.each(engines())("on %s", (engine, openEngine) => {
   const open = (options: EngineOptions = {}) =>
-    openEngine({ codec: leaving, finish: FINISH, limits: { eventBytes: 1_000 }, ...options });
+    openEngine({ codec: leaving, writerTransform: FINISH, limits: { eventBytes: 1_000 }, ...options });
 
   test("what a codec leaves unfinished is finished before it is stored and hashed, and the rest is stored as it is", async () => {
     await using store = await open();
@@ -98,7 +98,7 @@ describe.each(engines())("on %s", (engine, openEngine) => {
       await using store = await openEngine({ codec: leaving });
       const refused = await refusalOf(store.append("a", [parted({ rest: "x" })]));
       expect(refused).toBeInstanceOf(InvalidAppend);
-      expect((refused as Error).message).toContain("without `finish`");
+      expect((refused as Error).message).toContain("without `writerTransform`");
       expect((await store.append("a", [parted({})])).first).toBe(1);
     });
   });
@@ -106,7 +106,7 @@ describe.each(engines())("on %s", (engine, openEngine) => {
   test("a log does not open with a module that finishes nothing", async () => {
     for (const name of ["./programs/no-such-module.ts", "./temporary-logs.ts"]) {
       const refusal = await refusalOf(
-        open({ finish: new URL(name, import.meta.url) }).then((store) => store[Symbol.asyncDispose]()),
+        open({ writerTransform: new URL(name, import.meta.url) }).then((store) => store[Symbol.asyncDispose]()),
       );
       expect(refusal).toBeInstanceOf(StoreUnusable);
     }

@@ -16,7 +16,7 @@ const openFiles = new Map<string, number>();
  * To be called before the file is opened, and its result once it is closed. While this process has the file open the
  * check is left out: closing any descriptor of a file drops every lock that the process holds on it.
  */
-export function refuseLeftBehind(file: string): () => void {
+export function refuseStaleFiles(file: string): () => void {
   const path = realpathSync(file);
   const others = openFiles.get(path) ?? 0;
   if (others === 0 && hasForeignWal(path)) {

@@ -1,30 +1,30 @@
 import { type AppendRequest, EVENT_FIELDS } from "./messages.ts";
 import { tooLarge } from "./prepare.ts";
-import type { Finish } from "../store.ts";
+import type { WriterTransform } from "../store.ts";
 
 /** Finishes the events of an append in place. Answers why it is refused; undefined: it is not. */
-export type Finishing = (append: AppendRequest) => string | undefined;
+export type TransformAppend = (append: AppendRequest) => string | undefined;
 
 /** Loads what the store was opened with. Without it nothing may be left unfinished: stored so, it would be lost. */
-export async function loadFinish(module: string | undefined): Promise<Finish> {
+export async function loadWriterTransform(module: string | undefined): Promise<WriterTransform> {
   if (module === undefined) {
     return () => {
-      throw new Error("the codec leaves events unfinished, and the log was opened without `finish`");
+      throw new Error("the codec leaves events unfinished, and the log was opened without `writerTransform`");
     };
   }
-  const { default: finish } = (await import(module)) as { default?: unknown };
-  if (typeof finish !== "function") throw new Error(`${module} has no function as its default export`);
-  return finish as Finish;
+  const { default: transform } = (await import(module)) as { default?: unknown };
+  if (typeof transform !== "function") throw new Error(`${module} has no function as its default export`);
+  return transform as WriterTransform;
 }
 
-export function createFinishing(finish: Finish, bytesMax: number): Finishing {
+export function createTransform(transform: WriterTransform, bytesMax: number): TransformAppend {
   return ({ fields, start, count }) => {
     const end = start + count * EVENT_FIELDS;
     for (let at = start; at < end; at += EVENT_FIELDS) {
-      const unfinished = fields[at + 4]!;
-      if (unfinished === "") continue;
+      const input = fields[at + 4]!;
+      if (input === "") continue;
       try {
-        const data: unknown = finish(fields[at + 2]!, unfinished);
+        const data: unknown = transform(fields[at + 2]!, input);
         if (typeof data !== "string") throw new TypeError("what finishes it answers no text");
         fields[at + 2] = data;
       } catch (error) {

@@ -1,0 +1,11 @@
+import type { WriterTransform } from "eventstore-lite";
+
+/** Adds what was left unfinished to the data, so often as the data says. */
+const writerTransform: WriterTransform = (data, input) => {
+  if (input === "broken") throw new Error("it does not fit");
+  if (input === "nothing") return undefined as never;
+  const { times = 1 } = JSON.parse(data) as { times?: number };
+  return JSON.stringify({ finished: input.repeat(times) });
+};
+
+export default writerTransform;
