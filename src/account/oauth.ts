@@ -240,7 +240,7 @@ const CLIENT_ERRORS: ReadonlySet<string> = new Set(["invalid_client", "unauthori
  */
 const X_DEAD_TOKEN = /value passed for the token was invalid/i;
 
-/** Narrow on purpose: a wider reading would ask a person to authorize again while the grant still works. */
+/** Narrow on purpose: a wider reading would ask the operator to authorize again while the grant still works. */
 export const endsGrant: Ends = ({ error, description }) =>
   error === "invalid_grant" || (error === "invalid_request" && X_DEAD_TOKEN.test(description));
 

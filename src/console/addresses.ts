@@ -15,7 +15,7 @@ export function hrefForLink(link: string): string {
   return linkHref(link.slice(0, slash), link.slice(slash + 1));
 }
 
-/** The page of a person; undefined: nothing is left to find them by. */
+/** The page of a recipient; undefined: nothing is left to find them by. */
 export function recipientHref(recipient: Recipient): string | undefined {
   const { id, username } = recipient;
   if (isErased(recipient)) return undefined;
@@ -23,7 +23,7 @@ export function recipientHref(recipient: Recipient): string | undefined {
   return username === undefined ? undefined : `/people/@${encodeURIComponent(username)}`;
 }
 
-/** Whether the event's person was erased since. */
+/** Whether the event's recipient was erased since. */
 export function isErased({ id }: Recipient): boolean {
   return id !== undefined && markOfErased(id) !== undefined;
 }

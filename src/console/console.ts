@@ -110,7 +110,7 @@ export type PastPage =
 
 /** Makes pages as of earlier moments, on which nothing can be done. */
 export function createPastPages(past: PastStates): (page: ConsolePage, visit: PastVisit) => Promise<PastPage> {
-  /** What each page was made of so far: most want no list of people, which takes long to open. */
+  /** What each page was made of so far: most want no list of recipients, which takes long to open. */
   const readBy = new Map<ConsolePage, ReadonlySet<ProjectionName>>();
 
   return async (page, visit) => {

@@ -2,7 +2,7 @@ import type { Basis, SkipReason } from "../../events/outreach.ts";
 import type { Contact, Contacts, ContactStatus } from "../../projections/contacts.ts";
 import { defined, readChoice, readText, type View } from "./view.ts";
 
-/** What a person may be looked for by; `suppressed` is shown in place of how far we got. */
+/** What a contact may be looked for by; `suppressed` is shown in place of how far we got. */
 export type ShownStatus = ContactStatus | "suppressed";
 
 export const SHOWN_STATUSES = [
@@ -41,7 +41,7 @@ export interface PeopleFilter {
   readonly source?: Origin;
 }
 
-/** What of the page's address chooses people. */
+/** What of the page's address chooses contacts. */
 export function parseFilter(view: View): PeopleFilter {
   return defined({
     search: readText(view, "search"),
@@ -53,7 +53,7 @@ export function parseFilter(view: View): PeopleFilter {
   });
 }
 
-/** The page's address with this filter, from behind the person of that key on. */
+/** The page's address with this filter, from behind the contact of that key on. */
 export function peopleHref(filter: PeopleFilter, after?: string): string {
   const query = new URLSearchParams(Object.entries({ ...filter, ...(after === undefined ? {} : { after }) }));
   return query.size === 0 ? "/people" : `/people?${query}`;
@@ -67,15 +67,15 @@ export function toShownStatus({ suppressed, status }: Contact): ShownStatus {
 export interface FoundPeople {
   readonly counts: Readonly<Record<ShownStatus, number>>;
   readonly page: readonly Contact[];
-  /** Key of the last person of the page, where others follow. */
+  /** Key of the last contact of the page, where others follow. */
   readonly next: string | undefined;
-  /** Whether this is the first page, since the person it was to begin behind is not known any more. */
+  /** Whether this is the first page, since the contact it was to begin behind is not known any more. */
   readonly isFromStart: boolean;
 }
 
-/** Keys stay while people are met and change: a page begins behind a person, and not behind a number of them. */
+/** Keys stay while contacts are met and change: a page begins behind a contact, and not behind a number of them. */
 export interface PageOfPeople {
-  /** Undefined: from the first person on. */
+  /** Undefined: from the first contact on. */
   readonly after: string | undefined;
   readonly limit: number;
 }
@@ -123,7 +123,7 @@ export function* findPeople(
 /** Matches a contact against all of the filter but the status. */
 function createTest({ search = "", basis, skipped, variant, source }: PeopleFilter): (contact: Contact) => boolean {
   const wanted = search.replace(/^@/, "");
-  // Of 50,000 people: copies in lower case would take as long again as all else of the page.
+  // Of 50,000 contacts: copies in lower case would take as long again as all else of the page.
   const part = new RegExp(RegExp.escape(wanted), "iu");
   const isNamed = ({ id, username = "", name = "" }: Contact): boolean =>
     wanted === "" || id === wanted || part.test(username) || part.test(name);

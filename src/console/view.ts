@@ -65,7 +65,7 @@ export interface ConsoleSettings {
   /** Undefined: no message is configured. */
   readonly template: Template | undefined;
   readonly requireConsent: boolean | "evidence";
-  /** Where the people come from. */
+  /** Where the recipients come from. */
   readonly sources: readonly RecipientSource[];
   /** Where X sends the browser back to. */
   readonly callback: string;

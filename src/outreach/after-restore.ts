@@ -65,7 +65,7 @@ export async function findOurs(
     }
   } catch (fault) {
     if (!(fault instanceof SocialError) || fault.kind !== "rejected") throw fault;
-    run.logger.warn("a conversation cannot be read, so its person is passed over", { detail: fault.message });
+    run.logger.warn("a conversation cannot be read, so its recipient is passed over", { detail: fault.message });
   }
   return "unknown";
 }

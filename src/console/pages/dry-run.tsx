@@ -22,7 +22,7 @@ export interface DryRunAnswer {
   readonly estimate: Usage;
 }
 
-/** People in a table; of more it says how many there are. */
+/** Recipients in a table; of more it says how many there are. */
 export const ROWS_SHOWN = 100;
 
 /** Characters of a text in the table: it may be 10,000 long. */

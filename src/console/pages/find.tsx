@@ -9,7 +9,7 @@ import { ConsoleDocument, grouped } from "../document.tsx";
 import { formatContactName } from "./people.tsx";
 import { readText, type View } from "../view.ts";
 
-/** Leads to the page of a person, a link, a run or an event, by whatever they are called. */
+/** Leads to the page of a recipient, a link, a run or an event, by whatever they are called. */
 export async function findPage(view: View): Promise<VNode> {
   const wanted = readText(view, "q");
   const found = wanted === undefined ? [] : await find(view, wanted);
@@ -62,7 +62,7 @@ interface Found {
   readonly href: string;
 }
 
-/** The same text may be a position and a person's id. */
+/** The same text may be a position and a recipient's id. */
 async function find(view: View, wanted: string): Promise<readonly Found[]> {
   const found = [findRecipient(view, wanted), linkCalled(view, wanted), eventAt(view, wanted)];
   if (EVENT_ID.test(wanted)) found.push(await withId(view, wanted.toLowerCase()));

@@ -111,7 +111,7 @@ function Cut({ count }: { readonly count: number }): VNode | null {
   );
 }
 
-/** A file of people, chosen in the browser. */
+/** A file of recipients, chosen in the browser. */
 export function ImportForm({ view }: { readonly view: View }): VNode | null {
   if (view.formToken === undefined) return null;
   return (

@@ -18,7 +18,7 @@ import { effectiveBasis, isFrom, ORIGINS, toShownStatus } from "../people-filter
 import { type Made, readNumber, type View } from "../view.ts";
 import { BASIS_WORDS, formatContactName, ORIGIN_WORDS, STATUS_WORDS } from "./people.tsx";
 
-/** Events of one page: of most people these are all. */
+/** Events of one page: of most recipients these are all. */
 const EVENTS_SHOWN = 200;
 
 /** Messages shown with their whole text, of up to 10,000 characters each. */
@@ -26,7 +26,7 @@ const MESSAGES_SHOWN = 10;
 
 type Attempt = Recorded<"DirectMessageAttempted">;
 
-/** One person: how far we got, on what grounds, the exact texts, and all that the log says of them. */
+/** One recipient: how far we got, on what grounds, the exact texts, and all that the log says of them. */
 export async function recipientPage(view: View): Promise<Made> {
   const asked = view.parameters["id"] ?? "";
   const contacts = view.state("contacts");
@@ -69,7 +69,7 @@ export async function recipientPage(view: View): Promise<Made> {
   );
 }
 
-/** Of people who were erased, hashes of their names are left. */
+/** Of recipients who were erased, hashes of their names are left. */
 function isErased(view: View, asked: string): boolean {
   const { hashes } = view.state("contacts");
   const names = view.settings.hashesOf({ id: asked, username: asked.replace(/^@/, "") });
@@ -180,11 +180,11 @@ function Grounds({ basis, events }: { readonly basis: Basis; readonly events: re
 
 interface MessagesProps {
   readonly attempts: readonly Attempt[];
-  /** All that is shown of the person; both the newest first. */
+  /** All that is shown of the recipient; both the newest first. */
   readonly events: readonly Recorded[];
 }
 
-/** What we wrote to them, as it was; the texts of what people write to us are not kept. */
+/** What we wrote to them, as it was; the texts of what recipients write to us are not kept. */
 function Messages({ attempts, events }: MessagesProps): VNode | null {
   if (attempts.length === 0) return null;
   return (
@@ -229,13 +229,13 @@ function describeOutcome({ data: { attempt_id } }: Attempt, events: readonly Rec
 interface TheirLinksProps {
   readonly view: View;
   readonly isTracked: boolean;
-  /** The messages that one person was sent. */
+  /** The messages that one recipient was sent. */
   readonly sent: readonly Recorded<"DirectMessageAttempted">[];
 }
 
 /**
- * The links of the messages to a person, with the clicks of all who got them. Those of a link in one message alone come
- * from that person, and are shown only while they grant tracking.
+ * The links of the messages to a recipient, with the clicks of all who got them. Those of a link in one message alone come
+ * from that recipient, and are shown only while they grant tracking.
  */
 function TheirLinks({ view, isTracked, sent }: TheirLinksProps): VNode | null {
   const links = [...new Set(sent.flatMap(({ data: { links: known, text } }) => known ?? linksIn(text)))];

@@ -51,7 +51,7 @@ function clockSteps({ live }: View): readonly SetupStep[] {
   return [{ title: "Clock", status: "to_do", says: `No run starts: ${skewInWords(skewMs)}; ${SKEW_REMEDY}.` }];
 }
 
-/** What no run can start without. Reads nothing of the people: the overview asks, also of moments long ago. */
+/** What no run can start without. Reads nothing of the recipients: the overview asks, also of moments long ago. */
 export function missingForRun(view: View): readonly SetupStep[] {
   const steps = [xStep(view), accountStep(view), ...(view.settings.template === undefined ? [templateStep(view)] : [])];
   return steps.filter(({ status }) => status !== "done");

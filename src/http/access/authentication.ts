@@ -23,7 +23,7 @@ export function createAuthentication(
       const digest = createHash("sha256").update(token).digest();
       let found: ApiToken | undefined;
       // Every token is compared, so that the time says nothing of which one was close.
-      for (const candidate of known) if (isSame(candidate.digest, digest)) found = candidate.token;
+      for (const one of known) if (isSame(one.digest, digest)) found = one.token;
       return found;
     },
     /** Whether that token is still one: it may have been taken out since. */
