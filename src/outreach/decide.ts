@@ -336,7 +336,7 @@ const GIVEN_UP: Readonly<Record<GiveUp, string>> = {
   lease_lost: "the right to make runs could not be confirmed in time",
   other_account: "another account was linked before the message went out",
   clock_skewed: "the clocks of the machine and of the log were too far apart before the message went out",
-  suppressed: "the person was suppressed before the message went out",
+  suppressed: "the recipient was suppressed before the message went out",
 };
 
 export type OutcomeEvent = Extract<

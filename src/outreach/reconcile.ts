@@ -106,7 +106,7 @@ async function look(
     return "unreadable";
   };
   // Neither the recipient to look up nor the text to look for is known any more.
-  if (markOfErased(attempt.recipient.id) !== undefined) return doubtful("the person was erased");
+  if (markOfErased(attempt.recipient.id) !== undefined) return doubtful("the recipient was erased");
   if ((attempt.account_id ?? own.id) !== own.id) return doubtful("another account sent it");
   if (context.clock() - Date.parse(attempt.attempted_at) > VISIBLE_FOR_MS) return doubtful("it is older than X shows");
   // What cannot be read now is looked for at the next trigger.

@@ -66,7 +66,6 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "http/server/": "http/anything",
   "http/server/form.ts": "console/forms",
   "http/server/node-server.ts": "http/access/admission",
-  "http/server/upload.ts": "console/pages/people",
   "log/export-formats/": "audit/formats",
   "main.ts": "process/command-line",
   "metrics/": "metrics/observability",

@@ -9,8 +9,8 @@ import {
 } from "../../delivery/dead-letters.ts";
 import { resumeChannel } from "../../delivery/suspension.ts";
 import { feature, type AppDeps } from "../deps.ts";
-import { jsonBody } from "../server/body.ts";
-import { operation, reply, type Fields } from "../server/endpoint.ts";
+import { jsonBody, type Fields } from "../server/body.ts";
+import { operation, reply } from "../server/endpoint.ts";
 import { appendedOrNothing, problems, repeatable } from "../server/problem.ts";
 import { closed, count, oneOf, orNull, TEXT, text, time } from "./schema.ts";
 

@@ -11,11 +11,10 @@ import { sleep } from "../../platform/clock.ts";
 import { formatDuration } from "../../platform/duration.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { feature, type AppDeps } from "../deps.ts";
-import { jsonBody } from "../server/body.ts";
+import { jsonBody, fileBody, uploadBody } from "../server/body.ts";
 import { operation, reply, type Form } from "../server/endpoint.ts";
 import { commonFields } from "../server/form.ts";
 import { appendedOrNothing, Problem, problems, repeatable } from "../server/problem.ts";
-import { fileBody, uploadBody } from "../server/upload.ts";
 import { closed, consentMembers, count, text } from "./schema.ts";
 
 /** Rows appended at once: few milliseconds of the thread that serves requests, keys and folds included. */

@@ -1,4 +1,4 @@
-import type { Static, TSchema } from "@sinclair/typebox";
+import { type Static, type TSchema, Type, type TObject } from "@sinclair/typebox";
 import { TypeCompiler, type TypeCheck } from "@sinclair/typebox/compiler";
 import { Problem, problems } from "./problem.ts";
 
@@ -212,4 +212,87 @@ function isStorable(value: unknown): boolean {
   if (typeof value === "string") return value.isWellFormed() && !value.includes("\0");
   if (typeof value !== "object" || value === null) return true;
   return Object.entries(value).every(([name, inner]) => isStorable(name) && isStorable(inner));
+}
+
+/** What a form fills in, by name. Boxes that are not ticked are absent. */
+export type Fields = Readonly<Record<string, string>>;
+
+/** What a page's form sends when a file is chosen: its fields, and the file with its name. */
+export interface SentForm {
+  readonly fields: Fields & { readonly form_token: string; readonly back: string };
+  readonly file: SentFile;
+}
+
+/** A file as it was sent; `kind`: what it is, by its media type or its name. */
+export interface SentFile<Kind = string> {
+  readonly bytes: Uint8Array;
+  readonly kind: Kind;
+}
+
+interface FileOptions<Kind> {
+  /** Media types that are taken; what each stands for, and what a file of it holds at its simplest. */
+  readonly kinds: ReadonlyMap<string, readonly [Kind, TSchema]>;
+  readonly bytesMax: number;
+}
+
+/** A body that is a file, such as `curl --data-binary` sends. What it holds is not looked at. */
+export function fileBody<Kind>({ kinds, bytesMax }: FileOptions<Kind>): RequestBody<SentFile<Kind>> {
+  const [[type, schema] = ["", Type.String()] as const, ...others] = [...kinds].map(
+    ([name, [, held]]) => [name, held] as const,
+  );
+  return {
+    "~standard": UNCHECKED,
+    schema,
+    type,
+    others: new Map(others),
+    async read(request) {
+      const { headers } = request;
+      const [kind] = kinds.get(parseMediaType(headers.get("content-type") ?? "")) ?? [];
+      if (kind === undefined) throw problems.unsupportedType([...kinds.keys()].join(" or "));
+      refusePacked(headers);
+      return readBytes(request, bytesMax, (bytes) => ({ bytes, kind }));
+    },
+    fit: (file) => file as SentFile<Kind>,
+  };
+}
+
+/** Empty where its parameters say that it is in an encoding other than Unicode's. */
+function parseMediaType(header: string): string {
+  const [type = "", ...parameters] = header.toLowerCase().split(";");
+  const charset = parameters.map((one) => /^ *charset="?([^"]*)"? *$/.exec(one)?.[1]).find((one) => one !== undefined);
+  return charset === undefined || /^utf-(8|16)$/.test(charset) ? type.trim() : "";
+}
+
+const FILE_FIELD = "file";
+
+/** A form with one file; `fields`: the others, which are texts. */
+export function uploadBody(fields: TObject, bytesMax: number): RequestBody<SentForm> {
+  const fit = fitting(fields);
+  return {
+    "~standard": UNCHECKED,
+    schema: Type.Object({ ...fields.properties, [FILE_FIELD]: Type.String({ description: "The file." }) }),
+    type: "multipart/form-data",
+    async read(request) {
+      const type = request.headers.get("content-type") ?? "";
+      if (parseMediaType(type) !== "multipart/form-data") throw problems.unsupportedType("multipart/form-data");
+      refusePacked(request.headers);
+      const sent = await readBytes(request, bytesMax, (bytes) => readParts(bytes, type));
+      const texts = [...sent].filter((part): part is [string, string] => typeof part[1] === "string");
+      const file = sent.get(FILE_FIELD);
+      if (!(file instanceof File)) throw problems.invalid([{ path: `/${FILE_FIELD}`, message: "no file was sent" }]);
+      return {
+        fields: fit(Object.fromEntries(texts)) as SentForm["fields"],
+        file: { bytes: await file.bytes(), kind: file.name },
+      };
+    },
+    fit: (form) => form as SentForm,
+  };
+}
+
+async function readParts(bytes: Uint8Array<ArrayBuffer>, type: string): Promise<FormData> {
+  try {
+    return await new Response(bytes, { headers: { "content-type": type } }).formData();
+  } catch {
+    throw problems.malformed("The body is no form.");
+  }
 }

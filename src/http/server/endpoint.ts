@@ -4,7 +4,7 @@ import type { Notice, ConsolePage } from "../../console/view.ts";
 import type { EventMetadata } from "../../log/event-log.ts";
 import type { RequestSpan } from "../../tracing/tracing.ts";
 import type { Allowance } from "../access/rate-limit.ts";
-import { UNCHECKED, type RequestBody, type Typed } from "./body.ts";
+import { UNCHECKED, type Fields, type RequestBody, type SentFile, type SentForm, type Typed } from "./body.ts";
 import type { ProblemName } from "./problem.ts";
 
 /**
@@ -69,21 +69,6 @@ export type Form = {
       readonly pageDescription?: string;
     }
 );
-
-/** What a form fills in, by name. Boxes that are not ticked are absent. */
-export type Fields = Readonly<Record<string, string>>;
-
-/** What a page's form sends when a file is chosen: its fields, and the file with its name. */
-export interface SentForm {
-  readonly fields: Fields & { readonly form_token: string; readonly back: string };
-  readonly file: SentFile;
-}
-
-/** A file as it was sent; `kind`: what it is, by its media type or its name. */
-export interface SentFile<Kind = string> {
-  readonly bytes: Uint8Array;
-  readonly kind: Kind;
-}
 
 export type RequestHeader = "Idempotency-Key" | "Prefer" | "Accept";
 

@@ -7,16 +7,8 @@ import type { Clock } from "../../platform/clock.ts";
 import { createEncryptedCookie, type EncryptedCookie } from "../access/encrypted-cookie.ts";
 import type { Sessions } from "../access/session.ts";
 import { html, redirect, toValue, whole, type HttpResponse } from "./answer.ts";
-import { formBody, type RequestBody } from "./body.ts";
-import {
-  operation,
-  textReply,
-  type Fields,
-  type Form,
-  type Operation,
-  type RequestContext,
-  type SentForm,
-} from "./endpoint.ts";
+import { formBody, type RequestBody, type Fields, type SentForm } from "./body.ts";
+import { operation, textReply, type Form, type Operation, type RequestContext } from "./endpoint.ts";
 import { toProblem, problems } from "./problem.ts";
 
 /** The result of a form, kept by the browser until the next page has shown it. */
