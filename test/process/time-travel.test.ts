@@ -39,7 +39,9 @@ test("beside a running service, the log of its own making is told as it was at a
   expect(intent).toContain(` run ${run.run_id} is sending to @ada_builds (1700000000000011000), quota day 2`);
   expect(intent).toEndWith(', variant A: "Hi Ada: https://go.example/welcome"');
   expect(sent).toMatch(/Z message \d+ was sent to @ada_builds \(1700000000000011000\)$/);
-  expect(rest.join("\n")).toMatch(/^\nusername .*\nada_builds .* opt_in {2}sent\n\(as of position \d+, \S+Z\)\n$/);
+  expect(rest.join("\n")).toMatch(
+    /^\nusername .*\nada_builds .* opt_in {2}unknown {3}sent\nOpted in; tracking unknown\.\n\(as of position \d+, \S+Z\)\n$/,
+  );
   const status = async (moment: number): Promise<unknown> => {
     const shown = await world.command("contacts", "ada_builds", "--as-of", String(moment), "--json");
     return (JSON.parse(shown.out) as { status: unknown }).status;

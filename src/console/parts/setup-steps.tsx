@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from "preact";
 import type { ChannelName } from "../../../events/channel.ts";
+import { findMissingEvidence } from "../../../projections/consent.ts";
 import type { RecordedBackup } from "../../../projections/backups.ts";
 import { isSkewed, SKEW_REMEDY, skewInWords } from "../../log/log-clock.ts";
 import { checkOptOut } from "../../template/opt-out.ts";
@@ -137,8 +138,12 @@ function peopleStep(view: View): SetupStep {
     );
     return { title, status: "to_do", says, command: "reachlog recipients import FILE" };
   }
-  let unagreed = 0;
-  for (const { basis } of people.values()) if (basis === "none") unagreed++;
+  let [unagreed, unproved] = [0, 0];
+  for (const contact of people.values()) {
+    const [missing] = findMissingEvidence(contact);
+    if (missing === "basis") unagreed++;
+    else if (missing !== undefined) unproved++;
+  }
   const then = requireConsent ? "runs skip them" : "runs write to them, since REQUIRE_CONSENT is false";
   const says = (
     <>
@@ -150,6 +155,9 @@ function peopleStep(view: View): SetupStep {
           <a href="/people?basis=none">{grouped(unagreed)} without consent</a>: {then}.
         </>
       )}
+      {requireConsent !== "evidence" || unproved === 0
+        ? ""
+        : ` ${grouped(unproved)} with consent, but without its date or source: runs skip them.`}
     </>
   );
   return { title, status: "done", says };

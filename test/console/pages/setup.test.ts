@@ -50,6 +50,19 @@ test("with nothing configured, each step says what to do, and which lines to put
   expect(page).toContain("http://127.0.0.1:3000/social/callback");
 });
 
+test("where evidence is required, says how many have none", async () => {
+  const harness = await openConsole({ env: { ...CONFIGURED, REQUIRE_CONSENT: "evidence" } });
+  const consent = { recipient: { username: "ada" }, basis: "opt_in", consent_at: "2025-03-02" } as const;
+  await harness.append("outreach", person("ada"), person("bob", "none"), person("cid"), {
+    type: "ConsentRecorded",
+    data: consent,
+  });
+  const without = "2 with consent, but without its date or source: runs skip them.";
+  expect(await pageAt(harness, "/setup")).toContain(`1 without consent</a>: runs skip them. ${without}`);
+  await harness.append("outreach", { type: "ConsentRecorded", data: { ...consent, consent_source: "form" } });
+  expect(await pageAt(harness, "/setup")).toContain("1 with consent, but without its date or source");
+});
+
 test("steps turn green as the log grows, and no credential is shown", async () => {
   const harness = await openConsole({ env: CONFIGURED });
   expect((await stepsOf(harness)).filter((step) => step.endsWith("to do"))).toEqual([
