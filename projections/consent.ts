@@ -66,6 +66,17 @@ export function consentAfter(
   };
 }
 
+/**
+ * What a row of an import says, without what it says of tracking where that was denied: a list is often older than the
+ * denial. Only a grant with a later date takes it back, or a record of its own.
+ */
+export function withoutStaleTracking({ tracking: { status, at } }: Consent, row: ConsentRecord): ConsentRecord {
+  const { tracking, tracking_at, ...rest } = row;
+  if (status !== "denied" || tracking === undefined || tracking === "denied") return row;
+  const isLater = tracking === "granted" && at !== undefined && tracking_at !== undefined && tracking_at > at;
+  return isLater ? row : rest;
+}
+
 function evidenceAfter(
   before: ConsentEvidence | null,
   basis: Basis,

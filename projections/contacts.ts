@@ -1,7 +1,15 @@
 import type { DataOf, Folded } from "../events/catalog.ts";
 import type { Recipient, SkipReason } from "../events/outreach.ts";
 import { markOfErased } from "../events/encryption.ts";
-import { type Consent, consentAfter, type ConsentRecord, earlier, NO_CONSENT, unitedConsent } from "./consent.ts";
+import {
+  type Consent,
+  consentAfter,
+  type ConsentRecord,
+  earlier,
+  NO_CONSENT,
+  unitedConsent,
+  withoutStaleTracking,
+} from "./consent.ts";
 import type { Projection } from "./projection.ts";
 
 /** How far we got with a person. `open` to a message; everything else is not tried (again) by itself. */
@@ -60,7 +68,7 @@ export interface Contacts {
 
 export const contacts: Projection<Contacts> = {
   name: "contacts",
-  version: 11,
+  version: 12,
   types: [
     "RecipientAdded",
     "ConsentRecorded",
@@ -194,7 +202,7 @@ function add(state: Contacts, added: DataOf<"RecipientAdded">): Contact | undefi
   for (const field of Object.keys(contact.fields)) count(state, field, -1);
   for (const field of Object.keys(added.fields)) count(state, field, 1);
   contact.listed = true;
-  Object.assign(contact, consentAfter(contact, added));
+  Object.assign(contact, consentAfter(contact, withoutStaleTracking(contact, added)));
   contact.fields = added.fields;
   if (added.name !== undefined) contact.name = added.name;
   // What was missing or wrong may be put right by the new row, so it is judged and recorded afresh.

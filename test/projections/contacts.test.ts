@@ -394,6 +394,25 @@ describe("consent", () => {
   });
 
   test.each([
+    ["2026-04-01", { tracking: "granted", tracking_at: "2026-03-03" }, "denied"],
+    ["2026-04-01T10:00:00.000Z", { tracking: "granted", tracking_at: "2026-04-01" }, "denied"],
+    ["2026-04-01", { tracking: "granted" }, "denied"],
+    [undefined, { tracking: "granted", tracking_at: "2026-05-01" }, "denied"],
+    ["2026-04-01", { tracking: "unknown", tracking_at: "2026-05-01" }, "denied"],
+    ["2026-04-01", { tracking: "granted", tracking_at: "2026-05-01" }, "granted"],
+  ] as const)("to tracking, denied at %s, is not taken back by an older list: %j", (at, row, status) => {
+    const denial = { tracking: "denied", ...(at === undefined ? {} : { tracking_at: at }) } as const;
+    const denied = [added(ANN, { tracking: "granted" }), consented(ANN, denial)];
+    const contact = findContact(given(...denied, added(ANN, { ...row, fields: { city: "Rome" } })), ANN);
+    expect(contact).toMatchObject({ fields: { city: "Rome" }, tracking: { status } });
+    if (status === "denied") expect(contact?.tracking).toEqual({ status, ...(at === undefined ? {} : { at }) });
+    // A record of its own is an operator's word on this person.
+    expect(findContact(given(...denied, consented(ANN, { tracking: "granted" })), ANN)?.tracking.status).toBe(
+      "granted",
+    );
+  });
+
+  test.each([
     ["unknown", "granted", "granted"],
     ["granted", "denied", "denied"],
     ["unknown", "denied", "denied"],
