@@ -1,13 +1,62 @@
-/** Writes the service's OpenAPI document, of a deployment that wants tokens, to the file that the argument names. */
-import { writeFileSync } from "node:fs";
+/**
+ * Writes what the endpoints' declarations say: the OpenAPI document, of a deployment that wants tokens, and the tables of
+ * scopes in the guides.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { SCOPES } from "../src/config/tokens.ts";
 import { createAuthentication } from "../src/http/access/authentication.ts";
+import type { Endpoint } from "../src/http/server/endpoint.ts";
 import { createDocument } from "../src/http/server/openapi.ts";
 import { describeEndpoints } from "../src/http/endpoints.ts";
 import { VERSION } from "../src/platform/version.ts";
 
 export function describeApi(): string {
-  const guards = createAuthentication({ tokens: [], authPolicy: "strict", openRoutes: [] });
+  const guards = createAuthentication({ tokens: [], authPolicy: "strict", openRoutes: [] }, Date.now);
   return JSON.stringify(createDocument(describeEndpoints(), VERSION, guards, "__Host-reachlog_session"));
 }
 
-if (import.meta.main) writeFileSync(process.argv[2] ?? "openapi.json", describeApi());
+/** Which credential an endpoint wants under `AUTH_POLICY=strict`. */
+function describeCaller({ protection, operation }: Endpoint): string {
+  if (protection === "open") return "every caller";
+  if (protection === "strict") return "token; no token under `spec`";
+  if (protection === "token") return "token";
+  return operation.tag === "console" ? "session" : "token or session";
+}
+
+/** The guides that hold a table, each with the rows of it. */
+export const TABLES: Readonly<Record<string, () => readonly (readonly string[])[]>> = {
+  "docs/configure.md": () => [
+    ["Scope", "A token with it"],
+    ...Object.entries(SCOPES).map(([name, description]) => [`\`${name}\``, description]),
+  ],
+  "docs/http-api.md": () => [
+    ["Endpoint", "Caller", "Scope"],
+    ...describeEndpoints().map((endpoint) => [
+      `\`${endpoint.method} ${endpoint.path}\``,
+      describeCaller(endpoint),
+      endpoint.scope === undefined ? "" : `\`${endpoint.scope}\``,
+    ]),
+  ],
+};
+
+const [BEGIN, END] = ["<!-- Written by `bun run document`. -->\n\n", "\n<!-- The end of what is written. -->"];
+
+/** The guide with its table as it should be. */
+export function withTable(text: string, rows: readonly (readonly string[])[]): string {
+  const [before, after] = [text.indexOf(BEGIN), text.indexOf(END)];
+  if (before === -1 || after < before) throw new Error("the guide does not say where its table stands");
+  return text.slice(0, before + BEGIN.length) + formatTable(rows) + text.slice(after);
+}
+
+function formatTable([head = [], ...rows]: readonly (readonly string[])[]): string {
+  const widths = head.map((_, column) => Math.max(...[head, ...rows].map((row) => row[column]?.length ?? 0)));
+  const line = (cells: readonly string[]) => `| ${cells.map((cell, at) => cell.padEnd(widths[at]!)).join(" | ")} |\n`;
+  return [head, widths.map((width) => "-".repeat(width)), ...rows].map(line).join("");
+}
+
+if (import.meta.main) {
+  writeFileSync(process.argv[2] ?? "openapi.json", describeApi());
+  for (const [guide, rows] of Object.entries(TABLES)) {
+    writeFileSync(guide, withTable(readFileSync(guide, "utf8"), rows()));
+  }
+}

@@ -1,7 +1,20 @@
 import { createHash, randomBytes } from "node:crypto";
 import { configurationError, createReport } from "../config/error.ts";
-import { readTokenLines, readTokens, describeNameFault } from "../config/tokens.ts";
-import { Command, group, JSON_OPTION, type MakeCommand, usageError } from "./shared/command.ts";
+import {
+  DOMAINS_MAX,
+  isDomain,
+  isScope,
+  parseMoment,
+  readTokenLines,
+  readTokens,
+  SCOPE_NAMES,
+  SCOPES,
+  toTokenId,
+  describeNameFault,
+  type Scope,
+} from "../config/tokens.ts";
+import { isoTime, systemClock } from "../platform/clock.ts";
+import { Command, group, JSON_OPTION, type MakeCommand, Option, usageError } from "./shared/command.ts";
 import { answer, answerEach, fail, type Terminal } from "./shared/terminal.ts";
 import { table } from "./shared/table.ts";
 import {
@@ -28,30 +41,68 @@ const make: MakeCommand = (terminal, exit) =>
       `Makes a token for a caller and prints it, once, with the entry to configure, which
 holds the token's SHA-256 only.
 
+--scope and --expires say what the token may do, and until when:
+${Object.entries(SCOPES)
+  .map(([scope, says]) => `  ${scope.padEnd(10)} ${says}`)
+  .join("\n")}
+
+Without --scope it may do everything.
+
 To exchange a token without a gap: make a second one of the same name, give it to
 the caller, and remove the first one when the caller has gone over to the second.
 Both are valid meanwhile, and the log shows the name either way.`,
     )
     .argument("<name>", "the caller")
+    .addOption(
+      new Option("--scope <name>", "what it may do; several times").choices(SCOPE_NAMES).argParser(collectScope),
+    )
+    .option("--expires <when>", "days from now, such as 90d, or the day in UTC with which it ends", parseExpiry)
+    .option("--links <domains>", "the only domains whose clicks it records, joined by +", parseLinks)
     .option("--add", "append the entry to API_TOKENS_FILE; creates a missing file")
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog token new shortener --add")
+    .addHelpText("after", "\nExample:\n  reachlog token new shortener --scope track --expires 90d --add")
     .action(
-      exit((name, { add = false, json }) => {
+      exit((name, { scope, expires, links, add = false, json }) => {
         const unfit = describeNameFault(name);
         if (unfit !== undefined) throw usageError(unfit);
+        if (links !== undefined && scope?.includes("track") !== true) throw usageError("--links needs --scope track");
         const file = resolveTokensFile(terminal);
         if (add && file === undefined) throw usageError("--add needs API_TOKENS_FILE: set it");
         const token = `${PREFIX}${randomBytes(TOKEN_BYTES).toString("base64url")}`;
         const sha256 = createHash("sha256").update(token).digest("hex");
         const id = toTokenId(sha256);
-        const entry = `${name}:sha256:${sha256}`;
+        const rights = Object.entries({ scope: scope?.join("+"), expires, links });
+        const parts = rights.flatMap(([key, value]) => (value === undefined ? [] : [`${key}=${value}`]));
+        const entry = [name, "sha256", sha256, ...parts].join(":");
         if (add && file !== undefined) appendEntry(file, entry);
         const text = `token  ${token}\nid     ${id}\nentry  ${entry}\n`;
         answer(terminal, json, { name, id, token, entry, added: add }, text);
         if (json !== true) terminal.err(add ? `\nThe entry is in ${file}.\n${ONCE}` : `\n${WHERE}${ONCE}`);
       }),
     );
+
+function collectScope(name: string, earlier: readonly Scope[] | undefined): readonly Scope[] {
+  if (!isScope(name)) throw usageError(`a scope is one of ${SCOPE_NAMES.join(", ")}`);
+  return [...new Set([...(earlier ?? []), name])];
+}
+
+const DAY_MS = 24 * 3_600_000;
+
+/** The moment as an entry has it. */
+function parseExpiry(text: string): string {
+  const days = /^([1-9]\d{0,3})d$/.exec(text)?.[1];
+  const ms = days === undefined ? parseMoment(text) : systemClock() + Number(days) * DAY_MS;
+  if (ms === undefined || ms <= systemClock())
+    throw usageError("--expires takes days from now, such as 90d, or a day to come, such as 2027-02-24");
+  return isoTime(ms).replace(/\.\d+Z$/, "Z");
+}
+
+function parseLinks(text: string): string {
+  const links = text.split("+");
+  if (links.length > DOMAINS_MAX || !links.every(isDomain))
+    throw usageError(`--links takes 1 to ${DOMAINS_MAX} domains, joined by +, such as go.example`);
+  return text.toLowerCase();
+}
 
 const list: MakeCommand = (terminal, exit) =>
   new Command("list")
@@ -61,8 +112,12 @@ const list: MakeCommand = (terminal, exit) =>
     .action(
       exit(({ json }) => {
         const { fixed, filed } = readAllTokens(terminal);
-        const rows = [...fixed, ...filed].map(({ name, sha256 }, at) => {
-          return { name, id: toTokenId(sha256), source: at < fixed.length ? "API_TOKENS" : "API_TOKENS_FILE" };
+        const rows = [...fixed, ...filed].map((token, at) => {
+          return {
+            name: token.name,
+            id: toTokenId(token.sha256),
+            source: at < fixed.length ? "API_TOKENS" : "API_TOKENS_FILE",
+          };
         });
         const text =
           rows.length === 0 ? "no token is configured\n" : table(["name", "id", "in"], rows.map(Object.values));
@@ -86,14 +141,6 @@ export const token = group(
 faulty, empty or missing one changes nothing and is reported in the service's own
 log. What is in API_TOKENS changes with a restart.`,
 );
-
-/** Digits of a token's SHA-256 that name it: enough to tell a service's tokens apart, and to find one by a few of them. */
-const ID_DIGITS = 12;
-
-/** Names a token without disclosing it. */
-function toTokenId(sha256: string): string {
-  return sha256.slice(0, ID_DIGITS);
-}
 
 /** 256 bits cannot be guessed, and a plain hash of them is as good as a slow one. */
 const TOKEN_BYTES = 32;

@@ -3,7 +3,7 @@ import { commaList, describeUnreadable, readSetting, quoteValue, type RawEnviron
 import type { Report } from "./error.ts";
 import type { ReadTextFile } from "./outreach.ts";
 import type { Environment } from "./schema.ts";
-import { readTokens, readTokenLines, type ApiToken } from "./tokens.ts";
+import { readTokens, readTokenLines, warnOfScopeless, type ApiToken } from "./tokens.ts";
 import { isLoopback, parseHttpUrl } from "./urls.ts";
 
 export type HttpConfig = ReturnType<typeof readHttp>;
@@ -39,6 +39,8 @@ export function readHttp(
   const publicUrl = readPublicUrl(values, report);
   const hasToken = readSetting(env, "API_TOKENS") !== undefined || readSetting(env, "API_TOKENS_FILE") !== undefined;
   const access = { policy: authPolicy, hasToken };
+  const tokens = path === undefined ? fixed : [...fixed, ...readTokensFile(path, fixed, readFile, report)];
+  warnOfScopeless(tokens, report);
   checkPolicy(access, values, env, report);
   warnOfProxied(access, publicUrl, values, report);
   return {
@@ -52,7 +54,7 @@ export function readHttp(
     authPolicy,
     openRoutes: readOpenRoutes(values.OPEN_ROUTES, authPolicy, paths, report),
     /** All tokens as they were when the configuration was read. */
-    tokens: path === undefined ? fixed : [...fixed, ...readTokensFile(path, fixed, readFile, report)],
+    tokens,
     /** Where those of `tokens` come from that can be exchanged while the service runs; `fixed` are the others. */
     tokensFile: path === undefined ? undefined : { path, fixed },
     /** Addresses and networks whose `X-Forwarded-For` is believed. */

@@ -1,12 +1,46 @@
 import { createHash } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import { commaList } from "./environment.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
 import type { Report } from "./error.ts";
+
+/** What a token may do, with what the documentation says of it. None of them includes another. */
+export const SCOPES = {
+  track: "records clicks; `links=` narrows it to some domains",
+  notify: "sends notifications to the team chat, and messages",
+  run: "starts, rehearses and stops runs",
+  recipients: "imports and suppresses recipients, records consent, allows a retry",
+  read: "reads the console, the metrics, and the log with personal data",
+  admin: "retries dead letters, tests channels, verifies the log, erases data",
+} as const;
+
+export type Scope = keyof typeof SCOPES;
+
+export const SCOPE_NAMES = Object.keys(SCOPES) as readonly Scope[];
 
 /** A caller of the API. Two tokens may share a name, so that one can be rotated without a gap. */
 export interface ApiToken {
   readonly name: string;
   /** Lower-case hex of the token's SHA-256: the token itself is not kept. */
   readonly sha256: string;
+  /** Absent: all. Entries had no scopes once. */
+  readonly scopes?: readonly Scope[];
+  /** In ms since 1970; absent: never. */
+  readonly expiresAt?: number;
+  /** Domains, in lower case, whose clicks it may record; absent: all. */
+  readonly links?: readonly string[];
+}
+
+export function hasScope({ scopes }: ApiToken, scope: Scope): boolean {
+  return scopes === undefined || scopes.includes(scope);
+}
+
+/** Digits of a token's SHA-256 that name it: enough to tell a service's tokens apart, and to find one by a few of them. */
+const ID_DIGITS = 12;
+
+/** Names a token without disclosing it. */
+export function toTokenId(sha256: string): string {
+  return sha256.slice(0, ID_DIGITS);
 }
 
 /** Wrong tokens never lock a caller out, so only the length protects against guesses. */
@@ -29,7 +63,19 @@ const B64_TOKEN = /^[A-Za-z0-9._~+/-]+=*$/;
 
 const SHA256_HEX = /^[0-9a-f]{64}$/i;
 
-const WANTED = "name:token or name:sha256:hex, separated by commas";
+const WANTED = "name:token or name:sha256:hex with :scope=…, separated by commas";
+
+/** Between the parts of an entry; a token holds no colon, and neither does a key. */
+const BEFORE_PART = /:(?=[a-z]+=)/;
+
+/** A moment of UTC, to the second, or the beginning of a day. */
+const MOMENT = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\dZ)?$/;
+
+/** As a click names it: a host, with its port where it has one. */
+const DOMAIN = /^[a-z0-9.-]{1,253}(?::\d{1,5})?$/;
+
+/** A click of a narrowed token is compared with all of them. */
+export const DOMAINS_MAX = 20;
 
 /** Faults name entries by their number, never by their text. */
 export function readTokens(raw: string | undefined, report: Report): readonly ApiToken[] {
@@ -65,11 +111,21 @@ function collect(
       report.fault(variable, `${where}: ${token}`, WANTED);
     } else if ([...others, ...tokens].some(({ name, sha256 }) => sha256 === token.sha256 && name !== token.name)) {
       report.fault(variable, `${where} is the token of an earlier name`, "a token of its own for each name");
+    } else if ([...others, ...tokens].some((one) => one.sha256 === token.sha256 && !isDeepStrictEqual(one, token))) {
+      report.fault(variable, `${where} is the token of an earlier entry with other rights`, "one entry for each token");
     } else {
       tokens.push(token);
     }
   }
   return tokens;
+}
+
+/** Names the callers whose entries are from before there were scopes. */
+export function warnOfScopeless(tokens: readonly ApiToken[], report: Report): void {
+  const names = new Set(tokens.filter(({ scopes }) => scopes === undefined).map(({ name }) => name));
+  if (names.size === 0) return;
+  const them = `the ${names.size === 1 ? "token" : "tokens"} of ${[...names].join(", ")}`;
+  report.warn(`API_TOKENS: ${them} may do everything. Give each entry its scopes, such as :scope=track+read.`);
 }
 
 /** Why a caller's name is refused; undefined if it is accepted. */
@@ -82,10 +138,15 @@ export function describeNameFault(name: string): string | undefined {
 
 /** The token, or a sentence on why it is refused. */
 function readToken(entry: string): ApiToken | string {
-  const colon = entry.indexOf(":");
-  if (colon === -1) return "has no name";
-  const name = entry.slice(0, colon);
-  const value = entry.slice(colon + 1);
+  const [named = "", ...parts] = entry.split(BEFORE_PART);
+  const colon = named.indexOf(":");
+  if (colon === -1) return parts.length === 0 ? "has no name" : "has no token";
+  const token = readNamed(named.slice(0, colon), named.slice(colon + 1));
+  const rights = readRights(parts);
+  return typeof token === "string" ? token : typeof rights === "string" ? rights : { ...token, ...rights };
+}
+
+function readNamed(name: string, value: string): ApiToken | string {
   const unfit = describeNameFault(name);
   if (unfit !== undefined) return unfit;
   if (/^sha256:/i.test(value)) return hashedToken(name, value.slice("sha256:".length));
@@ -97,4 +158,39 @@ function readToken(entry: string): ApiToken | string {
 
 function hashedToken(name: string, hex: string): ApiToken | string {
   return SHA256_HEX.test(hex) ? { name, sha256: hex.toLowerCase() } : "the SHA-256 is not 64 hex digits";
+}
+
+type Rights = Pick<ApiToken, "scopes" | "expiresAt" | "links">;
+
+/** What the parts behind a token say, or what is wrong with them. */
+function readRights(parts: readonly string[]): Rights | string {
+  const given = new Map(parts.map((part) => [part.slice(0, part.indexOf("=")), part.slice(part.indexOf("=") + 1)]));
+  if (given.size < parts.length) return "says the same twice";
+  if ([...given.keys()].some((key) => !["scope", "expires", "links"].includes(key)))
+    return "has a part that is none of scope=, expires= and links=";
+  const [scopes, links] = ["scope", "links"].map((key) => given.get(key)?.split("+"));
+  const expires = given.get("expires");
+  const expiresAt = expires === undefined ? undefined : parseMoment(expires);
+  if (scopes?.every(isScope) === false) return `a scope is none of ${SCOPE_NAMES.join(", ")}`;
+  if (expires !== undefined && expiresAt === undefined)
+    return "expires= is no day and no time such as 2027-02-24T00:00:00Z";
+  if (links !== undefined && (links.length > DOMAINS_MAX || !links.every(isDomain)))
+    return `links= does not hold 1 to ${DOMAINS_MAX} domains, joined by +`;
+  if (links !== undefined && !(scopes ?? []).includes("track")) return "links= narrows the scope track, which it lacks";
+  return omitUndefined({ scopes, expiresAt, links: links?.map((link) => link.toLowerCase()) });
+}
+
+/** The moment in ms since 1970; undefined: it is none, or not in UTC. A day stands for its beginning. */
+export function parseMoment(text: string): number | undefined {
+  const ms = MOMENT.test(text) ? Date.parse(text) : NaN;
+  // February 30 is a moment to Date.parse, of March.
+  return Number.isNaN(ms) || !new Date(ms).toISOString().startsWith(text.replace("Z", "")) ? undefined : ms;
+}
+
+export function isScope(text: string): text is Scope {
+  return Object.hasOwn(SCOPES, text);
+}
+
+export function isDomain(text: string): boolean {
+  return DOMAIN.test(text.toLowerCase());
 }

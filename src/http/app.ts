@@ -42,8 +42,9 @@ export function createApp(deps: AppDeps) {
     admission.checkHost(endpoint, request);
     const admitted = admission.admit(endpoint, request, readAddress, server?.pendingRequests ?? 0, headers);
     // Nearly all are known at once: an await would cost each of them a turn of the event loop.
-    const caller = typeof admitted === "string" ? admitted : await admitted;
+    const { name: caller, links } = admitted instanceof Promise ? await admitted : admitted;
     follow(tracing, call, caller);
+    call.links = links;
     call.metadata = { caller, request_id: headers["x-request-id"], traceparent: headers.traceparent };
     const { body, isSlow, parameters } = endpoint.operation;
     if (body !== undefined) context.body = await load.whileComing(body.read(request));
@@ -89,6 +90,7 @@ const UNTOUCHED = 200;
 /** What of a request becomes known on its way. */
 interface InFlightRequest extends RequestContext {
   metadata: RequestContext["metadata"];
+  links: RequestContext["links"];
   headers: ReturnType<typeof ownHeaders>;
 }
 

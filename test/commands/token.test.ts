@@ -77,6 +77,29 @@ test.each([
   expect(err).toContain(problem);
 });
 
+test("a token is made with its scopes, its end and its links", async () => {
+  const limits = ["--scope", "track", "--scope", "read", "--scope", "track", "--links", "Go.example"];
+  const { entry } = await made("web", ...limits, "--expires", "2100-02-24");
+  expect(entry).toEndWith(":scope=track+read:expires=2100-02-24T00:00:00Z:links=go.example");
+  const inDays = await made("web", "--scope", "read", "--expires", "90d");
+  env = { API_TOKENS: inDays.entry };
+  const [token] = loadConfig(env, () => "").http.tokens;
+  expect(Math.abs((token?.expiresAt ?? 0) - Date.now() - 90 * 86_400_000)).toBeLessThan(60_000);
+});
+
+test.each([
+  [["--scope", "everything"], "a scope is one of track, notify"],
+  [["--expires", "0d"], "days from now"],
+  [["--expires", "2026-01-01"], "days from now"],
+  [["--expires", "soon"], "days from now"],
+  [["--links", "go.example"], "--links needs --scope track"],
+  [["--scope", "track", "--links", "https://go.example"], "--links takes 1 to 20 domains"],
+])("%j is refused, and nothing is made", async (args, problem) => {
+  const { code, out, err } = await run("new", "web", "--add", ...args);
+  expect([code, out, existsSync(file)]).toEqual([-1, "", false]);
+  expect(err).toContain(problem);
+});
+
 test("the list shows whose tokens there are and where, and none of them", async () => {
   const { id, token: secret, entry } = await made("web", "--add");
   env["API_TOKENS"] = "ops:0123456789abcdef";

@@ -75,7 +75,7 @@ describe("an empty environment", () => {
 
   test("warns that the guarded endpoints answer 401", () => {
     expect(load({}).warnings).toEqual([expect.stringContaining("/api/messaging answer 401")]);
-    expect(load({ API_TOKENS: `ops:${TOKEN}` }).warnings).toEqual([]);
+    expect(load({ API_TOKENS: `ops:${TOKEN}:scope=read` }).warnings).toEqual([]);
   });
 
   test("is the same as one of empty and blank values", () => {
@@ -232,8 +232,43 @@ describe("API_TOKENS", () => {
     ["ops:sha256:abc", "not 64 hex digits"],
     [`a:${TOKEN},b:${TOKEN}`, "entry 2 is the token of an earlier name"],
     [`a:${TOKEN},b:sha256:${sha256}`, "entry 2 is the token of an earlier name"],
+    [`ops:${TOKEN}:scope=`, "entry 1: a scope is none of track, notify, run, recipients, read, admin"],
+    [`ops:${TOKEN}:scope=read+everything`, "entry 1: a scope is none of"],
+    [`ops:${TOKEN}:scope=toString`, "entry 1: a scope is none of"],
+    [`ops:${TOKEN}:scope=read:scope=admin`, "entry 1: says the same twice"],
+    [`ops:${TOKEN}:scopes=read`, "entry 1: has a part that is none of scope=, expires= and links="],
+    [`ops:${TOKEN}:expires=`, "entry 1: expires= is no day and no time"],
+    [`ops:${TOKEN}:expires=1970`, "entry 1: expires= is no day and no time"],
+    [`ops:${TOKEN}:expires=2027-02-30`, "entry 1: expires= is no day and no time"],
+    [`ops:${TOKEN}:expires=2027-02-24T00:00:00+01:00`, "entry 1: expires= is no day and no time"],
+    [`ops:${TOKEN}:scope=track:links=go.example+`, "entry 1: links= does not hold 1 to 20 domains"],
+    [`ops:${TOKEN}:scope=track:links=https://go.example`, "entry 1: links= does not hold 1 to 20 domains"],
+    [`ops:${TOKEN}:scope=read:links=go.example`, "entry 1: links= narrows the scope track, which it lacks"],
+    [`ops:${TOKEN}:links=go.example`, "entry 1: links= narrows the scope track, which it lacks"],
+    [`ops:scope=read`, "entry 1: has no token"],
+    [`ops:${TOKEN}:scope=read,ops:${TOKEN}:scope=admin`, "entry 2 is the token of an earlier entry with other rights"],
   ])("%s is refused", (value, problem) => {
-    expect(faultsOf({ API_TOKENS: value })).toEqual([expect.stringContaining(problem)]);
+    const [fault = "", ...others] = faultsOf({ API_TOKENS: value });
+    expect([fault, others]).toEqual([expect.stringContaining(problem), []]);
+    expect(fault).not.toContain(TOKEN);
+  });
+
+  test("an entry says what its token may do, until when, and for which links", () => {
+    const value = `ops:${TOKEN}:scope=track+read:expires=2027-02-24T00:00:00Z:links=go.example+SHO.rt:8080,web:sha256:${"f".repeat(64)}:expires=2027-02-24`;
+    const expiresAt = Date.parse("2027-02-24T00:00:00Z");
+    expect(load({ API_TOKENS: value }).http.tokens).toEqual([
+      { name: "ops", sha256, scopes: ["track", "read"], expiresAt, links: ["go.example", "sho.rt:8080"] },
+      { name: "web", sha256: "f".repeat(64), expiresAt },
+    ]);
+  });
+
+  test("entries without scopes are warned of by name, also those of the file", () => {
+    const web = `web:sha256:${"f".repeat(64)}`;
+    const file = { API_TOKENS_FILE: "tokens" };
+    expect(load({ API_TOKENS: `ops:${TOKEN},ci:${TOKEN}x:scope=read`, ...file }, () => web).warnings).toEqual([
+      expect.stringContaining("the tokens of ops, web may do everything"),
+    ]);
+    expect(load({ API_TOKENS: `ops:${TOKEN}:scope=admin`, ...file }, () => `${web}:scope=track`).warnings).toEqual([]);
   });
 });
 
@@ -295,7 +330,7 @@ describe("TRUSTED_PROXIES", () => {
     },
   );
   test("left out behind https is warned of", () => {
-    const env = { PUBLIC_URL: "https://reach.example", AUTH_POLICY: "strict", API_TOKENS: `ops:${TOKEN}` };
+    const env = { PUBLIC_URL: "https://reach.example", AUTH_POLICY: "strict", API_TOKENS: `ops:${TOKEN}:scope=read` };
     expect(load(env).warnings).toEqual([
       "PUBLIC_URL is https, so a proxy is asked first: without TRUSTED_PROXIES all its callers count as one address. They " +
         "share RATE_LIMIT_PER_MINUTE, and after ten wrong tokens a minute further wrong ones get 429. A valid token always passes.",
@@ -316,7 +351,7 @@ describe("AUTH_POLICY", () => {
     const config = load({
       HOST: "0.0.0.0",
       AUTH_POLICY: "spec",
-      API_TOKENS: `ops:${TOKEN}`,
+      API_TOKENS: `ops:${TOKEN}:scope=read`,
     });
     expect(config.http.authPolicy).toBe("spec");
     expect(config.warnings).toEqual([expect.stringContaining("AUTH_POLICY=spec on 0.0.0.0")]);
@@ -326,7 +361,7 @@ describe("AUTH_POLICY", () => {
     { PUBLIC_URL: "https://reach.example", TRUSTED_PROXIES: "127.0.0.1", AUTH_POLICY: "spec" },
     { TRUSTED_PROXIES: "127.0.0.1" },
   ])("spec on loopback is warned of where a proxy lets others in: %o", (env) => {
-    const tokens = { API_TOKENS: `ops:${TOKEN}` };
+    const tokens = { API_TOKENS: `ops:${TOKEN}:scope=read` };
     expect(load({ ...env, ...tokens }).warnings).toEqual([expect.stringContaining("AUTH_POLICY=strict asks")]);
     expect(load({ ...env, ...tokens, AUTH_POLICY: "strict" }).warnings).toEqual([]);
   });
@@ -397,7 +432,8 @@ describe("addresses", () => {
   });
   test("a plain http PUBLIC_URL elsewhere is warned of", () => {
     expect(
-      load({ AUTH_POLICY: "strict", API_TOKENS: `ops:${TOKEN}`, PUBLIC_URL: "http://reach.example" }).warnings,
+      load({ AUTH_POLICY: "strict", API_TOKENS: `ops:${TOKEN}:scope=read`, PUBLIC_URL: "http://reach.example" })
+        .warnings,
     ).toEqual([expect.stringContaining("plain http")]);
   });
   test.each([
@@ -763,7 +799,7 @@ describe("misspelt variables", () => {
         NODE_ENV: "test",
         X_CUSTOM: "1",
         X_API_KEY: "1",
-        API_TOKENS: `ops:${TOKEN}`,
+        API_TOKENS: `ops:${TOKEN}:scope=read`,
         REACHLOG_TOKEN: TOKEN,
       }).warnings,
     ).toEqual([]);

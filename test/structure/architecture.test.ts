@@ -60,6 +60,7 @@ const MACHINE_TIME = [
   "src/commands/doctor.ts",
   "src/commands/outreach/reconcile.ts",
   "src/commands/serve.ts",
+  "src/commands/token.ts",
   // When a backup was made, or a head signed.
   "src/commands/audit.ts",
   "src/commands/audit/prove.ts",

@@ -1,8 +1,9 @@
+import type { ApiToken } from "../../config/tokens.ts";
 import { isLoopback } from "../../config/urls.ts";
 import { ANONYMOUS, bearerToken, type Authentication } from "./authentication.ts";
 import type { Endpoint } from "../server/endpoint.ts";
 import type { LoadShedding } from "./load-shedding.ts";
-import { problems } from "../server/problem.ts";
+import { INVALID_TOKEN, problems } from "../server/problem.ts";
 import type { FailureLimit } from "./failure-limit.ts";
 import { setRateLimitHeaders, type RateLimit } from "./rate-limit.ts";
 import type { Sessions } from "./session.ts";
@@ -20,7 +21,12 @@ export interface AdmissionDeps {
 }
 
 /** What of an endpoint decides who is served. */
-type Entry = Pick<Endpoint, "path" | "protection" | "exemptFromLoadShedding" | "anyHost">;
+type Entry = Pick<Endpoint, "path" | "protection" | "scope" | "exemptFromLoadShedding" | "anyHost">;
+
+/** Who calls, and the domains whose clicks they may record; absent: all. */
+export type Caller = Pick<ApiToken, "name" | "links">;
+
+const STRANGER: Caller = { name: ANONYMOUS };
 
 type Headers = Record<string, string>;
 
@@ -37,7 +43,7 @@ export function createAdmission(deps: AdmissionDeps) {
       else if (entry?.anyHost !== true) throw problems.misdirected();
     },
     /**
-     * Refuses under overload, then callers without permission; returns the caller's name, at once unless the token is
+     * Refuses under overload, then callers without permission; returns the caller, at once unless the token is
      * wrong. `headers` are those of the answer, `pending` the requests in flight, this one included.
      */
     admit(
@@ -46,24 +52,25 @@ export function createAdmission(deps: AdmissionDeps) {
       readAddress: () => string,
       pending: number,
       headers: Headers,
-    ): string | Promise<never> {
+    ): Caller | Promise<never> {
       if (entry.exemptFromLoadShedding !== true) deps.load.admit(pending);
       const authorization = request.headers.get("authorization");
       return authorization === null
         ? anonymous(deps, entry, request, readAddress, headers)
-        : authenticated(deps, authorization, readAddress);
+        : authenticated(deps, entry, authorization, readAddress);
     },
   };
 }
 
 /** Admits a caller without a token. Throws 401 where one is required, 403 for a page of another site, and 429. */
 function anonymous(
-  { authentication, hosts, isLocal, anonymousLimit, sessions }: AdmissionDeps,
+  deps: AdmissionDeps,
   entry: Entry,
   request: Request,
   readAddress: () => string,
   headers: Headers,
-): string {
+): Caller {
+  const { authentication, hosts, isLocal, anonymousLimit } = deps;
   if (authentication.guards(entry)) throw problems.unauthorized();
   if (isBehindAPage(entry, request) && isOfForeignSite(request, hosts)) throw problems.foreignSite();
   // The address costs a call into the socket: not asked for where all callers are on this machine.
@@ -73,18 +80,21 @@ function anonymous(
     setRateLimitHeaders(headers, "anonymous", anonymousLimit.allowance(address));
     if (wait !== undefined) throw problems.tooMany(wait);
   }
-  return admitForm(entry, request, sessions);
+  return admitForm(deps, entry, request);
 }
 
 /**
- * A signed-in operator acts in the name of their token. Throws 401 for a form without a session, and 403 for a form that
- * no page of ours can have shown to this browser, before any of it is read.
+ * A signed-in operator acts with the scopes of their token, and in its name. Throws 401 for a form without a session, and
+ * 403 for a token without the scope or a form that no page of ours can have shown to this browser, before any of it is
+ * read.
  */
-function admitForm({ protection }: Entry, request: Request, sessions: AdmissionDeps["sessions"]): string {
-  if (protection !== "form") return ANONYMOUS;
+function admitForm({ authentication, sessions }: AdmissionDeps, entry: Entry, request: Request): Caller {
+  if (entry.protection !== "form") return STRANGER;
   if (!sessions.admits(request)) throw problems.unauthorized();
+  const token = sessions.tokenOf(request);
+  if (token !== undefined) authentication.check(token, entry.scope);
   if (sessions.formToken(request) === undefined) throw problems.foreignSite();
-  return sessions.callerOf(request) ?? ANONYMOUS;
+  return token ?? STRANGER;
 }
 
 /**
@@ -109,22 +119,23 @@ function isOfForeignSite({ headers }: Request, hosts: ReadonlySet<string>): bool
 }
 
 /**
- * The name of the caller with this token, whatever others failed with from the same address. Throws 401 for a wrong one on
- * any path, and 429 after too many of them.
+ * The caller with this token, whatever others failed with from the same address. Throws 401 for a wrong or expired one on
+ * any path, 429 after too many wrong ones, and 403 for one without the scope.
  */
 function authenticated(
   { authentication, failureLimit }: AdmissionDeps,
+  { scope }: Entry,
   authorization: string,
   readAddress: () => string,
-): string | Promise<never> {
-  const token = bearerToken(authorization);
-  const name = token === undefined ? undefined : authentication.identify(token)?.name;
-  return name ?? refuseToken(failureLimit, authorization, readAddress());
+): Caller | Promise<never> {
+  const given = bearerToken(authorization);
+  const token = given === undefined ? undefined : authentication.identify(given);
+  if (token === undefined) return refuseToken(failureLimit, authorization, readAddress());
+  authentication.check(token, scope);
+  return token;
 }
 
-/** A bearer token that is wrong or malformed is named as such (RFC 6750, section 3); another scheme brings no token. */
-const INVALID_TOKEN = { "www-authenticate": 'Bearer realm="reachlog", error="invalid_token"' };
-
+/** A header of another scheme brings no token. */
 async function refuseToken(failureLimit: FailureLimit, authorization: string, address: string): Promise<never> {
   const wait = await failureLimit.fail(address);
   if (wait !== undefined) throw problems.tooMany(wait);

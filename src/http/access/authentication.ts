@@ -1,8 +1,10 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { bearer } from "@elysiajs/bearer";
 import type { HttpConfig } from "../../config/http.ts";
-import type { ApiToken } from "../../config/tokens.ts";
+import { hasScope, type ApiToken, type Scope } from "../../config/tokens.ts";
+import type { Clock } from "../../platform/clock.ts";
 import type { Endpoint } from "../server/endpoint.ts";
+import { problems } from "../server/problem.ts";
 
 export const ANONYMOUS = "anonymous";
 
@@ -14,9 +16,11 @@ export type Authentication = ReturnType<typeof createAuthentication>;
  */
 export function createAuthentication(
   config: Pick<HttpConfig, "tokens" | "authPolicy" | "openRoutes">,
+  clock: Clock,
   isSame: (one: Uint8Array, other: Uint8Array) => boolean = timingSafeEqual,
 ) {
   let known = withDigests(config.tokens);
+  const hasExpired = ({ expiresAt }: ApiToken): boolean => expiresAt !== undefined && expiresAt <= clock();
   return {
     /** Whose token it is; undefined when no token is that one. Takes as long for any wrong token. */
     identify(token: string): ApiToken | undefined {
@@ -26,9 +30,16 @@ export function createAuthentication(
       for (const one of known) if (isSame(one.digest, digest)) found = one.token;
       return found;
     },
-    /** Whether that token is still one: it may have been taken out since. */
-    knows: ({ name, sha256 }: ApiToken): boolean =>
-      known.some(({ token }) => token.name === name && token.sha256 === sha256),
+    /** The token as it is configured now; undefined: it was taken out since, or has expired. */
+    find({ name, sha256 }: Pick<ApiToken, "name" | "sha256">): ApiToken | undefined {
+      const token = known.find((one) => one.token.name === name && one.token.sha256 === sha256)?.token;
+      return token === undefined || hasExpired(token) ? undefined : token;
+    },
+    /** Throws 401 for a token that has expired, and 403 for one without the scope. */
+    check(token: ApiToken, scope: Scope | undefined): void {
+      if (hasExpired(token)) throw problems.expiredToken();
+      if (scope !== undefined && !hasScope(token, scope)) throw problems.missingScope(scope);
+    },
     /** Whether an endpoint wants a token. */
     guards({ path, protection }: Pick<Endpoint, "path" | "protection">): boolean {
       if (protection === "token") return true;

@@ -23,7 +23,7 @@ export function openAuthenticator(
   { http, limit, eventLog, clock, logger }: AuthenticatorDeps,
   stack: AsyncDisposableStack,
 ) {
-  const authentication = createAuthentication(http);
+  const authentication = createAuthentication(http, clock);
   const failureLimit = stack.use(recordFailures({ limit, eventLog, clock, sleep, logger }));
   if (http.tokensFile !== undefined) {
     const read = (path: string) => readFile(path, "utf8");

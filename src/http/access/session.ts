@@ -1,5 +1,5 @@
 import { createHmac, randomUUID } from "node:crypto";
-import type { ApiToken } from "../../config/tokens.ts";
+import { hasScope, type ApiToken } from "../../config/tokens.ts";
 import type { EventMetadata } from "../../log/event-log.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { deriveKey } from "../../vault/key.ts";
@@ -15,6 +15,9 @@ const COOKIE = {
   sameSite: "strict",
 } as const;
 
+/** Of each page of the console. A token without it opens no session. */
+const SCOPE = "read";
+
 export interface SessionOptions {
   readonly masterKey: Uint8Array;
   readonly authentication: Authentication;
@@ -27,14 +30,15 @@ export interface SessionOptions {
 
 export type Sessions = ReturnType<typeof createSessions>;
 
-/** Signs browsers in to the console with a token that is asked for once. A session ends with the token that it was opened with. */
+/** Signs browsers in to the console with a token that is asked for once. A session has the scopes of the token that it was opened with, and ends with it. */
 export function createSessions(options: SessionOptions) {
   const { masterKey, authentication, isSecure, isLocal, clock } = options;
   const cookie = createEncryptedCookie<Session>(COOKIE, masterKey, isSecure, clock);
   const key = deriveKey(masterKey, "console-form");
-  const readSession = (request: Pick<Request, "headers">): Session | undefined => {
+  const readSession = (request: Pick<Request, "headers">) => {
     const session = cookie.read(request);
-    return session !== undefined && authentication.knows(session.token) ? session : undefined;
+    const token = session && authentication.find(session.token);
+    return token !== undefined && hasScope(token, SCOPE) ? { id: session!.id, token } : undefined;
   };
   return {
     cookie: cookie.name,
@@ -43,8 +47,8 @@ export function createSessions(options: SessionOptions) {
     /** True when this browser may see the console: signed in, or no token is configured at all. */
     admits: (request: Pick<Request, "headers">): boolean =>
       !authentication.guardsConsole || readSession(request) !== undefined,
-    /** Whose token this browser signed in with; undefined: it did not. */
-    callerOf: (request: Pick<Request, "headers">): string | undefined => readSession(request)?.token.name,
+    /** The token that this browser signed in with, as it is configured now; undefined: there is no session. */
+    tokenOf: (request: Pick<Request, "headers">): ApiToken | undefined => readSession(request)?.token,
     /**
      * The CSRF token that proves a form to be one of our pages' to this browser; undefined: this browser may not act.
      * Without any token configured only browsers of this machine may, on a service that no other machine can reach.
@@ -54,10 +58,13 @@ export function createSessions(options: SessionOptions) {
       const id = isOpen ? "" : readSession(request)?.id;
       return id === undefined ? undefined : createHmac("sha256", key).update(id).digest("base64url");
     },
-    /** The `Set-Cookie` value for a right token; undefined for a wrong one. */
+    /** The `Set-Cookie` value for a right token; undefined for a wrong one. Throws 401 for an expired one, 403 for one that may not read. */
     signIn(given: string): string | undefined {
       const token = authentication.identify(given);
-      return token === undefined ? undefined : cookie.give({ token, id: randomUUID() });
+      if (token === undefined) return undefined;
+      authentication.check(token, SCOPE);
+      const { name, sha256 } = token;
+      return cookie.give({ token: { name, sha256 }, id: randomUUID() });
     },
   };
 }
@@ -73,7 +80,7 @@ export function wantReader(sessions: Sessions, request: Request, { caller }: Eve
 }
 
 interface Session {
-  readonly token: ApiToken;
+  readonly token: Pick<ApiToken, "name" | "sha256">;
   /** Random: each session's forms have a token of their own. */
   readonly id: string;
 }

@@ -73,7 +73,7 @@ export function accountEndpoints({ account: parts }: AppDeps) {
       },
       {
         response: { 200: reply("The account.", user) },
-        detail: operation("getAuthorizedAccount", "outreach", "strict", {
+        detail: operation("getAuthorizedAccount", "outreach", ["strict", "read"], {
           summary: "The authorized X account, as X reports it now.",
           description: "Proves that the authorization still works.",
           problems: ["notAuthorized", "networkFailed"],

@@ -142,7 +142,8 @@ export function sessionEndpoints({ sessions, failureLimit }: AppDeps) {
         },
         detail: operation("signIn", "console", "open", {
           summary: "Signs a browser in to the console.",
-          description: "Takes a token from the console's form, and stores a session in a cookie.",
+          description: "Takes a token with the scope `read` from the console's form, and stores a session in a cookie.",
+          problems: ["missingScope"],
         }),
       },
     )
@@ -195,7 +196,7 @@ type Described = Pick<Operation, "parameters" | "query">;
 function viewed(id: string, summary: string, { parameters, query }: Described = {}) {
   return {
     response: REPLIES as typeof REPLIES & { readonly 404: Reply<string> },
-    detail: operation(id, "console", "session", {
+    detail: operation(id, "console", ["session", "read"], {
       summary,
       description: "A page of the operator's console. Needs a token once one is configured.",
       ...(parameters === undefined ? {} : { parameters }),

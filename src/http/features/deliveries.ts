@@ -94,7 +94,7 @@ export function deliveryEndpoints(deps: AppDeps) {
           ]),
         ),
         response: { 200: reply("How many were retried, and which were not.", decided) },
-        detail: operation("retryDeliveries", "tracking", "token", {
+        detail: operation("retryDeliveries", "tracking", ["token", "admin"], {
           summary: "Retries dead letters.",
           description:
             "Makes dead letters pending again. Skips those of a suspended channel, and those that may have arrived and whose repeat " +
@@ -115,7 +115,7 @@ export function deliveryEndpoints(deps: AppDeps) {
       {
         body: jsonBody(Type.Union([Type.Object({ ...named, why }, closed), Type.Object({ ...all, why }, closed)])),
         response: { 200: reply("How many were discarded, and which were not.", decided) },
-        detail: operation("discardDeliveries", "tracking", "token", {
+        detail: operation("discardDeliveries", "tracking", ["token", "admin"], {
           summary: "Discards dead letters for good.",
           description: "The log keeps the reason. Discarded letters cannot be retried.",
           isSlow: true,
@@ -138,7 +138,7 @@ export function deliveryEndpoints(deps: AppDeps) {
       {
         body: jsonBody(Type.Object({ channel: channelName }, closed)),
         response: { 200: reply("Resumed.", resumed) },
-        detail: operation("resumeDeliveries", "tracking", "token", {
+        detail: operation("resumeDeliveries", "tracking", ["token", "admin"], {
           summary: "Resumes a suspended channel.",
           description: "Sends pending dispatches at once; suspends it again if the network still refuses.",
           problems: ["notSuspended"],

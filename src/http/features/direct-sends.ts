@@ -76,7 +76,7 @@ export function directSendEndpoints(deps: AppDeps) {
       {
         body: jsonBody(notification),
         response: sent,
-        detail: operation("notify", "tracking", "strict", {
+        detail: operation("notify", "tracking", ["strict", "notify"], {
           summary: "Sends a notification to the team chat.",
           description: WAITS,
           requestHeaders: ["Idempotency-Key"],
@@ -94,7 +94,7 @@ export function directSendEndpoints(deps: AppDeps) {
       {
         body: jsonBody(message),
         response: sent,
-        detail: operation("sendMessage", "tracking", "token", {
+        detail: operation("sendMessage", "tracking", ["token", "notify"], {
           summary: "Sends a message to the messaging service.",
           description: WAITS,
           requestHeaders: ["Idempotency-Key"],
@@ -119,7 +119,7 @@ export function directSendEndpoints(deps: AppDeps) {
       {
         body: jsonBody(Type.Object({}, closed)),
         response: { 200: reply("The result of each channel.", Type.Object({ results: perChannel(result) })) },
-        detail: operation("testChannels", "tracking", "token", {
+        detail: operation("testChannels", "tracking", ["token", "admin"], {
           summary: "Sends a test message to each channel.",
           description: `One attempt each, for ${formatDuration(ATTEMPT_TIMEOUT_MS / 1_000)}.`,
           requestHeaders: ["Idempotency-Key"],

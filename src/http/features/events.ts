@@ -28,7 +28,7 @@ export function eventEndpoints(deps: AppDeps) {
     },
     {
       response: { 200: textReply("The events.", { mediaType: "text/event-stream" }) },
-      detail: operation("followEvents", "service", "session", {
+      detail: operation("followEvents", "service", ["session", "read"], {
         summary: "Follows the log.",
         description:
           "Server-Sent Events: each event of the log is a message with its position as `id` and the event as JSON. Begins with " +

@@ -46,7 +46,7 @@ export function exportEndpoints(deps: AppDeps) {
           headers: ["content-disposition"],
         }),
       },
-      detail: operation("exportEvents", "service", "session", {
+      detail: operation("exportEvents", "service", ["session", "read"], {
         summary: "Exports events of the log, one per line.",
         description:
           "Like `reachlog audit export`: in the order of the log, up to its end at the time of the request, at the reader's " +

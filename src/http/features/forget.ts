@@ -41,7 +41,7 @@ export function forgetEndpoints(deps: AppDeps) {
       {
         body: jsonBody(Type.Object({ recipient: recipientName, ...reason }, closed)),
         response: { 200: reply("Erased.", forgotten) },
-        detail: operation("forgetRecipient", "outreach", "token", {
+        detail: operation("forgetRecipient", "outreach", ["token", "admin"], {
           summary: "Erases a recipient.",
           description: `Deletes the keys of their personal data in the log, and of stored answers that name them. They never get a message again. ${NOT_REACHED}`,
           isSlow: true,
@@ -64,7 +64,7 @@ export function forgetEndpoints(deps: AppDeps) {
           Type.Object({ ip: Type.String({ format: "ip-address", examples: ["203.0.113.7"] }), ...reason }, closed),
         ),
         response: { 200: reply("Erased.", forgotten) },
-        detail: operation("forgetClicks", "tracking", "token", {
+        detail: operation("forgetClicks", "tracking", ["token", "admin"], {
           summary: "Erases the clicks of an IP address.",
           description: `Deletes the keys of its clicks and of the records of its wrong tokens. ${NOT_REACHED}`,
           isSlow: true,

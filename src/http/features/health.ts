@@ -135,7 +135,7 @@ export function healthEndpoints(deps: AppDeps) {
       },
       {
         response: { 200: textReply("The figures.", { mediaType: "text/plain" }) },
-        detail: operation("getMetrics", "service", "session", {
+        detail: operation("getMetrics", "service", ["session", "read"], {
           exemptFromLoadShedding: true,
           summary: "Figures for Prometheus.",
           description:

@@ -136,7 +136,7 @@ export function recipientEndpoints(deps: AppDeps) {
       {
         body: fileBody({ kinds: FORMATS, bytesMax: SENT_BYTES_MAX }),
         response: { 200: reply("How many rows were imported, and which were refused.", importReport) },
-        detail: operation("importRecipients", "outreach", "token", {
+        detail: operation("importRecipients", "outreach", ["token", "recipients"], {
           summary: "Adds or updates recipients.",
           description:
             "Columns, as on the command line: `username` (or `handle`) and/or `id`, `name`, `basis`, `consent_at`, `consent_source`, `consent_text`, `tracking`, `tracking_at`, `tracking_source`, `tracking_text`; all others are template fields. Unusable rows are refused one by one, and the others are imported. A repeat changes nothing. One list is imported at a time (503 `overloaded` for others). " +
@@ -161,7 +161,7 @@ export function recipientEndpoints(deps: AppDeps) {
             Type.Object({ known: Type.Boolean({ description: "False: no recipient of that name is known yet." }) }),
           ),
         },
-        detail: operation("suppressRecipient", "outreach", "token", {
+        detail: operation("suppressRecipient", "outreach", ["token", "recipients"], {
           summary: "Suppresses a recipient for good.",
           description:
             "They never get a message again. An unknown name can be suppressed too: it then holds for any recipient with that name. A repeat changes nothing.",
@@ -183,7 +183,7 @@ export function recipientEndpoints(deps: AppDeps) {
       {
         body: recipientBody,
         response: { 200: reply("The retry is allowed.", Type.Object({ status: Type.Literal("open") })) },
-        detail: operation("retryRecipient", "outreach", "token", {
+        detail: operation("retryRecipient", "outreach", ["token", "recipients"], {
           summary: "Allows a retry after a failed message.",
           description: "The next run may contact the recipient again, if nothing else rules it out.",
           problems: ["unknownRecipient", "suppressed", "nothingToRetry"],

@@ -119,7 +119,7 @@ export function runEndpoints(deps: AppDeps) {
           200: reply("The run has ended.", finished, QUOTA_HEADERS),
           202: reply("The run has started.", started, QUOTA_HEADERS),
         },
-        detail: operation("startRun", "outreach", "strict", {
+        detail: operation("startRun", "outreach", ["strict", "run"], {
           summary: "Starts a run of the outreach agent.",
           description:
             "Sends direct messages to the recipients who are due, within the day's quota; one run at a time. A dry run sends nothing, and lists the recipients a run would write to.",
@@ -142,7 +142,7 @@ export function runEndpoints(deps: AppDeps) {
       {
         body: jsonBody(stopBody),
         response: { 202: reply("The stop is requested.", stopping) },
-        detail: operation("stopRun", "outreach", "token", {
+        detail: operation("stopRun", "outreach", ["token", "run"], {
           summary: "Stops the run in progress.",
           description:
             "The run sends nothing more, settles what is in flight and ends as `stopped`, on any instance; if it waits, it ends at once. A message that was already checked for the last time may still go out. Dry runs can be stopped too. A repeat changes nothing.",
@@ -164,7 +164,7 @@ export function runEndpoints(deps: AppDeps) {
       },
       {
         response: { 200: reply("The counts.", stats) },
-        detail: operation("getOutreachStats", "outreach", "strict", {
+        detail: operation("getOutreachStats", "outreach", ["strict", "read"], {
           summary: "All-time counts of messages sent, skipped and failed.",
           description:
             "Dry runs do not count. `stale` is present while the log is out of reach: it may hold more by now.",

@@ -62,17 +62,19 @@ export function trackingEndpoints(deps: AppDeps) {
     "/event",
     ({ body, call, status }) =>
       performOnce(idempotency, call, body, async (key) => {
+        if (call.links?.includes(body.domain.toLowerCase()) === false) throw problems.otherDomain(call.links);
         const { ids } = await recordClick(body, { metadata: call.metadata, key });
         return status(202, { id: ids[0]! });
       }),
     {
       body: jsonBody(trackingBody),
       response: { 202: reply("The click is on disk.", Type.Object({ id })) },
-      detail: operation("recordEvent", "tracking", "strict", {
+      detail: operation("recordEvent", "tracking", ["strict", "track"], {
         summary: "Records a click, which is dispatched to three channels.",
         description:
           "Answered once the event is durable. The dispatches to the advertising network, the team chat and the messaging service follow.",
         requestHeaders: ["Idempotency-Key"],
+        problems: ["otherDomain"],
       }),
     },
   );

@@ -39,7 +39,7 @@ export function verificationEndpoints({ eventLog, projector, sessions, verifier,
       {
         body: jsonBody(Type.Object({}, closed)),
         response: { 202: reply("Started.", begun) },
-        detail: operation("startVerification", "service", "token", {
+        detail: operation("startVerification", "service", ["token", "admin"], {
           summary: "Verifies the log.",
           description:
             "Recomputes the hash chain beside the service, on one core, and compares the log with the checkpoint beside it. One at " +
@@ -67,7 +67,7 @@ export function verificationEndpoints({ eventLog, projector, sessions, verifier,
             Type.Object({ running: orNull(running), last: orNull(last) }),
           ),
         },
-        detail: operation("showVerification", "service", "token", {
+        detail: operation("showVerification", "service", ["token", "read"], {
           summary: "The progress of a verification, and the result of the last one.",
           description:
             "`checked` of `position` events are good so far. `last` is the newest event `LogVerified`: how far the log was " +
@@ -85,7 +85,7 @@ export function verificationEndpoints({ eventLog, projector, sessions, verifier,
       },
       {
         response: { 200: textReply("The signed head.", { mediaType: "text/plain", headers: ["content-disposition"] }) },
-        detail: operation("downloadHead", "service", "session", {
+        detail: operation("downloadHead", "service", ["session", "read"], {
           summary: "Signs the log's position and hash as they are now.",
           description:
             "A C2SP checkpoint. Store it where writers of the log cannot change it: it proves later that the log " +
@@ -111,7 +111,7 @@ export function verificationEndpoints({ eventLog, projector, sessions, verifier,
       },
       {
         response: { 200: textReply("The proof.", { mediaType: "text/plain", headers: ["content-disposition"] }) },
-        detail: operation("downloadProof", "service", "session", {
+        detail: operation("downloadProof", "service", ["session", "read"], {
           summary: "Proves one event to a reader who does not have the log.",
           description:
             "A C2SP tlog-proof: the event's bytes as they are stored, their place in the Merkle tree, and the signed head of that " +

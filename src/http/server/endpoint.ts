@@ -1,5 +1,7 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { AnyElysia, DocumentDecoration } from "elysia";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
+import type { ApiToken, Scope } from "../../config/tokens.ts";
 import type { Notice, ConsolePage } from "../../console/view.ts";
 import type { EventMetadata } from "../../log/event-log.ts";
 import type { RequestSpan } from "../../tracing/tracing.ts";
@@ -14,6 +16,9 @@ import type { ProblemName } from "./problem.ts";
  */
 export type Protection = "open" | "strict" | "token" | "session" | "form";
 
+/** The protection, with the scope that a token needs. No session is without `read`; signing out needs no scope. */
+export type Access = "open" | "form" | readonly ["session", "read"] | readonly ["strict" | "token" | "form", Scope];
+
 /** What a route declares beside its body and its answers. Admission and the OpenAPI document are made of it. */
 export interface Operation {
   /** By which generated clients call it. */
@@ -22,6 +27,8 @@ export interface Operation {
   readonly summary: string;
   readonly description: string;
   readonly protection: Protection;
+  /** Of {@link Access}. */
+  readonly scope?: Scope;
   /** What stands in the place of each `:name` of the path. */
   readonly parameters?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string>>;
@@ -76,10 +83,11 @@ export type RequestHeader = "Idempotency-Key" | "Prefer" | "Accept";
 export function operation(
   id: string,
   tag: Operation["tag"],
-  protection: Protection,
-  declared: Omit<Operation, "id" | "tag" | "protection">,
+  access: Access,
+  declared: Omit<Operation, "id" | "tag" | "protection" | "scope">,
 ): DocumentDecoration {
-  return { id, tag, protection, ...declared } as unknown as DocumentDecoration;
+  const [protection, scope] = [access].flat();
+  return { id, tag, protection, ...omitUndefined({ scope }), ...declared } as unknown as DocumentDecoration;
 }
 
 /** The answers that are no problems, by status. */
@@ -126,6 +134,7 @@ export interface Endpoint {
   readonly method: "GET" | "POST";
   readonly path: string;
   readonly protection: Protection;
+  readonly scope: Scope | undefined;
   readonly exemptFromLoadShedding: true | undefined;
   readonly anyHost: true | undefined;
   readonly operation: Operation &
@@ -142,8 +151,8 @@ export function listEndpoints({ routes }: Pick<AnyElysia, "routes">): readonly E
     const isWhole = declared?.protection !== undefined && response !== undefined && (method === "POST") === !!body;
     if (!isWhole)
       throw new Error(`${method} ${path} declares no operation, no answer, or no body that fits its method`);
-    const { protection, exemptFromLoadShedding, anyHost } = declared;
-    const entry = { method: method as Endpoint["method"], path, protection, exemptFromLoadShedding, anyHost };
+    const { protection, scope, exemptFromLoadShedding, anyHost } = declared;
+    const entry = { method: method as Endpoint["method"], path, protection, scope, exemptFromLoadShedding, anyHost };
     return {
       ...entry,
       operation: { problems: [], ...declared, answers: response as Answers, body: body as RequestBody<unknown> },
@@ -157,6 +166,8 @@ export interface RequestContext {
   readonly endpoint: Endpoint;
   /** Who and what causes the events of this request. */
   readonly metadata: EventMetadata;
+  /** Domains whose clicks the caller may record; absent: all. */
+  readonly links?: ApiToken["links"] | undefined;
   readonly readAddress: () => string;
   /** Of the answer, and of each request alone. */
   readonly headers: Record<string, string>;

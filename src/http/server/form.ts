@@ -113,8 +113,8 @@ function leaveOutEmpty(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== ""));
 }
 
-function formOperation(form: Form, { id, summary, isSlow }: Operation) {
-  return operation(form.id ?? `${id}ByForm`, "console", "form", {
+function formOperation(form: Form, { id, summary, scope, isSlow }: Operation) {
+  return operation(form.id ?? `${id}ByForm`, "console", scope === undefined ? "form" : ["form", scope], {
     apiOperationId: id,
     summary: `${summary} Console form.`,
     description:

@@ -14,7 +14,7 @@ const TAGS: Readonly<Record<Operation["tag"], string>> = {
 };
 
 /** Problems that a request may meet on any path. */
-const ANYWHERE = ["unauthorized", "tooMany", "internal"] as const;
+const ANYWHERE = ["unauthorized", "expiredToken", "tooMany", "internal"] as const;
 
 const OF_BODY = ["malformed", "tooLarge", "unsupportedType", "invalid"] as const;
 
@@ -53,7 +53,7 @@ const APPLIED = "preference-applied";
 const LIMIT_HEADERS = ["ratelimit", "ratelimit-policy"] as const;
 
 /** Headers that only some answers of a status have. They stand among the components a second time, by another name. */
-const SOMETIMES = [...LIMIT_HEADERS, "retry-after"];
+const SOMETIMES = [...LIMIT_HEADERS, "retry-after", "www-authenticate"];
 
 const optional = (name: string): string => `${name}-optional`;
 
@@ -170,12 +170,13 @@ function toResponses(endpoint: Endpoint, isGuarded: boolean): Json {
 }
 
 /** What its handler says, and what follows from what it takes. */
-function listProblems({ method, exemptFromLoadShedding, anyHost, operation }: Endpoint): ProblemName[] {
+function listProblems({ method, scope, exemptFromLoadShedding, anyHost, operation }: Endpoint): ProblemName[] {
   const { body, requestHeaders, problems: own } = operation;
   const all = [
     ...ANYWHERE,
     ...(anyHost === true ? [] : (["misdirected"] as const)),
     ...(exemptFromLoadShedding === true ? [] : (["overloaded", "logUnavailable"] as const)),
+    ...(scope === undefined ? [] : (["missingScope"] as const)),
     ...(body === undefined ? [] : OF_BODY),
     ...(method === "POST" ? (["foreignSite"] as const) : []),
     ...(requestHeaders?.includes("Idempotency-Key") === true ? OF_KEY : []),
@@ -198,7 +199,14 @@ interface Limits {
 }
 
 /** Answered before it is known whether the caller has a limit. */
-const BEFORE_CALLER: ReadonlySet<ProblemName> = new Set(["misdirected", "overloaded", "unauthorized", "foreignSite"]);
+const BEFORE_CALLER: ReadonlySet<ProblemName> = new Set([
+  "misdirected",
+  "overloaded",
+  "unauthorized",
+  "expiredToken",
+  "missingScope",
+  "foreignSite",
+]);
 
 /** Answered before the handler is called, and the day's quota shown. */
 const BEFORE_HANDLER: ReadonlySet<ProblemName> = new Set([
@@ -250,12 +258,13 @@ function toProblemSchema(status: number, names: readonly ProblemName[]): TSchema
 }
 
 function toSecurity(endpoint: Endpoint, guards: Guards): Json[] {
-  if (guards.guards(endpoint)) return [{ token: [] }];
+  const scopes = endpoint.scope === undefined ? [] : [endpoint.scope];
+  if (guards.guards(endpoint)) return [{ token: scopes }];
   if (endpoint.protection === "session" || endpoint.protection === "form") {
-    return guards.guardsConsole ? [{ session: [] }] : [{ session: [] }, {}];
+    return guards.guardsConsole ? [{ session: scopes }] : [{ session: scopes }, {}];
   }
   // A token is not wanted, but a wrong one is refused.
-  return [{}, { token: [] }];
+  return [{}, { token: scopes }];
 }
 
 function toRequestBody({ schema, type, others = new Map() }: RequestBody<unknown>): Json {

@@ -1,5 +1,6 @@
 import { classifyError } from "../../log/error-kind.ts";
 import { SKEW_REMEDY, skewInWords } from "../../log/log-clock.ts";
+import type { ApiToken, Scope } from "../../config/tokens.ts";
 import type { NextStep } from "../../console/view.ts";
 import type { ErrorKind } from "../../platform/service-error.ts";
 import { type HttpResponse, html } from "./answer.ts";
@@ -54,6 +55,9 @@ const SIGN_IN: NextStep = { href: "/", label: "Sign in" };
 /** A busy or full log is worth another try after so many seconds. */
 export const RETRY_LATER = { "retry-after": "5" };
 
+/** A bearer token that is wrong, malformed or expired is named as such (RFC 6750, section 3). */
+export const INVALID_TOKEN = { "www-authenticate": 'Bearer realm="reachlog", error="invalid_token"' };
+
 export const problems = {
   malformed: (detail: string) => new Problem(400, "malformed-request", detail),
   unauthorized: () =>
@@ -61,6 +65,18 @@ export const problems = {
       headers: { "www-authenticate": 'Bearer realm="reachlog"' },
       people: { words: "Sign in to see this page, or send an API token.", nextStep: SIGN_IN },
     }),
+  expiredToken: () =>
+    new Problem(401, "expired-token", "The token has expired. Create one with `reachlog token new`.", {
+      headers: INVALID_TOKEN,
+      people: { nextStep: SIGN_IN },
+    }),
+  missingScope: (scope: Scope) =>
+    new Problem(403, "missing-scope", `The token lacks the scope \`${scope}\`: use one that has it.`, {
+      headers: { "www-authenticate": `Bearer realm="reachlog", error="insufficient_scope", scope="${scope}"` },
+      people: { nextStep: { href: "/", label: "The console" } },
+    }),
+  otherDomain: (links: ApiToken["links"]) =>
+    new Problem(403, "other-domain", `The token records clicks of ${links?.join(", ")} only.`),
   notAuthorized: () =>
     new Problem(401, "not-authorized", "No X account is authorized: open /social/auth in a browser.", {
       headers: { "www-authenticate": 'OAuth realm="reachlog", authorization_uri="/social/auth"' },

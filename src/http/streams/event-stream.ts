@@ -1,5 +1,6 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event, EventType, Recorded } from "../../../events/catalog.ts";
+import { hasScope } from "../../config/tokens.ts";
 import { createIntakePriority } from "../../delivery/rate-limiter.ts";
 import { type Clock, systemTimer, type Timer } from "../../platform/clock.ts";
 import { toNetwork } from "../../platform/address.ts";
@@ -215,10 +216,14 @@ export function admitStreamReader(
   if (authorization === null) {
     // The request is not there any more when they are asked for again.
     const kept = { headers: new Headers({ cookie: request.headers.get("cookie") ?? "" }) };
-    const caller = sessions.callerOf(kept);
-    const name = caller === undefined ? `address ${toNetwork(readAddress())}` : `caller ${caller}`;
+    const signedIn = sessions.tokenOf(kept);
+    const name = signedIn === undefined ? `address ${toNetwork(readAddress())}` : `caller ${signedIn.name}`;
     return { name, isKnown: () => sessions.admits(kept) };
   }
   const token = authentication.identify(bearerToken(authorization) ?? "");
-  return { name: `caller ${metadata.caller}`, isKnown: () => token !== undefined && authentication.knows(token) };
+  const isKnown = (): boolean => {
+    const current = token && authentication.find(token);
+    return current !== undefined && hasScope(current, "read");
+  };
+  return { name: `caller ${metadata.caller}`, isKnown };
 }

@@ -204,11 +204,12 @@ function wire({
 }: Wiring): AppDeps {
   const { channels = ["ads", "chat", "messaging"], hosts = ["localhost"] } = given;
   const sha256 = createHash("sha256").update(TOKEN).digest("hex");
-  const authentication = createAuthentication({
+  const access = {
     tokens: given.tokens === false ? [] : [{ name: "tests", sha256 }],
     authPolicy: given.authPolicy ?? "spec",
     openRoutes: given.openRoutes ?? [],
-  });
+  };
+  const authentication = createAuthentication(access, clock);
   const delivery: Delivery = {
     configured: channels,
     takeClicks: CLICK_CHANNELS.filter((channel) => channels.includes(channel)),

@@ -110,11 +110,8 @@ describe("the console", () => {
 
   test("takes no cookie of a neighbour over TLS: its name is bound to this host", () => {
     const sha256 = createHash("sha256").update(TOKEN).digest("hex");
-    const authentication = createAuthentication({
-      tokens: [{ name: "t", sha256 }],
-      authPolicy: "spec",
-      openRoutes: [],
-    });
+    const config = { tokens: [{ name: "t", sha256 }], authPolicy: "spec", openRoutes: [] } as const;
+    const authentication = createAuthentication(config, Date.now);
     const sessions = createSessions({ ...SESSIONS, authentication, isSecure: true });
     const pair = pairOf(sessions.signIn(TOKEN) ?? "");
     const admits = (cookie: string) => sessions.admits(new Request("https://localhost/", { headers: { cookie } }));
@@ -155,6 +152,10 @@ describe("the console", () => {
 
 test("a session says nothing of its token, and is made for a right one only", () => {
   const config = { tokens: [], authPolicy: "spec", openRoutes: [] } as const;
-  const sessions = createSessions({ ...SESSIONS, authentication: createAuthentication(config), isSecure: true });
+  const sessions = createSessions({
+    ...SESSIONS,
+    authentication: createAuthentication(config, Date.now),
+    isSecure: true,
+  });
   expect(sessions.signIn(TOKEN)).toBeUndefined();
 });

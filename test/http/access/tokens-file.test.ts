@@ -14,7 +14,7 @@ const line = (name: string, token: string) => `${name}:sha256:${of(name, token).
 /** A file as the reader finds it, and a clock that goes from reading to reading. */
 function follow(first: string) {
   const tokens = [of("ops", OTHER), of("web", OLD)];
-  const authentication = createAuthentication({ tokens, authPolicy: "strict", openRoutes: [] });
+  const authentication = createAuthentication({ tokens, authPolicy: "strict", openRoutes: [] }, Date.now);
   const logged: string[] = [];
   const at = (...said: unknown[]): void => void logged.push(JSON.stringify(said));
   const world = { content: first as string | undefined };
