@@ -1,16 +1,133 @@
 import { Command, group, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
 import { answer, EXIT, fail } from "./shared/terminal.ts";
 import { discard, retry } from "./deliveries/letters.ts";
-import { lag } from "./deliveries/lag.ts";
-import { list } from "./deliveries/list.ts";
 import { showDispatchCommand } from "./deliveries/show.ts";
 import { resumeChannel } from "../delivery/suspension.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
-import { channelArgument } from "./deliveries/channel-name.ts";
+import { channelArgument, channelOption, selectChannels, isConfigured } from "./deliveries/channel-name.ts";
 import { type ChannelName, CHANNELS } from "../../events/channel.ts";
 import { plain } from "../history/words/phrases.ts";
 import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
-import { table } from "./shared/table.ts";
+import { table, printable } from "./shared/table.ts";
+import { channelsOf, pendingOf } from "../../projections/deliveries.ts";
+import { findDeadLetters, type DeadLetter } from "../delivery/dead-letters.ts";
+import type { Projector } from "../projector/projector.ts";
+import { isoTime, sleep } from "../platform/clock.ts";
+import { drainInWords, measureLags, NEWEST_MS, RATE_MS, type ChannelLag } from "../delivery/lag.ts";
+import { formatDuration } from "../platform/duration.ts";
+
+export const list: MakeCommand = (terminal, exit) =>
+  new Command("list")
+    .summary("show what is pending, suspended and dead on each channel")
+    .description("What is pending on each channel, which of them are suspended and why, and every dead letter.")
+    .addOption(channelOption())
+    .option(...JSON_OPTION)
+    .addHelpText("after", "\nExample:\n  reachlog deliveries list --channel chat")
+    .action(
+      exit(async ({ channel: name, json }) => {
+        const wanted = selectChannels(name);
+        await using session = await openSession(terminal);
+        const { config, eventLog, projector } = session;
+        const letters = (await findDeadLetters(eventLog.store)).filter(({ channel }) => wanted.includes(channel));
+        const channels = countDispatches(projector, wanted).map((counts) => {
+          return { ...counts, configured: isConfigured(config, counts.channel) };
+        });
+        answer(terminal, json, { channels, dead_letters: letters }, formatChannels(channels, letters));
+      }),
+    );
+
+type Counts = ReturnType<typeof countDispatches>[number];
+
+function countDispatches(projector: Projector, wanted: readonly ChannelName[]) {
+  return channelsOf(projector.state("deliveries"))
+    .filter(([channel]) => wanted.includes(channel))
+    .map(([channel, state]) => {
+      const { dispatched, skipped, in_doubt, dead, suspended } = state;
+      const shown = suspended && { since: suspended.since, network: suspended.network, detail: suspended.detail };
+      return { channel, pending: pendingOf(state), dispatched, skipped, in_doubt, dead, suspended: shown };
+    });
+}
+
+function formatChannels(
+  channels: readonly (Counts & { readonly configured: boolean })[],
+  letters: readonly DeadLetter[],
+): string {
+  const head = ["channel", "pending", "delivered", "skipped", "in doubt", "dead"];
+  const rows = channels.map(({ channel, pending, dispatched, skipped, in_doubt, dead }) => {
+    return [channel, pending, dispatched, skipped, in_doubt, dead];
+  });
+  const unconfigured = channels
+    .filter(({ configured, pending }) => !configured && pending > 0)
+    .map(({ channel }) => `${channel} is not configured here: what is pending waits until it is\n`);
+  const suspensions = channels.flatMap(({ channel, suspended }) => {
+    if (suspended === null) return [];
+    const { since, network, detail } = suspended;
+    return `${printable(`${channel} is suspended since ${since}: ${network} refuses it as a whole, ${detail}`)}\n`;
+  });
+  const dead =
+    letters.length === 0 ? "" : table(["event", "channel", "tries", "given up", "why"], letters.map(letterRow));
+  return [table(head, rows), unconfigured.join(""), suspensions.join(""), dead]
+    .filter((part) => part !== "")
+    .join("\n");
+}
+
+function letterRow(letter: DeadLetter): (string | number)[] {
+  const { event_id, channel, attempts, abandoned_at, detail, doubtful_since } = letter;
+  const why = doubtful_since === undefined ? detail : `${detail}; may have arrived`;
+  return [event_id, channel, attempts, abandoned_at, why];
+}
+
+/** Often enough to see a backlog move; each look reads the end of the log. */
+const WATCH_MS = 2_000;
+
+export const lag: MakeCommand = (terminal, exit) =>
+  new Command("lag")
+    .summary("show how far each channel is behind")
+    .description(
+      `How far each channel is behind: what is pending, the age of the oldest click among
+it, how much completed and was requested a minute in the last ${formatDuration(RATE_MS / 1_000)}, and
+when nothing is pending any more, by the rate of the last ${formatDuration(NEWEST_MS / 1_000)}: "growing" while more comes than goes.`,
+    )
+    .addOption(channelOption())
+    .option("--json", "answer with one JSON object")
+    .option("--watch", `again every ${WATCH_MS / 1_000} seconds, until interrupted`)
+    .addHelpText("after", "\nExample:\n  reachlog deliveries lag --watch")
+    .action(
+      exit(async ({ channel: name, json, watch }) => {
+        await using session = await openSession(terminal);
+        const { config, eventLog, projector, logClock } = session;
+        const sources = {
+          store: eventLog.store,
+          deliveries: () => projector.state("deliveries"),
+          isConfigured: (channel: ChannelName) => isConfigured(config, channel),
+        };
+        const { signal } = terminal;
+        for (;;) {
+          const now = logClock.now();
+          const lags = await measureLags(sources, selectChannels(name), now);
+          const time = isoTime(now);
+          answer(terminal, json, { time, channels: lags }, `${table(LAG_HEAD, lags.map(lagRow))}(${time})\n`);
+          if (watch !== true) return undefined;
+          await Promise.race([sleep(WATCH_MS, signal), projector.failed]);
+          // The signal's reason is the code that a shell expects of it.
+          if (signal.aborted) return Number(signal.reason);
+        }
+      }),
+    );
+
+const LAG_HEAD = ["channel", "backlog", "oldest click", "settled/min", "requested/min", "drained in", "state"];
+
+function lagRow(lag: ChannelLag): (string | number)[] {
+  const { channel, backlog, oldest_click_seconds: age } = lag;
+  const rates = [lag.settled_per_minute, lag.requested_per_minute];
+  return [channel, backlog, age === null ? "" : formatDuration(age), ...rates, drainInWords(lag), describeState(lag)];
+}
+
+function describeState({ configured, backlog, suspended, failures_in_a_row: failures }: ChannelLag): string {
+  if (!configured && backlog > 0) return "not configured here";
+  if (suspended !== null) return printable(`suspended since ${suspended.since}`);
+  return failures === 0 ? "" : `the last ${failures === 1 ? "attempt" : `${failures} attempts`} failed`;
+}
 
 const resume: MakeCommand = (terminal, exit) =>
   new Command("resume")

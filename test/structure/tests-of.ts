@@ -15,7 +15,6 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "commands/backup/put-back.ts": "commands/restore",
   "commands/backup/rehearse.ts": "commands/restore",
   "commands/deliveries/": "commands/deliveries",
-  "commands/deliveries/lag.ts": "commands/lag",
   "commands/development/demo-instances.ts": "process/demo-instances",
   "commands/development/dependencies.ts": "process/npm-package",
   "commands/shared/findings.ts": "commands/doctor",
