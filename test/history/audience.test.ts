@@ -96,6 +96,7 @@ async function send(world: AppHarness, books: Books): Promise<void> {
     await world.append(STREAMS.outreach, ...events);
     if (number % 5 !== 0) continue;
     const book = books.ofVariant.get(variant)!;
+    world.now += 1_000;
     await follow(world, code, { "user-agent": "Twitterbot/1.0" });
     book.bots++;
     for (const fetcher of ["fetcher-1", "fetcher-2"]) {
