@@ -13,7 +13,7 @@ import {
   inOrder,
 } from "../log/event-log.ts";
 import type { Clock } from "../platform/clock.ts";
-import type { Projector } from "../projector/projector.ts";
+import type { HandleDeps } from "../log/handle.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
 /** A dispatch that was given up, and neither retried nor discarded since. */
@@ -162,10 +162,7 @@ export interface Decided {
   readonly left: readonly NotApplied[];
 }
 
-export interface DecideDeps {
-  readonly eventLog: EventLog;
-  readonly projector: Projector;
-}
+export type DecideDeps = Pick<HandleDeps, "eventLog" | "projector">;
 
 export interface RetryDeps extends DecideDeps {
   /** For how long the network of a channel takes a repeat for what it is, in ms; 0: it never does. */

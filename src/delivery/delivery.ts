@@ -6,10 +6,9 @@ import { isSettled } from "../../projections/deliveries.ts";
 import { type EventLog, type NewEvent, SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import { handle, type HandleDeps } from "../log/handle.ts";
 import type { Channel } from "../networks/network.ts";
-import type { Clock } from "../platform/clock.ts";
 import type { Secret } from "../platform/secret.ts";
-import type { Projector } from "../projector/projector.ts";
 import { breakerIn, type Circuit, toCircuit } from "./rate-limiter.ts";
+import type { DispatchDeps } from "./dispatch.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
 export type Settlement =
@@ -20,13 +19,10 @@ export type Settlement =
 
 export type Delivery = ReturnType<typeof createDelivery>;
 
-interface DeliveryDeps {
-  readonly eventLog: EventLog;
-  readonly projector: Projector;
-  readonly clock: Clock;
-}
-
-export function createDelivery({ eventLog, projector, clock }: DeliveryDeps, channels: readonly Channel[]) {
+export function createDelivery(
+  { eventLog, projector, clock }: Pick<DispatchDeps, "eventLog" | "projector" | "clock">,
+  channels: readonly Channel[],
+) {
   const byChannel = new Map(channels.map((channel) => [channel.name, channel]));
   const waiters: Readonly<Record<ChannelName, Waiters>> = {
     ads: new Map(),
@@ -92,13 +88,8 @@ async function find(eventLog: EventLog, channel: ChannelName, position: number):
   return undefined;
 }
 
-interface Settled {
-  readonly sources: Sources;
-  readonly settlement: Settlement;
-}
-
 /** How dispatches ended by this event; of most events none. */
-function settlementsIn({ type, data }: Recorded): Settled[] {
+function settlementsIn({ type, data }: Recorded): { readonly sources: Sources; readonly settlement: Settlement }[] {
   switch (type) {
     case "DispatchSucceeded":
       return data.requests.map(({ sources, latency_ms: latencyMs }) => {

@@ -19,7 +19,7 @@ const AFTER_FAULT_MS = 30_000;
 export type InFlight = ReturnType<typeof createInFlight>;
 
 interface InFlightDeps extends Omit<DispatchDeps, "stopping">, Pick<RecorderDeps, "batchOutcomes"> {
-  /** Other instances may take the channel over. */
+  /** Other instances may take the channel over: they must know what they would double. */
   readonly isShared: boolean;
   readonly rateLimiter: RateLimiter;
   readonly suspension: Suspension;
@@ -111,10 +111,7 @@ export function createInFlight(deps: InFlightDeps) {
 /** Says durably which dispatches are about to be sent, in one append for all that are so while another is under way. */
 type Claim = (lane: OutboxWindow, items: readonly PendingDispatch[]) => Promise<void> | undefined;
 
-interface ClaimsDeps extends Pick<DispatchDeps, "channel" | "lease" | "eventLog"> {
-  /** Other instances may take the channel over: they must know what they would double. */
-  readonly isShared: boolean;
-}
+type ClaimsDeps = Pick<InFlightDeps, "channel" | "lease" | "eventLog" | "isShared">;
 
 /** Claims nothing where no other instance takes over, or where the network recognises each repeat. */
 function createClaims({ channel, lease, eventLog, isShared }: ClaimsDeps): Claim {
@@ -156,10 +153,7 @@ function createClaims({ channel, lease, eventLog, isShared }: ClaimsDeps): Claim
   };
 }
 
-interface LearningDeps extends Pick<DispatchDeps, "channel" | "projector" | "clock"> {
-  readonly rateLimiter: RateLimiter;
-  readonly suspension: Suspension;
-}
+type LearningDeps = Pick<InFlightDeps, "channel" | "projector" | "clock" | "rateLimiter" | "suspension">;
 
 export function createLearning(deps: LearningDeps) {
   const { clock, rateLimiter, suspension } = deps;

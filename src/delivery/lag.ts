@@ -55,20 +55,8 @@ export interface DispatchRate {
   readonly newestPerMinute: number;
 }
 
-export interface ChannelTail {
-  /** Dispatches that came to their end. */
-  readonly settled: DispatchRate;
-  /** Requests that failed in a row, the last included; a network that asked for less did not fail. */
-  readonly failuresInARow: number;
-}
-
 /** What the last outcomes of a channel say. Reads nothing but the end of its stream. */
-export async function readTail(
-  store: LogStore,
-  channel: ChannelName,
-  now: number,
-  tail: Tail = {},
-): Promise<ChannelTail> {
+export async function readTail(store: LogStore, channel: ChannelName, now: number, tail: Tail = {}) {
   const settled = new Set<number>();
   const newest = new Set<number>();
   let failuresInARow = 0;
@@ -183,8 +171,10 @@ export interface Measured {
   readonly configured: boolean;
   /** When the oldest pending click, or event of the webhook, was recorded. */
   readonly oldest: string | undefined;
+  /** Dispatches that came to their end. */
   readonly settled: DispatchRate;
   readonly requested: DispatchRate;
+  /** Requests that failed in a row, the last included; a network that asked for less did not fail. */
   readonly failuresInARow: number;
   /** ms since the epoch. */
   readonly now: number;

@@ -51,7 +51,7 @@ export function serverClock({
   wallClock = systemClock,
   elapsedMs = () => performance.now(),
   logger,
-}: LogClockDeps = {}) {
+}: LogClockDeps = {}): LogClock {
   /** The log's time less `elapsedMs`, and between what bounds it is. */
   let offset: number | undefined;
   let known = { least: -Infinity, most: Infinity };
@@ -75,7 +75,7 @@ export function serverClock({
     logger?.warn("the clock of the log's server was moved, or this machine slept", { moved_ms: Math.round(movedMs) });
   };
 
-  const clock: LogClock = {
+  return {
     now,
     skewMs: (newest) => wallClock() - Math.max(now(), newest === undefined ? -Infinity : Date.parse(newest)),
     async look(store) {
@@ -95,7 +95,6 @@ export function serverClock({
       },
     }),
   };
-  return clock;
 }
 
 /** Whether one of the two clocks is so wrong that no run may be made, and nothing expire. */

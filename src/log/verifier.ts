@@ -111,16 +111,11 @@ export interface VerifiedLog {
   readonly isWhole: boolean;
 }
 
-interface VerifyOptions {
-  readonly threads?: number;
-  readonly onProgress?: (checked: number) => void;
-}
-
 /** Recomputes the hash chain, and compares the log with heads that were read before. */
 export async function verifyLog(
   store: LogStore,
   known: readonly KnownHead[],
-  options: VerifyOptions,
+  options: { readonly threads?: number; readonly onProgress?: (checked: number) => void },
 ): Promise<VerifiedLog> {
   const verification = await store.verify(options);
   const compared: Compared[] = [];

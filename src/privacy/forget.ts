@@ -115,12 +115,6 @@ export async function findAnswers(
 /** What is encrypted for addresses. */
 const TYPES: readonly EventType[] = ["LinkClicked", "AuthenticationsFailed"];
 
-interface FindClicksOptions {
-  /** Its reason is thrown once it aborts. */
-  readonly signal: AbortSignal;
-  readonly onProgress?: ((position: number) => void) | undefined;
-}
-
 /**
  * Finds the clicks and wrong tokens of an address by decrypting all. There is no durable index, since with one an erased
  * click could be linked to its address by trying out addresses.
@@ -128,7 +122,7 @@ interface FindClicksOptions {
 export async function findClicks(
   log: Log,
   address: string,
-  { signal, onProgress }: FindClicksOptions,
+  { signal, onProgress }: ForgetAddressOptions,
 ): Promise<ErasureTargets> {
   const wanted = new Set([canonicalAddress(address), toNetwork(address)]);
   const keys = new Set<string>();
@@ -178,6 +172,10 @@ export interface ForgetOptions {
   readonly signal: AbortSignal;
 }
 
+interface ForgetAddressOptions extends Pick<ForgetOptions, "signal"> {
+  readonly onProgress?: ((position: number) => void) | undefined;
+}
+
 /** What can no longer be read. */
 export interface Forgotten {
   readonly events: number;
@@ -222,7 +220,7 @@ export async function forgetPerson(
 export async function forgetAddress(
   deps: ForgetDeps,
   address: string,
-  { metadata, signal, reason = {}, onProgress }: ForgetOptions & { readonly onProgress?: (position: number) => void },
+  { metadata, signal, reason = {}, onProgress }: ForgetOptions & ForgetAddressOptions,
 ): Promise<Forgotten | undefined> {
   const { events, keys } = await findClicks(deps.encryptedLog, address, { signal, onProgress });
   if (events === 0) return undefined;
