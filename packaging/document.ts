@@ -3,7 +3,7 @@
  * scopes in the guides.
  */
 import { readFileSync, writeFileSync } from "node:fs";
-import { SCOPES } from "../src/config/tokens.ts";
+import { TOKEN_SCOPES } from "../src/config/tokens.ts";
 import { createAuthentication } from "../src/http/access/authentication.ts";
 import type { Endpoint } from "../src/http/server/endpoint.ts";
 import { createDocument } from "../src/http/server/openapi.ts";
@@ -27,7 +27,7 @@ function describeCaller({ protection, operation }: Endpoint): string {
 export const TABLES: Readonly<Record<string, () => readonly (readonly string[])[]>> = {
   "docs/configure.md": () => [
     ["Scope", "A token with it"],
-    ...Object.entries(SCOPES).map(([name, description]) => [`\`${name}\``, description]),
+    ...Object.entries(TOKEN_SCOPES).map(([name, description]) => [`\`${name}\``, description]),
   ],
   "docs/http-api.md": () => [
     ["Endpoint", "Caller", "Scope"],

@@ -4,14 +4,14 @@ import {
   DOMAINS_MAX,
   isDomain,
   isScope,
-  parseMoment,
+  parseTokenEnd,
   readTokenLines,
   readTokens,
   SCOPE_NAMES,
-  SCOPES,
+  TOKEN_SCOPES,
   toTokenId,
   describeNameFault,
-  type Scope,
+  type TokenScope,
 } from "../config/tokens.ts";
 import { isoTime, systemClock } from "../platform/clock.ts";
 import { Command, group, JSON_OPTION, type MakeCommand, Option, usageError } from "./shared/command.ts";
@@ -42,7 +42,7 @@ const make: MakeCommand = (terminal, exit) =>
 holds the token's SHA-256 only.
 
 --scope and --expires say what the token may do, and until when:
-${Object.entries(SCOPES)
+${Object.entries(TOKEN_SCOPES)
   .map(([scope, says]) => `  ${scope.padEnd(10)} ${says}`)
   .join("\n")}
 
@@ -81,7 +81,7 @@ Both are valid meanwhile, and the log shows the name either way.`,
       }),
     );
 
-function collectScope(name: string, earlier: readonly Scope[] | undefined): readonly Scope[] {
+function collectScope(name: string, earlier: readonly TokenScope[] | undefined): readonly TokenScope[] {
   if (!isScope(name)) throw usageError(`a scope is one of ${SCOPE_NAMES.join(", ")}`);
   return [...new Set([...(earlier ?? []), name])];
 }
@@ -91,7 +91,7 @@ const DAY_MS = 24 * 3_600_000;
 /** The moment as an entry has it. */
 function parseExpiry(text: string): string {
   const days = /^([1-9]\d{0,3})d$/.exec(text)?.[1];
-  const ms = days === undefined ? parseMoment(text) : systemClock() + Number(days) * DAY_MS;
+  const ms = days === undefined ? parseTokenEnd(text) : systemClock() + Number(days) * DAY_MS;
   if (ms === undefined || ms <= systemClock())
     throw usageError("--expires takes days from now, such as 90d, or a day to come, such as 2027-02-24");
   return isoTime(ms).replace(/\.\d+Z$/, "Z");

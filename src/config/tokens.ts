@@ -5,7 +5,7 @@ import { omitUndefined } from "../platform/omit-undefined.ts";
 import type { Report } from "./error.ts";
 
 /** What a token may do, with what the documentation says of it. None of them includes another. */
-export const SCOPES = {
+export const TOKEN_SCOPES = {
   track: "records clicks; `links=` narrows it to some domains",
   notify: "sends notifications to the team chat, and messages",
   run: "starts, rehearses and stops runs",
@@ -14,9 +14,9 @@ export const SCOPES = {
   admin: "retries dead letters, tests channels, verifies the log, erases data",
 } as const;
 
-export type Scope = keyof typeof SCOPES;
+export type TokenScope = keyof typeof TOKEN_SCOPES;
 
-export const SCOPE_NAMES = Object.keys(SCOPES) as readonly Scope[];
+export const SCOPE_NAMES = Object.keys(TOKEN_SCOPES) as readonly TokenScope[];
 
 /** A caller of the API. Two tokens may share a name, so that one can be rotated without a gap. */
 export interface ApiToken {
@@ -24,14 +24,14 @@ export interface ApiToken {
   /** Lower-case hex of the token's SHA-256: the token itself is not kept. */
   readonly sha256: string;
   /** Absent: all. Entries had no scopes once. */
-  readonly scopes?: readonly Scope[];
+  readonly scopes?: readonly TokenScope[];
   /** In ms since 1970; absent: never. */
   readonly expiresAt?: number;
   /** Domains, in lower case, whose clicks it may record; absent: all. */
   readonly links?: readonly string[];
 }
 
-export function hasScope({ scopes }: ApiToken, scope: Scope): boolean {
+export function hasScope({ scopes }: ApiToken, scope: TokenScope): boolean {
   return scopes === undefined || scopes.includes(scope);
 }
 
@@ -170,7 +170,7 @@ function readRights(parts: readonly string[]): Rights | string {
     return "has a part that is none of scope=, expires= and links=";
   const [scopes, links] = ["scope", "links"].map((key) => given.get(key)?.split("+"));
   const expires = given.get("expires");
-  const expiresAt = expires === undefined ? undefined : parseMoment(expires);
+  const expiresAt = expires === undefined ? undefined : parseTokenEnd(expires);
   if (scopes?.every(isScope) === false) return `a scope is none of ${SCOPE_NAMES.join(", ")}`;
   if (expires !== undefined && expiresAt === undefined)
     return "expires= is no day and no time such as 2027-02-24T00:00:00Z";
@@ -181,14 +181,14 @@ function readRights(parts: readonly string[]): Rights | string {
 }
 
 /** The moment in ms since 1970; undefined: it is none, or not in UTC. A day stands for its beginning. */
-export function parseMoment(text: string): number | undefined {
+export function parseTokenEnd(text: string): number | undefined {
   const ms = MOMENT.test(text) ? Date.parse(text) : NaN;
   // February 30 is a moment to Date.parse, of March.
   return Number.isNaN(ms) || !new Date(ms).toISOString().startsWith(text.replace("Z", "")) ? undefined : ms;
 }
 
-export function isScope(text: string): text is Scope {
-  return Object.hasOwn(SCOPES, text);
+export function isScope(text: string): text is TokenScope {
+  return Object.hasOwn(TOKEN_SCOPES, text);
 }
 
 export function isDomain(text: string): boolean {

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { bearer } from "@elysiajs/bearer";
 import type { HttpConfig } from "../../config/http.ts";
-import { hasScope, type ApiToken, type Scope } from "../../config/tokens.ts";
+import { hasScope, type ApiToken, type TokenScope } from "../../config/tokens.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Endpoint } from "../server/endpoint.ts";
 import { problems } from "../server/problem.ts";
@@ -36,7 +36,7 @@ export function createAuthentication(
       return token === undefined || hasExpired(token) ? undefined : token;
     },
     /** Throws 401 for a token that has expired, and 403 for one without the scope. */
-    check(token: ApiToken, scope: Scope | undefined): void {
+    check(token: ApiToken, scope: TokenScope | undefined): void {
       if (hasExpired(token)) throw problems.expiredToken();
       if (scope !== undefined && !hasScope(token, scope)) throw problems.missingScope(scope);
     },

@@ -1,7 +1,7 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { AnyElysia, DocumentDecoration } from "elysia";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import type { ApiToken, Scope } from "../../config/tokens.ts";
+import type { ApiToken, TokenScope } from "../../config/tokens.ts";
 import type { Notice, ConsolePage } from "../../console/view.ts";
 import type { EventMetadata } from "../../log/event-log.ts";
 import type { RequestSpan } from "../../tracing/tracing.ts";
@@ -17,7 +17,8 @@ import type { ProblemName } from "./problem.ts";
 export type Protection = "open" | "strict" | "token" | "session" | "form";
 
 /** The protection, with the scope that a token needs. No session is without `read`; signing out needs no scope. */
-export type Access = "open" | "form" | readonly ["session", "read"] | readonly ["strict" | "token" | "form", Scope];
+export type Access =
+  "open" | "form" | readonly ["session", "read"] | readonly ["strict" | "token" | "form", TokenScope];
 
 /** What a route declares beside its body and its answers. Admission and the OpenAPI document are made of it. */
 export interface Operation {
@@ -28,7 +29,7 @@ export interface Operation {
   readonly description: string;
   readonly protection: Protection;
   /** Of {@link Access}. */
-  readonly scope?: Scope;
+  readonly scope?: TokenScope;
   /** What stands in the place of each `:name` of the path. */
   readonly parameters?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string>>;
@@ -134,7 +135,7 @@ export interface Endpoint {
   readonly method: "GET" | "POST";
   readonly path: string;
   readonly protection: Protection;
-  readonly scope: Scope | undefined;
+  readonly scope: TokenScope | undefined;
   readonly exemptFromLoadShedding: true | undefined;
   readonly anyHost: true | undefined;
   readonly operation: Operation &

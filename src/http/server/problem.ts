@@ -1,6 +1,6 @@
 import { classifyError } from "../../log/error-kind.ts";
 import { SKEW_REMEDY, skewInWords } from "../../log/log-clock.ts";
-import type { ApiToken, Scope } from "../../config/tokens.ts";
+import type { ApiToken, TokenScope } from "../../config/tokens.ts";
 import type { NextStep } from "../../console/view.ts";
 import type { ErrorKind } from "../../platform/service-error.ts";
 import { type HttpResponse, html } from "./answer.ts";
@@ -70,7 +70,7 @@ export const problems = {
       headers: INVALID_TOKEN,
       people: { nextStep: SIGN_IN },
     }),
-  missingScope: (scope: Scope) =>
+  missingScope: (scope: TokenScope) =>
     new Problem(403, "missing-scope", `The token lacks the scope \`${scope}\`: use one that has it.`, {
       headers: { "www-authenticate": `Bearer realm="reachlog", error="insufficient_scope", scope="${scope}"` },
       people: { nextStep: { href: "/", label: "The console" } },

@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { SCOPE_NAMES, type ApiToken, type Scope } from "../../../src/config/tokens.ts";
+import { SCOPE_NAMES, type ApiToken, type TokenScope } from "../../../src/config/tokens.ts";
 import { describeEndpoints } from "../../../src/http/endpoints.ts";
 import { listen, withPort } from "../../../src/http/server/listen.ts";
 import { loadConfig } from "../../../src/config/config.ts";
@@ -20,13 +20,15 @@ const DOCUMENTED = new Map(
     ...readFileSync(new URL("../../../docs/http-api.md", import.meta.url), "utf8").matchAll(
       /^\| `((?:GET|POST) \S+)` +\| (every caller|token|token or session|session|token; no token under `spec`) +\| (?:`(\w+)`)? +\|$/gm,
     ),
-  ].map(([, endpoint = "", caller = "", scope]) => [endpoint, { caller, scope: scope as Scope | undefined }] as const),
+  ].map(
+    ([, endpoint = "", caller = "", scope]) => [endpoint, { caller, scope: scope as TokenScope | undefined }] as const,
+  ),
 );
 
 const CALLERS = [...SCOPE_NAMES, "expired", "revoked", "none"] as const;
 type Caller = (typeof CALLERS)[number];
 
-type Outcome = "served" | "401" | "401 invalid_token" | "401 expired" | `403 ${Scope}`;
+type Outcome = "served" | "401" | "401 invalid_token" | "401 expired" | `403 ${TokenScope}`;
 
 /** What the guide says of a request. A browser's session ends with its token, so that it is asked to sign in. */
 function documentedOutcome(endpoint: string, caller: Caller): Outcome {
@@ -49,7 +51,7 @@ async function readOutcome(answer: Response, path: string): Promise<Outcome> {
     answer.body === null || answer.headers.get("content-type") === "text/event-stream" ? "" : await answer.text();
   if (challenge === "") return answer.status === 401 && path !== "/session" ? "401" : "served";
   if (!challenge.startsWith("Bearer ")) return "served";
-  const scope = /error="insufficient_scope", scope="(\w+)"$/.exec(challenge)?.[1] as Scope | undefined;
+  const scope = /error="insufficient_scope", scope="(\w+)"$/.exec(challenge)?.[1] as TokenScope | undefined;
   if (scope !== undefined) {
     expect([answer.status, text]).toEqual([403, expect.stringContaining(`The token lacks the scope \`${scope}\``)]);
     return `403 ${scope}`;
@@ -96,7 +98,7 @@ describe("every endpoint, asked over HTTP with each scope, an expired token, a r
 
   const tokens: Readonly<Record<Caller, ApiToken | undefined>> = {
     ...(Object.fromEntries(SCOPE_NAMES.map((name) => [name, toToken(`${name}-token`, { scopes: [name] })])) as Record<
-      Scope,
+      TokenScope,
       ApiToken
     >),
     expired: toToken("expired-token", { expiresAt: 1 }),
@@ -104,7 +106,7 @@ describe("every endpoint, asked over HTTP with each scope, an expired token, a r
     none: undefined,
   };
   /** Of a browser: it could not sign in without `read`. */
-  const forBrowser = (scopes: readonly Scope[]) => toToken("browser-token", { name: "browser", scopes });
+  const forBrowser = (scopes: readonly TokenScope[]) => toToken("browser-token", { name: "browser", scopes });
   const inForce = Object.values(tokens).filter((token) => token !== undefined);
 
   async function askAsProgram(method: string, path: string, caller: Caller): Promise<Outcome> {
@@ -115,7 +117,9 @@ describe("every endpoint, asked over HTTP with each scope, an expired token, a r
 
   async function askAsBrowser(method: string, path: string, caller: Caller): Promise<Outcome> {
     const isScope = caller !== "none" && caller !== "expired" && caller !== "revoked";
-    const scopes: readonly Scope[] = isScope ? [caller, ...(method === "POST" ? (["read"] as const) : [])] : ["read"];
+    const scopes: readonly TokenScope[] = isScope
+      ? [caller, ...(method === "POST" ? (["read"] as const) : [])]
+      : ["read"];
     world.deps.authentication.replace([...inForce, forBrowser(scopes)]);
     const cookie = caller === "none" ? "" : await signIn("browser-token");
     if (typeof cookie !== "string") return readOutcome(cookie, path);
@@ -186,7 +190,7 @@ describe("one token", () => {
 
   test("that loses a scope loses it in the sessions that it opened, at once", async () => {
     await using world = await openApp({ authPolicy: "strict" });
-    const replace = (...scopes: Scope[]) => world.deps.authentication.replace([toToken(TOKEN, { scopes })]);
+    const replace = (...scopes: TokenScope[]) => world.deps.authentication.replace([toToken(TOKEN, { scopes })]);
     replace("read", "run");
     const form = { "content-type": "application/x-www-form-urlencoded" };
     const signedIn = await post(world.app, "/session", `token=${TOKEN}`, { headers: form });
