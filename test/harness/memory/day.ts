@@ -1,17 +1,15 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../../events/catalog.ts";
-import { fileClock } from "../../../src/log/log-clock.ts";
-import { KEY_BYTES } from "../../../src/vault/key.ts";
 import type { Tokens } from "../../../src/account/tokens.ts";
-import { isoTime } from "../../../src/platform/clock.ts";
+import { isoTime, type Clock } from "../../../src/platform/clock.ts";
 import { loadConfig } from "../../../src/config/config.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import type { SafeFetch } from "../../../src/networks/safe-fetch.ts";
 import { connectNetworks, outbound } from "../../../src/service/networks.ts";
+import { openLog } from "../../../src/service/open.ts";
 import { openAccount, outreachContext } from "../../../src/service/outreach.ts";
+import { createFindLinkKeys } from "../../../src/recipients/record-consent.ts";
 import { createSuppressionHashes } from "../../../src/recipients/suppress.ts";
-import { sqliteSecrets } from "../../../src/vault/sqlite-secrets.ts";
-import { openVault } from "../../../src/vault/vault.ts";
 import { createRunner } from "../../../src/outreach/runner.ts";
 import { startProjector } from "../../../src/projector/projector.ts";
 import { startSandbox, type Sandbox } from "../../../sandbox/sandbox.ts";
@@ -19,7 +17,8 @@ import { settingsOf } from "../../../sandbox/settings.ts";
 import type { XLimits } from "../../../sandbox/x/state.ts";
 import { createVirtualTime, type VirtualTime } from "./virtual-time.ts";
 import { authorized } from "../../sandbox/client.ts";
-import { METADATA, openMemoryLog, randomId, SILENT } from "./log.ts";
+import { temporaryFolder } from "../temporary.ts";
+import { METADATA, randomId, SILENT } from "./log.ts";
 import { addedOf } from "./new-events.ts";
 
 const START = "2026-03-02T08:00:00.000Z";
@@ -42,17 +41,35 @@ export interface Day extends AsyncDisposable {
   run(): ReturnType<typeof performed>;
 }
 
-export async function openDay(x: Partial<XLimits>): Promise<Day> {
+/** X's sandbox, and the settings of a service on a log in a file that is not there yet. */
+interface DayPlace {
+  readonly sandbox: Sandbox;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export interface DayOptions {
+  /** ISO 8601. */
+  readonly start?: string;
+  /** Opens another place than one of the day's own, which outlasts the day. */
+  readonly open?: (clock: Clock) => Promise<DayPlace>;
+  /** Puts people on X, and returns what the log holds of them. */
+  readonly people?: (sandbox: Sandbox) => NewEvent[];
+}
+
+export async function openDay(
+  x: Partial<XLimits>,
+  { start = START, open, people = listedPeople }: DayOptions = {},
+): Promise<Day> {
+  await using opening = new AsyncDisposableStack();
   const busy = createBusy();
-  const time = createVirtualTime(START, busy.isBusy);
+  const time = opening.use(createVirtualTime(start, busy.isBusy));
   const clock = (): number => time.now();
-  const log = await openMemoryLog({ clock });
-  log.use(time);
-  const { store, folder } = log;
-  const sandbox = log.use(await startSandbox({ clock, x }));
-  const config = configOf(sandbox, folder.file("log.sqlite"));
+  const { sandbox, env } = await (open?.(clock) ?? openPlace(clock, x, opening));
+  const config = loadConfig(env, () => "");
+  const store = opening.use(await openLog(config, { clock }));
+  const { vault, keyring } = store;
   const eventLog = createEventLog(busy.watched(store), randomId);
-  const projector = log.use(await startProjector(store));
+  const projector = opening.use(await startProjector(store));
   busy.follow(() => projector.position);
   const fetching = outbound(config);
   const safeFetch: SafeFetch = (url, request) =>
@@ -63,9 +80,6 @@ export async function openDay(x: Partial<XLimits>): Promise<Day> {
       time.jump(WAY_MS);
       return answer;
     });
-  const keyring = { isForgotten: () => false };
-  const findLinkKeys = (codes: readonly string[]) => codes.map((code) => `key of ${code}`);
-  const vault = log.use(await openVault(sqliteSecrets(folder.file("vault")), new Uint8Array(KEY_BYTES)));
   const { social } = connectNetworks(config, clock, safeFetch);
   if (social === undefined) throw new Error("X is not configured");
   const announce = async (text: string): Promise<void> => {
@@ -76,27 +90,28 @@ export async function openDay(x: Partial<XLimits>): Promise<Day> {
     config,
     vault,
     hashesOf,
-    findLinkKeys,
+    findLinkKeys: createFindLinkKeys(keyring),
     keyring,
     eventLog,
     projector,
     logger: SILENT,
     announce,
-    logClock: fileClock(clock),
+    logClock: store.logClock,
     wallClock: clock,
     sleep: time.sleep,
   };
-  const account = log.use(openAccount({ ...deps, social }));
+  const account = opening.use(openAccount({ ...deps, social }));
   await link(sandbox, account.tokens, clock() + TOKEN_LIFE_MS);
   await eventLog.append(STREAMS.outreach, people(sandbox), METADATA);
   await projector.until((await store.head()).position);
-  const runner = log.use(createRunner(outreachContext({ ...deps, account })));
+  const runner = opening.use(createRunner(outreachContext({ ...deps, account })));
+  const opened = opening.move();
   const day: Day = {
     sandbox,
     time,
     beforeSend: () => {},
     run: () => performed(runner),
-    [Symbol.asyncDispose]: () => log[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
   return day;
 }
@@ -111,13 +126,15 @@ async function link(sandbox: Sandbox, tokens: Tokens, expiresAt: number): Promis
   await tokens.store(pair, [{ type: "AccountAuthorized", data }], METADATA);
 }
 
-function configOf(sandbox: Sandbox, file: string) {
-  const template = { MESSAGE_TEMPLATE: "Hi {{name}}" };
-  return loadConfig({ ...settingsOf(sandbox), DATABASE_URL: `sqlite:${file}`, ...template }, () => "");
+async function openPlace(clock: Clock, x: Partial<XLimits>, stack: AsyncDisposableStack): Promise<DayPlace> {
+  const folder = stack.use(temporaryFolder());
+  const sandbox = stack.use(await startSandbox({ clock, x }));
+  const file = { DATABASE_URL: `sqlite:${folder.file("log.sqlite")}`, MESSAGE_TEMPLATE: "Hi {{name}}" };
+  return { sandbox, env: { ...settingsOf(sandbox), ...file } };
 }
 
 /** On X and on the list. */
-function people({ x }: Sandbox): NewEvent[] {
+function listedPeople({ x }: Sandbox): NewEvent[] {
   return Array.from({ length: PEOPLE }, (_, number): NewEvent => {
     const person = { id: String(7_000_000_000 + number), username: `person_${number}`, name: `Person ${number}` };
     x.people.set(person.id, { ...person, receives_your_dm: true });

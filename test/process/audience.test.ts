@@ -1,0 +1,360 @@
+// On the process harness.
+import { expect, test } from "bun:test";
+import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { FETCH_MS } from "../../projections/suspected.ts";
+import { VISITORS_ERROR } from "../../projections/visitors.ts";
+import { results } from "../../src/commands/results.ts";
+import { openDay } from "../harness/memory/day.ts";
+import {
+  authorize,
+  BEARER,
+  exported,
+  openInstallation,
+  stop,
+  until,
+  type Installation,
+  type Running,
+} from "../harness/process.ts";
+import { startCollector, type Collector } from "../tracing/collector.ts";
+import {
+  ADDRESS_PREFIX,
+  AGENT_SUFFIX,
+  createBooks,
+  createRandom,
+  createReaders,
+  createVisit,
+  fetchAsX,
+  followAll,
+  HANDLE_SUFFIX,
+  ID_PREFIX,
+  listReaders,
+  readMessages,
+  TEMPLATE,
+  type Books,
+  type Kind,
+  type Reader,
+} from "./audience/audience.ts";
+import {
+  find,
+  outputOf,
+  readableLinks,
+  readBytes,
+  readDecrypted,
+  readFigures,
+  readNetworks,
+} from "./audience/written.ts";
+
+const TIMEOUT_MS = 1_200_000;
+const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+
+/** Requests of each kind, beside those that X makes for the messages of the last day. */
+const MACHINES: readonly (readonly [Kind, number])[] = [
+  ["bot", 500],
+  ["head", 300],
+  ["prefetch", 300],
+];
+const PEOPLE: readonly (readonly [Kind, number])[] = [
+  ["gpc", 200],
+  ["dnt", 100],
+  ["person", 3_200],
+];
+
+/** The estimate of visitors is this many of its standard errors off at most: more in one of 15,000 runs. */
+const ERRORS_MAX = 4;
+
+interface Scene extends AsyncDisposable {
+  readonly world: Installation;
+  readonly readers: readonly Reader[];
+}
+
+/** 200 messages of the two days before today, sent by the outreach agent as a service has it, in a moment. */
+async function openScene(): Promise<Scene> {
+  const readers = createReaders();
+  await using opening = new AsyncDisposableStack();
+  let live = false;
+  let world: Installation | undefined;
+  const midnight = Date.now() - (Date.now() % DAY_MS);
+  const start = new Date(midnight - 2 * DAY_MS + 8 * HOUR_MS).toISOString();
+  const open = async (clock: () => number): Promise<Installation> => {
+    world = opening.use(await openInstallation({ clock: () => (live ? Date.now() : clock()), x: { dmLimit: 1_000 } }));
+    Object.assign(world.env, SETTINGS);
+    return world;
+  };
+  {
+    await using day = await openDay({}, { start, open, people: (sandbox) => listReaders(readers, sandbox) });
+    for (const at of [0, 1]) {
+      day.time.jump(midnight - (2 - at) * DAY_MS + 8 * HOUR_MS - day.time.now());
+      expect(await day.run()).toMatchObject({ reason: "daily_limit_reached", sent: 100 });
+    }
+  }
+  live = true;
+  const opened = opening.move();
+  return { world: world!, readers, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+const SETTINGS = {
+  MESSAGE_TEMPLATE: TEMPLATE,
+  LINK_BASE: "https://go.example",
+  REDIRECTS: "on",
+  PERSONAL_LINKS: "on",
+  REQUIRE_CONSENT: "evidence",
+  TRUSTED_PROXIES: "127.0.0.1",
+  REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64"),
+};
+
+/** Today's run, by a real service: X fetches the links of each message while the next is under way. */
+async function runToday(service: Running, { world, readers }: Scene, books: Books): Promise<void> {
+  const { sandbox } = world;
+  await authorize(service, sandbox);
+  const fetches: Promise<void>[] = [];
+  const { messages } = sandbox.x;
+  const add = messages.add.bind(messages);
+  messages.add = (message) => {
+    add(message);
+    readMessages(readers, sandbox);
+    const reader = readers.find(({ id }) => id === message.recipient_id)!;
+    fetches.push(fetchAsX(service, books, reader));
+  };
+  const run = await service.post("/social/run", {}, { prefer: "wait=60", ...BEARER });
+  expect(await run.json()).toMatchObject({ sent: 100, failed: 0, in_doubt: 0 });
+  await Promise.all(fetches);
+}
+
+type Figures = {
+  readonly sent: number;
+  readonly clicks: Readonly<Record<"total" | "unique" | "suspected" | "anonymous" | "bots" | "probes", number>>;
+  readonly tracked: Readonly<Record<"recipients" | "clicked" | "clicks" | "suspected", number>>;
+};
+type Answer = { readonly rows: readonly (Figures & { variant: string; link: string })[]; readonly total: Figures };
+
+async function resultsBy(world: Installation, by: string, ...more: string[]): Promise<Answer> {
+  return JSON.parse(await outputOf(world, results, "--by", by, "--json", ...more)) as Answer;
+}
+
+/** What the books say of these links of variants, but for the visitors. */
+function counted(books: Books, isMeant: (name: string) => boolean) {
+  const sum = { total: 0, suspected: 0, anonymous: 0, bots: 0, probes: 0 };
+  let visitors = 0;
+  for (const [name, book] of books.links) {
+    if (!isMeant(name)) continue;
+    sum.total += book.clicks - book.suspected;
+    for (const kind of ["suspected", "anonymous", "bots", "probes"] as const) sum[kind] += book[kind];
+    visitors += book.visitors.size;
+  }
+  return { sum, visitors };
+}
+
+function expectClicks({ clicks: { unique, ...clicks } }: Figures, books: Books, isMeant: (name: string) => boolean) {
+  const { sum, visitors } = counted(books, isMeant);
+  expect(clicks).toEqual(sum);
+  expect(Math.abs(unique - visitors)).toBeLessThanOrEqual(ERRORS_MAX * VISITORS_ERROR * visitors);
+}
+
+/** The code that the readers of a variant share, who did not grant tracking. */
+function sharedCode(readers: readonly Reader[], name: string): string {
+  const codes = readers
+    .filter(({ variant, tracking }) => variant === name.charAt(0) && tracking !== "granted")
+    .map((reader) => reader.codes[Number(name.charAt(1))]!);
+  expect(new Set(codes).size).toBe(1);
+  return codes[0]!;
+}
+
+/** All figures of clicks against the books; `tracked`: the readers whose own clicks are known. */
+async function expectResults({ world, readers }: Scene, books: Books, tracked: readonly Reader[]): Promise<void> {
+  const byVariant = await resultsBy(world, "variant");
+  expect(byVariant.rows.map(({ variant }) => variant).sort()).toEqual(["A", "B", "C"]);
+  for (const row of byVariant.rows) expectClicks(row, books, (name) => name.startsWith(row.variant));
+  expectClicks(byVariant.total, books, () => true);
+  const byLink = await resultsBy(world, "link");
+  expect(byLink.rows).toHaveLength(books.links.size);
+  for (const name of books.links.keys()) {
+    const row = byLink.rows.find(({ link }) => link === `go.example/${sharedCode(readers, name)}`)!;
+    expectClicks(row, books, (one) => one === name);
+  }
+  const ownOf = ({ codes }: Reader) => codes.flatMap((code) => books.own.get(code) ?? []);
+  const own = tracked.flatMap(ownOf);
+  expect((await resultsBy(world, "basis")).total.tracked).toMatchObject({
+    recipients: tracked.length,
+    clicked: tracked.filter((reader) => ownOf(reader).some(({ clicks }) => clicks > 0)).length,
+    clicks: own.reduce((sum, { clicks }) => sum + clicks, 0),
+    suspected: own.reduce((sum, { suspected }) => sum + suspected, 0),
+  });
+}
+
+/** Each reader's own clicks as the log has them, by code. */
+async function expectOwnClicks(world: Installation, books: Books, tracked: readonly Reader[]): Promise<void> {
+  const recorded: Record<string, number> = {};
+  for (const { type, data } of await exported(world)) {
+    const code = String(data["code"]);
+    if (type === "PersonalLinkClicked" && code !== "erased") recorded[code] = (recorded[code] ?? 0) + 1;
+  }
+  const own = codesOf(tracked).flatMap((code) => {
+    const book = books.own.get(code);
+    return book === undefined ? [] : [[code, book.clicks + book.suspected] as const];
+  });
+  expect(recorded).toEqual(Object.fromEntries(own));
+}
+
+/** The codes of links of readers who granted tracking are their own. */
+function codesOf(granted: readonly Reader[]): readonly string[] {
+  return granted.flatMap(({ codes }) => codes);
+}
+
+/** Events that name any of these readers. */
+async function eventsAbout(world: Installation, readers: readonly Reader[]): Promise<readonly string[]> {
+  const names = readers.flatMap(({ id, username }) => [id, username]);
+  const events = (await exported(world)).map((event) => JSON.stringify(event));
+  return events.filter((text) => names.some((name) => text.includes(name)));
+}
+
+/** The visits of these kinds, mixed; every tenth is made twice at once: by one visitor, and counted as two clicks. */
+function createVisits(random: (limit: number) => number, readers: readonly Reader[], kinds: typeof PEOPLE) {
+  const visits = kinds.flatMap(([kind, count]) =>
+    Array.from({ length: count }, () => createVisit(random, readers, kind)),
+  );
+  const mixed = visits.map((visit) => ({ visit, order: random(1_000_000) }));
+  return mixed
+    .sort((one, other) => one.order - other.order)
+    .flatMap(({ visit }, at) => (at % 10 === 0 ? [visit, visit] : [visit]));
+}
+
+const VISITORS = [ADDRESS_PREFIX, AGENT_SUFFIX];
+const IDENTITIES = [ID_PREFIX, HANDLE_SUFFIX];
+
+/** Searches all that the service wrote and answered. It is stopped here. */
+async function expectNothingIndividual(
+  { world, readers }: Scene,
+  { requests }: Books,
+  service: Running,
+  collector: Collector,
+): Promise<void> {
+  const codes = codesOf(readers.filter(isGranted));
+  const needles = [...codes, ...IDENTITIES, ...VISITORS];
+  expect(find(needles, await readFigures(world, service))).toEqual([]);
+  expect(find([...codes, ...IDENTITIES], readNetworks(world))).toEqual([]);
+  expect(await stop(service)).toBe(0);
+  expect(collector.spans.some(({ name }) => name.startsWith("GET /l/"))).toBe(true);
+  expect(find(needles, { traces: collector.posted.join("\n") })).toEqual([]);
+  expect(find(needles, await readBytes(world))).toEqual([]);
+
+  const decrypted = await readDecrypted(world);
+  // What is looked for is there for those who have the keys.
+  expect(find(needles, { events: decrypted["events"]! })).toHaveLength(needles.length);
+  const clicks = (await exported(world)).filter(({ type }) => type === "LinkClicked");
+  expect(clicks).toHaveLength(requests);
+  expect(find([...codes, ...IDENTITIES], { clicks: JSON.stringify(clicks) })).toEqual([]);
+  const states = Object.fromEntries(Object.entries(decrypted).filter(([where]) => where.startsWith("state ")));
+  expect(Object.keys(states).length).toBeGreaterThan(10);
+  expect(find(VISITORS, states)).toEqual([]);
+}
+
+function isGranted({ tracking }: Reader): boolean {
+  return tracking === "granted";
+}
+
+/** Some revoke tracking and some are forgotten. Answers the readers whose own clicks are still known. */
+async function withdraw(scene: Scene, books: Books, service: Running): Promise<readonly Reader[]> {
+  const { world, readers } = scene;
+  const granted = readers.filter(isGranted);
+  const revoked = granted.slice(0, 6);
+  const forgotten = granted.slice(6, 10);
+  const kept = granted.slice(10);
+  const strangers = readers.filter((reader) => !isGranted(reader)).slice(0, 2);
+  const { position } = (await exported(world)).at(-1)!;
+  const before = await resultsBy(world, "variant");
+  for (const [at, { username }] of revoked.entries()) await revoke(world, service, username, at === 0);
+  for (const { username } of [...forgotten, ...strangers])
+    expect((await service.post("/social/recipients/forget", { recipient: username }, BEARER)).status).toBe(200);
+
+  const clicksOf = ({ rows }: Answer) => rows.map(({ variant, sent, clicks }) => ({ variant, sent, clicks }));
+  const after = await resultsBy(world, "variant");
+  expect(clicksOf(after)).toEqual(clicksOf(before));
+  await expectResults(scene, books, kept);
+  await expectOwnClicks(world, books, kept);
+  expect(await readableLinks(world, codesOf([...revoked, ...forgotten]))).toEqual([]);
+  expect((await readableLinks(world, codesOf(kept))).length).toBeGreaterThan(0);
+  const past = await resultsBy(world, "basis", "--as-of", String(position));
+  const ownClicks = codesOf(kept).reduce((sum, code) => sum + (books.own.get(code)?.clicks ?? 0), 0);
+  expect(past.total.tracked.clicks).toBe(ownClicks);
+
+  // Links of those who revoked lead on, and nothing says whose the clicks on them are; the others' lead nowhere.
+  const visits = revoked.map((reader) => createVisit(createRandom(1), [reader], "person"));
+  await followAll(service, createBooks(), visits);
+  for (const code of codesOf(forgotten)) expect((await service.get(`/l/${code}`)).status).toBe(404);
+  const own = (await exported(world)).filter(({ type }) => type === "PersonalLinkClicked");
+  expect(own.at(-1)!.position).toBeLessThan(position);
+  expect((await resultsBy(world, "variant")).total.clicks.total).toBe(after.total.clicks.total + visits.length);
+
+  expect(await stop(service)).toBe(0);
+  const names = [...forgotten, ...strangers].flatMap(({ id, username }) => [id, username]);
+  expect(find([...names, ...codesOf(forgotten)], await readDecrypted(world))).toEqual([]);
+  return kept;
+}
+
+test.each(["sqlite", "postgres"])(
+  "5,000 clicks by the audience of 300 messages (%s): all figures are those of its books, nothing individual is anywhere but of recipients who granted tracking, and nothing is left of those who revoked it or were forgotten",
+  async (engine) => {
+    await using scene = await openScene();
+    await using collector = startCollector();
+    const { world, readers } = scene;
+    world.env["OTEL_EXPORTER_OTLP_ENDPOINT"] = collector.url;
+    const books = createBooks();
+    const sending = await world.serve();
+    await runToday(sending, scene, books);
+    const fetchedAt = Date.now();
+    await stop(sending);
+    if (engine === "postgres") await moveToServer(world);
+    const service = await world.serve();
+
+    const granted = readers.filter(isGranted);
+    const others = readers.filter((reader) => !isGranted(reader));
+    expect([granted.length, others.length]).toEqual([100, 200]);
+    const ownCodes = new Set(codesOf(granted));
+    const sharedCodes = new Set(others.flatMap(({ codes }) => codes));
+    expect([ownCodes.size, sharedCodes.size]).toEqual([codesOf(granted).length, books.links.size]);
+    expect(ownCodes.isDisjointFrom(sharedCodes)).toBe(true);
+    const before = await eventsAbout(world, others);
+
+    const random = createRandom(20_261_126);
+    await followAll(service, books, createVisits(random, readers, MACHINES));
+    // People read a message later than X fetches its links.
+    await until(
+      async () => Date.now() - fetchedAt,
+      (ms) => ms > FETCH_MS,
+    );
+    await followAll(service, books, createVisits(random, readers, PEOPLE));
+    expect(books.requests).toBeGreaterThanOrEqual(5_000);
+
+    await expectResults(scene, books, granted);
+    await expectOwnClicks(world, books, granted);
+    expect(await eventsAbout(world, others)).toEqual(before);
+    await expectNothingIndividual(scene, books, service, collector);
+
+    const again = await world.serve();
+    const kept = await withdraw(scene, books, again);
+    expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
+    expect(find([...ownCodes, ...IDENTITIES, ...VISITORS], await readBytes(world))).toEqual([]);
+    const replayed = await world.command("replay");
+    expect(replayed).toMatchObject({ code: 0, out: expect.not.stringMatching(/[1-9]\d* differences/) });
+    await expectOwnClicks(world, books, kept);
+  },
+  TIMEOUT_MS,
+);
+
+async function moveToServer(world: Installation): Promise<void> {
+  const DATABASE_URL = await newDatabase();
+  const next = world.file("next.env", `DATABASE_URL=${DATABASE_URL}\n`);
+  expect(await world.command("migrate", next)).toMatchObject({ code: 0 });
+  Object.assign(world.env, { DATABASE_URL });
+}
+
+async function revoke(world: Installation, service: Running, username: string, byCommand: boolean): Promise<void> {
+  if (byCommand) {
+    const evidence = ["--tracking", "denied", "--at", "2026-11-26", "--source", "mail"];
+    expect(await world.command("recipients", "consent", username, ...evidence)).toMatchObject({ code: 0 });
+    return;
+  }
+  const body = { recipient: username, tracking: "denied", tracking_source: "mail" };
+  expect((await service.post("/social/recipients/consent", body, BEARER)).status).toBe(200);
+}

@@ -1,0 +1,202 @@
+import { expect } from "bun:test";
+import type { NewEvent } from "../../../src/log/event-log.ts";
+import type { Tracking } from "../../../events/outreach.ts";
+import type { Sandbox } from "../../../sandbox/sandbox.ts";
+import { addedOf } from "../../harness/memory/new-events.ts";
+import type { Running } from "../../harness/process.ts";
+
+export const READERS = 300;
+
+/** Fixed in length, so that none is a part of another; each begins or ends with what stands nowhere else. */
+export const ID_PREFIX = "88442211";
+export const HANDLE_SUFFIX = "_reads";
+
+/** Begins the address of each visitor (RFC 2544). */
+export const ADDRESS_PREFIX = "198.18.";
+/** Ends the user agent of each visitor's browser. */
+export const AGENT_SUFFIX = "Audience/7";
+
+/** What each variant links to, in its order. */
+const TARGETS: Readonly<Record<string, readonly string[]>> = {
+  A: ["https://shop.example/offer?from=a"],
+  B: ["https://shop.example/offer", "https://shop.example/help"],
+  C: ["https://shop.example/offer"],
+};
+
+export const TEMPLATE = Object.entries(TARGETS)
+  .map(([variant, targets]) => `${variant} for {{name}}: ${targets.map((target) => `{{link ${target}}}`).join(" or ")}`)
+  .join("\n---\n");
+
+/** A recipient of a message, who has read it. */
+export interface Reader {
+  readonly number: number;
+  readonly id: string;
+  readonly username: string;
+  readonly tracking: Tracking;
+  /** Of the message; empty: none came yet. */
+  variant: string;
+  /** The codes of its links. */
+  codes: readonly string[];
+}
+
+export function createReaders(): readonly Reader[] {
+  return Array.from({ length: READERS }, (_, number) => {
+    const digits = String(number).padStart(3, "0");
+    const tracking = (["granted", "denied", "unknown"] as const)[number % 3]!;
+    return { number, id: ID_PREFIX + digits, username: `r${digits}${HANDLE_SUFFIX}`, tracking, variant: "", codes: [] };
+  });
+}
+
+/** Puts the readers on X, and returns what the log holds of them. */
+export function listReaders(readers: readonly Reader[], { x }: Sandbox): NewEvent[] {
+  const evidence = { consent_at: "2026-01-05", consent_source: "https://shop.example/form" };
+  return readers.map(({ id, username, tracking }) => {
+    x.people.set(id, { id, username, name: "Reader", receives_your_dm: true });
+    const asked = tracking === "unknown" ? {} : { tracking, tracking_at: "2026-01-05", tracking_source: "form" };
+    return addedOf({ username }, { name: "you", ...evidence, ...asked });
+  });
+}
+
+/** Reads the messages that X took: the audience knows of links what stands in them, and nothing else. */
+export function readMessages(readers: readonly Reader[], { x }: Sandbox): void {
+  const byId = new Map(readers.map((reader) => [reader.id, reader]));
+  for (const { recipient_id, text } of x.messages.kept) {
+    const reader = byId.get(recipient_id);
+    if (reader === undefined) continue;
+    reader.variant = text.charAt(0);
+    reader.codes = Array.from(text.matchAll(/https:\/\/go\.example\/(\w+)/g), ([, code]) => code!);
+    expect(reader.codes).toHaveLength(TARGETS[reader.variant]!.length);
+  }
+}
+
+export type Kind = "person" | "gpc" | "dnt" | "bot" | "head" | "prefetch" | "fetched";
+
+export interface Visit {
+  readonly reader: Reader;
+  /** Which link of the message. */
+  readonly link: number;
+  readonly kind: Kind;
+  readonly address: string;
+  readonly agent: string;
+}
+
+/** Clicks of one link of a variant, whichever codes it has. */
+export interface LinkBook {
+  clicks: number;
+  suspected: number;
+  anonymous: number;
+  bots: number;
+  probes: number;
+  readonly visitors: Set<string>;
+}
+
+/** What the audience did, as it wrote it down. */
+export interface Books {
+  /** `A0`: the first link of variant A. */
+  readonly links: Map<string, LinkBook>;
+  /** Code of a link of a reader's own -> clicks that are theirs. */
+  readonly own: Map<string, { clicks: number; suspected: number }>;
+  requests: number;
+}
+
+export function createBooks(): Books {
+  return { links: new Map(), own: new Map(), requests: 0 };
+}
+
+const HEADERS: Readonly<Record<Kind, Readonly<Record<string, string>>>> = {
+  person: {},
+  gpc: { "sec-gpc": "1" },
+  dnt: { dnt: "1" },
+  bot: {},
+  head: {},
+  prefetch: { "sec-purpose": "prefetch;prerender" },
+  fetched: {},
+};
+
+/** Asks for the link of a message as its visitor does, and notes it. */
+export async function follow(service: Running, books: Books, visit: Visit): Promise<void> {
+  const { reader, link, kind, address, agent } = visit;
+  const headers = { "user-agent": agent, "x-forwarded-for": address, ...HEADERS[kind] };
+  const method = kind === "head" ? "HEAD" : "GET";
+  const answer = await service.get(`/l/${reader.codes[link]}`, { method, headers });
+  expect([answer.status, answer.headers.get("location")]).toEqual([302, TARGETS[reader.variant]![link]!]);
+  note(books, visit);
+}
+
+function note(books: Books, { reader, link, kind, address, agent }: Visit): void {
+  books.requests++;
+  const name = reader.variant + link;
+  const empty = { clicks: 0, suspected: 0, anonymous: 0, bots: 0, probes: 0, visitors: new Set<string>() };
+  const book = books.links.get(name) ?? empty;
+  books.links.set(name, book);
+  if (kind === "head" || kind === "prefetch") book.probes++;
+  else if (kind === "bot") book.bots++;
+  else book.clicks++;
+  if (kind === "gpc" || kind === "dnt") book.anonymous++;
+  if (kind === "fetched") book.suspected++;
+  if (kind === "person") book.visitors.add(`${address} ${agent}`);
+  if (reader.tracking !== "granted" || (kind !== "person" && kind !== "fetched")) return;
+  const code = reader.codes[link]!;
+  const own = books.own.get(code) ?? { clicks: 0, suspected: 0 };
+  books.own.set(code, own);
+  if (kind === "person") own.clicks++;
+  else own.suspected++;
+}
+
+/** A generator of numbers from 0 to below `limit`, the same each time (Lehmer 1951, with Park and Miller's factor). */
+export function createRandom(seed: number): (limit: number) => number {
+  let state = seed;
+  return (limit) => {
+    state = (state * 48_271) % 2_147_483_647;
+    return state % limit;
+  };
+}
+
+/** Browsers of people, without the version. */
+const BROWSERS = [
+  "X11; Linux x86_64; rv:140.0",
+  "Windows NT 10.0; Win64; x64; rv:141.0",
+  "Android 15; Mobile; rv:142.0",
+];
+const BOTS = [
+  "Twitterbot/1.0",
+  "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)",
+  "facebookexternalhit/1.1",
+];
+
+function toAgent(device: number): string {
+  return `Mozilla/5.0 (${BROWSERS[device % BROWSERS.length]}) Gecko/20100101 Firefox/140.0 ${AGENT_SUFFIX}`;
+}
+
+/** Who visits by the link of one reader: the reader, and three friends to whom the message was shown. */
+const VISITORS_PER_READER = 4;
+
+/** A visit of this kind to a link of a reader's message, by the reader or a friend. */
+export function createVisit(random: (limit: number) => number, readers: readonly Reader[], kind: Kind): Visit {
+  const reader = readers[random(readers.length)]!;
+  const visitor = reader.number * VISITORS_PER_READER + random(VISITORS_PER_READER);
+  const agent = kind === "bot" ? BOTS[random(BOTS.length)]! : toAgent(visitor);
+  const address = `${ADDRESS_PREFIX}${Math.floor(visitor / 250)}.${1 + (visitor % 250)}`;
+  return { reader, link: random(reader.codes.length), kind, address, agent };
+}
+
+/** Browsers as which X fetches a link after its own bot. */
+const FETCHES = 3;
+
+/** X looks at each link of a message that it takes: once by its own name, then as browsers. */
+export async function fetchAsX(service: Running, books: Books, reader: Reader): Promise<void> {
+  for (const link of reader.codes.keys()) {
+    const address = "199.16.156.120";
+    await follow(service, books, { reader, link, kind: "bot", address, agent: "Twitterbot/1.0" });
+    for (let device = 0; device < FETCHES; device++)
+      await follow(service, books, { reader, link, kind: "fetched", address, agent: toAgent(device) });
+  }
+}
+
+/** Visits under way at once. */
+const AT_ONCE = 40;
+
+export async function followAll(service: Running, books: Books, visits: readonly Visit[]): Promise<void> {
+  for (let at = 0; at < visits.length; at += AT_ONCE)
+    await Promise.all(visits.slice(at, at + AT_ONCE).map((visit) => follow(service, books, visit)));
+}
