@@ -13,13 +13,6 @@ const VISIBLE_FOR_MS = 28 * 24 * 3_600_000;
 /** Times a message must be absent, `settleMs` apart, before it counts as not delivered. */
 const ABSENT_READS = 2;
 
-interface Look {
-  readonly id: string;
-  readonly attempt: OpenAttempt;
-  /** Absent now too, it was not delivered. */
-  readonly isLast: boolean;
-}
-
 /**
  * Settles attempts whose outcome is unknown by reading the conversations: found is sent, absent twice is not
  * delivered; what cannot be read stays in doubt. Never sends. Networks commit late, so nothing is read before
@@ -40,10 +33,10 @@ async function reconcile(
   for (let read = 1; read <= ABSENT_READS && unsettled.length > 0; read++) {
     await waiting.pause("settling", notBefore);
     const absent: [string, OpenAttempt][] = [];
-    for (const [id, attempt] of unsettled) {
+    for (const entry of unsettled) {
       if (waiting.signal.aborted) return;
-      const looked = await settle(context, { id, attempt, isLast: read === ABSENT_READS }, waiting);
-      if (looked === "absent") absent.push([id, attempt]);
+      const looked = await settle(context, entry, read === ABSENT_READS, waiting);
+      if (looked === "absent") absent.push(entry);
     }
     unsettled = absent;
     // Counted from the last of them, so that the two reads of each are that far apart.
@@ -66,9 +59,11 @@ async function markInDoubt(context: OutreachContext, attempts: ReadonlyMap<strin
   }
 }
 
+/** `isLast`: absent now too, it was not delivered. */
 async function settle(
   context: OutreachContext,
-  { id, attempt, isLast }: Look,
+  [id, attempt]: readonly [string, OpenAttempt],
+  isLast: boolean,
   waiting: Waiting,
 ): Promise<"settled" | "absent" | "unreadable"> {
   const found = await look(context, attempt, waiting);

@@ -24,22 +24,12 @@ import {
 import { isSuppressed } from "./decide.ts";
 import { RETRY_WAIT_MS_MIN } from "./pacing.ts";
 
-/** What one recipient's turn came to. `called`: the network was asked to send, so the pace applies. */
-export interface Turn {
-  readonly called: boolean;
-  readonly rate: RateWindow | undefined;
-  /** The network refused the message for what it is. */
-  readonly rejected: boolean;
-  /** Why the run ends here; undefined: it goes on. */
-  readonly end: RunEnd | undefined;
-}
-
-/** Intent, send, outcome: one message to one recipient, or the recorded reason why not. */
-export async function takeTurn(
-  context: RunContext,
-  user: SocialUser,
-  source: RecipientSource | undefined,
-): Promise<Turn> {
+/**
+ * Intent, send, outcome: one message to one recipient, or the recorded reason why not. `called`: the network was asked to
+ * send, so the pace applies. `rejected`: the network refused the message for what it is. `end`: why the run ends here;
+ * undefined: it goes on.
+ */
+export async function takeTurn(context: RunContext, user: SocialUser, source: RecipientSource | undefined) {
   for (;;) {
     const intended = await intend(context, user, source);
     if (intended.attempt === undefined) return { called: false, rate: undefined, rejected: false, end: intended.end };
