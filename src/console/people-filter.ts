@@ -1,6 +1,7 @@
 import type { Basis, SkipReason } from "../../events/outreach.ts";
 import type { Contact, Contacts, ContactStatus } from "../../projections/contacts.ts";
-import { defined, readChoice, readText, type View } from "./view.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
+import { readChoice, readText, type View } from "./view.ts";
 
 /** What a contact may be looked for by; `suppressed` is shown in place of how far we got. */
 export type ShownStatus = ContactStatus | "suppressed";
@@ -43,7 +44,7 @@ export interface PeopleFilter {
 
 /** What of the page's address chooses contacts. */
 export function parseFilter(view: View): PeopleFilter {
-  return defined({
+  return omitUndefined({
     search: readText(view, "search"),
     status: readChoice(view, "status", SHOWN_STATUSES),
     basis: readChoice(view, "basis", BASES),

@@ -134,10 +134,3 @@ export function readChoice<Value extends string>(
 ): Value | undefined {
   return known.find((value) => value === query.get(name));
 }
-
-/** The members that are defined, as a type without optional ones wants them. */
-export function defined<Given extends object>(given: Given): { [Key in keyof Given]?: NonNullable<Given[Key]> } {
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as {
-    [Key in keyof Given]?: NonNullable<Given[Key]>;
-  };
-}

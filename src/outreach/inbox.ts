@@ -2,6 +2,7 @@ import type { Recipient } from "../../events/outreach.ts";
 import { findContact, findPerson, type Contact } from "../../projections/contacts.ts";
 import { eraseClicks, findRevokedLinks } from "../recipients/record-consent.ts";
 import { isoTime } from "../platform/clock.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
 import { STREAMS, type NewEvent } from "../log/event-log.ts";
 import { handle, record, type AppendDecision } from "../log/handle.ts";
 import { SocialError, type InboxMessage, type SocialNetwork } from "../networks/network.ts";
@@ -188,12 +189,8 @@ interface Reading {
 }
 
 async function recordRead(run: RunContext, { newest, messages, left }: Reading): Promise<void> {
-  const data = {
-    run_id: run.runId,
-    messages,
-    ...(newest === undefined ? {} : { newest_id: newest }),
-    ...(left === null ? {} : { backlog: left }),
-  };
+  const cursors = omitUndefined({ newest_id: newest, backlog: left ?? undefined });
+  const data = { run_id: run.runId, messages, ...cursors };
   const { metadata, lease } = run;
   await record(run, STREAMS.outreach, [{ type: "InboxRead", data }], { metadata, lease });
 }

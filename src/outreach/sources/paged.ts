@@ -1,6 +1,7 @@
 import type { PagedSource } from "../../../events/outreach.ts";
 import { cursorOf } from "../../../projections/sources.ts";
 import { type PageRequest, SocialError, type UserPage } from "../../networks/network.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { Batch, Reader, RunContext, Source } from "../context.ts";
 
 /** What is asked of the network: a page, and only what is newer than `since` where it can. */
@@ -68,11 +69,7 @@ async function readPage(
   { run, retry, wanted }: Reader,
   { next, since: [since], isRestarted }: Pass,
 ): Promise<PageRead | undefined> {
-  const page = {
-    limit: wanted(),
-    ...(next === undefined ? {} : { cursor: next }),
-    ...(since === undefined ? {} : { since }),
-  };
+  const page = { limit: wanted(), ...omitUndefined({ cursor: next, since }) };
   try {
     return await retry(() => run.credentials.use((token) => read(run, token, page)));
   } catch (fault) {
@@ -92,17 +89,10 @@ function isKnownFrom({ users, newest }: PageRead, { since }: Pass): boolean {
 }
 
 function toBatch(source: PagedSource, scope: string, pass: Pass, page: PageRead, next: string | undefined): Batch {
-  const newest = findNewest(page, pass);
+  const cursors = omitUndefined({ from: pass.next, next, newest: findNewest(page, pass) });
   return {
     entries: page.users.map((user) => ({ recipient: { id: user.id, username: user.username }, user })),
-    read: {
-      source,
-      scope,
-      people: page.users.length,
-      ...(pass.next === undefined ? {} : { from: pass.next }),
-      ...(next === undefined ? {} : { next }),
-      ...(newest === undefined ? {} : { newest }),
-    },
+    read: { source, scope, people: page.users.length, ...cursors },
   };
 }
 
