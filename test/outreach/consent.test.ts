@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { findContact } from "../../projections/contacts.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
+import { person } from "../harness/memory/social-network.ts";
 import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 
@@ -28,6 +29,45 @@ describe("with REQUIRE_CONSENT=evidence", () => {
     expect((await details()).slice(1)).toEqual(["consent_source is missing", "consent_at is missing"]);
     await world.append([record({ consent_at: "2026-02-01", consent_source: "form" })]);
     expect(await run()).toMatchObject({ sent: 1, skipped: 0 });
+  });
+
+  test("a run writes to none of twelve recipients whose evidence is incomplete, and names what is missing", async () => {
+    const at = { consent_at: "2026-02-01" };
+    const source = { consent_source: "https://shop.example/form" };
+    const BOTH = "consent_at and consent_source are missing";
+    const NONE = "basis, consent_at and consent_source are missing";
+    const [NO_DATE, NO_SOURCE] = ["consent_at is missing", "consent_source is missing"];
+    type Row = Parameters<typeof addedOf>[1];
+    const record = (data: object) => (id: string) =>
+      ({ type: "ConsentRecorded", data: { recipient: { id }, ...data } }) as NewEvent;
+    const row = (more: Row) => (id: string) => addedOf({ id }, more);
+    const kinds: readonly (readonly [readonly ((id: string) => NewEvent)[], string])[] = [
+      [[row({})], BOTH],
+      [[row({ basis: "none" })], NONE],
+      [[row({ basis: "none", ...at, ...source })], NONE],
+      [[row({ basis: "dm_first" })], BOTH],
+      [[row(at)], NO_SOURCE],
+      [[row(source)], NO_DATE],
+      [[row({ consent_text: "Yes" })], BOTH],
+      [[row({ consent_text: "Yes", ...at })], NO_SOURCE],
+      [[row({ tracking: "granted", tracking_at: "2026-02-01", tracking_source: "form" })], BOTH],
+      [[row(at), record({ basis: "opt_in", ...source })], NO_DATE],
+      [[row({ ...at, ...source }), record({ basis: "dm_first" })], BOTH],
+      [[row({ ...at, ...source }), row({ basis: "none" })], NONE],
+    ];
+    const ids = kinds.map((_kind, nth) => String(30 + nth));
+    await using world = await openOutreach();
+    for (const id of [...ids, "60"]) world.network.people.set(id, person(id));
+    await world.append(kinds.flatMap(([events], nth) => events.map((make) => make(ids[nth] ?? ""))));
+    await world.append([addedOf({ id: "60" }, { ...at, ...source })]);
+    const { run } = await world.start({ rules });
+    expect(await run()).toMatchObject({ sent: 1, skipped: 12 });
+    expect(await run()).toMatchObject({ sent: 0 });
+    expect(world.network.accepted.map(({ recipientId }) => recipientId)).toEqual(["60"]);
+    const skips = (await world.events("DirectMessageSkipped")).filter(({ data }) => data.reason === "no_consent");
+    expect(skips.map(({ data: { recipient, detail } }) => [recipient.id, detail])).toEqual(
+      kinds.map(([, detail], nth) => [ids[nth], detail]),
+    );
   });
 
   test("who wrote first needs none, and a dry run says the same as a run", async () => {

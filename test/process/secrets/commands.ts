@@ -19,6 +19,7 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
   ],
   outreach: ["outreach preview", "outreach preview --json", "outreach reconcile"],
   contacts: ["contacts", "contacts --json", "contacts grace_codes"],
+  results: ["results", "results --json"],
   stats: ["stats", "stats --by variant --json"],
   quota: ["quota --json"],
   links: ["links list", "links list --json", "links add spring https://shop.example/"],
