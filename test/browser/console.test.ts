@@ -213,7 +213,7 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
   });
 
   test.each([true, false])(
-    "a file is taken and one person suppressed on a phone, with script: %j",
+    "a file is taken, consent recorded and one person suppressed on a phone, with script: %j",
     async (hasScript) => {
       const viewport = { width: 360, height: 800 };
       const { page, wrong } = await signedIn({ viewport, javaScriptEnabled: hasScript });
@@ -227,6 +227,17 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
         expect(await overhangOf(page)).toBe(0);
         expect(await violationsOf(page)).toEqual([]);
       }
+      await page.goto(`${service.url}/people/@${name}`);
+      await page.click("summary:has-text('Record consent')");
+      if (hasScript) {
+        expect(await overhangOf(page)).toBe(0);
+        expect(await violationsOf(page)).toEqual([]);
+      }
+      await page.selectOption("select[name=tracking]", "denied");
+      await page.fill("input[name=tracking_source]", "mail");
+      await page.click(`button:has-text('Record consent of @${name}')`);
+      await page.waitForSelector("text=The consent is recorded.");
+      expect(await page.textContent("dl")).toContain("Opted in; tracking denied by mail.");
       await page.goto(`${service.url}/people?search=${name}`);
       await page.click("summary:has-text('Suppress')");
       await page.click(`button:has-text('Suppress @${name}')`);

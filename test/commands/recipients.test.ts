@@ -2,6 +2,7 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { contacts, findContact, type Contacts } from "../../projections/contacts.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import { deriveKey } from "../../src/vault/key.ts";
@@ -11,6 +12,7 @@ import { contacts as contactsCommand } from "../../src/commands/contacts.ts";
 import { recipients } from "../../src/commands/recipients.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { createSuppressionHashes } from "../../src/recipients/suppress.ts";
+import { capture } from "../harness/capture.ts";
 import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 
@@ -380,4 +382,29 @@ describe("recipients evidence", () => {
       kind: "usage",
     });
   });
+});
+
+test("on a server: an import, a record, and the evidence with its proofs", async () => {
+  const DATABASE_URL = (await newDatabase()).replace("postgres@", "postgres:hunter2@");
+  const env = { DATABASE_URL, REACHLOG_KEY: world.env["REACHLOG_KEY"] };
+  const people = join(world.directory, "people.csv");
+  writeFileSync(people, "username,basis,consent_at,consent_source,tracking\nann,opt_in,2025-03-02,form,granted\n");
+  expect((await capture(recipients, ["import", people], { env })).out).toBe("1 added, 0 updated, 0 refused\n");
+  const sentence = "Opted in on 2025-03-02 by form; tracking denied by mail.";
+  const denied = ["consent", "ann", "--tracking", "denied", "--source", "mail"];
+  expect((await capture(recipients, denied, { env })).out).toBe(`${sentence}\n`);
+  const out = join(world.directory, "ann.json");
+  await capture(recipients, ["evidence", "ann", "--out", out], { env });
+  const { consent, public_key, events } = JSON.parse(readFileSync(out, "utf8")) as {
+    readonly consent: { readonly words: string };
+    readonly public_key: string;
+    readonly events: readonly { readonly type: string; readonly proof: string }[];
+  };
+  expect(consent.words).toBe(sentence);
+  expect(events.map(({ type }) => type)).toEqual(["RecipientAdded", "ConsentRecorded"]);
+  for (const [at, { proof }] of events.entries()) {
+    const file = join(world.directory, `${at}.tlog-proof`);
+    writeFileSync(file, proof);
+    expect(await world.run(audit, "check", file, "--public-key", public_key)).toMatchObject({ code: 0 });
+  }
 });
