@@ -36,7 +36,7 @@ A repeat changes nothing. A code never gets another target.`,
 
 const list: MakeCommand = (terminal, exit) =>
   new Command("list")
-    .summary("show the links that operators and messages gave out, without those of one recipient")
+    .summary("show the links that operators and messages gave out")
     .option("--json", "answer with one JSON object for each link")
     .action(
       exit(async ({ json }) => {
