@@ -3,6 +3,7 @@ import type { VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
 import { ERASED } from "../../../events/encryption.ts";
 import { linkKey } from "../../../projections/sent-links.ts";
+import { findContact } from "../../../projections/contacts.ts";
 import type { Referrers } from "../../../projections/referrers.ts";
 import { eventsAt } from "../../log/event-log.ts";
 import { isErased } from "../addresses.ts";
@@ -18,6 +19,8 @@ interface Sent {
   readonly referrers: Referrers;
   /** The newest first. */
   readonly attempts: readonly Attempt[];
+  /** False: the link is in one message, and naming its recipient here would show their clicks without their consent. */
+  readonly isNamed: boolean;
 }
 
 /** In which messages a link was sent; undefined: none is known. */
@@ -26,7 +29,10 @@ export async function sentWith(view: View, domain: string, shortCode: string): P
   if (referrers === undefined) return undefined;
   const events = await Array.fromAsync(eventsAt(view.store, referrers.newest));
   const attempts = events.filter((event): event is Attempt => event.type === "DirectMessageAttempted");
-  return { referrers, attempts: attempts.toReversed() };
+  const [only] = attempts;
+  const contact = only && findContact(view.state("contacts"), only.data.recipient);
+  const isTracked = contact?.tracking.status === "granted";
+  return { referrers, attempts: attempts.toReversed(), isNamed: referrers.messages > 1 || isTracked };
 }
 
 /** The recipients and messages of a link: where its clicks may come from. */
@@ -38,7 +44,11 @@ export function SentTo({ sent }: { readonly sent: Sent | undefined }): VNode {
       ) : (
         <>
           <p>{renderSummary(sent.referrers)}</p>
-          <SentTable sent={sent} />
+          {sent.isNamed ? (
+            <SentTable sent={sent} />
+          ) : (
+            <p>Its recipient did not grant tracking, so they are not named beside the clicks.</p>
+          )}
         </>
       )}
     </Section>

@@ -4,6 +4,7 @@ import { NEWEST_MAX } from "../../../projections/referrers.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { oddIn } from "../../harness/page.ts";
 import { click, openConsole, pageAt, rowsOf, textsAt } from "../pages.ts";
+import { addedOf } from "../../harness/memory/new-events.ts";
 
 interface Sending {
   readonly recipient?: { readonly id: string; readonly username: string };
@@ -93,10 +94,25 @@ describe("the page of a link", () => {
 
   test("calls erased people erased, and leads nowhere from them", async () => {
     const harness = await openConsole();
-    await harness.append("outreach", ...sent({ recipient: { id: "erased:01", username: "erased:01" } }));
-    const [person] = await textsAt(await pageAt(harness, "/links/go.example/x"), "tbody th");
+    await harness.append("outreach", ...sent({ recipient: { id: "erased:01", username: "erased:01" } }), ...sent());
+    const [, person] = await textsAt(await pageAt(harness, "/links/go.example/x"), "tbody th");
     expect(person).toEqual({ text: "erased", links: [] });
   });
+
+  test.each([
+    ["granted", true],
+    ["denied", false],
+    ["unknown", false],
+  ] as const)(
+    "in one message names its recipient beside the clicks only if tracking is granted: %s",
+    async (tracking, isNamed) => {
+      const harness = await openConsole();
+      await harness.append("outreach", addedOf({ id: "1001", username: "ada" }, { tracking }), ...sent());
+      const page = await pageAt(harness, "/links/go.example/x");
+      expect(page.includes("@ada")).toBe(isNamed);
+      expect(page.includes("did not grant tracking")).toBe(!isNamed);
+    },
+  );
 });
 
 const HOSTILE = `<img src=x onerror=alert(1)>"'></bdi><script>alert(1)</script>\u202e\u0000javascript:alert(1)`;
