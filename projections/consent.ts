@@ -71,8 +71,8 @@ export function consentAfter(
  * denial. Only a grant with a later date takes it back, or a record of its own.
  */
 export function withoutStaleTracking({ tracking: { status, at } }: Consent, row: ConsentRecord): ConsentRecord {
+  if (status !== "denied" || row.tracking === undefined || row.tracking === "denied") return row;
   const { tracking, tracking_at, ...rest } = row;
-  if (status !== "denied" || tracking === undefined || tracking === "denied") return row;
   const isLater = tracking === "granted" && at !== undefined && tracking_at !== undefined && tracking_at > at;
   return isLater ? row : rest;
 }

@@ -202,7 +202,7 @@ function add(state: Contacts, added: DataOf<"RecipientAdded">): Contact | undefi
   for (const field of Object.keys(contact.fields)) count(state, field, -1);
   for (const field of Object.keys(added.fields)) count(state, field, 1);
   contact.listed = true;
-  Object.assign(contact, consentAfter(contact, withoutStaleTracking(contact, added)));
+  agree(contact, withoutStaleTracking(contact, added));
   contact.fields = added.fields;
   if (added.name !== undefined) contact.name = added.name;
   // What was missing or wrong may be put right by the new row, so it is judged and recorded afresh.
@@ -211,10 +211,18 @@ function add(state: Contacts, added: DataOf<"RecipientAdded">): Contact | undefi
 }
 
 function recordConsent(contact: Contact, record: ConsentRecord): Contact {
-  Object.assign(contact, consentAfter(contact, record));
+  agree(contact, record);
   // The new record may hold what was missing.
   if (record.basis !== undefined) contact.skipped = contact.skipped.filter((reason) => reason !== "no_consent");
   return contact;
+}
+
+/** Member by member: each row of an import comes this way. */
+function agree(contact: Contact, record: ConsentRecord): void {
+  const { basis, consent, tracking } = consentAfter(contact, record);
+  contact.basis = basis;
+  contact.consent = consent;
+  contact.tracking = tracking;
 }
 
 /** Two operators may allow the same retry: only the first one finds a failure. */
@@ -340,7 +348,10 @@ function isNobody({ id, username }: Recipient): boolean {
 
 function newContact(): Contact {
   return {
-    ...NO_CONSENT,
+    basis: "none",
+    consent: null,
+    tracking: NO_CONSENT.tracking,
+    inbound: false,
     personal_links: [],
     fields: {},
     listed: false,
