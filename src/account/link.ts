@@ -4,7 +4,7 @@ import { record } from "../log/handle.ts";
 import { SocialError, type SocialNetwork } from "../networks/network.ts";
 import { type Clock, isoTime } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";
-import type { Vault } from "../vault/vault.ts";
+import type { Vault } from "../vault/token-vault.ts";
 import { type Authorization, type OAuth, OAuthError, type TokenPair } from "./oauth.ts";
 import type { Tokens } from "./tokens.ts";
 

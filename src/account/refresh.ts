@@ -6,7 +6,7 @@ import { type HeldLease, type LeaseDeps, ROLES } from "../log/lease.ts";
 import { SocialError } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
 import { OAuthError, type OAuth, type TokenPair } from "./oauth.ts";
-import type { Secrets } from "../vault/vault.ts";
+import type { Secrets } from "../vault/token-vault.ts";
 
 export interface RefreshDeps {
   readonly pairs: StoredTokens;

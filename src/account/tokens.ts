@@ -3,7 +3,7 @@ import { record } from "../log/handle.ts";
 import { SocialError, type SendDmResult } from "../networks/network.ts";
 import type { TokenPair } from "./oauth.ts";
 import { createStoredTokens, type StoredTokenPair, refreshPair, type RefreshDeps } from "./refresh.ts";
-import type { Secrets } from "../vault/vault.ts";
+import type { Secrets } from "../vault/token-vault.ts";
 import { LeaseLost } from "eventstore-lite";
 import { takeLease, type HeldLease, type LeaseDeps, ROLES } from "../log/lease.ts";
 import type { Clock } from "../platform/clock.ts";

@@ -9,7 +9,7 @@ import { systemClock } from "../platform/clock.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { locateLog } from "../service/log-place.ts";
 import { openLog, type OpenedLog } from "../service/open.ts";
-import { keyId } from "../vault/key.ts";
+import { keyId } from "../vault/key-derivation.ts";
 import { nameOfKey } from "../vault/master-key.ts";
 import type { Manifest } from "./backup/manifest.ts";
 import { putBack, refuseTaken } from "./backup/put-back.ts";

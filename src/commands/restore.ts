@@ -3,7 +3,7 @@ import { relative } from "node:path";
 import type { Config } from "../config/config.ts";
 import { redactedUrl } from "../config/log.ts";
 import { locateFiles, locateLog } from "../service/log-place.ts";
-import { keyError, parseKey } from "../vault/key.ts";
+import { keyError, parseKey } from "../vault/key-derivation.ts";
 import { loadKeyFile } from "../vault/master-key.ts";
 import { readManifest } from "./backup/manifest.ts";
 import { putBack, refuseTaken } from "./backup/put-back.ts";

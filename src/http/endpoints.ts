@@ -8,7 +8,7 @@ import { deliveryEndpoints } from "./features/deliveries.ts";
 import { directSendEndpoints } from "./features/direct-sends.ts";
 import { documentEndpoints } from "./features/documents.ts";
 import { eventEndpoints } from "./features/events.ts";
-import { exportEndpoints } from "./features/export.ts";
+import { exportEndpoints } from "./features/export-events.ts";
 import { forgetEndpoints } from "./features/forget.ts";
 import { healthEndpoints } from "./features/health.ts";
 import { recipientEndpoints } from "./features/recipients.ts";

@@ -1,7 +1,7 @@
 import { formatDay, newDayRef } from "./day-keys.ts";
 import { newKey, type KeyChanges, type KeyStore, type NamedKey, splitRef } from "./key-store.ts";
 import { hash } from "node:crypto";
-import { KEY_BYTES } from "../vault/key.ts";
+import { KEY_BYTES } from "../vault/key-derivation.ts";
 
 /** A leaf is named by so many hex digits: a day has 16 million. */
 export const LEAF_DIGITS = 6;

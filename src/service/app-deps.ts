@@ -29,7 +29,7 @@ import { createVisitorSketch } from "../privacy/visitors.ts";
 import { VERSION } from "../platform/version.ts";
 import { createPastStates } from "../projector/past-states.ts";
 import type { Projector } from "../projector/projector.ts";
-import type { Vault } from "../vault/vault.ts";
+import type { Vault } from "../vault/token-vault.ts";
 import type { Account } from "./outreach.ts";
 import type { OpenedLog } from "./open.ts";
 import { consoleSettings } from "./console-settings.ts";

@@ -8,7 +8,7 @@ import { ServiceError } from "../platform/service-error.ts";
 import type { MasterKeyPlace } from "../vault/master-key.ts";
 import { postgresSecrets } from "../vault/postgres-secrets.ts";
 import { sqliteSecrets } from "../vault/sqlite-secrets.ts";
-import type { Vault } from "../vault/vault.ts";
+import type { Vault } from "../vault/token-vault.ts";
 
 /** Locates a log and all that belongs to it; hides the engine. */
 export interface LogPlace {

@@ -11,7 +11,7 @@ import type { HashesOf } from "../recipients/suppress.ts";
 import { makeId, sleep } from "../platform/clock.ts";
 import type { Keyring } from "../privacy/keyring.ts";
 import { parseTemplate } from "../template/template.ts";
-import type { Vault } from "../vault/vault.ts";
+import type { Vault } from "../vault/token-vault.ts";
 import type { Social } from "./networks.ts";
 
 /** 128 bits: no code that follows from them can be guessed. */

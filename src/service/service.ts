@@ -27,7 +27,7 @@ import { createFindLinkKeys } from "../recipients/record-consent.ts";
 import { createSuppressionHashes } from "../recipients/suppress.ts";
 import { missingPlaceholders } from "../template/template.ts";
 import type { Tracing } from "../tracing/tracing.ts";
-import { deriveKey } from "../vault/key.ts";
+import { deriveKey } from "../vault/key-derivation.ts";
 import { appDeps } from "./app-deps.ts";
 import { locateLog } from "./log-place.ts";
 import { connectNetworks } from "./networks.ts";

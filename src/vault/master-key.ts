@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import type { Secret } from "../platform/secret.ts";
-import { parseKey, keyError, KeyMismatch, KEY_BYTES } from "./key.ts";
+import { parseKey, keyError, KeyMismatch, KEY_BYTES } from "./key-derivation.ts";
 import type { SecretPlace } from "./secret-database.ts";
 import { openSecretStore } from "./secret-store.ts";
-import { openVault, type Rotation, type Vault } from "./vault.ts";
+import { openVault, type Rotation, type Vault } from "./token-vault.ts";
 import { randomBytes } from "node:crypto";
 import { dirname } from "node:path";
 import { makePrivateFile, replacePrivateFile, writePrivateFile } from "eventstore-lite";

@@ -59,7 +59,7 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "history/words/": "history/words",
   "http/access/authenticator.ts": "process/tokens",
   "http/features/": "http/endpoints",
-  "http/features/export.ts": "console/audit-filter",
+  "http/features/export-events.ts": "console/audit-filter",
   "http/features/forget.ts": "console/pages/people",
   "http/features/verification.ts": "console/pages/verification",
   "http/server/": "http/anything",

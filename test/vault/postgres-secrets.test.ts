@@ -7,7 +7,7 @@ import { secret } from "../../src/platform/secret.ts";
 import type { ServiceError } from "../../src/platform/service-error.ts";
 import { postgresSecrets } from "../../src/vault/postgres-secrets.ts";
 import { openSecretStore } from "../../src/vault/secret-store.ts";
-import { openVault } from "../../src/vault/vault.ts";
+import { openVault } from "../../src/vault/token-vault.ts";
 
 const KEY = new Uint8Array(32).fill(1);
 const OTHER_KEY = new Uint8Array(32).fill(2);

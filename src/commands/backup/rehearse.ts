@@ -11,7 +11,7 @@ import type { Keyring } from "../../privacy/keyring.ts";
 import { missingKeys } from "../../privacy/lost-keys.ts";
 import { filePlace } from "../../service/log-place.ts";
 import { openLogAt } from "../../service/open.ts";
-import { keyId, KeyMismatch } from "../../vault/key.ts";
+import { keyId, KeyMismatch } from "../../vault/key-derivation.ts";
 import { makeNewFile } from "../shared/new-file.ts";
 import { copyUnchanged } from "./copy-file.ts";
 import {

@@ -4,7 +4,7 @@ import type { HttpConfig } from "../../config/http.ts";
 import type { EventLog } from "../../log/event-log.ts";
 import type { Logger } from "../../platform/logger.ts";
 import { createAuthentication } from "./authentication.ts";
-import { recordFailures } from "./failed-authentications.ts";
+import { recordFailures } from "./record-failures.ts";
 import type { FailureLimit } from "./failure-limit.ts";
 import { followTokensFile } from "./tokens-file.ts";
 

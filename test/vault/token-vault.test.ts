@@ -2,9 +2,9 @@
 import { describe, expect, test } from "bun:test";
 import { copyFileSync, existsSync, readFileSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { deriveKey, keyId, KeyMismatch } from "../../src/vault/key.ts";
+import { deriveKey, keyId, KeyMismatch } from "../../src/vault/key-derivation.ts";
 import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";
-import { openVault } from "../../src/vault/vault.ts";
+import { openVault } from "../../src/vault/token-vault.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
 import { ENGINES } from "./engines.ts";
 

@@ -1,4 +1,4 @@
-import { deriveKey, keyId, keyError } from "./key.ts";
+import { deriveKey, keyId, keyError } from "./key-derivation.ts";
 import type { SecretPlace } from "./secret-database.ts";
 import { openSecretStore, type Kept, type SecretStore, type StoredSecrets } from "./secret-store.ts";
 

@@ -1,7 +1,7 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
 import type { Recorded } from "../../../events/catalog.ts";
-import { recordFailures } from "../../../src/http/access/failed-authentications.ts";
+import { recordFailures } from "../../../src/http/access/record-failures.ts";
 import { createFailureLimit } from "../../../src/http/access/failure-limit.ts";
 import { createEventLog, type EventLog } from "../../../src/log/event-log.ts";
 import { openCommands } from "../../harness/memory/commands.ts";
