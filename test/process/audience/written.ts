@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { PROJECTION_NAMES } from "../../../projections/all.ts";
 import { encodeState } from "../../../projections/snapshot.ts";
 import { personalLinkOwner } from "../../../events/tracking.ts";
@@ -32,6 +33,17 @@ export async function readBytes(world: Installation): Promise<Texts> {
   );
   const bytes = files.map((name) => [name, readFileSync(join(directory, name), "latin1")] as const);
   return { ...Object.fromEntries(bytes), encrypted: await outputOf(world, audit, "export", "--encrypted") };
+}
+
+/** The keys of personal data by name, as the bytes in which a file holds them; those on a server are not looked at. */
+export function readKeys({ directory }: Installation): ReadonlyMap<string, string> {
+  using database = new DatabaseSync(join(directory, "reachlog.keys.sqlite"), { readOnly: true });
+  const rows = database.prepare("SELECT name, ciphertext FROM secrets WHERE ciphertext IS NOT NULL").all();
+  return new Map(rows.map(({ name, ciphertext }) => [String(name), toText(ciphertext as Uint8Array)]));
+}
+
+function toText(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString("latin1");
 }
 
 /** What the service says of itself and of clicks, to operators and to other programs. */
