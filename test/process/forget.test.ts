@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { copyFileSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { CLICK } from "../harness/click.ts";
 import {
   authorize,
   BEARER,
@@ -195,6 +196,45 @@ test(
     expect(events.some(({ type }) => type === "PersonForgotten")).toBe(false);
     expect(found(traces, { ...(await answersOf(world, restored)), ...(await bytesOf(world)) })).toEqual([]);
     expect(JSON.stringify(events)).toContain("grace_codes");
+    await stop(restored);
+  },
+  TIMEOUT_MS,
+);
+
+test.each(["restored", "copied"])(
+  "an older backup of the log that is %s brings back no clicks of a recipient who revoked tracking since, and no more of them are recorded",
+  async (how) => {
+    await using world = await openInstallation();
+    const links = { LINK_BASE: "https://go.example", REDIRECTS: "on", PERSONAL_LINKS: "on" };
+    Object.assign(world.env, links, { MESSAGE_TEMPLATE: "{{link https://shop.example/tea}}" });
+    const rows = "username,basis,tracking,tracking_at,tracking_source\nada_builds,opt_in,granted,2026-03-02,form\n";
+    await world.command("recipients", "import", world.file("people.csv", rows));
+    const service = await world.serve();
+    await authorize(service, world.sandbox);
+    expect(await (await service.post("/social/run", {}, { prefer: "wait=60", ...BEARER })).json()).toMatchObject({
+      sent: 1,
+    });
+    const code = /\w+$/.exec(world.sandbox.x.messages.kept.at(-1)!.text)![0];
+    const follow = async ({ get }: Running) =>
+      expect((await get(`/l/${code}`, { headers: { "user-agent": CLICK.user_agent } })).status).toBe(302);
+    const ownClicks = async () => (await exported(world)).filter(({ type }) => type === "PersonalLinkClicked");
+    await follow(service);
+    expect((await ownClicks()).map(({ data }) => data)).toEqual([{ code }]);
+
+    const kept = join(world.directory, "kept");
+    expect(await world.command("backup", kept)).toMatchObject({ code: 0 });
+    const denied = ["--tracking", "denied", "--at", "2026-11-26", "--source", "mail"];
+    expect(await world.command("recipients", "consent", "ada_builds", ...denied)).toMatchObject({ code: 0 });
+    await stop(service);
+
+    for (const end of ["", "-wal", "-shm"]) rmSync(join(world.directory, `reachlog.sqlite${end}`), { force: true });
+    if (how === "copied") copyFileSync(join(kept, "log.sqlite"), join(world.directory, "reachlog.sqlite"));
+    else expect(await world.command("restore", kept)).toMatchObject({ code: 0 });
+    const restored = await untilListening(world.start(["serve", "--accept-loss"]));
+    expect((await exported(world)).some(({ type }) => type === "ConsentRecorded")).toBe(false);
+    await follow(restored);
+    expect((await ownClicks()).map(({ data }) => data)).toEqual([{ code: "erased" }]);
+    expect((await exported(world)).filter(({ type }) => type === "LinkClicked")).toHaveLength(2);
     await stop(restored);
   },
   TIMEOUT_MS,
