@@ -31,5 +31,11 @@ export const AuthenticationsFailed = withPersonal(authenticationsFailed, {
   erased: () => ({ address: ERASED }),
 });
 
+/** A token was used, for the first time on that day of UTC. `token_id` names it without disclosing it. */
+export const TokenUsed = defineEvent(
+  "TokenUsed",
+  Type.Object({ name: Type.String(), token_id: Type.String(), day: Type.String() }, closed),
+);
+
 /** Another master key took the place of the former one. Ids tell keys apart and disclose nothing else. */
 export const KeyRotated = defineEvent("KeyRotated", Type.Object({ from: Type.String(), to: Type.String() }, closed));

@@ -78,6 +78,7 @@ export const eventSpecs = [
   restores.BackupRehearsed,
   verification.LogVerified,
   access.AuthenticationsFailed,
+  access.TokenUsed,
   access.KeyRotated,
   personal.PersonForgotten,
   personal.PersonalDataExpired,

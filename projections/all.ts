@@ -14,6 +14,7 @@ import { run } from "./run.ts";
 import { sources } from "./sources.ts";
 import { stats } from "./stats.ts";
 import { suspected } from "./suspected.ts";
+import { tokens } from "./tokens.ts";
 import { timeline } from "./timeline.ts";
 import { visits } from "./visits.ts";
 
@@ -36,6 +37,7 @@ export const projections = {
   referrers,
   links,
   visits,
+  tokens,
 };
 
 export type ProjectionName = keyof typeof projections;

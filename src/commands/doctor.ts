@@ -21,6 +21,7 @@ import type { Terminal } from "./shared/terminal.ts";
 import { finding, report, type Finding } from "./shared/findings.ts";
 import { openSession } from "./shared/log-session.ts";
 import { listPartNames } from "../config/parts.ts";
+import { describeExpiries } from "../config/tokens.ts";
 
 /** How long a network may take to answer. */
 const CHECK_TIMEOUT_MS = 10_000;
@@ -45,6 +46,7 @@ yet, or not configured) or WRONG, with what to do. Exit code 1 when one is WRONG
         const findings: Finding[] = [
           await finding("configuration", () => checkCompleteness(config)),
           ...config.warnings.flatMap((detail) => toWarnings("configuration", detail)),
+          ...describeExpiries(config.http.tokens, systemClock()).flatMap((detail) => toWarnings("tokens", detail)),
           ...optOuts(config),
           ...toWarnings("core dumps", coreDumpWarning()),
           ...(await checkFiles(config)),

@@ -16,6 +16,9 @@ import {
 import { isoTime, systemClock } from "../platform/clock.ts";
 import { Command, group, JSON_OPTION, type MakeCommand, Option, usageError } from "./shared/command.ts";
 import { answer, answerEach, fail, type Terminal } from "./shared/terminal.ts";
+import { ServiceError } from "../platform/service-error.ts";
+import { restoreStates } from "../projector/restore.ts";
+import { openExistingLog } from "./shared/log-session.ts";
 import { table } from "./shared/table.ts";
 import {
   appendFileSync,
@@ -54,7 +57,9 @@ Both are valid meanwhile, and the log shows the name either way.`,
     )
     .argument("<name>", "the caller")
     .addOption(
-      new Option("--scope <name>", "what it may do; several times").choices(SCOPE_NAMES).argParser(collectScope),
+      new Option("--scope <name>", "what it may do: several times, or joined by +")
+        .choices(SCOPE_NAMES)
+        .argParser(collectScopes),
     )
     .option("--expires <when>", "days from now, such as 90d, or the day in UTC with which it ends", parseExpiry)
     .option("--links <domains>", "the only domains whose clicks it records, joined by +", parseLinks)
@@ -81,9 +86,10 @@ Both are valid meanwhile, and the log shows the name either way.`,
       }),
     );
 
-function collectScope(name: string, earlier: readonly TokenScope[] | undefined): readonly TokenScope[] {
-  if (!isScope(name)) throw usageError(`a scope is one of ${SCOPE_NAMES.join(", ")}`);
-  return [...new Set([...(earlier ?? []), name])];
+function collectScopes(names: string, earlier: readonly TokenScope[] | undefined): readonly TokenScope[] {
+  const scopes = names.split("+");
+  if (!scopes.every(isScope)) throw usageError(`a scope is one of ${SCOPE_NAMES.join(", ")}`);
+  return [...new Set([...(earlier ?? []), ...scopes])];
 }
 
 const DAY_MS = 24 * 3_600_000;
@@ -104,26 +110,47 @@ function parseLinks(text: string): string {
   return text.toLowerCase();
 }
 
-const list: MakeCommand = (terminal, exit) =>
+export const listTokens: MakeCommand = (terminal, exit) =>
   new Command("list")
-    .summary("show the callers' tokens by name and id")
-    .description("The callers' tokens by name and id, those of API_TOKENS and of API_TOKENS_FILE.")
+    .summary("show who may do what, until when, and last used when")
+    .description(
+      "The callers' tokens of API_TOKENS and of API_TOKENS_FILE: what each may do, when it expires, and the day of UTC on which it was last used, as far as the log can be read.",
+    )
     .option("--json", "answer with one JSON object for each token")
     .action(
-      exit(({ json }) => {
+      exit(async ({ json }) => {
         const { fixed, filed } = readAllTokens(terminal);
-        const rows = [...fixed, ...filed].map((token, at) => {
-          return {
-            name: token.name,
-            id: toTokenId(token.sha256),
-            source: at < fixed.length ? "API_TOKENS" : "API_TOKENS_FILE",
-          };
+        const usedOn = await readLastUses(terminal);
+        const rows = [...fixed, ...filed].map(({ name, sha256, scopes, links, expiresAt }, at) => ({
+          name,
+          id: toTokenId(sha256),
+          scopes: scopes ?? SCOPE_NAMES,
+          links: links ?? null,
+          expires: expiresAt === undefined ? null : isoTime(expiresAt),
+          last_used: usedOn?.get(toTokenId(sha256)) ?? null,
+          source: at < fixed.length ? "API_TOKENS" : "API_TOKENS_FILE",
+        }));
+        const never = usedOn === undefined ? "unknown" : "never";
+        const cells = rows.map(({ name, id, scopes, links, expires, last_used, source }) => {
+          const may = `${scopes.length === SCOPE_NAMES.length ? "all" : scopes.join("+")}${links === null ? "" : ` of ${links.join("+")}`}`;
+          return [name, id, may, expires?.slice(0, 10) ?? "never", last_used ?? never, source];
         });
-        const text =
-          rows.length === 0 ? "no token is configured\n" : table(["name", "id", "in"], rows.map(Object.values));
-        answerEach(terminal, json, rows, text);
+        const heads = ["name", "id", "scopes", "expires", "last used", "in"];
+        answerEach(terminal, json, rows, rows.length === 0 ? "no token is configured\n" : table(heads, cells));
       }),
     );
+
+/** By id the day on which a token was last used; undefined: the log cannot be read. */
+async function readLastUses(terminal: Terminal): Promise<ReadonlyMap<string, string> | undefined> {
+  try {
+    await using store = await openExistingLog(terminal);
+    const { states } = await restoreStates(store, { names: ["tokens"] });
+    return states.all().tokens.usedOn;
+  } catch (fault) {
+    if (!(fault instanceof ServiceError)) throw fault;
+    return fault.kind === "not_found" ? new Map() : undefined;
+  }
+}
 
 const remove: MakeCommand = (terminal, exit) =>
   new Command("remove")
@@ -136,7 +163,7 @@ const remove: MakeCommand = (terminal, exit) =>
 export const token = group(
   "token",
   "make, list and remove the tokens of callers",
-  [make, list, remove],
+  [make, listTokens, remove],
   `A running service takes a changed API_TOKENS_FILE over within three seconds; a
 faulty, empty or missing one changes nothing and is reported in the service's own
 log. What is in API_TOKENS changes with a restart.`,

@@ -120,6 +120,18 @@ function collect(
   return tokens;
 }
 
+/** How long before its end a token is warned of: time to give its caller another one. */
+export const EXPIRY_WARNING_MS = 14 * 24 * 3_600_000;
+
+/** A sentence for each token that has expired or soon will. */
+export function describeExpiries(tokens: readonly ApiToken[], now: number): readonly string[] {
+  return tokens.flatMap(({ name, sha256, expiresAt = Infinity }) => {
+    if (expiresAt > now + EXPIRY_WARNING_MS) return [];
+    const when = `${expiresAt <= now ? "expired" : "expires"} on ${new Date(expiresAt).toISOString().slice(0, 10)}`;
+    return [`the token ${toTokenId(sha256)} of ${name} ${when}: reachlog token new ${name} makes another one`];
+  });
+}
+
 /** Names the callers whose entries are from before there were scopes. */
 export function warnOfScopeless(tokens: readonly ApiToken[], report: Report): void {
   const names = new Set(tokens.filter(({ scopes }) => scopes === undefined).map(({ name }) => name));

@@ -7,6 +7,7 @@ import type { PeriodsQuery } from "../../projections/periods.ts";
 import type { HashesOf } from "../recipients/suppress.ts";
 import type { RecipientSource } from "../config/outreach.ts";
 import type { ConfigParts } from "../config/parts.ts";
+import type { ApiToken } from "../config/tokens.ts";
 import type { Circuit } from "../delivery/rate-limiter.ts";
 import type { Instance } from "../log/instances.ts";
 import type { VerificationProgress } from "../log/verifier.ts";
@@ -71,6 +72,8 @@ export interface ConsoleSettings {
   readonly callback: string;
   /** Whether the console wants a token. */
   wantsToken(): boolean;
+  /** Those of the callers, as they are configured now. */
+  tokens(): readonly ApiToken[];
 }
 
 export interface Notice {

@@ -48,6 +48,8 @@ const WORDS: EventWords = {
     const limited = turned_away === 0 ? "" : `; ${turned_away} of them got 429`;
     return say`${who} tried ${tried} wrong ${tried === 1 ? "token" : "tokens"}${limited}`;
   },
+  TokenUsed: ({ name, token_id, day }: DataOf<"TokenUsed">) =>
+    say`the token ${other(token_id)} of ${other(name)} was used for the first time on ${other(day)}`,
   KeyRotated: ({ from, to }) => say`the master key ${other(from)} was replaced by ${other(to)}`,
   // The log itself, and what it may no longer show.
   LogRestored: ({ cause, found_position }) => {

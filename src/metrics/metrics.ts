@@ -2,6 +2,7 @@ import { readdir, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { Counter, Registry } from "prom-client";
 import { runEnd } from "../../events/outreach.ts";
+import { toTokenId, type ApiToken } from "../config/tokens.ts";
 import type { Delivery } from "../delivery/delivery.ts";
 import { nextTurn } from "../platform/time-slices.ts";
 import type { Projector } from "../projector/projector.ts";
@@ -14,6 +15,8 @@ import { VERSION } from "../platform/version.ts";
 export type Metrics = ReturnType<typeof createMetrics>;
 
 interface Observed extends ChannelSources, InstanceSources, Omit<LogSources, "projector">, OutreachSources {
+  /** Those of callers, as they are configured now. */
+  readonly tokens: () => readonly ApiToken[];
   readonly delivery: Pick<Delivery, "configured" | "circuit">;
   /** Of the log; undefined: it is on a database server. */
   readonly file: string | undefined;
@@ -37,11 +40,21 @@ export function createMetrics() {
       observeInstances(registry, parts);
       observeLog(registry, parts);
       observeOutreach(registry, parts);
+      observeTokens(registry, parts);
       observeProcess(registry, parts.file);
     },
     /** All figures in Prometheus's text format, of the media type {@link METRICS_TYPE}. */
     text: (): Promise<string> => registry.metrics(),
   };
+}
+
+function observeTokens(registry: Registry, { tokens, clock }: Pick<Observed, "tokens" | "clock">): void {
+  const help = "Time until a token of a caller expires, negative once it has; none for a token without an end.";
+  lookUpEach(registry, ["reachlog_token_expires_seconds", help, ["name", "token"]], (gauge) => {
+    gauge.reset();
+    for (const { name, sha256, expiresAt } of tokens())
+      if (expiresAt !== undefined) gauge.set({ name, token: toTokenId(sha256) }, (expiresAt - clock()) / 1_000);
+  });
 }
 
 interface OutreachSources {

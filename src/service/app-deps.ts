@@ -80,7 +80,8 @@ export function appDeps(served: Served): AppDeps {
   const quota = dailyQuota(config, projector, clock);
   const file = config.log.kind === "sqlite" ? config.log.file : undefined;
   const cosigned = config.witness && (() => cosignedNow(checkpoints));
-  served.metrics.observe({ ...live, cosigned, store, projector, delivery, quota, load, clock, file });
+  const tokens = authentication.list;
+  served.metrics.observe({ ...live, cosigned, store, projector, delivery, quota, load, clock, file, tokens });
   const verifier = createLogVerifier({ eventLog, checkpoints, clock, logger, announce: served.announce });
   return {
     ...served,
@@ -116,6 +117,7 @@ export function appDeps(served: Served): AppDeps {
         configured: delivery.configured,
         hashesOf: served.hashesOf,
         wantsToken: () => authentication.guardsConsole,
+        tokens: authentication.list,
       }),
       clock,
     }),

@@ -6,7 +6,7 @@ import type { Instance } from "../log/instances.ts";
 import { isoTime, makeId, systemClock } from "../platform/clock.ts";
 import { VERSION } from "../platform/version.ts";
 
-type Given = Pick<ConsoleSettings, "configured" | "hashesOf" | "wantsToken">;
+type Given = Pick<ConsoleSettings, "configured" | "hashesOf" | "wantsToken" | "tokens">;
 
 /** What the console's pages know of the configuration: no secret. */
 export function consoleSettings(config: Config, given: Given): ConsoleSettings {

@@ -56,3 +56,20 @@ test("doctor has one word for each state, and the same with --json", async () =>
     detail: "opens with this key",
   });
 });
+
+test("doctor names tokens that have expired or soon will", async () => {
+  const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().replace(/\.\d+/, "");
+  const entry = (name: string, digit: string, days: number) =>
+    `${name}:sha256:${digit.repeat(64)}:scope=read:expires=${inDays(days)}`;
+  const API_TOKENS = [entry("web", "a", 13), entry("ops", "b", 15), entry("old", "c", -1)].join();
+  await using world = await openCommands(undefined, { API_TOKENS });
+  const { code, out } = await world.run(doctor);
+  const lines = out.split("\n").filter((line) => line.includes(" tokens: "));
+  expect([code, lines]).toEqual([
+    0,
+    [
+      expect.stringMatching(/^warning tokens: the token a{12} of web expires on [-0-9]{10}: reachlog token new web /),
+      expect.stringMatching(/^warning tokens: the token c{12} of old expired on [-0-9]{10}: reachlog token new old /),
+    ],
+  ]);
+});

@@ -104,8 +104,8 @@ test("the list shows whose tokens there are and where, and none of them", async 
   const { id, token: secret, entry } = await made("web", "--add");
   env["API_TOKENS"] = "ops:0123456789abcdef";
   const { out } = await run("list");
-  expect(out).toContain("ops   9f9f5111f7b2  API_TOKENS\n");
-  expect(out).toContain(`web   ${id}  API_TOKENS_FILE\n`);
+  expect(out).toContain("ops   9f9f5111f7b2  all     never    never      API_TOKENS\n");
+  expect(out).toContain(`web   ${id}  all     never    never      API_TOKENS_FILE\n`);
   for (const hidden of [secret, entry, "0123456789abcdef"]) expect(out).not.toContain(hidden);
 });
 

@@ -21,7 +21,7 @@ function visitOf(query: string): PastVisit {
     store: logInMemory(log.events) satisfies EventStore<Event>,
     settings: consoleSettings(
       loadConfig({}, () => ""),
-      { configured: [], hashesOf: () => [], wantsToken: () => false },
+      { configured: [], hashesOf: () => [], wantsToken: () => false, tokens: () => [] },
     ),
     notice: undefined,
     head: 1,

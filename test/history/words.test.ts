@@ -361,6 +361,12 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       "12 addresses tried 43 wrong tokens; 3 of them got 429",
     ],
   ],
+  TokenUsed: [
+    [
+      { name: "web", token_id: "3f2a9c", day: "2026-11-26" },
+      "the token 3f2a9c of web was used for the first time on 2026-11-26",
+    ],
+  ],
   KeyRotated: [[{ from: "0011", to: "2233" }, "the master key 0011 was replaced by 2233"]],
   LogRestored: [
     [

@@ -105,6 +105,7 @@ test("replay rebuilds every projection without a difference; stats of an earlier
     "stats",
     "suspected",
     "timeline",
+    "tokens",
     "visits",
   ]);
   for (const { differences } of reports) expect(differences).toEqual([]);

@@ -21,7 +21,10 @@ test(
       expect(statSync(settings).mode & 0o777).toBe(0o600);
       const beside = (command: string) => demo.shell(`${source}; reachlog ${command}`);
       const tokens = await beside("token list");
-      expect([tokens.code, tokens.out]).toEqual([0, expect.stringMatching(/^demo +[0-9a-f]{12} +API_TOKENS$/m)]);
+      expect([tokens.code, tokens.out]).toEqual([
+        0,
+        expect.stringMatching(/^demo +[0-9a-f]{12} +all +never +\S+ +API_TOKENS$/m),
+      ]);
       const deliveries = await beside("deliveries list");
       expect([deliveries.code, deliveries.out]).toEqual([0, expect.not.stringContaining("not configured")]);
       const preview = await beside("outreach preview sara_sells");

@@ -65,7 +65,16 @@ test(
     await load;
     expect([statuses.length > 10, statuses.filter((status) => status !== 200)]).toEqual([true, []]);
     expect([await statusWith(service, old.token), await statusWith(service, next.token)]).toEqual([401, 200]);
+    const listed = (await world.command("token", "list", "--json")).out.trim().split("\n");
+    const uses = listed.map((line) => JSON.parse(line) as { name: string; id: string; last_used: string | null });
+    const today = new Date().toISOString().slice(0, 10);
+    expect(uses).toMatchObject([
+      { name: "tester", last_used: null },
+      { id: next.id, last_used: today },
+    ]);
     await stop(service);
+    const used = (await exported(world)).filter(({ type }) => type === "TokenUsed").map(({ data }) => data["token_id"]);
+    expect(used).toEqual([old.id, next.id]);
     for (const { token } of [old, next]) expect(service.log()).not.toContain(token);
   },
   TIMEOUT_MS,

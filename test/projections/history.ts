@@ -74,6 +74,7 @@ function accountPart(log: TestLog): readonly Step[] {
     () => log.add("BackupMade", { position: log.events.length, hash: "h", made_at: expires_at }),
     () => log.add("BackupRehearsed", { position: log.events.length, hash: "h", made_at: expires_at }),
     () => log.add("PersonalKeysLost", { lost: "0badcafe", replaced_by: "1badcafe" }),
+    (dice) => log.add("TokenUsed", { name: "web", token_id: "3f2a9c", day: `2026-11-2${dice.pick([1, 2, 3])}` }),
     () => log.add("KeyRotated", { from: "0011", to: "2233" }),
     () => log.add("ProjectionRebuilt", { projection: "stats", version: 1, position: log.events.length }),
     () => log.add("RequestAnswered", { digest: "d", status: 202, headers: { "content-type": "x" }, body: "{}" }),

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { SCOPE_NAMES } from "../../config/tokens.ts";
 import { findFreePort } from "../../platform/free-port.ts";
 import { createLogger } from "../../platform/logger.ts";
 import { isBun } from "../../platform/runtime.ts";
@@ -80,7 +81,7 @@ async function runDemo(terminal: Terminal, options: DemoOptions): Promise<number
     DATABASE_URL: (await server?.newDatabase()) ?? `sqlite:${join(directory, "reachlog.sqlite")}`,
     // A log in a file has it in a file too.
     ...(isShared && { REACHLOG_KEY: randomBytes(32).toString("base64") }),
-    API_TOKENS: `demo:${token}`,
+    API_TOKENS: `demo:${token}:scope=${SCOPE_NAMES.join("+")}`,
     MESSAGE_TEMPLATE_FILE: template,
     SEND_SPACING_SECONDS: DEMO_SPACING_S,
     IN_DOUBT_SETTLE_SECONDS: "10",

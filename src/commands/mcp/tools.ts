@@ -11,6 +11,7 @@ import { preview } from "../outreach/preview.ts";
 import { quota } from "../quota.ts";
 import { results } from "../results.ts";
 import { stats } from "../stats.ts";
+import { listTokens } from "../token.ts";
 import type { Contact } from "../../../projections/contacts.ts";
 
 /** Rows of an answer about all recipients: an assistant reads no more, and gets the number of the others. */
@@ -126,6 +127,13 @@ export const TOOLS: readonly Tool[] = [
     description: "The clicks of all links or of one: people, suspected fetchers of X, and bots.",
     input: Type.Object({ link: Type.Optional(Type.String({ description: "domain/short_code." })), as_of }, closed),
     command: clicks,
+  },
+  {
+    name: "who_may_call",
+    title: "Who may call the service",
+    description: "The tokens of callers by name and id: what each may do, when it expires, and when it was last used.",
+    input: Type.Object({}, closed),
+    command: listTokens,
   },
   {
     name: "quota",

@@ -2,6 +2,10 @@
 import type { VNode } from "preact";
 import { ActionForm } from "../parts/action-form.tsx";
 import { ConsoleDocument, Section } from "../document.tsx";
+import { Table } from "../parts/table.tsx";
+import { Time } from "../parts/time.tsx";
+import { toTokenId } from "../../config/tokens.ts";
+import { isoTime } from "../../platform/clock.ts";
 import { setupSteps, type SetupStep } from "../parts/setup-steps.tsx";
 import type { View } from "../view.ts";
 
@@ -26,6 +30,7 @@ export function setupPage(view: View): VNode {
           <StepItem step={step} />
         ))}
       </ol>
+      <CallersSection view={view} />
       <Section id="test" title="Test the channels">
         <p>Sends a test message to each configured channel, and says what its network answered.</p>
         <ActionForm view={view} back="/setup" action="/console/channels/test">
@@ -33,6 +38,33 @@ export function setupPage(view: View): VNode {
         </ActionForm>
       </Section>
     </ConsoleDocument>
+  );
+}
+
+/** Who may do what, and since when a token is of no use to its caller. */
+function CallersSection({ view }: { readonly view: View }): VNode | null {
+  const tokens = view.settings.tokens();
+  const { usedOn } = view.state("tokens");
+  if (tokens.length === 0) return null;
+  return (
+    <Section id="callers" title="Who may do what">
+      <Table label="Tokens of callers" columns={["Caller", "Token", "May", "Ends", "Last used"]} isStacked>
+        {tokens.map(({ name, sha256, scopes, links, expiresAt }) => (
+          <tr>
+            <td data-label="Caller">{name}</td>
+            <td data-label="Token">
+              <code>{toTokenId(sha256)}</code>
+            </td>
+            <td data-label="May">
+              {scopes?.join(", ") ?? "everything: its entry names no scopes"}
+              {links === undefined ? "" : ` (clicks of ${links.join(", ")} only)`}
+            </td>
+            <td data-label="Ends">{expiresAt === undefined ? "never" : <Time at={isoTime(expiresAt)} />}</td>
+            <td data-label="Last used">{usedOn.get(toTokenId(sha256)) ?? "never"}</td>
+          </tr>
+        ))}
+      </Table>
+    </Section>
   );
 }
 

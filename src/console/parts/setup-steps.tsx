@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import type { ChannelName } from "../../../events/channel.ts";
 import { findMissingEvidence } from "../../../projections/consent.ts";
 import type { RecordedBackup } from "../../../projections/backups.ts";
+import { describeExpiries } from "../../config/tokens.ts";
 import { isSkewed, SKEW_REMEDY, skewInWords } from "../../log/log-clock.ts";
 import { checkOptOut } from "../../template/opt-out.ts";
 import { missingPlaceholders } from "../../template/template.ts";
@@ -176,8 +177,10 @@ function channelStep(view: View, name: ChannelName, title: string, purpose: stri
   return { title, status: "to_do", says };
 }
 
-function tokenStep({ settings }: View): SetupStep {
+function tokenStep({ settings, now }: View): SetupStep {
   const title = "Tokens of the API";
+  const ends = describeExpiries(settings.tokens(), now);
+  if (ends.length > 0) return { title, status: "to_do", says: `Soon callers will be refused: ${ends.join("; ")}.` };
   if (settings.wantsToken()) return { title, status: "done", says: "Callers and this console need one." };
   const says =
     "Callers need no token, and endpoints that always need one are closed. That is fine for trials on this machine.";

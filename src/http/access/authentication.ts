@@ -18,9 +18,10 @@ export function createAuthentication(
   config: Pick<HttpConfig, "tokens" | "authPolicy" | "openRoutes">,
   clock: Clock,
   isSame: (one: Uint8Array, other: Uint8Array) => boolean = timingSafeEqual,
+  onUse: (token: ApiToken, now: number) => void = () => {},
 ) {
   let known = withDigests(config.tokens);
-  const hasExpired = ({ expiresAt }: ApiToken): boolean => expiresAt !== undefined && expiresAt <= clock();
+  const hasExpired = ({ expiresAt = Infinity }: ApiToken, now: number): boolean => expiresAt <= now;
   return {
     /** Whose token it is; undefined when no token is that one. Takes as long for any wrong token. */
     identify(token: string): ApiToken | undefined {
@@ -33,12 +34,14 @@ export function createAuthentication(
     /** The token as it is configured now; undefined: it was taken out since, or has expired. */
     find({ name, sha256 }: Pick<ApiToken, "name" | "sha256">): ApiToken | undefined {
       const token = known.find((one) => one.token.name === name && one.token.sha256 === sha256)?.token;
-      return token === undefined || hasExpired(token) ? undefined : token;
+      return token === undefined || hasExpired(token, clock()) ? undefined : token;
     },
     /** Throws 401 for a token that has expired, and 403 for one without the scope. */
     check(token: ApiToken, scope: TokenScope | undefined): void {
-      if (hasExpired(token)) throw problems.expiredToken();
+      const now = clock();
+      if (hasExpired(token, now)) throw problems.expiredToken();
       if (scope !== undefined && !hasScope(token, scope)) throw problems.missingScope(scope);
+      onUse(token, now);
     },
     /** Whether an endpoint wants a token. */
     guards({ path, protection }: Pick<Endpoint, "path" | "protection">): boolean {
@@ -49,6 +52,8 @@ export function createAuthentication(
     get guardsConsole(): boolean {
       return known.length > 0 || config.authPolicy === "strict";
     },
+    /** All of them, as they are configured now. */
+    list: (): readonly ApiToken[] => known.map(({ token }) => token),
     /** From now on these are the tokens. */
     replace(tokens: readonly ApiToken[]): void {
       known = withDigests(tokens);

@@ -6,6 +6,7 @@ import type { Logger } from "../../platform/logger.ts";
 import { createAuthentication } from "./authentication.ts";
 import { recordFailures } from "./record-failures.ts";
 import type { FailureLimit } from "./failure-limit.ts";
+import { recordTokenUse } from "./token-use.ts";
 import { followTokensFile } from "./tokens-file.ts";
 
 export type Authenticator = ReturnType<typeof openAuthenticator>;
@@ -18,12 +19,13 @@ interface AuthenticatorDeps {
   readonly logger: Logger;
 }
 
-/** Authenticates callers, and limits those that fail. `stack` ends it: what failed until then is recorded. */
+/** Authenticates callers, and limits those that fail. `stack` ends it: what was used and what failed until then is recorded. */
 export function openAuthenticator(
   { http, limit, eventLog, clock, logger }: AuthenticatorDeps,
   stack: AsyncDisposableStack,
 ) {
-  const authentication = createAuthentication(http, clock);
+  const { note } = stack.use(recordTokenUse({ eventLog, sleep, logger }));
+  const authentication = createAuthentication(http, clock, undefined, note);
   const failureLimit = stack.use(recordFailures({ limit, eventLog, clock, sleep, logger }));
   if (http.tokensFile !== undefined) {
     const read = (path: string) => readFile(path, "utf8");

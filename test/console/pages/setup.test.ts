@@ -1,6 +1,6 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
-import { ask, post, type AppHarness } from "../../harness/memory/app.ts";
+import { ask, post, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
 import { openConsole, pageAt, person, textsAt } from "../pages.ts";
 
 const CONFIGURED = {
@@ -198,4 +198,44 @@ test("a clock that is wrong is a step, and the overview says that no run starts"
   expect((await stepsOf(harness)).at(-1)).toBe("Clock: to do");
   for (const path of ["/", "/setup"])
     expect(await pageAt(harness, path)).toContain("No run starts: this machine's clock is 2 h behind the log's");
+});
+
+test("shows who may do what, until when and last used when, and warns before a token expires", async () => {
+  const harness = await openConsole();
+  // Later than all that the log holds.
+  harness.now = Date.parse("2100-03-01T08:00:00.000Z");
+  const day = 86_400_000;
+  const token = (name: string, digit: string) => ({ name, sha256: digit.repeat(64) });
+  harness.deps.authentication.replace([
+    { name: "tests", sha256: new Bun.CryptoHasher("sha256").update(TOKEN).digest("hex") },
+    { ...token("web", "a"), scopes: ["track"], links: ["go.example"], expiresAt: harness.now + 14 * day },
+    { ...token("ops", "b"), scopes: ["read", "run"], expiresAt: harness.now + 15 * day },
+    { ...token("old", "c"), scopes: ["read"], expiresAt: harness.now - day },
+  ]);
+  await harness.append("access", {
+    type: "TokenUsed",
+    data: { name: "ops", token_id: "b".repeat(12), day: "2100-02-27" },
+  });
+  const form = { "content-type": "application/x-www-form-urlencoded" };
+  const signedIn = await post(harness.app, "/session", `token=${TOKEN}`, { headers: form });
+  const cookie = (signedIn.headers.get("set-cookie") ?? "").split(";")[0]!;
+  const page = await (await ask(harness.app, "/setup", { headers: { cookie } })).text();
+  const cells = (await textsAt(page, "table td")).map(({ text }) => text);
+  expect(cells.slice(5)).toEqual(
+    [
+      ["web", "a".repeat(12), "track (clicks of go.example only)", "2100-03-15 08:00:00 UTC", "never"],
+      ["ops", "b".repeat(12), "read, run", "2100-03-16 08:00:00 UTC", "2100-02-27"],
+      ["old", "c".repeat(12), "read", "2100-02-28 08:00:00 UTC", "never"],
+    ].flat(),
+  );
+  expect(cells.slice(0, 5)).toEqual([
+    "tests",
+    expect.any(String),
+    "everything: its entry names no scopes",
+    "never",
+    "never",
+  ]);
+  expect(page).toContain("the token aaaaaaaaaaaa of web expires on 2100-03-15");
+  expect(page).toContain("the token cccccccccccc of old expired on 2100-02-28");
+  expect(page).not.toContain("bbbbbbbbbbbb of ops");
 });

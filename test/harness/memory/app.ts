@@ -235,7 +235,7 @@ function wire({
     skewMs: () => given.skewMs ?? 0,
     roles: () => listHolders(eventLog),
   };
-  const observed = { ...shared, projector, delivery, quota, load, clock };
+  const observed = { ...shared, projector, delivery, quota, load, clock, tokens: authentication.list };
   metrics.observe({ ...observed, store: eventLog.store, file: tmpdir() });
   const verifier = createLogVerifier({
     eventLog,
@@ -270,6 +270,7 @@ function wire({
         configured: channels,
         hashesOf,
         wantsToken: () => authentication.guardsConsole,
+        tokens: authentication.list,
       }),
       clock,
     }),

@@ -176,3 +176,20 @@ test("how far the machine's clock is ahead of the log's is a figure", async () =
   await using world = await openApp({ skewMs: -7_200_000 });
   expect(valueOf(await samplesOf(world), "reachlog_clock_skew_seconds")).toBe(-7_200);
 });
+
+test("how long until a token expires is a figure of each one that does", async () => {
+  await using world = await openApp();
+  const token = (name: string, sha256: string) => ({ name, sha256: sha256.padEnd(64, "0") });
+  const { list, replace } = world.deps.authentication;
+  replace([...list(), { ...token("web", "a"), expiresAt: world.now + 90_000 }, { ...token("web", "b"), expiresAt: 0 }]);
+  const figures = async () =>
+    (await samplesOf(world))
+      .filter(({ name }) => name === "reachlog_token_expires_seconds")
+      .map(({ labels, value }) => [labels, value]);
+  expect(await figures()).toEqual([
+    [{ name: "web", token: "a00000000000" }, 90],
+    [{ name: "web", token: "b00000000000" }, -world.now / 1_000],
+  ]);
+  replace(list().slice(0, 1));
+  expect(await figures()).toEqual([]);
+});

@@ -1,0 +1,19 @@
+import type { Projection } from "./projection.ts";
+
+/** By a token's id the last day, of UTC, on which it was used. */
+export interface Tokens {
+  readonly usedOn: Map<string, string>;
+}
+
+export const tokens: Projection<Tokens> = {
+  name: "tokens",
+  version: 1,
+  types: ["TokenUsed"],
+  initial: () => ({ usedOn: new Map() }),
+  evolve(state, event) {
+    if (event.type !== "TokenUsed") return state;
+    const { token_id, day } = event.data;
+    if (day > (state.usedOn.get(token_id) ?? "")) state.usedOn.set(token_id, day);
+    return state;
+  },
+};

@@ -1,0 +1,56 @@
+import { toTokenId, type ApiToken } from "../../config/tokens.ts";
+import { SERVICE_METADATA, STREAMS, type EventLog } from "../../log/event-log.ts";
+import { isoTime } from "../../platform/clock.ts";
+import { errorFields, type Logger } from "../../platform/logger.ts";
+
+export interface TokenUseDeps {
+  readonly eventLog: Pick<EventLog, "append">;
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly logger: Pick<Logger, "warn">;
+}
+
+const DAY_MS = 24 * 3_600_000;
+
+/** After a failure the next use is recorded this much later: a log out of reach gets few lines about it. */
+const RETRY_MS = 60_000;
+
+/**
+ * Records the first use of each token on each day of UTC, once for all instances of a log. `note` waits for nothing.
+ * Disposing it waits until what was noted is recorded.
+ */
+export function recordTokenUse({ eventLog, sleep, logger }: TokenUseDeps) {
+  let noted = new Set<ApiToken>();
+  let dayEnd = -Infinity;
+  const stopping = new AbortController();
+  let recording = Promise.resolve();
+
+  const record = async (token: ApiToken, day: string): Promise<void> => {
+    const { name, sha256 } = token;
+    const token_id = toTokenId(sha256);
+    try {
+      const key = `token-used/${token_id}/${day}`;
+      await eventLog.append(STREAMS.access, [{ type: "TokenUsed", data: { name, token_id, day } }], SERVICE_METADATA, {
+        key,
+      });
+    } catch (fault) {
+      logger.warn("the use of a token could not be recorded", errorFields(fault));
+      await sleep(RETRY_MS, stopping.signal);
+      noted.delete(token);
+    }
+  };
+
+  return {
+    note(token: ApiToken, now: number): void {
+      if (now < dayEnd && noted.has(token)) return;
+      if (now >= dayEnd) noted = new Set();
+      noted.add(token);
+      dayEnd = (Math.floor(now / DAY_MS) + 1) * DAY_MS;
+      const recorded = record(token, isoTime(now).slice(0, "YYYY-MM-DD".length));
+      recording = recording.then(() => recorded);
+    },
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await recording;
+    },
+  };
+}
