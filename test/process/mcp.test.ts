@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { ANSWERS_MAX, TOOLS } from "../../src/commands/mcp/tools.ts";
-import { authorize, exported, openInstallation, until, type Installation } from "../harness/process.ts";
+import { authorize, exported, openInstallation, TOKEN, until, type Installation } from "../harness/process.ts";
 import { onRuntime } from "../harness/runtime.ts";
 
 let world: Installation;
@@ -115,6 +115,12 @@ test("what_became_of_click", async () => {
     "messaging delivered",
   ]);
   expect((await call("what_became_of_click", { event_id: "no id" })).isError).toBe(true);
+});
+
+test("who_may_call", async () => {
+  const [caller] = await answersOf("who_may_call");
+  expect(caller).toMatchObject({ name: "tester", scopes: expect.arrayContaining(["read", "admin"]), expires: null });
+  expect(JSON.stringify(caller)).not.toContain(TOKEN);
 });
 
 test("clicks, quota, results, stats, dead_letters and delivery_lag", async () => {

@@ -60,12 +60,13 @@ export function trackingEndpoints(deps: AppDeps) {
   const { idempotency } = deps;
   return feature("tracking", "/api/tracking").post(
     "/event",
-    ({ body, call, status }) =>
-      performOnce(idempotency, call, body, async (key) => {
-        if (call.links?.includes(body.domain.toLowerCase()) === false) throw problems.otherDomain(call.links);
+    ({ body, call, status }) => {
+      if (call.links?.includes(body.domain.toLowerCase()) === false) throw problems.otherDomain(call.links);
+      return performOnce(idempotency, call, body, async (key) => {
         const { ids } = await recordClick(body, { metadata: call.metadata, key });
         return status(202, { id: ids[0]! });
-      }),
+      });
+    },
     {
       body: jsonBody(trackingBody),
       response: { 202: reply("The click is on disk.", Type.Object({ id })) },

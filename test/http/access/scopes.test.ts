@@ -164,7 +164,20 @@ describe("one token", () => {
       detail: "The token records clicks of go.example, sho.rt only.",
     });
     expect(await problemIn(refused)).toBe("403 other-domain");
-    expect((await world.events("LinkClicked")).map(({ data }) => data.domain)).toEqual(["go.example", "SHO.RT"]);
+    // A key does not lead to the answer that the caller's other token got.
+    const headers = { "idempotency-key": "k1" };
+    world.deps.authentication.replace([
+      toToken("narrow", { scopes: ["track"], links: ["go.example"] }),
+      toToken("wide"),
+    ]);
+    const repeat = async (token: string) =>
+      (await post(world.app, "/api/tracking/event", click("sho.rt"), { token, headers })).status;
+    expect([await repeat("wide"), await repeat("wide"), await repeat("narrow")]).toEqual([202, 202, 403]);
+    expect((await world.events("LinkClicked")).map(({ data }) => data.domain)).toEqual([
+      "go.example",
+      "SHO.RT",
+      "sho.rt",
+    ]);
   });
 
   test("ends at its moment, with its sessions and its streams, and is no failed guess", async () => {
