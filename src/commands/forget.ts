@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { writeFileSync } from "node:fs";
 import { erasureGround, erasureRequester, type ErasureReason } from "../../events/personal.ts";
-import { proveEvent } from "../log/signed-heads.ts";
+import { proveEvents } from "../log/signed-heads.ts";
 import { isoTime } from "../platform/clock.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { findNamed, parseRecipient } from "../recipients/recipient-name.ts";
@@ -9,28 +9,33 @@ import { forgetAddress, forgetPerson, type ForgetDeps, type ForgetOptions, type 
 import { absolutePath, Command, JSON_OPTION, type MakeCommand, Option, usageError } from "./shared/command.ts";
 import { answer, fail, type Terminal } from "./shared/terminal.ts";
 import { COMMAND_METADATA, openSession, type Session } from "./shared/log-session.ts";
-import { makeNewFile } from "./shared/new-file.ts";
+import { checkNewFile, makeNewFile } from "./shared/new-file.ts";
 import { withProgress } from "./shared/progress.ts";
+import { describeFault } from "./shared/system-fault.ts";
 import { printable } from "./shared/table.ts";
 
 export const forget: MakeCommand = (terminal, exit) =>
   new Command("forget")
-    .summary("erase a person, or the clicks of an IP address")
+    .summary("erase a recipient, or the clicks of an IP address")
     .description(
-      `Deletes the keys that the personal data of one person, or of the clicks of one IP
-address, is encrypted with. The log and its hash chain stay whole; what was
+      `Deletes the keys that the personal data of one recipient, or of the clicks of one
+IP address, is encrypted with. The log and its hash chain stay whole; what was
 encrypted shows as erased from then on, in every copy of the log that is read
-without an older copy of the keys. That person never gets a message again, and
+without an older copy of the keys. That recipient never gets a message again, and
 nothing more of them is recorded.
 
-Another person who has one of their handles now is not erased. Until another
-person is known to have taken it, a handle alone counts as theirs.
+Another recipient who has one of their handles now is not erased. Until another
+recipient is known to have taken it, a handle alone counts as theirs.
 
 This cannot be undone: on a terminal it asks first, elsewhere it needs --yes.
 
-A person's erasure includes all stored answers to requests of the days on which one
-named them: a repeat of such a request is refused. An address's erasure includes
-the records of its wrong tokens.
+A recipient's erasure includes all stored answers to requests of the days on which
+one named them: a repeat of such a request is refused. An address's erasure
+includes the records of its wrong tokens.
+
+With --json, id and position are of the first event that records the erasure.
+More than 4,000 keys take several events next to each other. The certificate
+proves each.
 
 Works beside a running service, which drops what it knows of them. If it is
 interrupted, the next command or start finishes it.
@@ -38,61 +43,86 @@ interrupted, the next command or start finishes it.
 Not erased: data at networks, in chats and in backups of the key file. See
 docs/personal-data.md.`,
     )
-    .argument("<subject>", "id, handle or @handle of a person, or an IP address")
+    .argument("<recipient>", "id, handle or @handle of a recipient, or an IP address")
     .addOption(new Option("--ground <why>", "why, by GDPR article 17(1)").choices(GROUNDS))
     .addOption(new Option("--requested-by <party>", "on whose request").choices(REQUESTERS))
     .option(
       "--certificate <file>",
-      "write a certificate of the erasure: what was erased, why, and the event's proof",
+      "write a certificate of the erasure to a new file: what was erased, why, and the proof of its event",
       absolutePath,
     )
     .option("--yes", "do not ask")
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExamples:\n  reachlog forget @sara_sells\n  reachlog forget 203.0.113.7 --yes")
     .action(
-      exit(async (subject, { ground, requestedBy, certificate, yes, json }) => {
-        const isAddress = isIP(subject) !== 0;
-        if (!isAddress) parseRecipient(subject);
-        if (yes !== true && !(await askToConfirm(terminal, subject))) return fail(terminal, "nothing was erased");
+      exit(async (name, { ground, requestedBy, certificate, yes, json }) => {
+        const isAddress = isIP(name) !== 0;
+        if (!isAddress) parseRecipient(name);
+        if (certificate !== undefined) checkNewFile(certificate);
+        if (yes !== true && !(await askToConfirm(terminal, name))) return fail(terminal, "nothing was erased");
         await using deps = await openSession(terminal);
         const reason = { ...(ground && { ground }), ...(requestedBy && { requested_by: requestedBy }) };
         const options = { ...ENDLESS, reason };
         const forgotten = await (isAddress
-          ? forgetClicks(terminal, deps, subject, options)
-          : forgetPerson(deps, (contacts) => findNamed(contacts, subject), options));
-        const shown = printable(subject);
+          ? forgetClicks(terminal, deps, name, options)
+          : forgetPerson(deps, (contacts) => findNamed(contacts, name), options));
+        const shown = printable(name);
         if (forgotten === undefined) {
           return fail(terminal, `no recipient is known as ${shown}: they were erased already, or never recorded`);
         }
         const { events, keys, id, position } = forgotten;
-        if (certificate !== undefined) await writeCertificate(certificate, deps, forgotten, reason);
         const text = `${shown} is erased: ${events} events can no longer be read, ${keys} keys deleted\n`;
-        return answer(terminal, json, { events, keys, id, position }, text);
+        answer(terminal, json, { events, keys, id, position }, text);
+        return certificate === undefined ? undefined : await certify(terminal, certificate, deps, forgotten, reason);
       }),
     );
 
 /** Throws a ServiceError (usage) without a terminal. */
-async function askToConfirm({ ask }: Terminal, subject: string): Promise<boolean> {
+async function askToConfirm({ ask }: Terminal, name: string): Promise<boolean> {
   if (ask === undefined) throw usageError("forget cannot be undone: without a terminal it needs --yes");
-  const answer = await ask(`Erase ${printable(subject)} for good? This cannot be undone. Type yes: `);
+  const answer = await ask(`Erase ${printable(name)} for good? This cannot be undone. Type yes: `);
   return answer.trim().toLowerCase() === "yes";
 }
 
 const GROUNDS = erasureGround.anyOf.map((one) => one.const);
 const REQUESTERS = erasureRequester.anyOf.map((one) => one.const);
 
+/** Writes the certificate. Where that fails the erasure stays, and the operator gets what proves it. */
+async function certify(
+  terminal: Terminal,
+  file: string,
+  deps: Session,
+  forgotten: Forgotten,
+  reason: ErasureReason,
+): Promise<number | undefined> {
+  try {
+    await writeCertificate(file, deps, forgotten, reason);
+    return undefined;
+  } catch (fault) {
+    const { id, position, lastPosition } = forgotten;
+    const others = lastPosition === position ? "" : `, and the same with each position up to ${lastPosition}`;
+    const why = fault instanceof Error ? describeFault(fault) : String(fault);
+    return fail(
+      terminal,
+      `no certificate was written: ${why}\n` +
+        `the erasure is event ${id} at position ${position}: prove it with reachlog audit prove ${id}${others}`,
+    );
+  }
+}
+
 /** One JSON object. Throws a ServiceError (conflict) where the file is there, and (invalid) where the log proves nothing. */
 async function writeCertificate(
   file: string,
   { encryptedLog, logClock }: Session,
-  { id, position, events, keys }: Forgotten,
+  { id, position, lastPosition, events, keys }: Forgotten,
   { ground, requested_by }: ErasureReason,
 ): Promise<void> {
-  const proved = await proveEvent(encryptedLog, encryptedLog.checkpoints, logClock.now, position);
-  if ("loss" in proved) throw new ServiceError("invalid", `${proved.loss}; the erasure was made, and is not certified`);
+  const positions = Array.from({ length: lastPosition - position + 1 }, (_, at) => position + at);
+  const proved = await proveEvents(encryptedLog, encryptedLog.checkpoints, logClock.now, positions);
+  if ("loss" in proved) throw new ServiceError("invalid", proved.loss);
   const statement = `The keys of ${events} events were deleted. Their personal data can no longer be read.`;
   const said = { ground: ground ?? null, requested_by: requested_by ?? null, certified_at: isoTime(logClock.now()) };
-  const certificate = { statement, events, keys, ...said, event: { id, position }, proof: proved.proof };
+  const certificate = { statement, events, keys, ...said, event: { id, position }, proofs: proved.proofs };
   await makeNewFile(file, (descriptor) => writeFileSync(descriptor, `${JSON.stringify(certificate, undefined, 2)}\n`));
 }
 

@@ -181,9 +181,11 @@ export interface Forgotten {
   readonly events: number;
   /** Keys that were deleted. */
   readonly keys: number;
-  /** The event that records it, by which the erasure can be proved. */
+  /** Of the first event that records it. */
   readonly id: string;
   readonly position: number;
+  /** Position of the last such event: more than {@link KEYS_PER_EVENT_MAX} keys take several, next to each other. */
+  readonly lastPosition: number;
 }
 
 export type FindPerson = (contacts: Contacts) => Contact | undefined;
@@ -233,7 +235,7 @@ async function erase(
   deps: ForgetDeps,
   { hashes, keys, spared = [], ...reason }: Omit<DataOf<"PersonForgotten">, "scope">,
   metadata: EventMetadata,
-): Promise<Pick<Forgotten, "id" | "position">> {
+): Promise<Pick<Forgotten, "id" | "position" | "lastPosition">> {
   const { projector, encryptedLog } = deps;
   const { keyring } = encryptedLog;
   const newEvents: NewEvent[] = [];
@@ -251,5 +253,5 @@ async function erase(
   // The projector does the same as soon as it reads the events; the first of the two replaces the key of the states.
   if ((await keyring.destroy(keys, spared)) > 0) await keyring.replaceStateKey();
   await projector.until(last);
-  return { id: ids[0]!, position: first };
+  return { id: ids[0]!, position: first, lastPosition: last };
 }

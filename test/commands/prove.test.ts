@@ -3,12 +3,14 @@ import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { formatPublicKey } from "eventstore-lite";
+import { KEYS_PER_EVENT_MAX } from "../../events/personal.ts";
 import { audit } from "../../src/commands/audit.ts";
 import { forget } from "../../src/commands/forget.ts";
 import { fileClock } from "../../src/log/log-clock.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { startRetention } from "../../src/privacy/retention.ts";
+import { capture } from "../harness/capture.ts";
 import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
 import { SILENT } from "../harness/memory/log.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
@@ -107,7 +109,7 @@ test("a certificate of an erasure says why and on whose request, and holds the p
   const file = join(proved.world.directory, "certificate.json");
   const why = ["--ground", "consent_withdrawn", "--requested-by", "recipient"];
   expect(await proved.world.run(forget, IP, "--yes", ...why, "--certificate", file)).toMatchObject({ code: 0 });
-  const { proof, ...certificate } = JSON.parse(readFileSync(file, "utf8")) as { readonly proof: string };
+  const { proofs, ...certificate } = JSON.parse(readFileSync(file, "utf8")) as { readonly proofs: readonly string[] };
   const [erasure] = await Array.fromAsync(proved.world.store.read({ types: ["PersonForgotten"] }));
   expect(certificate).toMatchObject({
     ground: "consent_withdrawn",
@@ -117,8 +119,70 @@ test("a certificate of an erasure says why and on whose request, and holds the p
   });
   expect(JSON.stringify(certificate)).not.toContain(IP);
   const noted = join(proved.world.directory, "certificate.tlog-proof");
-  writeFileSync(noted, proof);
+  expect(proofs).toHaveLength(1);
+  writeFileSync(noted, proofs[0]!);
   expect(await proved.check(noted)).toMatchObject({ code: 0, out: expect.stringContaining("PersonForgotten") });
+});
+
+test("a certificate of more keys than one event takes proves each event of the erasure", async () => {
+  await using proved = await openProved();
+  const { world } = proved;
+  const recipient = { id: "101", username: "ada" };
+  const perMessage = KEYS_PER_EVENT_MAX / 4;
+  for (let at = 0; at < 5; at++) {
+    const attempt = { attempt_id: `a${at}`, run_id: "r", recipient, text: "Hi", variant: "A", day: "2026-11-20" };
+    const personal_links = Array.from({ length: perMessage }, (_, link) => ({ code: `c${at}-${link}`, link: "g/x" }));
+    await world.append(STREAMS.outreach, [{ type: "DirectMessageAttempted", data: { ...attempt, personal_links } }]);
+  }
+  const file = join(world.directory, "certificate.json");
+  const answered = await world.run(forget, "ada", "--yes", "--json", "--certificate", file);
+  const erasures = await Array.fromAsync(world.store.read({ types: ["PersonForgotten"] }));
+  expect(erasures).toHaveLength(2);
+  const [{ id, position }] = erasures as [(typeof erasures)[0], (typeof erasures)[0]];
+  expect(JSON.parse(answered.out)).toMatchObject({ id, position });
+  const { proofs, event } = JSON.parse(readFileSync(file, "utf8")) as { proofs: readonly string[]; event: object };
+  expect(event).toEqual({ id, position });
+  expect(proofs).toHaveLength(2);
+  for (const [at, erasure] of erasures.entries()) {
+    const noted = join(world.directory, `${at}.tlog-proof`);
+    writeFileSync(noted, proofs[at]!);
+    expect((await proved.check(noted)).out).toContain(`PersonForgotten ${erasure.id}`);
+  }
+});
+
+test("nothing is erased where the certificate's file exists or its folder does not", async () => {
+  await using proved = await openProved();
+  const { world } = proved;
+  const file = join(world.directory, "certificate.json");
+  writeFileSync(file, "kept");
+  const absent = join(world.directory, "absent", "certificate.json");
+  for (const [place, fault] of [
+    [file, { kind: "conflict", message: `${file} exists already: nothing is overwritten` }],
+    [absent, { code: "ENOENT", path: join(world.directory, "absent") }],
+  ] as const) {
+    const refused = await world.run(forget, IP, "--yes", "--certificate", place).catch((error: unknown) => error);
+    expect(refused).toMatchObject(fault);
+  }
+  expect(readFileSync(file, "utf8")).toBe("kept");
+  expect(await Array.fromAsync(world.store.read({ types: ["PersonForgotten"] }))).toEqual([]);
+});
+
+test("where the certificate fails after the erasure, the command says which event proves it", async () => {
+  await using proved = await openProved();
+  const { world } = proved;
+  const file = join(world.directory, "certificate.json");
+  const ask = async (): Promise<string> => {
+    writeFileSync(file, "of another process");
+    return "yes";
+  };
+  const { code, out, err } = await capture(forget, [IP, "--certificate", file], { env: world.env, ask });
+  const [erasure] = await Array.fromAsync(world.store.read({ types: ["PersonForgotten"] }));
+  expect([code, out]).toEqual([1, `${IP} is erased: 1 events can no longer be read, 1 keys deleted\n`]);
+  expect(err).toEndWith(
+    `no certificate was written: ${file} exists already: nothing is overwritten\n` +
+      `the erasure is event ${erasure!.id} at position ${erasure!.position}: prove it with reachlog audit prove ${erasure!.id}\n`,
+  );
+  expect(await proved.check(await proved.prove(erasure!.id))).toMatchObject({ code: 0 });
 });
 
 test("a proof that was altered, or of another key, proves nothing", async () => {

@@ -1,5 +1,15 @@
 import { randomUUID } from "node:crypto";
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from "node:fs";
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
 import { dirname, resolve } from "node:path";
 import { systemCode, withPath } from "./system-fault.ts";
 import { ServiceError } from "../../platform/service-error.ts";
@@ -26,6 +36,16 @@ export async function makeNewFile(file: string, write: (descriptor: number) => P
     rmSync(partial, { force: true });
   }
   syncFolder(folder);
+}
+
+/**
+ * Refuses where {@link makeNewFile} cannot write: before work that cannot be undone. Throws a ServiceError (conflict), and
+ * a system error with its path.
+ */
+export function checkNewFile(file: string): void {
+  if (existsSync(file)) throw taken(file);
+  const folder = dirname(file);
+  withPath(folder, () => accessSync(folder, constants.W_OK));
 }
 
 /** A hard link, unlike a rename, never replaces an existing file. */

@@ -1,4 +1,4 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { findNamed } from "../../recipients/recipient-name.ts";
 import { forgetAddress, forgetPerson, type Forgotten } from "../../privacy/forget.ts";
 import { feature, type AppDeps } from "../deps.ts";
@@ -14,7 +14,8 @@ const forgotten = Type.Object({
   id,
   position: Type.Integer({
     minimum: 1,
-    description: "Of the event that records it. `/api/audit/proof/{event}` proves it.",
+    description:
+      "Of the event that records it; of more than 4,000 keys the first of several, next to each other. `/api/audit/proof/{event}` proves each.",
   }),
 });
 
@@ -36,7 +37,7 @@ export function forgetEndpoints(deps: AppDeps) {
         const work = forgetPerson(deps, find, { metadata: call.metadata, signal: deps.stopping, reason });
         const erased = await untilStop(deps, work);
         if (erased === undefined) throw problems.unknownRecipient();
-        return erased;
+        return toAnswer(erased);
       },
       {
         body: jsonBody(Type.Object({ recipient: recipientName, ...reason }, closed)),
@@ -57,7 +58,7 @@ export function forgetEndpoints(deps: AppDeps) {
         const work = forgetAddress(deps, ip, { metadata: call.metadata, signal: deps.stopping, reason });
         const erased = await untilStop(deps, work);
         if (erased === undefined) throw problems.unknownAddress();
-        return erased;
+        return toAnswer(erased);
       },
       {
         body: jsonBody(
@@ -75,6 +76,10 @@ export function forgetEndpoints(deps: AppDeps) {
     );
 }
 
+function toAnswer({ events, keys, id, position }: Forgotten): Static<typeof forgotten> {
+  return { events, keys, id, position };
+}
+
 /** A service that stops ends the search: nothing was done then. */
 function untilStop<T>({ stopping }: AppDeps, work: Promise<T>): Promise<T> {
   return appendedOrNothing(work).catch((fault: unknown) => {
@@ -82,6 +87,6 @@ function untilStop<T>({ stopping }: AppDeps, work: Promise<T>): Promise<T> {
   });
 }
 
-function saysErased({ events, keys }: Forgotten): string {
+function saysErased({ events, keys }: Static<typeof forgotten>): string {
   return `Erased: ${events} ${events === 1 ? "event" : "events"} can no longer be read, ${keys} ${keys === 1 ? "key was" : "keys were"} deleted.`;
 }
