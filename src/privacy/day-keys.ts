@@ -30,6 +30,11 @@ export function newDayRef(purpose: Purpose, day: string): string {
 
 const DAY_REF = /^[cmav](\d{4}-\d\d-\d\d)-[0-9a-f]{8}$/;
 
+/** True for the salts of visitors: without one nothing compares its day's visitors with those of another day. */
+export function isVisitorRef(ref: string): boolean {
+  return ref.startsWith(PURPOSES.visitor) && DAY_REF.test(ref);
+}
+
 /** The keys of data that belongs to no one person: one for a purpose and day. */
 export function createDayKeys(keys: KeyStore) {
   let current = new Map<Purpose, { readonly day: string; readonly key: NamedKey }>();

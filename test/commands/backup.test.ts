@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { backup } from "../../src/commands/backup.ts";
 import { measure } from "../../src/commands/backup/copy-file.ts";
 import { MANIFEST, NAMES, readManifest, signManifest, type BackupFile } from "../../src/commands/backup/manifest.ts";
@@ -17,7 +18,10 @@ import { loadConfig } from "../../src/config/config.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { locateLog } from "../../src/service/log-place.ts";
+import { newDayRef } from "../../src/privacy/day-keys.ts";
+import { newKey } from "../../src/privacy/key-store.ts";
 import { openLog } from "../../src/service/open.ts";
+import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";
 import { capture, type Captured } from "../harness/capture.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
@@ -64,6 +68,20 @@ function rewriteManifest(master: Uint8Array): void {
   }
   writeFileSync(join(folder, MANIFEST), JSON.stringify(signManifest(manifest, master)));
 }
+
+test.each(["files", "postgres"])("a backup of %s holds the keys of clicks and no salt of visitors", async (engine) => {
+  const url = engine === "files" ? {} : { DATABASE_URL: await newDatabase() };
+  await using on = await openCommands(NOW, { REACHLOG_KEY: KEY, ...url });
+  await on.append(STREAMS.link("go.example", "x"), [CLICK]);
+  const { keys } = on.store.keyring;
+  await keys.change((within) => within.put(newDayRef("visitor", "2026-11-26"), newKey()));
+  const copy = join(on.directory, "salted");
+  expect(await on.run(backup, copy)).toMatchObject({ code: 0 });
+  await using copied = await sqliteSecrets(join(copy, NAMES.keys)).open();
+  expect(await copied.names("v")).toEqual([]);
+  expect(await copied.names("c")).toEqual(await keys.refs("c"));
+  expect(await keys.refs("v")).toHaveLength(1);
+});
 
 test("a backup is a folder for its owner alone, with all but the master key, and says what it holds", async () => {
   const { position, hash } = await world.store.head();

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { closeSync, openSync, readSync, writeFileSync } from "node:fs";
 import { ServiceError } from "../../platform/service-error.ts";
-import type { Binding, SecretPlace } from "../../vault/secret-database.ts";
+import type { Binding, SecretContents, SecretPlace } from "../../vault/secret-database.ts";
 import { makeNewFile } from "../shared/new-file.ts";
 import { withPath } from "../shared/system-fault.ts";
 import type { Copied } from "./manifest.ts";
@@ -48,10 +48,19 @@ function readThrough(file: string, take: (chunk: Uint8Array) => void): Copied {
 
 /**
  * Keeps all secrets of a place, as of one moment and beside its users, in another one, and binds them. What `to` has of a
- * newer copy stays. Throws a ServiceError (conflict) where it has others.
+ * newer copy stays. `isLeftOut`: names that are not copied. Throws a ServiceError (conflict) where it has others.
  */
-export async function copySecrets(from: SecretPlace, to: SecretPlace, binding: Binding): Promise<void> {
+export async function copySecrets(
+  from: SecretPlace,
+  to: SecretPlace,
+  binding: Binding,
+  isLeftOut: (name: string) => boolean = () => false,
+): Promise<void> {
   await using source = await from.open();
   await using target = await to.open();
-  await target.fill(await source.contents(), binding);
+  await target.fill(leaveOut(await source.contents(), isLeftOut), binding);
+}
+
+function leaveOut({ secrets, ...others }: SecretContents, isLeftOut: (name: string) => boolean): SecretContents {
+  return { ...others, secrets: secrets.filter(({ name }) => !isLeftOut(name)) };
 }

@@ -18,6 +18,7 @@ import { makeNewFile, syncFolder } from "../shared/new-file.ts";
 import { withPath } from "../shared/system-fault.ts";
 import { copySecrets, measure } from "./copy-file.ts";
 import { MANIFEST, NAMES, signManifest, type BackupFile, type Manifest, encryptSigningKey } from "./manifest.ts";
+import { isVisitorRef } from "../../privacy/day-keys.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 
 export interface WriteOptions {
@@ -50,7 +51,7 @@ export async function writeBackup(
 
 /**
  * The log first, the keys after it: a key is there before anything is encrypted with it, so these keys open all that this
- * log holds. Whose keys were deleted in between reads as erased, and is known as forgotten by the keys alone.
+ * log holds. The salts of visitors stay out: they open nothing, and would outlive their day. Whose keys were deleted in between reads as erased, and is known as forgotten by the keys alone.
  */
 async function fill(
   log: OpenedLog,
@@ -60,8 +61,10 @@ async function fill(
 ): Promise<Manifest> {
   const place = (file: BackupFile): string => join(folder, NAMES[file]);
   const { head: copied } = await log.backup(place("log"), omitUndefined({ onProgress }));
+  const binding = { log: log.id, epoch: null, place: null };
+  await copySecrets(secrets.keys, sqliteSecrets(place("keys")), binding, isVisitorRef);
+  await copySecrets(secrets.vault, sqliteSecrets(place("vault")), binding);
   for (const file of ["keys", "vault"] as const) {
-    await copySecrets(secrets[file], sqliteSecrets(place(file)), { log: log.id, epoch: null, place: null });
     await refuseOtherKey(place(file), log.master);
   }
   const key = await log.checkpoints.loadKey();
