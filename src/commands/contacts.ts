@@ -13,11 +13,11 @@ export const contacts: MakeCommand = (terminal, exit) =>
     .summary("show all known recipients or one, with their status")
     .description(
       `Shows all known recipients with their status, or only one. Exit code 1 when that
-person is not known.`,
+recipient is not known.`,
     )
-    .argument("[recipient]", "one person: id, handle or @handle")
+    .argument("[recipient]", "one recipient: id, handle or @handle")
     .option(...AS_OF_OPTION)
-    .option("--json", "answer with one JSON object for each person")
+    .option("--json", "answer with one JSON object for each recipient")
     .addHelpText("after", "\nExample:\n  reachlog contacts sara_sells --as-of 2026-11-21")
     .action(exit((wanted, options) => showContacts(terminal, options, wanted)));
 
@@ -33,15 +33,20 @@ export async function showContacts(
   if (wanted !== undefined && one === undefined) {
     return fail(terminal, `no recipient is known as ${printable(wanted)} (${describeMoment(place)})`);
   }
-  const people = one === undefined ? [...states.contacts.people.values()] : [one];
-  const shown = one === undefined ? formatContacts(people) : formatContact(one);
+  const found = one === undefined ? [...states.contacts.people.values()] : [one];
+  const shown = one === undefined ? formatContacts(found) : formatContact(one);
   return answerEach(
     terminal,
     json,
-    people,
+    found.map(withoutLinks),
     `${shown}(${describeMoment(place)})
 `,
   );
+}
+
+/** Who has the code of a recipient's own link can click as that recipient. */
+function withoutLinks({ personal_links: _codes, ...shown }: Contact): Omit<Contact, "personal_links"> {
+  return shown;
 }
 
 export function formatContacts(people: readonly Contact[]): string {
@@ -53,7 +58,7 @@ function row({ username, id, basis, tracking, status, suppressed, skipped }: Con
   return [username ?? "", id ?? "", basis, tracking.status, shown, skipped.join(", ")];
 }
 
-/** One person, and their consent in a sentence. */
+/** One recipient, and their consent in a sentence. */
 export function formatContact(contact: Contact): string {
   return `${formatContacts([contact])}${formatConsent(contact)}`;
 }

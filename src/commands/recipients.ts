@@ -45,23 +45,23 @@ An interrupted import says how far it came; run it again to import the rest.`,
 const list: MakeCommand = (terminal, exit) =>
   new Command("list")
     .summary("show all known recipients, as reachlog contacts does")
-    .option("--json", "answer with one JSON object for each person")
+    .option("--json", "answer with one JSON object for each recipient")
     .action(exit((options) => showContacts(terminal, options)));
 
 const suppressRecipient: MakeCommand = (terminal, exit) =>
   new Command("suppress")
-    .summary("never write to this person")
+    .summary("never write to this recipient")
     .argument("<handle>", "id, handle or @handle")
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog recipients suppress @sara_sells")
     .action(
-      exit(async (subject, { json }) => {
-        parseRecipient(subject);
+      exit(async (recipient, { json }) => {
+        parseRecipient(recipient);
         await using session = await openSession(terminal);
-        const { isKnown } = await suppress(session, subject, COMMAND_METADATA);
+        const { isKnown } = await suppress(session, recipient, COMMAND_METADATA);
         const stranger = isKnown ? "" : "; no recipient of that name is known yet";
-        const text = `${printable(subject)} will never be written to${stranger}\n`;
-        answer(terminal, json, { subject, is_known: isKnown }, text);
+        const text = `${printable(recipient)} will never be written to${stranger}\n`;
+        answer(terminal, json, { recipient, is_known: isKnown }, text);
       }),
     );
 
@@ -72,13 +72,13 @@ const retryRecipient: MakeCommand = (terminal, exit) =>
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog recipients retry @sara_sells")
     .action(
-      exit(async (subject, { json }) => {
-        parseRecipient(subject);
+      exit(async (recipient, { json }) => {
+        parseRecipient(recipient);
         await using session = await openSession(terminal);
-        const refusal = await allowRetry({ ...session, sleep, random: Math.random }, subject, COMMAND_METADATA);
-        const text = `${printable(subject)} ${refusal === undefined ? "is tried again in the next run" : REFUSALS[refusal]}\n`;
+        const refusal = await allowRetry({ ...session, sleep, random: Math.random }, recipient, COMMAND_METADATA);
+        const text = `${printable(recipient)} ${refusal === undefined ? "is tried again in the next run" : REFUSALS[refusal]}\n`;
         if (json !== true && refusal !== undefined) terminal.err(text);
-        else answer(terminal, json, { subject, refusal: refusal ?? null }, text);
+        else answer(terminal, json, { recipient, refusal: refusal ?? null }, text);
         return refusal === undefined ? EXIT.ok : EXIT.fault;
       }),
     );

@@ -90,11 +90,11 @@ test("recipients retry by a handle that the person had before opens that person 
 
 test("recipients suppress and retry answer programs", async () => {
   expect(JSON.parse((await world.run(recipients, "suppress", "ann", "--json")).out)).toEqual({
-    subject: "ann",
+    recipient: "ann",
     is_known: false,
   });
   const refused = await world.run(recipients, "retry", "ann", "--json");
-  expect([refused.code, JSON.parse(refused.out)]).toEqual([1, { subject: "ann", refusal: "suppressed" }]);
+  expect([refused.code, JSON.parse(refused.out)]).toEqual([1, { recipient: "ann", refusal: "suppressed" }]);
 });
 
 describe("recipients import", () => {
@@ -221,7 +221,7 @@ describe("recipients consent", () => {
     const { position } = await world.store.head();
     expect((await consent(...denied)).out).toBe(sentence);
     expect(JSON.parse((await consent(...denied, "--json")).out)).toEqual({
-      subject: "ann",
+      recipient: "ann",
       is_known: true,
       repeated: true,
       basis: "opt_in",
@@ -291,6 +291,20 @@ describe("recipients evidence", () => {
       { type: "PersonalLinkClicked", data: { code: "own-bea" } },
     ]);
   }
+
+  test("no list of contacts shows the codes of links of their own", async () => {
+    await openWithHistory();
+    const lists = [
+      await world.run(contactsCommand, "--json"),
+      await world.run(contactsCommand, "ann", "--json"),
+      await world.run(contactsCommand, "--json", "--as-of", "3"),
+      await world.run(recipients, "list", "--json"),
+    ];
+    for (const { out } of lists) {
+      expect(out).toContain('"username":"ann"');
+      expect(out).not.toMatch(/personal_links|own-ann/);
+    }
+  });
 
   test("writes all of one person, and of no other, with a proof of each event that the log's key checks", async () => {
     await openWithHistory();

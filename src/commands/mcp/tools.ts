@@ -66,11 +66,11 @@ const closed = { additionalProperties: false };
 const as_of = Type.Optional(
   Type.String({ description: "An earlier moment: a time or day in ISO 8601, or a position of the log. Absent: now." }),
 );
-const recipient = Type.String({ description: "A person: id, handle or @handle." });
+const recipient = Type.String({ description: "A recipient: id, handle or @handle." });
 
 const status = Type.Union(
   ["open", "attempted", "in_doubt", "sent", "failed"].map((name) => Type.Literal(name)),
-  { description: "Only people of this status." },
+  { description: "Only recipients of this status." },
 );
 
 /** None of them sends, spends or erases. */
@@ -82,22 +82,22 @@ export const TOOLS: readonly Tool[] = [
       "All known recipients, or one: with their status, the variant they got, and their consent to be written to and to be tracked, with its evidence.",
     input: Type.Object({ recipient: Type.Optional(recipient), status: Type.Optional(status), as_of }, closed),
     command: contacts,
-    isAnswer: (person, input) => input.status === undefined || person.status === input.status,
+    isAnswer: (contact, input) => input.status === undefined || contact.status === input.status,
   },
   {
     name: "why_skipped",
-    title: "Why people were skipped",
-    description: "People that a run skipped, with the reasons, or one person; also who is suppressed.",
+    title: "Why recipients were skipped",
+    description: "Recipients that a run skipped, with the reasons, or one recipient; also all that are suppressed.",
     input: Type.Object({ recipient: Type.Optional(recipient), reason: Type.Optional(skipReason), as_of }, closed),
     command: contacts,
-    isAnswer(person, input) {
-      if (input.reason !== undefined) return person.skipped.includes(input.reason);
-      return input.recipient !== undefined || person.suppressed || person.skipped.length > 0;
+    isAnswer(contact, input) {
+      if (input.reason !== undefined) return contact.skipped.includes(input.reason);
+      return input.recipient !== undefined || contact.suppressed || contact.skipped.length > 0;
     },
   },
   {
     name: "what_happened",
-    title: "What happened to a person, a link, an event or a run",
+    title: "What happened to a recipient, a link, an event or a run",
     description: "All events about one subject, in the order of the log.",
     input: Type.Object(
       {
@@ -124,7 +124,7 @@ export const TOOLS: readonly Tool[] = [
   {
     name: "clicks",
     title: "Clicks of links",
-    description: "The clicks of all links or of one: people, suspected fetchers of X, and bots.",
+    description: "The clicks of all links or of one: visitors, suspected fetchers of X, and bots.",
     input: Type.Object({ link: Type.Optional(Type.String({ description: "domain/short_code." })), as_of }, closed),
     command: clicks,
   },
@@ -191,7 +191,7 @@ export const TOOLS: readonly Tool[] = [
     name: "dry_run",
     title: "What a run would do",
     description:
-      "Who of the imported people would get which text, and who would be skipped and why. Asks no network, since each " +
+      "Which imported recipients would get which text, and which would be skipped and why. Asks no network, since each " +
       "question to X is paid for: what only X knows does not show.",
     input: Type.Object({ recipient: Type.Optional(recipient) }, closed),
     command: preview,

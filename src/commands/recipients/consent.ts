@@ -10,13 +10,13 @@ import { printable } from "../shared/table.ts";
 
 export const consentCommand: MakeCommand = (terminal, exit) =>
   new Command("consent")
-    .summary("record a person's consent, with its evidence")
+    .summary("record a recipient's consent, with its evidence")
     .description(
-      `Records on what grounds you may write to a person (--basis) and whether clicks
-by links of their own may be recorded (--tracking), each with its evidence: when,
-where, and to which wording. What you do not give stays; new evidence replaces the
-former as a whole. To revoke granted tracking erases their recorded clicks. A
-repeat changes nothing.`,
+      `Records on what grounds you may write to a recipient (--basis) and whether
+clicks by links of their own may be recorded (--tracking), each with its evidence:
+when, where, and to which wording. What you do not give stays; new evidence
+replaces the former as a whole. To revoke granted tracking erases their recorded
+clicks. A repeat changes nothing.`,
     )
     .argument("<handle>", "id, handle or @handle")
     .option("--basis <word>", "dm_first, opt_in or none")
@@ -70,5 +70,5 @@ async function recordGiven(
   const stranger = isKnown
     ? ""
     : "no recipient of that name was known: it holds for the recipient who turns out to have it\n";
-  answer(terminal, json, { subject: name, is_known: isKnown, repeated, basis, consent, tracking }, shown + stranger);
+  answer(terminal, json, { recipient: name, is_known: isKnown, repeated, basis, consent, tracking }, shown + stranger);
 }

@@ -21,9 +21,9 @@ import { printable } from "../shared/table.ts";
 
 export const evidenceCommand: MakeCommand = (terminal, exit) =>
   new Command("evidence")
-    .summary("write all that the log holds of a person to a file, with proofs")
+    .summary("write all that the log holds of a recipient, with proofs")
     .description(
-      `Writes one JSON file for the person or an authority: who they are, their consent
+      `Writes one JSON file for the recipient or an authority: who they are, their consent
 and tracking with its history, the messages to them with their outcomes, clicks
 by links of their own, and each event with its proof (see audit prove). Its
 public_key checks the proofs by reachlog audit check. The file is personal data.`,

@@ -30,7 +30,10 @@ export interface SessionOptions {
 
 export type Sessions = ReturnType<typeof createSessions>;
 
-/** Signs browsers in to the console with a token that is asked for once. A session has the scopes of the token that it was opened with, and ends with it. */
+/**
+ * Signs browsers in to the console with a token that is asked for once. A session has the scopes of that token, and ends
+ * with it.
+ */
 export function createSessions(options: SessionOptions) {
   const { masterKey, authentication, isSecure, isLocal, clock } = options;
   const cookie = createEncryptedCookie<Session>(COOKIE, masterKey, isSecure, clock);
@@ -58,7 +61,10 @@ export function createSessions(options: SessionOptions) {
       const id = isOpen ? "" : readSession(request)?.id;
       return id === undefined ? undefined : createHmac("sha256", key).update(id).digest("base64url");
     },
-    /** The `Set-Cookie` value for a right token; undefined for a wrong one. Throws 401 for an expired one, 403 for one that may not read. */
+    /**
+     * The `Set-Cookie` value for a right token; undefined for a wrong one. Throws 401 for an expired one, 403 for one that
+     * may not read.
+     */
     signIn(given: string): string | undefined {
       const token = authentication.identify(given);
       if (token === undefined) return undefined;
