@@ -3,7 +3,13 @@ import type { EventSpec } from "./event.ts";
 
 /** Whose key encrypts the personal data of an event. */
 export type Owner =
-  | { readonly kind: "person"; readonly id?: string | undefined; readonly username?: string | undefined }
+  | {
+      readonly kind: "person";
+      readonly id?: string | undefined;
+      readonly username?: string | undefined;
+      /** Each event has a key of its own, and once they are deleted nothing says whose events they were. */
+      readonly isUnlinkable?: true;
+    }
   | { readonly kind: "click"; readonly ip: string | undefined }
   /** Messages to our own team, and answers to callers: data of no one person. */
   | { readonly kind: "message" | "answer" };

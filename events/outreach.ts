@@ -271,6 +271,8 @@ export const DirectMessageAttempted = withPersonal(
         links: Type.Optional(Type.Array(Type.String())),
         /** What stands in the text in place of some of `links`, for a recipient who granted tracking. */
         personal_links: Type.Optional(Type.Array(personalLink)),
+        /** Those of `links` that the text does not hold, since personal ones stand in their places. */
+        replaced_links: Type.Optional(Type.Array(Type.String())),
         basis: Type.Optional(basis),
         source: Type.Optional(recipientSource),
         /** Whose message it is: only that account can find it in a conversation. */

@@ -69,7 +69,7 @@ export const LinkAdded = defineEvent(
 
 /**
  * The click appended right before this one came by a recipient's own link. A key of its own encrypts it, so that the
- * clicks of a recipient can be erased and the rest of their history kept.
+ * clicks of a recipient can be erased and the rest of their history kept; its ciphertext does not say whose it is.
  */
 export const PersonalLinkClicked = withPersonal(
   defineEvent("PersonalLinkClicked", Type.Object({ code: Type.String() }, { additionalProperties: false })),
@@ -81,7 +81,7 @@ export const PersonalLinkClicked = withPersonal(
   },
 );
 
-/** Whose key encrypts the clicks on a personal link. */
+/** Whose keys encrypt the clicks on a personal link. */
 export function personalLinkOwner(code: string) {
-  return { kind: "person", id: `link:${code}` } as const;
+  return { kind: "person", id: `link:${code}`, isUnlinkable: true } as const;
 }

@@ -43,7 +43,7 @@ export const NEWEST_MAX = 50;
  */
 export const referrers: Projection<SentLinks> = {
   name: "referrers",
-  version: 1,
+  version: 2,
   types: ["DirectMessageAttempted", "DirectMessageSent", "DirectMessageFailed"],
   initial: () => ({ links: new Map(), open: new Map() }),
   evolve(state, event) {
@@ -66,7 +66,8 @@ function evolveReferrers(state: SentLinks, event: Folded): void {
 }
 
 function attempt({ open }: SentLinks, data: DataOf<"DirectMessageAttempted">, position: number): void {
-  const { attempt_id, text, template = "", variant, links = linksIn(text) } = data;
+  const { attempt_id, text, template = "", variant, links: all = linksIn(text), replaced_links = [] } = data;
+  const links = all.filter((link) => !replaced_links.includes(link));
   if (links.length > 0) open.set(attempt_id, { position, links: [...links], template, variant });
 }
 

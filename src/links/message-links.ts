@@ -15,5 +15,8 @@ export function addNewLinks(
 
 /** The links of one recipient's own that stand for the shared ones; `secret`: random, one for each message. */
 export function toPersonalLinks(links: readonly ShortLink[], secret: string) {
-  return links.map((link) => ({ code: createPersonalCode(secret, link), link: linkKey(link.domain, link.code) }));
+  const personal_links = links.map((link) => {
+    return { code: createPersonalCode(secret, link), link: linkKey(link.domain, link.code) };
+  });
+  return { personal_links, replaced_links: personal_links.map(({ link }) => link) };
 }

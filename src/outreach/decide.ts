@@ -289,7 +289,7 @@ type Write = Extract<Verdict, { verdict: "write" }>;
 function writePersonalLinks({ template }: OutreachRules, { contact, links }: Write, user: SocialUser, secret: string) {
   if (contact?.tracking.status !== "granted" || links.length === 0) return undefined;
   const rendered = render(template, messageRecipient(contact, user), (link) => createPersonalCode(secret, link));
-  return rendered.ok ? { text: rendered.text, personal_links: toPersonalLinks(links, secret) } : undefined;
+  return rendered.ok ? { text: rendered.text, ...toPersonalLinks(links, secret) } : undefined;
 }
 
 export interface Refused {

@@ -14,6 +14,7 @@ import {
 } from "./context.ts";
 import { judgeKnown, judgeUser, type Refused } from "./decide.ts";
 import { readNewMessages } from "./inbox.ts";
+import { eraseLeftClicks } from "../recipients/record-consent.ts";
 import { findOurs, wasRestoredToday } from "./after-restore.ts";
 import { toRunEnd, stopReason } from "./run-end.ts";
 
@@ -50,6 +51,7 @@ export async function screenRecipients(run: RunContext, treatment: RunActions): 
   try {
     // Opt-outs that came meanwhile are known before the first recipient is judged.
     await readNewMessages(run, retry);
+    await eraseLeftClicks({ ...run, findLinkKeys: run.rules.findLinkKeys }, run);
     for (const source of run.sources) {
       const end = await screenSource(screening, source);
       if (end !== undefined) return end;

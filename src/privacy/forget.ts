@@ -50,7 +50,8 @@ export async function findEncrypted(log: Log, { positions, isHeld, signal }: Kno
       const { recipient } = data as { recipient?: Recipient };
       if (recipient !== undefined) names.set(JSON.stringify(recipient).toLowerCase(), recipient);
       const ciphertext = ciphertextOf(stored.data);
-      if (ciphertext !== undefined) keys.add(log.keyring.refOf(ciphertext));
+      // Named with the recipient's other keys, that of a click would say for ever whose click it was.
+      if (ciphertext !== undefined && stored.type !== "PersonalLinkClicked") keys.add(log.keyring.refOf(ciphertext));
     }
   }
   const ids = distinct([...names.values()].map(({ id }) => id)).map((id) => ({ id }));

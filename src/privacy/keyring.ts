@@ -17,7 +17,7 @@ import {
   openText,
   type NamedKey,
 } from "./key-store.ts";
-import { createPersonKeys, withHandles, type PersonKey, type PersonKeys } from "./person-keys.ts";
+import { createPersonKeys, toUnlinkableRef, withHandles, type PersonKey, type PersonKeys } from "./person-keys.ts";
 import { createDayKeys } from "./day-keys.ts";
 
 export type Keyring = Awaited<ReturnType<typeof openKeyring>>;
@@ -122,8 +122,13 @@ async function destroyIn(keys: KeyChanges, refs: readonly string[], spared: Read
   // Also what has no key yet: nothing is ever encrypted for an erased person.
   const buried = await withHandles(keys, person, spared);
   const found = [...(await keys.getAll(buried)).values()].filter((key) => key !== "gone");
-  // A day gets another key, of another ref.
-  await Promise.all([...buried.map((ref) => keys.bury(ref)), ...day.map((ref) => keys.remove(ref))]);
+  // A day gets another key, of another ref. What leads to an unlinkable key leaves no trace.
+  const bury = async (ref: string): Promise<void> => {
+    const unlinkable = toUnlinkableRef(ref);
+    if (unlinkable !== undefined) await keys.remove(ref);
+    await keys.bury(unlinkable ?? ref);
+  };
+  await Promise.all([...buried.map(bury), ...day.map((ref) => keys.remove(ref))]);
   return found.length + day.length + (await puncture(keys, click));
 }
 
@@ -262,8 +267,10 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps) {
   };
   const fetchKeys = async (owners: readonly Owner[]): Promise<readonly EncryptionKey[]> => {
     const named = owners.filter((owner) => owner.kind === "person").filter((owner) => findMark(owner) === undefined);
-    const keysOfPeople = await people.keysFor(named);
-    const byOwner = new Map<Owner, PersonKey>(named.map((owner, at) => [owner, keysOfPeople[at]!]));
+    const [unlinkable, linkable] = [true, undefined].map((is) => named.filter((one) => one.isUnlinkable === is));
+    const keysOfPeople = await people.keysFor(linkable!);
+    const byOwner = new Map<Owner, PersonKey>(linkable!.map((owner, at) => [owner, keysOfPeople[at]!]));
+    for (const owner of unlinkable!) byOwner.set(owner, await people.unlinkableKey(owner.id!));
     const chosen: EncryptionKey[] = [];
     for (const owner of owners) {
       chosen.push(owner.kind === "person" ? keyOfPerson(owner, byOwner.get(owner)) : await keyOfNobody(owner));

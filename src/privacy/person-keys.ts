@@ -24,6 +24,12 @@ const APPEND_BYTES = 4;
 /** Behind the ref of a handle: only where the handle stands alone. */
 const ALONE = "-";
 
+/** The ref of an unlinkable key, of the entry by which its owner's erasure finds it; undefined: `ref` is no such entry. */
+export function toUnlinkableRef(ref: string): string | undefined {
+  const name = ref.slice(1 + REF_DIGITS);
+  return name.length === REF_DIGITS ? `p${name}` : undefined;
+}
+
 /** The ref of an id or a handle, of whatever key of it. */
 export function toBaseRef(ref: string): string {
   return ref.slice(0, 1 + REF_DIGITS);
@@ -54,6 +60,23 @@ export function createPersonKeys(keys: KeyStore, pepper: Uint8Array) {
       return people.map((who, at) => {
         const ref = chooseRef(who, at);
         return { ref, key: found.get(ref) ?? "gone" };
+      });
+    },
+    /**
+     * A key of its own, whose ref says nothing of its owner; `gone` where the owner was erased. Only an entry of the key
+     * store leads from the owner to it, and an erasure deletes that.
+     */
+    unlinkableKey(id: string): Promise<PersonKey> {
+      const owner = names.ofId(id);
+      const name = randomBytes(REF_DIGITS / 2).toString("hex");
+      const made = { ref: `p${name}`, key: newKey() };
+      return keys.change(async (within) => {
+        if ((await within.getAll([owner])).get(owner) === "gone") return { ref: made.ref, key: "gone" };
+        await within.putAll([
+          [made.ref, made.key],
+          [owner + name, newKey()],
+        ]);
+        return made;
       });
     },
     /** All refs by which a person's erasure is found. */

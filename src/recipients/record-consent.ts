@@ -5,14 +5,23 @@ import { personalLinkOwner } from "../../events/tracking.ts";
 import { consentAfter, type ConsentRecord, findMissingEvidence } from "../../projections/consent.ts";
 import { type Contact, type Contacts, entriesOf, findPerson } from "../../projections/contacts.ts";
 import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
-import { handle, type HandleDeps } from "../log/handle.ts";
+import { handle, type HandleDeps, type HandleOptions } from "../log/handle.ts";
 import { recipientAmong } from "./recipient-name.ts";
 
-/** Finds the refs of the keys that encrypt the clicks by personal links of these codes. */
+/** Finds the refs by which the clicks by personal links of these codes are erased; none of codes that were erased. */
 export type FindLinkKeys = (codes: readonly string[]) => readonly string[];
 
-export function createFindLinkKeys(keyring: { readonly refsOf: (who: Recipient) => readonly string[] }): FindLinkKeys {
-  return (codes) => codes.flatMap((code) => keyring.refsOf({ id: personalLinkOwner(code).id }));
+export function createFindLinkKeys({ refsOf, isForgotten }: Pick<Keyring, "refsOf" | "isForgotten">): FindLinkKeys {
+  return (codes) => {
+    const owners = codes.map((code) => ({ id: personalLinkOwner(code).id }));
+    return owners.filter((owner) => !isForgotten(owner)).flatMap(refsOf);
+  };
+}
+
+/** What the two functions are taken from. */
+interface Keyring {
+  readonly refsOf: (who: Recipient) => readonly string[];
+  readonly isForgotten: (who: Recipient) => boolean;
 }
 
 export interface RecordConsentDeps extends HandleDeps {
@@ -37,10 +46,9 @@ export function decideConsent(
 ): { readonly events: readonly NewEvent[] } {
   const recipient = recipientAmong(contacts, name);
   const contact = findPerson(contacts, recipient);
-  if (contact !== undefined && isRecorded(contact, record)) return { events: [] };
-  const recorded: NewEvent = { type: "ConsentRecorded", data: { recipient, ...record } };
-  const revoked = findRevokedLinks(contacts, recipient, record);
-  return { events: [recorded, ...eraseClicks(findLinkKeys(revoked))] };
+  const erasures = eraseClicks(findLinkKeys(findRevokedLinks(contacts, recipient, record)));
+  if (contact !== undefined && isRecorded(contact, record)) return { events: erasures };
+  return { events: [{ type: "ConsentRecorded", data: { recipient, ...record } }, ...erasures] };
 }
 
 function isRecorded(contact: Contact, record: ConsentRecord): boolean {
@@ -58,16 +66,31 @@ export function describeMissingEvidence(consent: Parameters<typeof findMissingEv
   return `${ALL_OF.format(missing)} ${missing.length === 1 ? "is" : "are"} missing`;
 }
 
-/** Codes of the recipient's own links, if the record revokes that tracking was granted. */
+/** Codes of the recipient's own links, if the record does not grant tracking: also where an earlier one was of another name. */
 export function findRevokedLinks(
   contacts: Contacts,
   recipient: Recipient,
   { tracking }: ConsentRecord,
 ): readonly string[] {
   if (tracking === undefined || tracking === "granted") return [];
-  const entries = entriesOf(contacts, recipient);
-  const wasGranted = entries.some((entry) => entry.tracking.status === "granted");
-  return wasGranted ? entries.flatMap(({ personal_links }) => personal_links) : [];
+  return entriesOf(contacts, recipient).flatMap(({ personal_links }) => personal_links);
+}
+
+/**
+ * Erases what is left of clicks by own links of recipients who do not grant tracking: a denial may have been recorded
+ * under a handle that only a later event shows to be theirs. Throws what {@link handle} throws.
+ */
+export async function eraseLeftClicks(
+  deps: RecordConsentDeps,
+  options: Pick<HandleOptions, "metadata" | "lease">,
+): Promise<void> {
+  const decide = () => {
+    const denied = [...deps.projector.state("contacts").people.values()].filter(
+      ({ personal_links, tracking }) => personal_links.length > 0 && tracking.status !== "granted",
+    );
+    return { events: eraseClicks(deps.findLinkKeys(denied.flatMap(({ personal_links }) => personal_links))) };
+  };
+  await handle(deps, STREAMS.outreach, decide, options);
 }
 
 /** What is appended with a revocation: the clicks that these keys encrypt can no longer be read then. */

@@ -33,10 +33,16 @@ export function createPersonalCode(secret: string, { code }: Pick<ShortLink, "co
 
 /** True for codes that only templates give out. */
 export function isReservedCode(code: string): boolean {
-  return RESERVED.test(code);
+  return SHARED_CODE.test(code) || isPersonalCode(code);
 }
 
-const RESERVED = new RegExp(`^(?:[${ALPHABET}]{${SHARED_CODE_CHARS}}|[${ALPHABET}]{${PERSONAL_CODE_CHARS}})$`);
+/** True for what may be the code of a recipient's own link. */
+export function isPersonalCode(code: string): boolean {
+  return PERSONAL_CODE.test(code);
+}
+
+const SHARED_CODE = new RegExp(`^[${ALPHABET}]{${SHARED_CODE_CHARS}}$`);
+const PERSONAL_CODE = new RegExp(`^[${ALPHABET}]{${PERSONAL_CODE_CHARS}}$`);
 
 /** What comes before the code of a link, as clicks name it: `go.example` or `reach.example/l`. */
 export function toDomain(base: LinkBase): string {

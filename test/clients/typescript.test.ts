@@ -122,6 +122,8 @@ describe("each operation for programs, asked of a running service", () => {
     expect(proof).toStartWith("c2sp.org/tlog-proof@v1\n");
     const { response: unknown } = await client.GET("/l/{code}", { params: { path: { code: "none" } } });
     expect(unknown.status).toBe(404);
+    const { data: results } = await client.GET("/social/results", { params: { query: { by: "variant" } } });
+    expect(results).toMatchObject({ by: "variant" });
     const link = "go.example/spring";
     const { data: clicks } = await client.GET("/api/audit/export", { params: { query: { link } }, parseAs: "text" });
     expect(clicks?.trim().split("\n")).toHaveLength(1);

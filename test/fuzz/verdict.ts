@@ -81,11 +81,16 @@ function isJson(type: string | undefined): boolean {
 /** Refusals of what was sent; any other status is one of the service's state. */
 const REFUSED: ReadonlySet<number> = new Set([400, 413, 415, 422]);
 
+/** A refusal by a rule that no schema can say, such as that no time is in the future: the document names its problem. */
+function isOfItsMeaning({ body }: WireAnswer): boolean {
+  return (JSON.parse(body) as { type?: string }).type === "urn:reachlog:problem:unusable-consent";
+}
+
 /** The document says which bodies are good: these must be taken, all others refused. */
 function againstBody(request: FuzzRequest, operation: Operation, answer: WireAnswer): string[] {
   const { body, headers, type } = request;
   if (body === undefined || body.verdict === "unknown" || operation !== request.operation) return [];
   if (body.verdict === "unfit") return answer.status < 300 ? [`${answer.status} for what does not fit`] : [];
   const isPlain = type === undefined && !headers.some((line) => /^(idempotency-key|content-encoding):/i.test(line));
-  return isPlain && REFUSED.has(answer.status) ? [`${answer.status} for what fits`] : [];
+  return isPlain && REFUSED.has(answer.status) && !isOfItsMeaning(answer) ? [`${answer.status} for what fits`] : [];
 }

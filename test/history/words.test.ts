@@ -69,7 +69,7 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       'the link go.example/x to "https://shop.example/" was added for variant A of a template',
     ],
   ],
-  PersonalLinkClicked: [[{ code: "secret" }, "the recipient clicked by their own link"]],
+  PersonalLinkClicked: [[{ code: "secret" }, "a request came by the recipient's own link"]],
   RecipientSuppressed: [
     [
       { recipient: ada, reason: "by_hand" },

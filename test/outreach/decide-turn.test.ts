@@ -83,7 +83,10 @@ describe("one person's turn", () => {
       const personal_links = [{ code: own, link: `go.example/${code}` }];
       given(authorized, tracked)
         .when(turn({ linkSecret: "secret" }, withLink))
-        .thenEvents(added, intent({ text: `Hi Ann: https://go.example/${own}`, personal_links }));
+        .thenEvents(
+          added,
+          intent({ text: `Hi Ann: https://go.example/${own}`, personal_links, replaced_links: [`go.example/${code}`] }),
+        );
       expect([own, createPersonalCode("other", { code })]).toEqual([
         expect.stringMatching(/^[1-9A-HJ-NP-Za-km-z]{13}$/),
         expect.not.stringMatching(own),

@@ -11,7 +11,7 @@ import { forgetPerson } from "../../src/privacy/forget.ts";
 import { startProjector } from "../../src/projector/projector.ts";
 import { importRecipients } from "../../src/recipients/import.ts";
 import { parseRecipients } from "../../src/recipients/recipients-file.ts";
-import { createFindLinkKeys, recordConsent } from "../../src/recipients/record-consent.ts";
+import { createFindLinkKeys, eraseLeftClicks, recordConsent } from "../../src/recipients/record-consent.ts";
 import { locateLog } from "../../src/service/log-place.ts";
 import { openLogAt } from "../../src/service/open.ts";
 import { RULES } from "../harness/memory/outreach.ts";
@@ -92,6 +92,16 @@ test.each([
     await here.projector.until((await here.store.head()).position);
     expect(await codes(here)).toEqual(["erased", "erased", "own-cid", "erased"]);
 
+    // Nothing that was written says any more which of these clicks were Ann's or Bea's.
+    const refs = await refsOfClicks(here);
+    expect(new Set(refs).size).toBe(4);
+    const named: string[] = [];
+    for await (const event of here.store.read({ types: ["PersonForgotten"] }))
+      if (event.type === "PersonForgotten") named.push(...event.data.keys);
+    expect(named.length).toBe(2);
+    expect(refs.filter((ref) => named.some((owner) => ref.startsWith(owner)))).toEqual([]);
+    for (const owner of named) expect(await here.store.keyring.keys.refs(owner)).toEqual([owner]);
+
     // A click that comes later is as unreadable, also after tracking was granted once more.
     await recordConsent(here, "ann", { tracking: "granted" }, {});
     await here.eventLog.append(STREAMS.outreach, [{ type: "PersonalLinkClicked", data: { code: "own-ann" } }], {});
@@ -115,3 +125,27 @@ test.each([
     expect(findPerson(there.projector.state("contacts"), ANN)).toMatchObject(ANN);
   },
 );
+
+/** As ciphertexts name their keys. */
+async function refsOfClicks({ store }: Awaited<ReturnType<typeof openInstance>>): Promise<readonly string[]> {
+  const stored = await Array.fromAsync(store.readStored({ types: ["PersonalLinkClicked"] }));
+  return stored.map(({ data }) => store.keyring.refOf((data as { ciphertext: string }).ciphertext));
+}
+
+test("a denial under a handle that turns out to be theirs erases the clicks of before", async () => {
+  await using stack = new AsyncDisposableStack();
+  const here = await openInstance(stack, await inFile(stack));
+  await here.eventLog.append(STREAMS.outreach, tracked(ANN), {});
+  await recordConsent(here, "ann_b", { tracking: "denied" }, {});
+  const data = { recipient: { ...ANN, username: "ann_b" }, message_id: "m", received_at: "2026-03-03T08:00:00.000Z" };
+  const { last } = await here.eventLog.append(STREAMS.outreach, [{ type: "DirectMessageReceived", data }], {});
+  await here.projector.until(last);
+  const read = async () => (await Array.fromAsync(here.store.read({ types: ["PersonalLinkClicked"] })))[0]?.data;
+  expect(await read()).toEqual({ code: "own-ann" });
+  await eraseLeftClicks(here, { metadata: {} });
+  expect(await read()).toEqual({ code: "erased" });
+  // Once is enough.
+  const { position } = await here.store.head();
+  await eraseLeftClicks(here, { metadata: {} });
+  expect((await here.store.head()).position).toBe(position);
+});

@@ -89,12 +89,20 @@ describe("granted tracking that is revoked", () => {
   });
 
   test.each([
-    ["it was not granted", addedOf(ANN), "denied"],
-    ["it was revoked before", granted({ tracking: "denied" }), "unknown"],
-    ["it stays granted", granted(), "granted"],
-  ] as const)("erases nothing where %s", (_what, before, tracking) => {
+    ["was granted under another name", addedOf(ANN), "denied"],
+    ["was revoked before, and not erased", granted({ tracking: "denied" }), "unknown"],
+  ] as const)("erases what is left where it %s", (_what, before, tracking) => {
     given(before, sentWithLinks(ANN, "c1"))
       .when(recording("ann", { tracking, tracking_at: "2026-03-01" }))
+      .thenEvents({ type: "ConsentRecorded" }, erased("c1"));
+  });
+
+  test("erases nothing where it stays granted, and where nothing is left", () => {
+    given(granted(), sentWithLinks(ANN, "c1"))
+      .when(recording("ann", { tracking: "granted", tracking_at: "2026-03-01" }))
+      .thenEvents({ type: "ConsentRecorded" });
+    given(granted(), sentWithLinks(ANN, "c1"))
+      .when(({ contacts }) => decideConsent(contacts, "ann", { tracking: "denied" }, () => []))
       .thenEvents({ type: "ConsentRecorded" });
   });
 
@@ -116,7 +124,7 @@ describe("granted tracking that is revoked", () => {
       .when(({ contacts }) => findRevokedLinks(contacts, ANN, { tracking: "denied" }))
       .thenAnswers(["c1"]);
     given(...before)
-      .when(({ contacts }) => findRevokedLinks(contacts, { id: "101" }, { tracking: "denied" }))
+      .when(({ contacts }) => findRevokedLinks(contacts, { id: "101" }, { tracking: "granted" }))
       .thenAnswers([]);
   });
 

@@ -26,7 +26,7 @@ export const DELIVERY_WORDS = {
     const holder = template === undefined ? "by an operator" : say`for variant ${other(variant ?? "")} of a template`;
     return say`the link ${link(domain, code)} to ${quote(target)} was added ${holder}`;
   },
-  PersonalLinkClicked: () => say`the recipient clicked by their own link`,
+  PersonalLinkClicked: () => say`a request came by the recipient's own link`,
   NotificationRequested: ({ service, level, message }) =>
     say`a notification of level ${level} was requested for ${quote(service)}: ${quote(message)}; ${queuedFor(["chat"])}`,
   MessageRequested: ({ text }) => say`a message was requested: ${quote(text)}; ${queuedFor(["messaging"])}`,

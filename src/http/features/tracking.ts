@@ -11,6 +11,7 @@ import { linkKey } from "../../../projections/sent-links.ts";
 import { REDIRECT_PATH } from "../../config/outreach.ts";
 import { isBot } from "../../delivery/bots.ts";
 import { STREAMS, type NewEvent } from "../../log/event-log.ts";
+import { isPersonalCode } from "../../template/short-link.ts";
 import { errorFields } from "../../platform/logger.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { html, redirect, whole } from "../server/answer.ts";
@@ -63,7 +64,8 @@ export function trackingEndpoints(deps: AppDeps) {
     ({ body, call, status }) => {
       if (call.links?.includes(body.domain.toLowerCase()) === false) throw problems.otherDomain(call.links);
       return performOnce(idempotency, call, body, async (key) => {
-        const { ids } = await recordClick(body, { metadata: call.metadata, key });
+        const click = isPersonalCode(codeIn(body.short_code)) ? await hideForgotten(deps, body) : body;
+        const { ids } = await recordClick(click, { metadata: call.metadata, key });
         return status(202, { id: ids[0]! });
       });
     },
@@ -81,6 +83,26 @@ export function trackingEndpoints(deps: AppDeps) {
   );
 }
 
+/** What stands for the code of a recipient who was forgotten: recorded as it is, their clicks could be told from others'. */
+const FORGOTTEN = "forgotten";
+
+/** The click as it may be recorded: with its code only if the log knows it, or if it is of another shortener. */
+async function hideForgotten(
+  { projector, eventLog }: AppDeps,
+  body: Static<typeof trackingBody>,
+): Promise<Static<typeof trackingBody>> {
+  const links = () => projector.state("links");
+  const code = codeIn(body.short_code);
+  // Another instance may just have sent it.
+  if (findLink(links(), code) === undefined) await projector.until((await eventLog.store.head()).position);
+  if (findLink(links(), code) !== undefined) return body;
+  const link = linkKey(body.domain, body.short_code);
+  const isOurs = links()
+    .shared.values()
+    .some(({ domain }) => linkKey(domain, code) === link);
+  return isOurs ? { ...body, short_code: FORGOTTEN } : body;
+}
+
 /** `GET /l/CODE`, for operators without a shortener. It leads nowhere but where the log says. */
 export function redirectEndpoints(deps: AppDeps) {
   const recordClick = createClickRecorder(deps);
@@ -89,7 +111,7 @@ export function redirectEndpoints(deps: AppDeps) {
   return feature("redirects", REDIRECT_PATH).get(
     "/:code",
     async ({ params: { code }, call }) => {
-      if (redirects === undefined) throw problems.notFound();
+      if (redirects === undefined) return NO_LINK;
       if (find(code) === undefined) await projector.until((await eventLog.store.head()).position);
       const link = find(code);
       if (link === undefined) return NO_LINK;
@@ -108,6 +130,7 @@ export function redirectEndpoints(deps: AppDeps) {
         description:
           "Only while REDIRECTS is on. The code alone decides the target. HEAD and prefetch requests are recorded apart and do not count as clicks; Sec-GPC and DNT make a click anonymous.",
         parameters: { code: "The code of the link." },
+        problems: ["notFound"],
       }),
     },
   );
@@ -151,7 +174,8 @@ function createClickRecorder(deps: AppDeps): (click: Click, by: AppendedBy) => R
     projector.state("links").shared.has(codeIn(link)) || projector.state("referrers").links.has(link);
   return (click, by) => {
     const code = codeIn(click.short_code);
-    const own = findLink(projector.state("links"), code);
+    const found = findLink(projector.state("links"), code);
+    const own = found && linkKey(found.domain, code) === linkKey(click.domain, click.short_code) ? found : undefined;
     const recipient = own?.recipient;
     const named = recipient === undefined ? click : { ...click, domain: own!.domain, short_code: own!.code };
     const { bot = isBot(click.user_agent), probe, anonymous, domain, short_code, ip, user_agent } = named;

@@ -117,6 +117,10 @@ export const problems = {
   suppressed: () => new Problem(409, "suppressed", "This recipient is suppressed: no message is sent."),
   nothingToRetry: () => new Problem(409, "nothing-to-retry", "This recipient has no failed message to retry."),
   unreadableFile: (why: string) => new Problem(422, "unreadable-file", `Nothing imported: ${why}.`),
+  unusableConsent: (why: string, path = "") =>
+    new Problem(422, "unusable-consent", `Nothing was recorded: ${why}.`, {
+      more: { errors: [{ path, message: why }] },
+    }),
   verifying: () =>
     new Problem(409, "verification-in-progress", "One verification at a time: another one is in progress."),
   contradicted: () =>

@@ -141,6 +141,32 @@ describe("a click on a recipient's own link", () => {
     expect(await world.events("PersonalLinkClicked")).toEqual([]);
   });
 
+  test("of a forgotten recipient is posted by another shortener: its code is not recorded", async () => {
+    await using world = await open();
+    const post13 = (domain: string) =>
+      post(world.app, "/api/tracking/event", { event: "click", domain, short_code: OWN, original_url: TARGET });
+    for (const domain of ["go.example", "GO.example", "other.example"]) expect((await post13(domain)).status).toBe(202);
+    const clicks = await world.events("LinkClicked");
+    expect(clicks.map(({ data }) => data.short_code)).toEqual(["forgotten", "forgotten", OWN]);
+  });
+
+  test("by a neighbouring code is none", async () => {
+    await using world = await open();
+    await world.append(STREAMS.outreach, addedOf(ANN, { tracking: "granted" }), INTENT);
+    const last = OWN.slice(0, -1);
+    for (const code of [`${last}D`, last, `${OWN}1`, OWN.toLowerCase(), `a${OWN.slice(1)}`])
+      expect((await follow(world, code)).status).toBe(404);
+    expect([...(await world.events("LinkClicked")), ...(await world.events("PersonalLinkClicked"))]).toEqual([]);
+  });
+
+  test("of another domain does not count as theirs", async () => {
+    await using world = await open();
+    await world.append(STREAMS.outreach, addedOf(ANN, { tracking: "granted" }), INTENT);
+    const click = { event: "click", domain: "other.example", short_code: OWN, original_url: TARGET };
+    expect((await post(world.app, "/api/tracking/event", click)).status).toBe(202);
+    expect(await world.events("PersonalLinkClicked")).toEqual([]);
+  });
+
   test("leaves its code nowhere in the clear", async () => {
     await using world = await open();
     await world.append(STREAMS.outreach, addedOf(ANN, { tracking: "granted" }), INTENT);
