@@ -1,8 +1,8 @@
 /** Links told apart; keeps the memory bounded however many links are posted. */
-export const LINKS_MAX = 10_000;
+export const COUNTED_LINKS_MAX = 10_000;
 
 /** Dropped at once when there are more: to look for the oldest one at each click would cost more than all else. */
-const LINKS_DROPPED = LINKS_MAX / 10;
+const LINKS_DROPPED = COUNTED_LINKS_MAX / 10;
 
 /**
  * A link's entry, which is marked rather than moved to the Map's end when the link is clicked: in JavaScriptCore a move
@@ -13,9 +13,9 @@ export interface Recent {
   last_position: number;
 }
 
-/** Drops those that were not clicked for longest, once there are more than {@link LINKS_MAX}. */
+/** Drops those that were not clicked for longest, once there are more than {@link COUNTED_LINKS_MAX}. */
 export function dropOldest<Link extends Recent>(links: Map<string, Link>, onDropped: (link: Link) => void): void {
-  if (links.size <= LINKS_MAX) return;
+  if (links.size <= COUNTED_LINKS_MAX) return;
   const positions = Float64Array.from(links.values(), ({ last_position }) => last_position).sort();
   const newestDropped = positions[LINKS_DROPPED - 1] ?? 0;
   for (const [name, link] of links) {

@@ -4,13 +4,30 @@ const USUAL_CHARACTERS = 24;
 /** Neighbours in the log are of the same day, and reading a date costs ten times as much as reading a time of day. */
 const last = { day: "", dayMs: 0, time: "", ms: 0 };
 
+/** YYYY-MM-DD */
+export const DAY_CHARACTERS = 10;
+
+export const DAY_MS = 86_400_000;
+
+const lastDay = { number: Number.NaN, text: "" };
+
+/** The UTC day of a moment in ms since 1970. Asked for each click, whose neighbours are of the same day. */
+export function toDay(ms: number): string {
+  const number = Math.floor(ms / DAY_MS);
+  if (number !== lastDay.number) {
+    lastDay.text = Temporal.Instant.fromEpochMilliseconds(ms).toString().slice(0, DAY_CHARACTERS);
+    lastDay.number = number;
+  }
+  return lastDay.text;
+}
+
 /** ms since 1970 of a time as the log has it. No clock is asked. */
 export function msOf(time: string): number {
   // Events of one batch have one time, and several projections read it.
   if (time === last.time) return last.ms;
   if (time.length !== USUAL_CHARACTERS || !time.endsWith("Z")) return Temporal.Instant.from(time).epochMilliseconds;
   if (last.day === "" || !time.startsWith(last.day)) {
-    const day = time.slice(0, 10);
+    const day = time.slice(0, DAY_CHARACTERS);
     last.dayMs = Temporal.Instant.from(`${day}T00:00Z`).epochMilliseconds;
     last.day = day;
   }

@@ -1,9 +1,9 @@
 import type { DataOf, Folded } from "../events/catalog.ts";
 import type { Projection } from "./projection.ts";
-import { dropOldest, LINKS_MAX, type Recent } from "./recent-links.ts";
+import { dropOldest, COUNTED_LINKS_MAX, type Recent } from "./recent-links.ts";
 import { linkKey, linksIn } from "./sent-links.ts";
 import { judgeRequest, noFetches, noteMessage, type Fetches, type Verdicts } from "./suspected.ts";
-import { msOf } from "./time.ts";
+import { DAY_CHARACTERS, msOf, toDay } from "./time.ts";
 import { addVisitor, estimateVisitors } from "./visitors.ts";
 
 export interface VisitCounts {
@@ -77,7 +77,8 @@ function evolveVisits(state: Visits, event: Folded): void {
     case "LinkAdded": {
       const { domain, code, template } = event.data;
       // Tens of thousands may be imported at once: they take no place of a link that is in messages.
-      if (template !== undefined || state.links.size < LINKS_MAX) meet(state, linkKey(domain, code), event.position);
+      if (template !== undefined || state.links.size < COUNTED_LINKS_MAX)
+        meet(state, linkKey(domain, code), event.position);
       return;
     }
     case "DirectMessageAttempted": {
@@ -121,24 +122,6 @@ function click(
   const isOfPerson = probe === undefined && !bot;
   const found = { name: link, at: msOf(time), ...(visitor === undefined ? {} : { visitor }) };
   judgeRequest(state, { link, bot: !isOfPerson, click: found }, createVerdicts(state));
-}
-
-/** YYYY-MM-DD */
-export const DAY_CHARACTERS = 10;
-
-const DAY_MS = 86_400_000;
-
-/** Neighbours in the log are of the same day, and writing a date costs more than all else that is done with a click. */
-const last = { number: Number.NaN, day: "" };
-
-/** The UTC day of a moment in ms since 1970. */
-export function toDay(ms: number): string {
-  const number = Math.floor(ms / DAY_MS);
-  if (number !== last.number) {
-    last.day = Temporal.Instant.fromEpochMilliseconds(ms).toString().slice(0, DAY_CHARACTERS);
-    last.number = number;
-  }
-  return last.day;
 }
 
 function createVerdicts(state: Visits): Verdicts {

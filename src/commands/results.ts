@@ -16,6 +16,7 @@ import {
   resultsAsJson,
   TRACKED_NOTE,
 } from "../history/results-format.ts";
+import { DAY_MS, toDay } from "../../projections/time.ts";
 import { formatDuration } from "../platform/duration.ts";
 import type { Place } from "../projector/moment.ts";
 import { Command, JSON_OPTION, Option, type MakeCommand } from "./shared/command.ts";
@@ -94,11 +95,9 @@ function resultsAsText(by: Grouping, { interval, previous, rows, omitted, total 
   return `${table(head, lines)}${left}${isTrackedOnly(by) ? TRACKED_NOTE : CLICKS_NOTE}\n${end}`;
 }
 
-const DAY_MS = 86_400_000;
-
 /** The UTC day, or one some days later. */
 function formatDay(ms: number | undefined, absent: string, days = 0): string {
-  return ms === undefined ? absent : new Date(ms + days * DAY_MS).toISOString().slice(0, 10);
+  return ms === undefined ? absent : toDay(ms + days * DAY_MS);
 }
 
 type Column = readonly [name: string, cell: (figures: Figures) => string | number | null];

@@ -1,14 +1,7 @@
 import type { States } from "../../projections/all.ts";
 import type { Message, MessageGroup, Results } from "../../projections/results.ts";
-import {
-  addVisits,
-  DAY_CHARACTERS,
-  toDay,
-  noVisits,
-  countVisitors,
-  type VisitCounts,
-  type Visits,
-} from "../../projections/visits.ts";
+import { addVisits, noVisits, countVisitors, type VisitCounts, type Visits } from "../../projections/visits.ts";
+import { DAY_CHARACTERS, DAY_MS, toDay } from "../../projections/time.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { inTimeSlices } from "../platform/time-slices.ts";
 import { wilsonInterval } from "../platform/wilson-interval.ts";
@@ -20,8 +13,6 @@ export type Grouping = (typeof GROUPINGS)[number];
 
 /** Rows of an answer, the newest: a run a day for nearly three years. */
 export const RESULT_ROWS_MAX = 1_000;
-
-const DAY_MS = 86_400_000;
 
 /** Whole UTC days, since visitors are told apart within one: from the start of `from` to that of `to`, in ms since 1970. */
 export interface Interval {

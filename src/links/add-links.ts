@@ -1,7 +1,7 @@
 import { type Links, findLink } from "../../projections/links.ts";
 import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
 import { type AppendDecision, handle, type HandleDeps } from "../log/handle.ts";
-import { isReservedCode, PERSONAL_CODE_CHARS, SHARED_CODE_CHARS } from "../template/short-link.ts";
+import { isReservedCode, PERSONAL_CODE_CHARS, SHARED_CODE_CHARS, toTarget } from "../template/short-link.ts";
 
 /** A short link as an operator gives it. */
 export interface NewLink {
@@ -27,13 +27,10 @@ export const CODE_CHARS_MAX = 64;
 
 const CODE = new RegExp(`^[A-Za-z0-9_-]{1,${CODE_CHARS_MAX}}$`);
 
-/** As long as the address of a click may be. */
-const TARGET_CHARS_MAX = 4_096;
-
 /** Links that a log may hold: a service keeps all of them in memory, 300 bytes each. */
-export const LINKS_MAX = 100_000;
+export const STORED_LINKS_MAX = 100_000;
 
-const FULL = `the log holds ${LINKS_MAX} links, and takes no more`;
+const FULL = `the log holds ${STORED_LINKS_MAX} links, and takes no more`;
 
 /** Links in one append: their events are below the 256 KiB that one may have, and others have a turn in between. */
 const LINKS_PER_APPEND = 50;
@@ -50,7 +47,7 @@ export function decideLinks(
   for (const { code, target } of given) {
     const before = targets.get(code) ?? findLink(links, code)?.target;
     const href = toTarget(target);
-    const isFull = links.shared.size + events.length >= LINKS_MAX;
+    const isFull = links.shared.size + events.length >= STORED_LINKS_MAX;
     const reason = findFault(code, href, before) ?? (isFull && before === undefined ? FULL : undefined);
     if (reason !== undefined) refused.push({ code, reason });
     else if (before === undefined) {
@@ -59,12 +56,6 @@ export function decideLinks(
     }
   }
   return { events, known: given.length - events.length - refused.length, refused };
-}
-
-/** As a browser asks for it; undefined: it is no http or https URL. */
-function toTarget(raw: string): string | undefined {
-  const isWeb = raw.length <= TARGET_CHARS_MAX && /^https?:\/\//i.test(raw) && URL.canParse(raw);
-  return isWeb ? new URL(raw).href : undefined;
 }
 
 function findFault(code: string, target: string | undefined, before: string | undefined): string | undefined {

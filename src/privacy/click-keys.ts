@@ -1,4 +1,5 @@
-import { formatDay, newDayRef } from "./day-keys.ts";
+import { toDay } from "../../projections/time.ts";
+import { newDayRef } from "./day-keys.ts";
 import { newKey, type KeyChanges, type KeyStore, type NamedKey, splitRef } from "./key-store.ts";
 import { hash } from "node:crypto";
 import { KEY_BYTES } from "../vault/key-derivation.ts";
@@ -125,7 +126,7 @@ export function createClickKeys(keys: KeyStore) {
   return {
     /** The key of an address; undefined: nothing can be handed out before `prepare`. */
     of(ip: string | undefined = "", now: number): NamedKey | undefined {
-      if (tree === undefined || today.day !== formatDay(now)) return undefined;
+      if (tree === undefined || today.day !== toDay(now)) return undefined;
       const known = young.get(ip);
       if (known !== undefined) return known;
       const leaf = old.get(ip) ?? newLeaf(tree);
@@ -134,7 +135,7 @@ export function createClickKeys(keys: KeyStore) {
     /** Makes the tree of the day, or fetches what is left of it. */
     async prepare(now: number): Promise<void> {
       // All who wait get the same tree.
-      preparing ??= prepare(formatDay(now)).finally(() => (preparing = undefined));
+      preparing ??= prepare(toDay(now)).finally(() => (preparing = undefined));
       await preparing;
     },
     /** Keys may have been deleted: no address keeps its leaf. */

@@ -1,24 +1,14 @@
 import { randomBytes } from "node:crypto";
+import { DAY_MS, toDay } from "../../projections/time.ts";
 import { newKey, splitRef, type KeyStore, type NamedKey, type StoredKeys } from "./key-store.ts";
 
 /** What a day has keys for; the letter begins their refs. */
 const PURPOSES = { click: "c", message: "m", answer: "a", visitor: "v" } as const;
 export type Purpose = keyof typeof PURPOSES;
 
-const DAY_MS = 24 * 3_600_000;
-
-let lastDay = { number: -1, text: "" };
-
-/** YYYY-MM-DD, UTC. Asked for every click, so that the day of the last one is held. */
-export function formatDay(ms: number): string {
-  const number = Math.floor(ms / DAY_MS);
-  if (number !== lastDay.number) lastDay = { number, text: new Date(ms).toISOString().slice(0, 10) };
-  return lastDay.text;
-}
-
 /** The first day that is kept when `days` whole days before today are. */
 export function firstKept(now: number, days: number): string {
-  return formatDay(now - days * DAY_MS);
+  return toDay(now - days * DAY_MS);
 }
 
 const NONCE_BYTES = 4;
@@ -42,11 +32,11 @@ export function createDayKeys(keys: KeyStore) {
     /** Undefined: it has to be prepared first. */
     of(purpose: Purpose, now: number): NamedKey | undefined {
       const today = current.get(purpose);
-      return today?.day === formatDay(now) ? today.key : undefined;
+      return today?.day === toDay(now) ? today.key : undefined;
     },
     /** Finds the key of the day, or makes it. */
     async prepare(purpose: Purpose, now: number): Promise<void> {
-      const day = formatDay(now);
+      const day = toDay(now);
       const asOf = current;
       const key = (await findDayKey(keys, purpose, day)) ?? (await makeDayKey(keys, purpose, day));
       if (asOf === current) current.set(purpose, { day, key });

@@ -1,8 +1,9 @@
+import { toDay } from "../../projections/time.ts";
 import { SERVICE_METADATA, STREAMS, type EventLog, findLast } from "../log/event-log.ts";
 import { isSkewed, type LogClock } from "../log/log-clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import type { Timer } from "../platform/clock.ts";
-import { formatDay, expiredDays, firstKept, newestDay, removeDays } from "./day-keys.ts";
+import { expiredDays, firstKept, newestDay, removeDays } from "./day-keys.ts";
 import type { Keyring } from "./keyring.ts";
 import type { LogStore } from "../../events/catalog.ts";
 import type { Erase } from "../projector/restore.ts";
@@ -84,7 +85,7 @@ export async function startRetention(deps: RetentionDeps): Promise<Disposable> {
   let doneOn = "";
   let cancel = (): void => {};
   const look = async (): Promise<void> => {
-    const today = formatDay(logClock.now());
+    const today = toDay(logClock.now());
     // One of two clocks is wrong; it is not known which.
     if (isDoubtful() || isSkewed(logClock.skewMs()) || today === doneOn) return;
     await expire(deps);
@@ -105,7 +106,7 @@ export async function startRetention(deps: RetentionDeps): Promise<Disposable> {
 /** Whether the clock has leapt since it was last asked, or since the last day of which there is a key. */
 async function createDoubt({ keyring, logClock, logger }: RetentionDeps): Promise<() => boolean> {
   const clock = logClock.now;
-  const last = await newestDay(keyring.keys, formatDay(clock()));
+  const last = await newestDay(keyring.keys, toDay(clock()));
   let seen = last === undefined ? clock() : Date.parse(last);
   let until = -Infinity;
   return () => {
@@ -113,8 +114,8 @@ async function createDoubt({ keyring, logClock, logger }: RetentionDeps): Promis
     if (now - seen > LEAP_MS) {
       until = now + DOUBTED_MS;
       logger.warn("the clock has leapt ahead: nothing expires until it is believed", {
-        from: formatDay(seen),
-        to: formatDay(now),
+        from: toDay(seen),
+        to: toDay(now),
       });
     }
     seen = now;
@@ -128,7 +129,7 @@ async function expire({ eventLog, keyring, days, logClock, logger }: RetentionDe
   const now = logClock.now();
   await removeDays(keyring.keys, ["answer"], firstKept(now, ANSWER_DAYS));
   // Without its salt nothing compares the visitors of a day with those of another.
-  await removeDays(keyring.keys, ["visitor"], formatDay(now));
+  await removeDays(keyring.keys, ["visitor"], toDay(now));
   keyring.refresh();
   if (days === undefined) return;
   const before = firstKept(now, days);

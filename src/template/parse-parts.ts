@@ -1,4 +1,5 @@
 import { fieldName, fieldNameFault } from "./field.ts";
+import { toTarget } from "./short-link.ts";
 
 /** Text as it stands, or a place to fill with a field of the recipient, or with a short link. */
 export type Part = string | Field | Target;
@@ -64,7 +65,11 @@ function placeholder(text: string, open: number, close: number): Part {
   const inner = text.slice(open + 2, close);
   if (/[{}]/.test(inner)) throw new TemplateError("a brace inside a placeholder", text, open);
   const link = LINK.exec(inner);
-  if (link !== null) return { target: readTarget(link[1]!, text, open) };
+  if (link !== null) {
+    const target = toTarget(link[1]!);
+    if (target === undefined) throw new TemplateError("{{link …}} needs an http or https URL", text, open);
+    return { target };
+  }
   const [rawName = "", ...rest] = inner.split("|");
   const field = fieldName(rawName);
   if (field === "") throw new TemplateError("a placeholder without a name", text, open);
@@ -79,12 +84,3 @@ function placeholder(text: string, open: number, close: number): Part {
 
 /** `{{link https://shop.example/offer}}`. `{{link}}` and `{{link|there}}` are a field of that name. */
 const LINK = /^\s*link\s+([^\s|].*?)\s*$/;
-
-/** Longest target of a link, in characters: as long as the address of a click may be. */
-const TARGET_CHARS_MAX = 4_096;
-
-function readTarget(raw: string, text: string, open: number): string {
-  const isWeb = /^https?:\/\//i.test(raw) && URL.canParse(raw) && raw.length <= TARGET_CHARS_MAX;
-  if (!isWeb) throw new TemplateError("{{link …}} needs an http or https URL", text, open);
-  return new URL(raw).href;
-}

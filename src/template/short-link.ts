@@ -20,6 +20,15 @@ export interface ShortLink {
 /** Where short links begin, such as `https://go.example`: an http or https URL without a slash at its end. */
 export type LinkBase = string;
 
+/** Longest target of a link, in characters: as long as the address of a click may be. */
+const TARGET_CHARS_MAX = 4_096;
+
+/** The target of a link as a browser asks for it; undefined: it is no http or https URL. */
+export function toTarget(raw: string): string | undefined {
+  const isWeb = raw.length <= TARGET_CHARS_MAX && /^https?:\/\//i.test(raw) && URL.canParse(raw);
+  return isWeb ? new URL(raw).href : undefined;
+}
+
 /** The same template, variant, target and base always give the same link. */
 export function createShortLink(base: LinkBase, template: string, variant: string, target: string): ShortLink {
   const code = encodeCode(JSON.stringify([base, template, variant, target]), SHARED_CODE_CHARS);

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { openSqliteStore } from "eventstore-lite";
 import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";
-import { LINKS_MAX } from "../../projections/recent-links.ts";
+import { COUNTED_LINKS_MAX } from "../../projections/recent-links.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 import { CLICK } from "./click.ts";
 import { CLIENT, postClicks, type LoadResult } from "./post-clicks.ts";
@@ -22,7 +22,7 @@ export const hotLink: Bench = async (options) => {
     }),
   );
   options.note(`the client is ${CLIENT}`);
-  const links = LINKS_MAX.toLocaleString("en");
+  const links = COUNTED_LINKS_MAX.toLocaleString("en");
   const row = (what: string, unit: string, value: (load: LoadResult) => number, bar?: ReturnType<typeof atLeast>) =>
     compare(what, unit, among.map(value), alone.map(value), bar);
   return [
@@ -35,7 +35,7 @@ export const hotLink: Bench = async (options) => {
 async function writeClicks(file: string, other: (click: number) => { readonly short_code?: string }): Promise<void> {
   const posted = JSON.parse(CLICK) as { domain: string; short_code: string };
   await using store = await openSqliteStore<Event>({ file, codec });
-  const appends = Array.from({ length: LINKS_MAX }, (_, click) => {
+  const appends = Array.from({ length: COUNTED_LINKS_MAX }, (_, click) => {
     const data = { event: "click", original_url: "https://shop.example/", ...posted, ...other(click) };
     const event = makeEvent("LinkClicked", Bun.randomUUIDv7(), { ...data, bot: false, channels: [] }, {});
     return store.append(STREAMS.link(data.domain, data.short_code), [event]);

@@ -1,6 +1,6 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { LINKS_MAX } from "../../projections/recent-links.ts";
+import { COUNTED_LINKS_MAX } from "../../projections/recent-links.ts";
 import { makeEvent, type Event } from "../../events/catalog.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { clicks } from "../../src/commands/clicks.ts";
@@ -249,7 +249,7 @@ test("clicks: links no longer told apart are in the totals, and are counted when
   const post = (code: string): Promise<unknown> =>
     eventLog.append(STREAMS.link("go.example", code), [click(code)], { caller: "tests" });
   await post("first");
-  await Promise.all(Array.from({ length: LINKS_MAX }, (_, at) => post(`c${at}`)));
+  await Promise.all(Array.from({ length: COUNTED_LINKS_MAX }, (_, at) => post(`c${at}`)));
   const { out } = await world.run(clicks);
   expect(out).not.toContain("go.example/first");
   expect(out).toMatch(/\n\(links no longer told apart\) {2}1000 {4}0 {10}0\ntotal {25}10001 {3}0 {10}0\n/);

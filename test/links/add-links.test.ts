@@ -1,7 +1,7 @@
 // On no harness.
 import { expect, test } from "bun:test";
 import { links, type Links } from "../../projections/links.ts";
-import { decideLinks, LINKS_MAX } from "../../src/links/add-links.ts";
+import { decideLinks, STORED_LINKS_MAX } from "../../src/links/add-links.ts";
 
 const known = (): Links => {
   const state = links.initial();
@@ -40,7 +40,7 @@ test.each([
 
 test("a log with as many links as it may hold takes no more, and still knows those it has", () => {
   const state = links.initial();
-  for (let at = 0; at < LINKS_MAX; at++)
+  for (let at = 0; at < STORED_LINKS_MAX; at++)
     state.shared.set(`c${at}`, { domain: "go.example", target: "https://shop.example/", added_at: "2026-03-01" });
   const given = ["c1", "more"].map((code) => ({ code, target: "https://shop.example/" }));
   const reason = "the log holds 100000 links, and takes no more";

@@ -1,7 +1,7 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
 import { clicks } from "../../projections/clicks.ts";
-import { byLastClick, LINKS_MAX } from "../../projections/recent-links.ts";
+import { byLastClick, COUNTED_LINKS_MAX } from "../../projections/recent-links.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { given } from "../harness/memory/events.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
@@ -20,18 +20,18 @@ test("people and bots are counted apart, in all and of each link", () => {
 
 test("beyond the limit, the tenth not clicked for longest is counted among the others", () => {
   const first = [click("kept"), click("gone"), click("gone", true)];
-  const more = Array.from({ length: LINKS_MAX - 2 }, (_, index) => click(`link${index}`));
+  const more = Array.from({ length: COUNTED_LINKS_MAX - 2 }, (_, index) => click(`link${index}`));
   const full = [...first, ...more, click("kept")];
   expect(given(clicks, full)).toMatchObject({ others: { clicks: 0, bots: 0 } });
   const state = given(clicks, [...full, click("one-more")]);
-  expect(state.links.size).toBe(LINKS_MAX + 1 - LINKS_MAX / 10);
+  expect(state.links.size).toBe(COUNTED_LINKS_MAX + 1 - COUNTED_LINKS_MAX / 10);
   const isKept = ["kept", "one-more", "gone", "link0", "link998", "link999"].map((code) =>
     state.links.has(`go.example/${code}`),
   );
   expect(isKept).toEqual([true, true, false, false, false, true]);
   expect(state.links.get("go.example/kept")).toMatchObject({ clicks: 2 });
-  expect(state.others).toEqual({ clicks: LINKS_MAX / 10, bots: 1 });
-  expect([state.total, state.bots]).toEqual([LINKS_MAX + 2, 1]);
+  expect(state.others).toEqual({ clicks: COUNTED_LINKS_MAX / 10, bots: 1 });
+  expect([state.total, state.bots]).toEqual([COUNTED_LINKS_MAX + 2, 1]);
 });
 
 test("a link that is clicked again stays where it is: to move a hot one costs more than the rest of a click", () => {

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { fold } from "../../projections/projection.ts";
-import { LINKS_MAX } from "../../projections/recent-links.ts";
+import { COUNTED_LINKS_MAX } from "../../projections/recent-links.ts";
 import { NEWEST_MAX, referrers } from "../../projections/referrers.ts";
 import { linksIn } from "../../projections/sent-links.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
@@ -65,14 +65,14 @@ test("of a link in many messages the newest can be looked up, and all are counte
 });
 
 test("links are dropped once there are too many, those sent longest ago first", () => {
-  const many = Array.from({ length: LINKS_MAX + 1 }, (_, at) => [
+  const many = Array.from({ length: COUNTED_LINKS_MAX + 1 }, (_, at) => [
     attempted(`a${at}`, [`x.example/${at}`]),
     sent(`a${at}`),
   ]);
   const { links } = given(referrers, many.flat());
-  expect(links.size).toBeLessThanOrEqual(LINKS_MAX);
+  expect(links.size).toBeLessThanOrEqual(COUNTED_LINKS_MAX);
   expect(links.has("x.example/0")).toBe(false);
-  expect(links.has(`x.example/${LINKS_MAX}`)).toBe(true);
+  expect(links.has(`x.example/${COUNTED_LINKS_MAX}`)).toBe(true);
 });
 
 test("of any log, each link has as many messages as were sent with it", () => {

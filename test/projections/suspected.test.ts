@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import type { Folded } from "../../events/catalog.ts";
 import { clicks } from "../../projections/clicks.ts";
 import { fold } from "../../projections/projection.ts";
-import { LINKS_MAX } from "../../projections/recent-links.ts";
+import { COUNTED_LINKS_MAX } from "../../projections/recent-links.ts";
 import { linkKey, linksIn } from "../../projections/sent-links.ts";
 import {
   BURST_GAP_MS,
@@ -235,16 +235,16 @@ test("whatever happened, it counts clicks as they are counted elsewhere, and sus
 });
 
 test("beyond the limit, the links not clicked for longest are counted among the others, with what was suspected", () => {
-  const more = many(LINKS_MAX, (at) => `20 person=link${at}`);
+  const more = many(COUNTED_LINKS_MAX, (at) => `20 person=link${at}`);
   const state = after(`0 intent | 1 bot | 1 person | 1.5 person | ${more}`);
-  expect(state.links.size).toBe(LINKS_MAX + 1 - LINKS_MAX / 10);
-  expect(state.others).toEqual({ clicks: LINKS_MAX / 10 - 1 + 2, bots: 1, suspected: 2 });
-  expect(state.all).toEqual({ clicks: LINKS_MAX + 2, bots: 1, suspected: 2 });
+  expect(state.links.size).toBe(COUNTED_LINKS_MAX + 1 - COUNTED_LINKS_MAX / 10);
+  expect(state.others).toEqual({ clicks: COUNTED_LINKS_MAX / 10 - 1 + 2, bots: 1, suspected: 2 });
+  expect(state.all).toEqual({ clicks: COUNTED_LINKS_MAX + 2, bots: 1, suspected: 2 });
 });
 
 test("a click that waits while its link falls out of the list is not suspected any more", () => {
-  const state = after(`0 intent | 1 person | ${many(LINKS_MAX, (at) => `1 person=link${at}`)} | 1.5 person`);
-  expect(state.others).toEqual({ clicks: LINKS_MAX / 10, bots: 0, suspected: 0 });
+  const state = after(`0 intent | 1 person | ${many(COUNTED_LINKS_MAX, (at) => `1 person=link${at}`)} | 1.5 person`);
+  expect(state.others).toEqual({ clicks: COUNTED_LINKS_MAX / 10, bots: 0, suspected: 0 });
   expect(state.links.get("go.example/a")).toMatchObject({ clicks: 1, bots: 0, suspected: 0 });
 });
 

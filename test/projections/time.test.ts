@@ -1,16 +1,19 @@
 // On no harness.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { msOf } from "../../projections/time.ts";
+import { msOf, toDay } from "../../projections/time.ts";
 
-test("a time is read as the clock's own reading of it, in whatever order times come", () => {
+test("a time and its UTC day are read as the clock's own reading of it, in whatever order times come", () => {
   const [min, max] = [new Date("0000-01-01T00:00:00Z"), new Date("9999-12-31T23:59:59.999Z")];
   const times = fc.date({ min, max, noInvalidDate: true });
   const neighbours = times.chain((time) => fc.tuple(fc.constant(time), fc.integer({ min: -2_000, max: 2_000 })));
   fc.assert(
     fc.property(fc.array(neighbours), (all) => {
       for (const [time, ms] of all) {
-        for (const each of [time, new Date(time.getTime() + ms)]) expect(msOf(each.toISOString())).toBe(each.getTime());
+        for (const each of [time, new Date(time.getTime() + ms)]) {
+          expect(msOf(each.toISOString())).toBe(each.getTime());
+          expect(toDay(each.getTime())).toBe(each.toISOString().slice(0, 10));
+        }
       }
     }),
     { numRuns: 1_000 },

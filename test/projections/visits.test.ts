@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import type { Recorded } from "../../events/catalog.ts";
 import { clicks } from "../../projections/clicks.ts";
 import { fold } from "../../projections/projection.ts";
-import { LINKS_MAX } from "../../projections/recent-links.ts";
+import { COUNTED_LINKS_MAX } from "../../projections/recent-links.ts";
 import { suspected } from "../../projections/suspected.ts";
 import { addVisits, countVisitors, LINK_DAYS_MAX, noVisits, visits, type Visits } from "../../projections/visits.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
@@ -108,9 +108,9 @@ test("what is suspected to be X itself is no visitor, and a click that may be is
 });
 
 test("links beyond the limit: those of messages take the place of the oldest, others get none", () => {
-  const links = Array.from({ length: LINKS_MAX }, (_, number): Told => [0, added(`a${number}`)]);
+  const links = Array.from({ length: COUNTED_LINKS_MAX }, (_, number): Told => [0, added(`a${number}`)]);
   const full = foldTold([...links, [0, added("late")], [1, clickOf({ short_code: "late" })]]);
-  expect(full.links.size).toBe(LINKS_MAX);
+  expect(full.links.size).toBe(COUNTED_LINKS_MAX);
   expect(full.days.size).toBe(0);
   const more = foldTold([...links, [0, attempted("1", LINK)], [100, clickOf()], [200, clickOf({ short_code: "a0" })]]);
   expect(more.links.has(LINK)).toBe(true);
@@ -119,7 +119,7 @@ test("links beyond the limit: those of messages take the place of the oldest, ot
 });
 
 test("links of days beyond the limit: the oldest day is added up, and its clicks stay counted", () => {
-  const perDay = LINKS_MAX;
+  const perDay = COUNTED_LINKS_MAX;
   const days = LINK_DAYS_MAX / perDay + 1;
   const links = Array.from({ length: perDay }, (_, number): Told => [0, added(`a${number}`)]);
   const clicked = Array.from({ length: days * perDay }, (_, number): Told => {

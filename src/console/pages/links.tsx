@@ -3,7 +3,7 @@ import type { VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
 import type { LinkClicks } from "../../../projections/clicks.ts";
 import { quarterAt, type Quarters } from "../../../projections/quarters.ts";
-import { byLastClick, LINKS_MAX } from "../../../projections/recent-links.ts";
+import { byLastClick, COUNTED_LINKS_MAX } from "../../../projections/recent-links.ts";
 import { noClicks, type SuspectedCounts } from "../../../projections/suspected.ts";
 import { msOf } from "../../../projections/time.ts";
 import { STREAMS } from "../../log/event-log.ts";
@@ -57,7 +57,7 @@ export function linksPage(view: View): VNode {
       {others.clicks + others.bots === 0 ? null : (
         <p>
           {grouped(others.clicks)} more clicks by people and {grouped(others.bots)} by bots are of links that were not
-          clicked for long: {grouped(LINKS_MAX)} links are counted one by one.
+          clicked for long: {grouped(COUNTED_LINKS_MAX)} links are counted one by one.
         </p>
       )}
       <p>

@@ -12,6 +12,7 @@ import {
   type ResultTable,
 } from "../../history/results.ts";
 import { CLICKS_NOTE, GROUP_MEMBERS, isTrackedOnly, TRACKED_NOTE } from "../../history/results-format.ts";
+import { DAY_MS, toDay } from "../../../projections/time.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { formatDuration } from "../../platform/duration.ts";
 import { ServiceError } from "../../platform/service-error.ts";
@@ -21,8 +22,6 @@ import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { Card } from "../parts/run-card.tsx";
 import { numbers, Table } from "../parts/table.tsx";
 import { readChoice, readText, type View } from "../view.ts";
-
-const DAY_MS = 86_400_000;
 
 /** Shown where no interval is asked for. */
 const DAYS_SHOWN = 30;
@@ -79,10 +78,6 @@ function intervalIn(view: View): Interval {
 
 function inWords({ from, to }: Interval): string {
   return `${from === undefined ? "the beginning" : toDay(from)} to ${to === undefined ? "now" : toDay(to - DAY_MS)}`;
-}
-
-function toDay(ms: number): string {
-  return isoTime(ms).slice(0, 10);
 }
 
 function Filter({ by, interval: { from, to } }: { readonly by: Grouping; readonly interval: Interval }): VNode {
