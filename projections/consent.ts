@@ -1,5 +1,6 @@
 import type { DataOf } from "../events/catalog.ts";
 import type { Basis, Tracking } from "../events/outreach.ts";
+import { DAY_MS, msOf } from "./time.ts";
 
 /** When (ISO 8601), where and to which wording a recipient agreed or objected. */
 export interface Evidence {
@@ -73,8 +74,21 @@ export function consentAfter(
 export function withoutStaleTracking({ tracking: { status, at } }: Consent, row: ConsentRecord): ConsentRecord {
   if (status !== "denied" || row.tracking === undefined || row.tracking === "denied") return row;
   const { tracking, tracking_at, ...rest } = row;
-  const isLater = tracking === "granted" && at !== undefined && tracking_at !== undefined && tracking_at > at;
+  if (tracking !== "granted" || at === undefined || tracking_at === undefined) return rest;
+  const isLater = timeOf({ status: tracking, at: tracking_at }) > timeOf({ status, at });
   return isLater ? row : rest;
+}
+
+const DAY = /^\d{4}-\d\d-\d\d$/;
+
+/**
+ * When evidence was given, in ms since 1970; without a time before all that has one. A day alone counts from its
+ * beginning, a denial's to its end: no grant of the same day takes it back.
+ */
+function timeOf({ at, status }: Evidence & { readonly status?: Tracking }): number {
+  if (at === undefined) return -Infinity;
+  if (!DAY.test(at)) return msOf(at);
+  return msOf(`${at}T00:00:00.000Z`) + (status === "denied" ? DAY_MS - 1 : 0);
 }
 
 function evidenceAfter(
@@ -128,7 +142,7 @@ export function unitedConsent(one: Consent, other: Consent): Partial<Consent> {
 
 /** Of two times, ISO 8601. */
 export function earlier(one: string | undefined, other: string): string {
-  return one !== undefined && one < other ? one : other;
+  return one !== undefined && msOf(one) < msOf(other) ? one : other;
 }
 
 function laterOf<Value>(order: readonly Value[], one: Value, other: Value): Value {
@@ -137,7 +151,7 @@ function laterOf<Value>(order: readonly Value[], one: Value, other: Value): Valu
 
 function newest<Found extends Evidence>(found: readonly Found[]): Found | undefined {
   return found.reduce<Found | undefined>(
-    (best, next) => ((next.at ?? "") > (best?.at ?? "") ? next : (best ?? next)),
+    (best, next) => (best !== undefined && timeOf(next) <= timeOf(best) ? best : next),
     undefined,
   );
 }

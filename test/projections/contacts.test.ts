@@ -396,6 +396,13 @@ describe("consent", () => {
   test.each([
     ["2026-04-01", { tracking: "granted", tracking_at: "2026-03-03" }, "denied"],
     ["2026-04-01T10:00:00.000Z", { tracking: "granted", tracking_at: "2026-04-01" }, "denied"],
+    ["2026-04-01", { tracking: "granted", tracking_at: "2026-04-01T08:00:00.000Z" }, "denied"],
+    ["2026-04-01", { tracking: "granted", tracking_at: "2026-04-01T23:59:59.999Z" }, "denied"],
+    ["2026-04-01", { tracking: "granted", tracking_at: "2026-04-02" }, "granted"],
+    ["2026-04-01T00:00:00.000Z", { tracking: "granted", tracking_at: "2026-04-01" }, "denied"],
+    ["2026-04-01T08:00:00.000Z", { tracking: "granted", tracking_at: "2026-04-01T08:00Z" }, "denied"],
+    ["2026-04-01T08:00Z", { tracking: "granted", tracking_at: "2026-04-01T08:00:00.001Z" }, "granted"],
+    ["2026-04-01T10:00+02:00", { tracking: "granted", tracking_at: "2026-04-01T09:00Z" }, "granted"],
     ["2026-04-01", { tracking: "granted" }, "denied"],
     [undefined, { tracking: "granted", tracking_at: "2026-05-01" }, "denied"],
     ["2026-04-01", { tracking: "unknown", tracking_at: "2026-05-01" }, "denied"],
