@@ -32,6 +32,8 @@ export interface Visits extends Fetches {
   days: Map<string, Map<string, VisitCounts>>;
   /** Entries of all days. */
   entries: number;
+  /** The last day that is part of {@link VisitedLink.earlier}; empty: none is. */
+  merged_to: string;
   /** The day of `sketches`: the salts of earlier visitors are deleted, so that none of them can be met again. */
   today: string;
   /** Link -> the sketch of its visitors. */
@@ -47,7 +49,7 @@ export const LINK_DAYS_MAX = 100_000;
  */
 export const visits: Projection<Visits> = {
   name: "visits",
-  version: 1,
+  version: 2,
   types: [
     "LinkClicked",
     "LinkAdded",
@@ -60,6 +62,7 @@ export const visits: Projection<Visits> = {
     links: new Map(),
     days: new Map(),
     entries: 0,
+    merged_to: "",
     today: "",
     sketches: new Map(),
     ...noFetches(),
@@ -176,6 +179,7 @@ function dropOldestDay(state: Visits, today: string): void {
       const known = state.links.get(link);
       if (known !== undefined) known.earlier = addVisits(known.earlier ?? noVisits(), counts);
     }
+    if (day > state.merged_to) state.merged_to = day;
     state.days.delete(day);
     state.entries -= links.size;
     return;

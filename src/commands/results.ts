@@ -10,6 +10,7 @@ import {
 } from "../history/results.ts";
 import {
   CLICKS_NOTE,
+  describeMergedDays,
   GROUP_MEMBERS,
   isTrackedOnly,
   resultsAsCsv,
@@ -62,12 +63,14 @@ length before stands beside it.`,
       }),
     );
 
-function resultsAsText(by: Grouping, { interval, previous, rows, omitted, total }: ResultTable, place: Place): string {
+function resultsAsText(by: Grouping, answered: ResultTable, place: Place): string {
+  const { interval, previous, rows, omitted, total } = answered;
   const days = `${formatDay(interval.from, "the beginning")} to ${formatDay(interval.to, "now", -1)}, UTC`;
   const compared =
     previous === undefined ? "" : `; before: ${formatDay(previous.from, "")} to ${formatDay(previous.to, "", -1)}`;
   const end = `(${days}${compared}; ${describeMoment(place)})\n`;
-  if (rows.length === 0) return `no message was attempted, and no link of one was clicked ${end}`;
+  const merged = answered.mergedTo === null ? "" : `${describeMergedDays(answered)}\n`;
+  if (rows.length === 0) return `no message was attempted, and no link of one was clicked ${end}${merged}`;
   const columns = isTrackedOnly(by) ? [...MESSAGE_COLUMNS, ...TRACKED_COLUMNS] : [...MESSAGE_COLUMNS, ...LINK_COLUMNS];
   const members = GROUP_MEMBERS[by];
   const before = previous === undefined ? [] : BEFORE_COLUMNS.filter(([name]) => columns.some(([one]) => one === name));
@@ -92,7 +95,7 @@ function resultsAsText(by: Grouping, { interval, previous, rows, omitted, total 
     toRow(all, total),
   ];
   const left = omitted === 0 ? "" : `${omitted} earlier rows are left out: give an interval\n`;
-  return `${table(head, lines)}${left}${isTrackedOnly(by) ? TRACKED_NOTE : CLICKS_NOTE}\n${end}`;
+  return `${table(head, lines)}${left}${merged}${isTrackedOnly(by) ? TRACKED_NOTE : CLICKS_NOTE}\n${end}`;
 }
 
 /** The UTC day, or one some days later. */

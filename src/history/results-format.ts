@@ -10,6 +10,12 @@ export const CLICKS_NOTE =
   `a link and day, an estimate with a standard error of ${(VISITORS_ERROR * 100).toFixed(1)} %; clicks without address and ` +
   "user agent, and anonymous ones, are in the total alone.";
 
+/** Empty: all days of the answer are told apart. */
+export function describeMergedDays({ mergedTo }: Pick<ResultTable, "mergedTo">): string {
+  if (mergedTo === null) return "";
+  return `Clicks up to ${mergedTo} are no longer told apart by day: they count only in an answer without a first day that ends later.`;
+}
+
 export const TRACKED_NOTE = "Clicks are those of recipients who granted tracking, on links of their own.";
 
 /** True if no link tells the messages of these groups apart. */
@@ -29,13 +35,14 @@ export const GROUP_MEMBERS: Readonly<Record<Grouping, readonly (keyof ResultGrou
 };
 
 /** A table of results as programs get it. */
-export function resultsAsJson(by: Grouping, { interval, previous, rows, omitted, total }: ResultTable) {
+export function resultsAsJson(by: Grouping, { interval, previous, rows, omitted, mergedTo, total }: ResultTable) {
   return {
     by,
     interval: intervalAsJson(interval),
     previous_interval: previous === undefined ? null : intervalAsJson(previous),
     rows: rows.map(({ group, figures, previous: before }) => ({ ...group, ...figures, previous: before })),
     omitted,
+    clicks_merged_to: mergedTo,
     total: { ...total.figures, previous: total.previous },
     unique_standard_error: VISITORS_ERROR,
   };
@@ -46,13 +53,19 @@ function intervalAsJson({ from, to }: Interval) {
 }
 
 /** The same rows as CSV (RFC 4180), without the total. */
-export function resultsAsCsv(by: Grouping, { rows }: ResultTable): string {
+export function resultsAsCsv(by: Grouping, { rows, mergedTo }: ResultTable): string {
   const members = GROUP_MEMBERS[by];
-  const head = [...members, ...Object.keys(CELLS), ...Object.keys(CELLS).map((name) => `previous_${name}`)];
+  const head = [
+    ...members,
+    ...Object.keys(CELLS),
+    ...Object.keys(CELLS).map((name) => `previous_${name}`),
+    "clicks_merged_to",
+  ];
   const lines = rows.map(({ group, figures, previous }) => [
     ...members.map((member) => group[member] ?? ""),
     ...Object.values(CELLS).map((cell) => cell(figures)),
     ...Object.values(CELLS).map((cell) => (previous === null ? null : cell(previous))),
+    mergedTo,
   ]);
   return [head, ...lines].map((line) => csvRecord(line.map(toCell))).join("");
 }

@@ -113,6 +113,8 @@ export interface ResultTable {
   readonly rows: readonly ResultRow[];
   /** Older rows that are left out. */
   readonly omitted: number;
+  /** Clicks up to this UTC day are no longer told apart by day; null: the answer is of later days. */
+  readonly mergedTo: string | null;
   readonly total: Omit<ResultRow, "group">;
 }
 
@@ -150,6 +152,7 @@ function* addUp(states: ResultStates, by: Grouping, interval: Interval): Steps<R
       return { group: row.group, figures: toFigures(row), previous: same === undefined ? null : toFigures(same) };
     }),
     omitted: Math.max(0, rows.length - RESULT_ROWS_MAX),
+    mergedTo: findMergedDay(states.visits, previous ?? interval),
     total: { figures: toFigures(current.total), previous: before === undefined ? null : toFigures(before.total) },
   };
 }
@@ -224,6 +227,11 @@ function createBounds({ from, to }: Interval): (time: string) => boolean {
   return (time) => (first === undefined || time >= first) && (end === undefined || time < end);
 }
 
+/** The last day of those that are no longer told apart, where the interval begins no later; null: it begins after them. */
+function findMergedDay({ merged_to }: Visits, { from }: Interval): string | null {
+  return merged_to === "" || (from !== undefined && toDay(from) > merged_to) ? null : merged_to;
+}
+
 /** The clicks of a day and link; of days that are no longer told apart the day is undefined. */
 function* visitsWithin(
   visits: Visits,
@@ -234,7 +242,8 @@ function* visitsWithin(
     if (!within(day)) continue;
     for (const [link, counts] of links) yield [day, link, { ...counts, visitors: countVisitors(visits, day, link) }];
   }
-  if (interval.from !== undefined) return;
+  // What is added up cannot be divided: it counts only where all of it is within.
+  if (interval.from !== undefined || !within(visits.merged_to)) return;
   for (const [link, { earlier }] of visits.links) if (earlier !== null) yield [undefined, link, earlier];
 }
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { Recorded } from "../../events/catalog.ts";
 import type { Basis } from "../../events/outreach.ts";
 import { results } from "../../projections/results.ts";
-import { visits } from "../../projections/visits.ts";
+import { noVisits, visits } from "../../projections/visits.ts";
 import {
   createResults,
   GROUPINGS,
@@ -12,7 +12,7 @@ import {
   type Grouping,
   type Interval,
 } from "../../src/history/results.ts";
-import { resultsAsCsv, resultsAsJson } from "../../src/history/results-format.ts";
+import { describeMergedDays, resultsAsCsv, resultsAsJson } from "../../src/history/results-format.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
@@ -107,6 +107,32 @@ async function shown(by: Grouping, interval = ALWAYS) {
     clicks === null ? null : `${clicks.total}/${clicks.unique}`,
   ]);
 }
+
+test.each<[string | undefined, string | undefined, clicks: number, mergedTo: string | null]>([
+  [undefined, undefined, 5 + 7, "2026-11-10"],
+  [undefined, "2026-11-10", 7, "2026-11-10"],
+  [undefined, "2026-11-09", 0, "2026-11-10"],
+  ["2026-11-10", undefined, 5, "2026-11-10"],
+  // The interval before it begins so early.
+  ["2026-11-16", "2026-11-21", 5, "2026-11-10"],
+  ["2026-11-20", "2026-11-21", 5, null],
+])(
+  "clicks of days that are added up, from %s to %s, count where all are within, and the answer says so",
+  async (from, to, clicks, mergedTo) => {
+    const merged = fold(STORY);
+    merged.visits.links.get("go.example/a")!.earlier = { ...noVisits(), clicks: 7 };
+    merged.visits.merged_to = "2026-11-10";
+    const interval = parseInterval(from, to, Date.parse("2026-11-22T12:00:00.000Z"));
+    const found = await createResults(merged, "variant", interval);
+    expect([found.total.figures.clicks?.total, found.mergedTo]).toEqual([clicks, mergedTo]);
+    expect(resultsAsJson("variant", found).clicks_merged_to).toBe(mergedTo);
+    const [head, row] = resultsAsCsv("variant", found).split("\r\n");
+    expect(head).toEndWith(',"clicks_merged_to"');
+    if (found.rows.length > 0) expect(row).toEndWith(`,"${mergedTo ?? ""}"`);
+    const note = `Clicks up to ${mergedTo} are no longer told apart by day`;
+    expect(describeMergedDays(found)).toStartWith(mergedTo === null ? "" : note);
+  },
+);
 
 describe("results are told apart", () => {
   test.each<[Grouping, (string | number | null)[][]]>([

@@ -130,6 +130,7 @@ test("links of days beyond the limit: the oldest day is added up, and its clicks
   expect(state.entries).toBe(LINK_DAYS_MAX);
   expect(state.days.size).toBe(days - 1);
   expect(state.days.has("2026-11-20")).toBe(false);
+  expect(state.merged_to).toBe("2026-11-20");
   expect(state.links.get("go.example/a7")?.earlier).toEqual({ ...noVisits(), clicks: 1, visitors: 1 });
 });
 

@@ -11,7 +11,13 @@ import {
   type ResultRow,
   type ResultTable,
 } from "../../history/results.ts";
-import { CLICKS_NOTE, GROUP_MEMBERS, isTrackedOnly, TRACKED_NOTE } from "../../history/results-format.ts";
+import {
+  CLICKS_NOTE,
+  describeMergedDays,
+  GROUP_MEMBERS,
+  isTrackedOnly,
+  TRACKED_NOTE,
+} from "../../history/results-format.ts";
 import { DAY_MS, toDay } from "../../../projections/time.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { formatDuration } from "../../platform/duration.ts";
@@ -39,6 +45,7 @@ export async function resultsPage(view: View): Promise<VNode> {
         {table.previous === undefined ? "" : `, next to ${inWords(table.previous)}`}. Days are UTC.
       </p>
       <Filter by={by} interval={interval} />
+      {table.mergedTo === null ? null : <p>{describeMergedDays(table)}</p>}
       {table.rows.length === 0 ? (
         <p class="empty">
           No message was attempted in these days. A message with a line <code>---</code> between its variants compares

@@ -57,6 +57,7 @@ const table = Type.Object({
   previous_interval: orNull(interval),
   rows: Type.Array(Type.Composite([group, figures, previous])),
   omitted: count,
+  clicks_merged_to: orNull(text("2026-11-20")),
   total: Type.Composite([figures, previous]),
   unique_standard_error: Type.Number({ examples: [0.023] }),
   as_of: Type.Object({ position: count, time: orNull(time), stale: Type.Optional(Type.Literal(true)) }),
@@ -80,7 +81,7 @@ export function resultsEndpoints({ projector, clock, sessions, awaySince }: AppD
       response: { 200: { ...reply("The results.", table), otherMediaTypes: ["text/csv"] } },
       detail: operation("getResults", "outreach", ["session", "read"], {
         summary: "What came of messages, and the clicks on their links.",
-        description: `Of messages that were attempted in the interval: what came of them since. ${CLICKS_NOTE} They count for a template or variant whose messages alone hold the link. \`tracked\`: of recipients who granted tracking, on links of their own; by run, source and basis no other clicks are known. Needs a token or a console session once a token is configured.`,
+        description: `Of messages that were attempted in the interval: what came of them since. ${CLICKS_NOTE} They count for a template or variant whose messages alone hold the link. \`tracked\`: of recipients who granted tracking, on links of their own; by run, source and basis no other clicks are known. Clicks up to \`clicks_merged_to\` are no longer told apart by day: they count only in an answer without \`from\` that ends later. Needs a token or a console session once a token is configured.`,
         query: {
           by: `What to tell apart: ${GROUPINGS.map((name) => `\`${name}\``).join(", ")}. Default: \`variant\`.`,
           from: "The first UTC day, or a time in it. The interval of the same length before is then in `previous`. Default: from the beginning.",
