@@ -11,13 +11,13 @@ import {
 import {
   CLICKS_NOTE,
   describeMergedDays,
+  formatDays,
   GROUP_MEMBERS,
   isTrackedOnly,
   resultsAsCsv,
   resultsAsJson,
   TRACKED_NOTE,
 } from "../history/results-format.ts";
-import { DAY_MS, toDay } from "../../projections/time.ts";
 import { formatDuration } from "../platform/duration.ts";
 import type { Place } from "../projector/moment.ts";
 import { Command, JSON_OPTION, Option, type MakeCommand } from "./shared/command.ts";
@@ -65,10 +65,8 @@ length before stands beside it.`,
 
 function resultsAsText(by: Grouping, answered: ResultTable, place: Place): string {
   const { interval, previous, rows, omitted, total } = answered;
-  const days = `${formatDay(interval.from, "the beginning")} to ${formatDay(interval.to, "now", -1)}, UTC`;
-  const compared =
-    previous === undefined ? "" : `; before: ${formatDay(previous.from, "")} to ${formatDay(previous.to, "", -1)}`;
-  const end = `(${days}${compared}; ${describeMoment(place)})\n`;
+  const compared = previous === undefined ? "" : `; before: ${formatDays(previous)}`;
+  const end = `(${formatDays(interval)}, UTC${compared}; ${describeMoment(place)})\n`;
   const merged = answered.mergedTo === null ? "" : `${describeMergedDays(answered)}\n`;
   if (rows.length === 0) return `no message was attempted, and no link of one was clicked ${end}${merged}`;
   const columns = isTrackedOnly(by) ? [...MESSAGE_COLUMNS, ...TRACKED_COLUMNS] : [...MESSAGE_COLUMNS, ...LINK_COLUMNS];
@@ -96,11 +94,6 @@ function resultsAsText(by: Grouping, answered: ResultTable, place: Place): strin
   ];
   const left = omitted === 0 ? "" : `${omitted} earlier rows are left out: give an interval\n`;
   return `${table(head, lines)}${left}${merged}${isTrackedOnly(by) ? TRACKED_NOTE : CLICKS_NOTE}\n${end}`;
-}
-
-/** The UTC day, or one some days later. */
-function formatDay(ms: number | undefined, absent: string, days = 0): string {
-  return ms === undefined ? absent : toDay(ms + days * DAY_MS);
 }
 
 type Column = readonly [name: string, cell: (figures: Figures) => string | number | null];

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
+import { DAY_MS } from "../../projections/time.ts";
 import { configurationError, createReport } from "../config/error.ts";
 import {
   DOMAINS_MAX,
@@ -91,8 +92,6 @@ function collectScopes(names: string, earlier: readonly TokenScope[] | undefined
   if (!scopes.every(isScope)) throw usageError(`a scope is one of ${SCOPE_NAMES.join(", ")}`);
   return [...new Set([...(earlier ?? []), ...scopes])];
 }
-
-const DAY_MS = 24 * 3_600_000;
 
 /** The moment as an entry has it. */
 function parseExpiry(text: string): string {

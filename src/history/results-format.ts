@@ -1,6 +1,7 @@
 import { csvRecord } from "../log/export-formats/csv.ts";
 import { isoTime } from "../platform/clock.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
+import { DAY_MS, toDay } from "../../projections/time.ts";
 import { VISITORS_ERROR } from "../../projections/visitors.ts";
 import type { Figures, Grouping, Interval, ResultRate, ResultGroup, ResultTable } from "./results.ts";
 
@@ -46,6 +47,11 @@ export function resultsAsJson(by: Grouping, { interval, previous, rows, omitted,
     total: { ...total.figures, previous: total.previous },
     unique_standard_error: VISITORS_ERROR,
   };
+}
+
+/** Its UTC days, the last one included. */
+export function formatDays({ from, to }: Interval): string {
+  return `${from === undefined ? "the beginning" : toDay(from)} to ${to === undefined ? "now" : toDay(to - DAY_MS)}`;
 }
 
 function intervalAsJson({ from, to }: Interval) {

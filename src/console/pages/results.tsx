@@ -14,6 +14,7 @@ import {
 import {
   CLICKS_NOTE,
   describeMergedDays,
+  formatDays,
   GROUP_MEMBERS,
   isTrackedOnly,
   TRACKED_NOTE,
@@ -41,8 +42,8 @@ export async function resultsPage(view: View): Promise<VNode> {
     <ConsoleDocument title="Results" path="/results" view={view}>
       <h1>Results</h1>
       <p>
-        {inWords(interval)}
-        {table.previous === undefined ? "" : `, next to ${inWords(table.previous)}`}. Days are UTC.
+        {formatDays(interval)}
+        {table.previous === undefined ? "" : `, next to ${formatDays(table.previous)}`}. Days are UTC.
       </p>
       <Filter by={by} interval={interval} />
       {table.mergedTo === null ? null : <p>{describeMergedDays(table)}</p>}
@@ -81,10 +82,6 @@ function intervalIn(view: View): Interval {
     if (!(fault instanceof ServiceError)) throw fault;
   }
   return parseInterval(isoTime(view.now - (DAYS_SHOWN - 1) * DAY_MS), undefined, view.now);
-}
-
-function inWords({ from, to }: Interval): string {
-  return `${from === undefined ? "the beginning" : toDay(from)} to ${to === undefined ? "now" : toDay(to - DAY_MS)}`;
 }
 
 function Filter({ by, interval: { from, to } }: { readonly by: Grouping; readonly interval: Interval }): VNode {

@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../../projections/time.ts";
 import { toTokenId, type ApiToken } from "../../config/tokens.ts";
 import { SERVICE_METADATA, STREAMS, type EventLog } from "../../log/event-log.ts";
 import { isoTime } from "../../platform/clock.ts";
@@ -8,8 +9,6 @@ export interface TokenUseDeps {
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly logger: Pick<Logger, "warn">;
 }
-
-const DAY_MS = 24 * 3_600_000;
 
 /** After a failure the next use is recorded this much later: a log out of reach gets few lines about it. */
 const RETRY_MS = 60_000;
