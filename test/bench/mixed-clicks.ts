@@ -1,11 +1,15 @@
 import type { ClickChannel } from "../../events/channel.ts";
 import type { OutcomeType } from "../../events/dispatches.ts";
+import { VISITOR_RANKS, VISITOR_REGISTERS } from "../../projections/visitors.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import type { Emit, Part, Random } from "./mixed-log.ts";
 
 /** Links posted; more than the clicks projection tells apart would be unusual. */
 const LINKS = 4_000;
 const BURST_CLICKS = 12;
+/** Bursts with a click on a recipient's own link, and how many of those there are. */
+const PERSONAL_SHARE = 0.1;
+const PERSONAL_LINKS = 5_000;
 /** The dispatcher has several attempts in flight, and they complete in another order. */
 const IN_FLIGHT = 4;
 const RETRY_AT = "2026-11-20T00:05:00.000Z";
@@ -25,6 +29,9 @@ export function clicksPart(): Part {
     const click = clickOf(random);
     const { domain, short_code } = click.data;
     const first = emit(STREAMS.link(domain, short_code), Array<NewEvent>(BURST_CLICKS).fill(click));
+    const code = `own-${Math.floor(random() * PERSONAL_LINKS)}`;
+    if (random() < PERSONAL_SHARE)
+      emit(STREAMS.link(domain, short_code), [{ type: "PersonalLinkClicked", data: { code } }]);
     for (const lane of lanes) {
       for (let index = 0; index < BURST_CLICKS; index++) lane.waiting.push(first + index);
       settleMost(lane, first + BURST_CLICKS, emit, random);
@@ -45,6 +52,7 @@ function clickOf(random: Random): Extract<NewEvent, { type: "LinkClicked" }> {
       ip: "203.0.113.7",
       user_agent: "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko)",
       bot: random() < 0.1,
+      visitor: Math.floor(random() * VISITOR_REGISTERS) * VISITOR_RANKS + 1 - Math.floor(Math.log2(random())),
       channels: ["ads", "chat", "messaging"],
     },
   };

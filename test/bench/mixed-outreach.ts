@@ -8,6 +8,8 @@ const PEOPLE_MAX = 5_000;
 const ROUNDS_A_PERSON = 4;
 const ROUNDS_A_RUN = 200;
 const IMPORTED_AT_ONCE = 1_000;
+/** The most clicked links: those of templates. */
+const MESSAGE_LINKS = 100;
 /** Early, so that a short log has one too. */
 const FIRST_RUN_ROUND = 20;
 const RUN_MESSAGES = 20;
@@ -69,8 +71,13 @@ function message(number: number, run_id: string, day: string, counts: Counts, ra
     return [{ type: "DirectMessageSkipped", data: { run_id, recipient, reason: "cannot_receive_dm" } }];
   }
   const outcome = { attempt_id: `attempt-${number}`, run_id, recipient };
-  const text = `Hi Name${number}, our spring list is out: https://go.example/spring`;
-  const newEvents: NewEvent[] = [{ type: "DirectMessageAttempted", data: { ...outcome, text, variant: "A", day } }];
+  const link = `go.example/post-${number % MESSAGE_LINKS}`;
+  // A third granted tracking.
+  const code = `own-${number}`;
+  const own = number % 3 === 0 ? { personal_links: [{ code, link }], replaced_links: [link] } : {};
+  const text = `Hi Name${number}, our spring list is out: https://${number % 3 === 0 ? `go.example/${code}` : link}`;
+  const intent = { ...outcome, text, links: [link], ...own, variant: "A", day };
+  const newEvents: NewEvent[] = [{ type: "DirectMessageAttempted", data: intent }];
   if (chance < 0.25) {
     counts.failed++;
     const failure = { reason: "recipient_closed", detail: "403", frees_quota: true, retry: false } as const;
