@@ -19,7 +19,7 @@ export interface TrackingConsent extends Evidence {
   readonly status: Tracking;
 }
 
-/** What is known of a person's consent. */
+/** What is known of a recipient's consent. */
 export interface Consent {
   basis: Basis;
   /** Of the newest record that gave some, for the present basis; null: there is none. */
@@ -31,10 +31,10 @@ export interface Consent {
   wrote_at?: string;
 }
 
-/** Of a person of whom nothing is known. */
+/** Of a recipient of whom nothing is known. */
 export const NO_CONSENT: Consent = { basis: "none", consent: null, tracking: { status: "unknown" }, inbound: false };
 
-/** What a consent lacks to be proved. For a person who wrote first, the log itself holds the message. */
+/** What a consent lacks to be proved. For a recipient who wrote first, the log itself holds the message. */
 export function findMissingEvidence({
   basis,
   consent,
@@ -122,10 +122,10 @@ function evidenceOf({ at, source, text }: { [Part in keyof Evidence]: string | u
 
 const CONSENT: readonly Basis[] = ["none", "opt_in", "dm_first"];
 
-/** An objection that is recorded for either entry holds for the person. */
+/** An objection that is recorded for either entry holds for the recipient. */
 const TRACKING: readonly Tracking[] = ["unknown", "granted", "denied"];
 
-/** The newer evidence of what holds for the person. */
+/** The newer evidence of what holds for the recipient. */
 export function unitedConsent(one: Consent, other: Consent): Partial<Consent> {
   const basis = laterOf(CONSENT, one.basis, other.basis);
   const status = laterOf(TRACKING, one.tracking.status, other.tracking.status);

@@ -226,7 +226,7 @@ function isTo({ id, username }: Message, who: Recipient): boolean {
   return who.id === undefined ? who.username?.toLowerCase() === username : who.id === id;
 }
 
-/** Deletes what was recorded of the recipient's clicks. Clicks to come are those of unknown people. */
+/** Deletes what was recorded of the recipient's clicks. Clicks to come are those of unknown visitors. */
 function revokeTracking(state: Results, who: Recipient): void {
   const message = findTracked(state, who);
   for (const code of message?.tracked?.codes ?? []) state.codes.delete(code);

@@ -7,13 +7,13 @@ import { DAY_CHARACTERS, msOf, toDay } from "./time.ts";
 import { addVisitor, estimateVisitors } from "./visitors.ts";
 
 export interface VisitCounts {
-  /** Of people; those that are suspected to be X's own, and anonymous ones, are among them. */
+  /** Of visitors; those that are suspected to be X's own, and anonymous ones, are among them. */
   clicks: number;
   suspected: number;
   /** The visitor asked not to be tracked. */
   anonymous: number;
   bots: number;
-  /** Requests by HEAD and prefetches: of no person, and not among those of bots. */
+  /** Requests by HEAD and prefetches: of no visitor, and not among those of bots. */
   probes: number;
   /** Different visitors who are not suspected, each once a day: an estimate. Of {@link Visits.today} it is not made yet. */
   visitors: number;
