@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { formatPublicKey } from "eventstore-lite";
 import type { EventType, Recorded } from "../../../events/catalog.ts";
+import { personalLinkOwner } from "../../../events/tracking.ts";
 import type { Contact } from "../../../projections/contacts.ts";
 import { historyOfRecipient, type RecipientHistory } from "../../history/history.ts";
 import { describeConsent } from "../../history/words/outreach.ts";
@@ -8,7 +9,6 @@ import { formatSentence } from "../../history/words/phrases.ts";
 import { describeEvent } from "../../history/words.ts";
 import { eventsAt, inOrder } from "../../log/event-log.ts";
 import { proveEvents } from "../../log/signed-heads.ts";
-import { createFindLinkKeys } from "../../recipients/record-consent.ts";
 import { findNamed, parseRecipient } from "../../recipients/recipient-name.ts";
 import type { OpenedLog } from "../../service/open.ts";
 import { toEventJson } from "../audit/show.ts";
@@ -66,7 +66,9 @@ async function findOfClicks(log: OpenedLog, { positions, contact }: RecipientHis
   const found: number[] = [];
   for await (const { type, position } of eventsAt(log, positions))
     if (type === "PersonalLinkClicked") found.push(position - 1);
-  const keys = new Set(createFindLinkKeys(log.keyring)(contact.personal_links));
+  const keys = new Set(
+    contact.personal_links.flatMap((code) => log.keyring.refsOf({ id: personalLinkOwner(code).id })),
+  );
   if (keys.size === 0) return found;
   for await (const { type, data, position } of log.read({ types: ["PersonForgotten"] }))
     if (type === "PersonForgotten" && data.keys.some((key) => keys.has(key))) found.push(position);
