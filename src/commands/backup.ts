@@ -1,5 +1,5 @@
 import { systemClock } from "../platform/clock.ts";
-import { keysMissing, missingKeys } from "../privacy/lost-keys.ts";
+import { keysMissing, missingKeys } from "../privacy/missing-keys.ts";
 import { locateLog } from "../service/log-place.ts";
 import { openLog } from "../service/open.ts";
 import { nameOfKey } from "../vault/master-key.ts";

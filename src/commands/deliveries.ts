@@ -1,6 +1,6 @@
 import { Command, group, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
 import { answer, EXIT, fail } from "./shared/terminal.ts";
-import { discard, retry } from "./deliveries/letters.ts";
+import { discard, retry } from "./deliveries/retry-and-discard.ts";
 import { showDispatchCommand } from "./deliveries/show.ts";
 import { resumeChannel } from "../delivery/suspension.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";

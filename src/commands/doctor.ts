@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { openCheckpoint } from "eventstore-lite";
 import { signHeadNow } from "../log/signed-heads.ts";
 import { isSkewed, SKEW_REMEDY, skewInWords } from "../log/log-clock.ts";
-import { askWitness, cosignedPosition, type WitnessConfig } from "../log/witness.ts";
+import { askWitness, cosignedPosition, type WitnessConfig } from "../log/cosigning.ts";
 import { readMasterKey } from "../vault/master-key.ts";
 import { systemClock } from "../platform/clock.ts";
 import type { Config } from "../config/config.ts";
@@ -12,7 +12,8 @@ import { checkOptOut } from "../template/opt-out.ts";
 import { missingPlaceholders } from "../template/template.ts";
 import { openAccount } from "../service/outreach.ts";
 import { connectNetworks } from "../service/networks.ts";
-import { refuseLostLog, keysMissing, missingKeys } from "../privacy/lost-keys.ts";
+import { keysMissing, missingKeys } from "../privacy/missing-keys.ts";
+import { refuseLostLog } from "../privacy/secrets-binding.ts";
 import { locateLog } from "../service/log-place.ts";
 import { openLog, openStoredLog } from "../service/open.ts";
 import { startProjector } from "../projector/projector.ts";
@@ -20,7 +21,7 @@ import { Command, readServedConfig, type MakeCommand } from "./shared/command.ts
 import type { Terminal } from "./shared/terminal.ts";
 import { finding, report, type Finding } from "./shared/findings.ts";
 import { openSession } from "./shared/log-session.ts";
-import { listPartNames } from "../config/parts.ts";
+import { listPartNames } from "../config/optional-parts.ts";
 import { describeExpiries } from "../config/tokens.ts";
 
 /** How long a network may take to answer. */

@@ -6,7 +6,7 @@ import { EXIT, type Terminal } from "./shared/terminal.ts";
 import type { Config } from "../config/config.ts";
 import { redactedUrl } from "../config/log.ts";
 import { PROGRAM } from "./shared/program.ts";
-import { listPartNames } from "../config/parts.ts";
+import { listPartNames } from "../config/optional-parts.ts";
 
 export const serve: MakeCommand = (terminal, exit) =>
   new Command("serve")

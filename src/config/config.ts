@@ -1,5 +1,5 @@
 import { parseVerifierKey, SigningKeyRefused } from "eventstore-lite";
-import type { WitnessConfig } from "../log/witness.ts";
+import type { WitnessConfig } from "../log/cosigning.ts";
 import { decodeKey, secret, type Secret } from "../platform/secret.ts";
 import type { TracingOptions } from "../tracing/tracing.ts";
 import { readMeta, readX } from "./channels.ts";

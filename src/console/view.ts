@@ -6,7 +6,7 @@ import type { ProjectionName, StateOf } from "../../projections/all.ts";
 import type { PeriodsQuery } from "../../projections/periods.ts";
 import type { HashesOf } from "../recipients/suppress.ts";
 import type { RecipientSource } from "../config/outreach.ts";
-import type { ConfigParts } from "../config/parts.ts";
+import type { ConfigParts } from "../config/optional-parts.ts";
 import type { ApiToken } from "../config/tokens.ts";
 import type { Circuit } from "../delivery/rate-limiter.ts";
 import type { Instance } from "../log/instances.ts";

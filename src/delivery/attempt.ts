@@ -3,7 +3,7 @@ import type { DispatchMode } from "../../events/delivery.ts";
 import type { OutcomeType, RequestOf } from "../../events/dispatches.ts";
 import { isoTime } from "../platform/clock.ts";
 import type { DispatchResult } from "../networks/network.ts";
-import { RETRY_AFTER_MAX_MS } from "../networks/answer.ts";
+import { RETRY_AFTER_MAX_MS } from "../networks/classify-answer.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
 /** The outcome of one attempt, as an event of that type records it for all that the request carried. */

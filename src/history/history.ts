@@ -1,10 +1,10 @@
-import { type Dispatches, findDispatches, readRequestedChannels, sourcesOfEvent } from "./dispatches.ts";
+import { type Dispatches, findDispatches, readRequestedChannels, sourcesOfEvent } from "./dispatch-outcomes.ts";
 import type { Recorded } from "../../events/catalog.ts";
 import { findEvent, positionBefore, type Reading } from "./find-event.ts";
-import { isOfOneRecipient, positionsOfRuns } from "./runs.ts";
+import { isOfOneRecipient, positionsOfRuns } from "./run-events.ts";
 import type { ChannelName } from "../../events/channel.ts";
 import { STREAMS, inOrder } from "../log/event-log.ts";
-import { createTally, type Tally } from "./tally.ts";
+import { createTally, type Tally } from "./link-tally.ts";
 import { contacts, type Contact, type Contacts } from "../../projections/contacts.ts";
 
 /** All that the log knows of one recipient, link, event or run. */

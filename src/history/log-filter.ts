@@ -6,8 +6,8 @@ import { escapeControls } from "../platform/escape-controls.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { parseMoment, findPlace, startOfDay } from "../projector/moment.ts";
 import { EVENT_ID, positionBefore } from "./find-event.ts";
-import { findRunEnd, isOfRun, findRunStart } from "./runs.ts";
-import type { Selection } from "./selection.ts";
+import { findRunEnd, isOfRun, findRunStart } from "./run-events.ts";
+import type { Selection } from "./select-events.ts";
 
 /** A selection of events, as the caller wrote it; an event must match all members. */
 export interface LogFilter {

@@ -14,7 +14,7 @@ import { healthEndpoints } from "./features/health.ts";
 import { recipientEndpoints } from "./features/recipients.ts";
 import { resultsEndpoints } from "./features/results.ts";
 import { runEndpoints } from "./features/run.ts";
-import { redirectEndpoints, trackingEndpoints } from "./features/tracking.ts";
+import { redirectEndpoints, trackingEndpoints } from "./features/clicks.ts";
 import { verificationEndpoints } from "./features/verification.ts";
 import { listEndpoints, type Endpoint, type Protection } from "./server/endpoint.ts";
 import { addForms } from "./server/form.ts";

@@ -24,7 +24,7 @@ import {
 } from "./checkpoint.ts";
 import { type EventLog, SERVICE_METADATA, STREAMS } from "./event-log.ts";
 import { HARMLESS, ROLES, type Roles } from "./lease.ts";
-import { startCosigning, type WitnessConfig } from "./witness.ts";
+import { startCosigning, type WitnessConfig } from "./cosigning.ts";
 
 export interface CheckpointsDeps {
   readonly roles: Roles;

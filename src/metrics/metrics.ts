@@ -8,7 +8,7 @@ import { nextTurn } from "../platform/time-slices.ts";
 import type { Projector } from "../projector/projector.ts";
 import { createAppendMetrics } from "./appends.ts";
 import { type ChannelSources, createDispatchMetrics, observeChannels } from "./delivery.ts";
-import { createCounter, lookUp, lookUpEach } from "./figures.ts";
+import { createCounter, lookUp, lookUpEach } from "./prometheus.ts";
 import { type InstanceSources, type LogSources, observeInstances, observeLog } from "./log.ts";
 import { VERSION } from "../platform/version.ts";
 

@@ -1,5 +1,5 @@
 import { secret, type Secret } from "../platform/secret.ts";
-import { checked, toDispatchResult, type AnswerRules } from "./answer.ts";
+import { checked, toDispatchResult, type AnswerRules } from "./classify-answer.ts";
 import type { Channel } from "./network.ts";
 import type { SafeFetch } from "./safe-fetch.ts";
 

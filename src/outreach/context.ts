@@ -10,7 +10,7 @@ import type { Logger } from "../platform/logger.ts";
 import type { SocialNetwork, SocialUser } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { OutreachRules, OutreachState } from "./decide.ts";
-import type { Prices } from "./meter.ts";
+import type { Prices } from "./usage-meter.ts";
 import { momentIn } from "./quota-day.ts";
 
 /** Waits `ms`, or less when the signal aborts; never rejects. */

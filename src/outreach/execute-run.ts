@@ -17,7 +17,7 @@ import {
   remaining,
   toSkips,
 } from "./decide.ts";
-import type { Meter } from "./meter.ts";
+import type { Meter } from "./usage-meter.ts";
 import { pause, spacingMs, retryBriefly, retryPersistently } from "./pacing.ts";
 import { settleOpen } from "./reconcile.ts";
 import { callsForAction, stopReason } from "./run-end.ts";

@@ -8,10 +8,10 @@ import { isSkewed } from "../log/log-clock.ts";
 import { waitForProjections, outreachState, quotaNow, type OutreachContext } from "./context.ts";
 import { decideStart } from "./decide.ts";
 import { requestFields, withFields } from "../platform/logger.ts";
-import { createMeter } from "./meter.ts";
+import { createMeter } from "./usage-meter.ts";
 import { endedTransiently, watchForStop } from "./run-end.ts";
 import { perform, type RunReport, type StartedRun } from "./execute-run.ts";
-import { createRecovery, takeRunLease } from "./dead-run.ts";
+import { createRecovery, takeRunLease } from "./recover-dead-run.ts";
 import { createBackgroundTasks } from "./background-tasks.ts";
 
 /** `done` resolves when the run has ended; undefined when it died of a fault, which is logged. */

@@ -8,7 +8,7 @@ import { nextTurn } from "../platform/time-slices.ts";
 import { lastForgotten, parsePastName } from "../projector/snapshots.ts";
 import { applyErasures } from "./retention.ts";
 import type { Keyring } from "./keyring.ts";
-import { keysLost, newestKeys } from "./lost-keys.ts";
+import { keysLost, newestKeys } from "./secrets-binding.ts";
 
 export interface EncryptedLog extends LogStore {
   readonly keyring: Keyring;

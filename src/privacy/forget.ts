@@ -9,7 +9,7 @@ import type { EncryptedLog } from "./encrypted-log.ts";
 import type { Query } from "eventstore-lite";
 import type { StoredEvent } from "../log/export-formats/format.ts";
 import { ciphertextOf } from "../../events/encrypted-data.ts";
-import { canonicalAddress, toNetwork } from "../platform/address.ts";
+import { canonicalAddress, toNetwork } from "../platform/ip-address.ts";
 import { inChunks } from "../platform/time-slices.ts";
 import { toBaseRef } from "./person-keys.ts";
 

@@ -18,7 +18,7 @@ import { createStreamPace } from "../http/streams/event-stream.ts";
 import type { CheckpointStore } from "../log/checkpoint.ts";
 import type { Instances } from "../log/instances.ts";
 import { listHolders } from "../log/lease.ts";
-import { cosignedPosition } from "../log/witness.ts";
+import { cosignedPosition } from "../log/cosigning.ts";
 import { signHeadNow, proveEvent } from "../log/signed-heads.ts";
 import { createLogVerifier } from "../log/verifier.ts";
 import type { Metrics } from "../metrics/metrics.ts";

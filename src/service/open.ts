@@ -8,7 +8,7 @@ import type { Logger } from "../platform/logger.ts";
 import { openEncryptedLog, type EncryptedLog, type EncryptedLogOptions } from "../privacy/encrypted-log.ts";
 import { keysIn } from "../privacy/key-store.ts";
 import { openKeyring } from "../privacy/keyring.ts";
-import { bindSecrets, refuseLostKeys, refuseLostLog, type BindOptions } from "../privacy/lost-keys.ts";
+import { bindSecrets, refuseLostKeys, refuseLostLog, type BindOptions } from "../privacy/secrets-binding.ts";
 import { readMasterKey, unlock, type Unlocked } from "../vault/master-key.ts";
 import { openSecretStore } from "../vault/secret-store.ts";
 import { locateLog, type LogPlace } from "./log-place.ts";

@@ -2,7 +2,7 @@ import { migrate, openDatabase, type Database } from "eventstore-lite/postgres";
 import { reachServer, type PostgresPlace } from "../log/store-place.ts";
 import type { Secret } from "../platform/secret.ts";
 import { createSerialQueue } from "../platform/serial-queue.ts";
-import { changesIn, claimsIn, countUp, notesIn, readLabel, rowsIn } from "./postgres-rows.ts";
+import { changesIn, claimsIn, countUp, notesIn, readLabel, rowsIn } from "./postgres-queries.ts";
 import { transact, type Scope, askOver, toServiceError, type Ask } from "./postgres-transaction.ts";
 import { type SecretDatabase, type SecretPlace, createContents } from "./secret-database.ts";
 

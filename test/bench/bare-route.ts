@@ -1,7 +1,7 @@
 /** The limits of intake and redirect: the same routes and schema, synchronous handlers, no storage. */
 import { Elysia } from "elysia";
 import { makeId } from "../../src/platform/clock.ts";
-import { trackingBody } from "../../src/http/features/tracking.ts";
+import { trackingBody } from "../../src/http/features/clicks.ts";
 
 const app = new Elysia({ normalize: false })
   .post(

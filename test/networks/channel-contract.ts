@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { loadConfig } from "../../src/config/config.ts";
 import type { ClickChannel } from "../../events/channel.ts";
 import type { Channel, Dispatch, DispatchResult } from "../../src/networks/network.ts";
-import { plainText } from "../../src/networks/wording.ts";
+import { plainText } from "../../src/networks/plain-text.ts";
 import { connectNetworks } from "../../src/service/networks.ts";
 import type { Fault, FaultKind } from "../../sandbox/faults.ts";
 import type { Network } from "../../sandbox/network.ts";

@@ -1,6 +1,6 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { classifyAnswer } from "../../src/networks/answer.ts";
+import { classifyAnswer } from "../../src/networks/classify-answer.ts";
 import { metaAnswers } from "../../src/networks/meta/meta.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
 import { answer } from "../harness/memory/servers.ts";

@@ -1,8 +1,8 @@
 // On no harness.
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { excerpt, oneLine, plainText, truncate } from "../../src/networks/wording.ts";
-import { retryAfterMs, parseRetryAfter } from "../../src/networks/answer.ts";
+import { excerpt, oneLine, plainText, truncate } from "../../src/networks/plain-text.ts";
+import { retryAfterMs, parseRetryAfter } from "../../src/networks/classify-answer.ts";
 
 describe("plain text", () => {
   test("loses control characters and direction marks, keeps line breaks and tabs", () => {

@@ -67,7 +67,7 @@ const MACHINE_TIME = [
   "src/commands/backup.ts",
   "src/commands/backup/put-back.ts",
   "src/commands/migrate.ts",
-  "src/commands/witness.ts",
+  "src/commands/serve-witness.ts",
   // Where no clock is given.
   "src/networks/safe-fetch.ts",
   "src/service/networks.ts",

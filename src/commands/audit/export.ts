@@ -3,7 +3,7 @@ import type { Event } from "../../../events/catalog.ts";
 import { Command, formatOption, readConfig, usageError, type MakeCommand } from "../shared/command.ts";
 import { fail, type Terminal } from "../shared/terminal.ts";
 import { toSelection, type LogFilter } from "../../history/log-filter.ts";
-import { storedEvents } from "../../history/selection.ts";
+import { storedEvents } from "../../history/select-events.ts";
 import { EXPORT_FORMATS, type Format } from "../../log/export-formats.ts";
 import { exportText, shownBy, type Show } from "../../log/export-formats/format.ts";
 import { foldTo } from "../../projector/fold-to.ts";

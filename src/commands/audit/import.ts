@@ -5,12 +5,12 @@ import { answer, type Terminal } from "../shared/terminal.ts";
 import { EXPORT_FORMATS, type Format } from "../../log/export-formats.ts";
 import { LineFault, type StoredEvent } from "../../log/export-formats/format.ts";
 import type { StorePlace } from "../../log/store-place.ts";
-import { refuseForeignSecrets } from "../../privacy/lost-keys.ts";
+import { refuseForeignSecrets } from "../../privacy/secrets-binding.ts";
 import { locateLog } from "../../service/log-place.ts";
 import { bindNext } from "../backup/put-back.ts";
 import { startProgress } from "../shared/progress.ts";
 import { addPath, withPath } from "../shared/system-fault.ts";
-import { fileFault, readLines } from "./lines.ts";
+import { fileFault, readLines } from "./read-lines.ts";
 
 export const importLog: MakeCommand = (terminal, exit) =>
   new Command("import")

@@ -9,7 +9,7 @@ import {
   type RecipientHistory,
 } from "../../history/history.ts";
 import { EVENT_ID, isEventName, type Reading } from "../../history/find-event.ts";
-import type { ChannelTally } from "../../history/tally.ts";
+import type { ChannelTally } from "../../history/link-tally.ts";
 import { eventsAt } from "../../log/event-log.ts";
 import { findNamed, parseRecipient } from "../../recipients/recipient-name.ts";
 import { findPlace } from "../../projector/moment.ts";

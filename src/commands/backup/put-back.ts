@@ -12,7 +12,7 @@ import { systemClock } from "../../platform/clock.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { keysIn } from "../../privacy/key-store.ts";
 import { openKeyring } from "../../privacy/keyring.ts";
-import { keysLost, newestKeys, refuseForeignSecrets } from "../../privacy/lost-keys.ts";
+import { keysLost, newestKeys, refuseForeignSecrets } from "../../privacy/secrets-binding.ts";
 import { locateFiles, locateLog, type LogPlace } from "../../service/log-place.ts";
 import { openLogAt } from "../../service/open.ts";
 import type { Binding, SecretPlace } from "../../vault/secret-database.ts";

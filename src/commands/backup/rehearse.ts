@@ -8,7 +8,7 @@ import { verifyLog } from "../../log/verifier.ts";
 import { secret } from "../../platform/secret.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import type { Keyring } from "../../privacy/keyring.ts";
-import { missingKeys } from "../../privacy/lost-keys.ts";
+import { missingKeys } from "../../privacy/missing-keys.ts";
 import { filePlace } from "../../service/log-place.ts";
 import { openLogAt } from "../../service/open.ts";
 import { keyId, KeyMismatch } from "../../vault/key-derivation.ts";

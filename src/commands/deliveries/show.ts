@@ -2,7 +2,7 @@ import type { EventType, Recorded } from "../../../events/catalog.ts";
 import type { ChannelName } from "../../../events/channel.ts";
 import { isOutcome, narrowedTo } from "../../../events/dispatches.ts";
 import { eventsAt, inOrder } from "../../log/event-log.ts";
-import { findDispatches, isDecision, readRequestedChannels, sourcesOfEvent } from "../../history/dispatches.ts";
+import { findDispatches, isDecision, readRequestedChannels, sourcesOfEvent } from "../../history/dispatch-outcomes.ts";
 import { findEvent, isEventName, type Reading } from "../../history/find-event.ts";
 import { toEventJson, formatEventLine } from "../audit/show.ts";
 import { Command, usageError, type MakeCommand } from "../shared/command.ts";

@@ -25,7 +25,7 @@ import { replay } from "../replay.ts";
 import { results } from "../results.ts";
 import { restoreCommand, restored } from "../restore.ts";
 import { sandbox } from "../development/sandbox.ts";
-import { witness } from "../witness.ts";
+import { witness } from "../serve-witness.ts";
 import { serve } from "../serve.ts";
 import { settings } from "../settings.ts";
 import { stats } from "../stats.ts";

@@ -2,10 +2,10 @@
 import type { VNode } from "preact";
 import { EVENT_TYPES } from "../../../events/catalog.ts";
 import { filterIn, type LogFilter, toSelection } from "../../history/log-filter.ts";
-import { type ChannelOutcome, readOutcomes } from "../../history/dispatches.ts";
-import { readPage, type Selection } from "../../history/selection.ts";
+import { type ChannelOutcome, readOutcomes } from "../../history/dispatch-outcomes.ts";
+import { readPage, type Selection } from "../../history/select-events.ts";
 import { ServiceError } from "../../platform/service-error.ts";
-import { eventHref } from "../addresses.ts";
+import { eventHref } from "../hrefs.ts";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { Select } from "../parts/action-form.tsx";
 import { EventList, spaced, EventSentence } from "../parts/events.tsx";

@@ -9,11 +9,11 @@ import {
   type ListCursor,
   type ListedDispatch,
   type ListPage,
-} from "../../delivery/listed.ts";
+} from "../../delivery/list-dispatches.ts";
 import { formatDuration } from "../../platform/duration.ts";
-import { eventHref } from "../addresses.ts";
+import { eventHref } from "../hrefs.ts";
 import { ChannelStatus } from "../parts/channel-status.tsx";
-import { DecideAllLetters, DecideLetter } from "../parts/decide-letters.tsx";
+import { DecideAllLetters, DecideLetter } from "../parts/dead-letter-actions.tsx";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { EventSentence } from "../parts/events.tsx";
 import { ActionForm, Select } from "../parts/action-form.tsx";

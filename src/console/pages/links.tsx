@@ -7,7 +7,7 @@ import { byLastClick, COUNTED_LINKS_MAX } from "../../../projections/recent-link
 import { noClicks, type SuspectedCounts } from "../../../projections/suspected.ts";
 import { msOf } from "../../../projections/time.ts";
 import { STREAMS } from "../../log/event-log.ts";
-import { hrefForLink } from "../addresses.ts";
+import { hrefForLink } from "../hrefs.ts";
 import { ClicksChart } from "../parts/charts.tsx";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { EventList } from "../parts/events.tsx";

@@ -8,7 +8,7 @@ import { linksIn } from "../../../projections/sent-links.ts";
 import { describeConsent } from "../../history/words/outreach.ts";
 import { eventsAt } from "../../log/event-log.ts";
 import { formatDuration } from "../../platform/duration.ts";
-import { eventHref, hrefForLink, recipientHref, runHref } from "../addresses.ts";
+import { eventHref, hrefForLink, recipientHref, runHref } from "../hrefs.ts";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { EventList, Words } from "../parts/events.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";

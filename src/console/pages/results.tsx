@@ -24,7 +24,7 @@ import { isoTime } from "../../platform/clock.ts";
 import { formatDuration } from "../../platform/duration.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { requiredSampleSize } from "../../platform/wilson-interval.ts";
-import { hrefForLink } from "../addresses.ts";
+import { hrefForLink } from "../hrefs.ts";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { Card } from "../parts/run-card.tsx";
 import { numbers, Table } from "../parts/table.tsx";

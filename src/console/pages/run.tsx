@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { EVENT_ID } from "../../history/find-event.ts";
-import { eventsOfRun } from "../../history/runs.ts";
-import { runHref } from "../addresses.ts";
+import { eventsOfRun } from "../../history/run-events.ts";
+import { runHref } from "../hrefs.ts";
 import { ConsoleDocument } from "../document.tsx";
 import { EventList } from "../parts/events.tsx";
 import { readNumber, type Made, type View } from "../view.ts";

@@ -4,7 +4,7 @@ import type { Recorded } from "../../../events/catalog.ts";
 import { findLast } from "../../log/event-log.ts";
 import type { VerificationProgress } from "../../log/verifier.ts";
 import { ActionForm } from "../parts/action-form.tsx";
-import { eventHref } from "../addresses.ts";
+import { eventHref } from "../hrefs.ts";
 import { grouped } from "../document.tsx";
 import { By } from "../parts/events.tsx";
 import { Time } from "../parts/time.tsx";

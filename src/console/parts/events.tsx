@@ -6,7 +6,7 @@ import { ERASED } from "../../../events/encryption.ts";
 import { EVENT_ID } from "../../history/find-event.ts";
 import { toSentence } from "../../history/words.ts";
 import type { Mention, Sentence } from "../../history/words/phrases.ts";
-import { eventHref, isErased, linkHref, recipientHref, runHref } from "../addresses.ts";
+import { eventHref, isErased, linkHref, recipientHref, runHref } from "../hrefs.ts";
 import { grouped } from "../document.tsx";
 import { Time } from "./time.tsx";
 

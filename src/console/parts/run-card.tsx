@@ -6,7 +6,7 @@ import { usedAt } from "../../../projections/quota.ts";
 import type { RunState } from "../../../projections/run.ts";
 import { PAUSES } from "../../history/words/outreach.ts";
 import { momentIn } from "../../outreach/quota-day.ts";
-import { runHref } from "../addresses.ts";
+import { runHref } from "../hrefs.ts";
 import { grouped } from "../document.tsx";
 import { newestEvents, type View } from "../view.ts";
 import { ActionForm, ConfirmedAction } from "./action-form.tsx";

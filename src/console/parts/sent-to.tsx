@@ -6,7 +6,7 @@ import { linkKey } from "../../../projections/sent-links.ts";
 import { findContact } from "../../../projections/contacts.ts";
 import type { Referrers } from "../../../projections/referrers.ts";
 import { eventsAt } from "../../log/event-log.ts";
-import { isErased } from "../addresses.ts";
+import { isErased } from "../hrefs.ts";
 import { grouped, Section } from "../document.tsx";
 import { RecipientLink } from "./events.tsx";
 import { Time } from "./time.tsx";

@@ -1,5 +1,5 @@
 import { BlockList, isIP, isIPv6 } from "node:net";
-import { canonicalAddress } from "../../platform/address.ts";
+import { canonicalAddress } from "../../platform/ip-address.ts";
 import type { Server } from "../server/node-server.ts";
 
 export type ClientAddress = (request: Request, server: Pick<Server, "requestIP"> | null) => string;

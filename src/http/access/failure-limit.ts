@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import type { Vault } from "../../vault/token-vault.ts";
-import { toNetwork } from "../../platform/address.ts";
+import { toNetwork } from "../../platform/ip-address.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { createRateLimit, WINDOW_MS } from "./rate-limit.ts";
 

@@ -1,4 +1,4 @@
-import { toNetwork } from "../../platform/address.ts";
+import { toNetwork } from "../../platform/ip-address.ts";
 
 /** A limit on requests, and what is left of it. */
 export interface Allowance {

@@ -1,5 +1,5 @@
 import { filterIn, FILTER_WORDS, toSelection } from "../../history/log-filter.ts";
-import { storedEvents, type Selection } from "../../history/selection.ts";
+import { storedEvents, type Selection } from "../../history/select-events.ts";
 import { FORMAT_NAMES, EXPORT_FORMATS, type Format } from "../../log/export-formats.ts";
 import { exportText, shownBy, type ExportChunk } from "../../log/export-formats/format.ts";
 import { errorFields, requestFields, withFields } from "../../platform/logger.ts";

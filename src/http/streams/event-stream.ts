@@ -3,7 +3,7 @@ import type { Event, EventType, Recorded } from "../../../events/catalog.ts";
 import { hasScope } from "../../config/tokens.ts";
 import { createIntakePriority } from "../../delivery/rate-limiter.ts";
 import { type Clock, systemTimer, type Timer } from "../../platform/clock.ts";
-import { toNetwork } from "../../platform/address.ts";
+import { toNetwork } from "../../platform/ip-address.ts";
 import { bearerToken, type Authentication } from "../access/authentication.ts";
 import type { RequestContext } from "../server/endpoint.ts";
 import { wantReader, type Sessions } from "../access/session.ts";

@@ -1,7 +1,7 @@
-import type { AnswerRules } from "../answer.ts";
+import type { AnswerRules } from "../classify-answer.ts";
 import type { Channel } from "../network.ts";
 import type { NetworkAnswer } from "../safe-fetch.ts";
-import { ELLIPSIS } from "../wording.ts";
+import { ELLIPSIS } from "../plain-text.ts";
 import { createWebhookChannel, type WebhookOptions } from "./webhook.ts";
 
 export function createSlackChannel(options: WebhookOptions): Channel {

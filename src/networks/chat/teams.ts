@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
-import { type AnswerRules, parseAnswer } from "../answer.ts";
+import { type AnswerRules, parseAnswer } from "../classify-answer.ts";
 import type { Channel } from "../network.ts";
 import type { NetworkAnswer } from "../safe-fetch.ts";
-import { ELLIPSIS } from "../wording.ts";
+import { ELLIPSIS } from "../plain-text.ts";
 import { createWebhookChannel, type WebhookOptions } from "./webhook.ts";
 
 /** A Teams workflow as the chat channel; of its address `sig` is the credential. */

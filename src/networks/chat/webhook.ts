@@ -1,8 +1,8 @@
 import type { Secret } from "../../platform/secret.ts";
-import { checked, toDispatchResult, type AnswerRules } from "../answer.ts";
+import { checked, toDispatchResult, type AnswerRules } from "../classify-answer.ts";
 import type { Channel } from "../network.ts";
 import { JSON_BODY, type NetworkAnswer, type SafeFetch, type SafeRequest } from "../safe-fetch.ts";
-import { wordDispatch } from "../wording.ts";
+import { wordDispatch } from "../plain-text.ts";
 
 export interface WebhookOptions {
   /** The address holds the credential. */

@@ -1,9 +1,9 @@
 import { Type } from "@sinclair/typebox";
 import { secret, type Secret } from "../../platform/secret.ts";
-import { checked, toDispatchResult, type AnswerRules, parseAnswer } from "../answer.ts";
+import { checked, toDispatchResult, type AnswerRules, parseAnswer } from "../classify-answer.ts";
 import type { Channel } from "../network.ts";
 import type { NetworkAnswer, SafeFetch } from "../safe-fetch.ts";
-import { wordDispatch, excerpt, truncate } from "../wording.ts";
+import { wordDispatch, excerpt, truncate } from "../plain-text.ts";
 
 /** UTF-16 units, as LINE counts: https://developers.line.biz/en/docs/messaging-api/text-character-count/ */
 const TEXT_UNITS_MAX = 5_000;

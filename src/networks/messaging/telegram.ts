@@ -1,10 +1,17 @@
 import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { secret, type Secret } from "../../platform/secret.ts";
-import { checked, toDispatchResult, type AnswerRules, retryAfterMs, parseRetryAfter, parseAnswer } from "../answer.ts";
+import {
+  checked,
+  toDispatchResult,
+  type AnswerRules,
+  retryAfterMs,
+  parseRetryAfter,
+  parseAnswer,
+} from "../classify-answer.ts";
 import type { Channel } from "../network.ts";
 import { JSON_BODY, type NetworkAnswer, type SafeFetch } from "../safe-fetch.ts";
-import { wordDispatch, excerpt, truncate } from "../wording.ts";
+import { wordDispatch, excerpt, truncate } from "../plain-text.ts";
 
 export interface TelegramOptions {
   readonly botToken: Secret;

@@ -1,10 +1,10 @@
 import { Type } from "@sinclair/typebox";
 import { secret, type Secret } from "../../platform/secret.ts";
-import { checked, toDispatchResult, type AnswerRules, parseRetryAfter, parseAnswer } from "../answer.ts";
-import * as graph from "../graph.ts";
+import { checked, toDispatchResult, type AnswerRules, parseRetryAfter, parseAnswer } from "../classify-answer.ts";
+import * as graph from "../graph-api.ts";
 import type { Channel } from "../network.ts";
 import type { NetworkAnswer, SafeFetch } from "../safe-fetch.ts";
-import { wordDispatch, truncate, withLookAlikes } from "../wording.ts";
+import { wordDispatch, truncate, withLookAlikes } from "../plain-text.ts";
 
 export interface WhatsappOptions {
   /** Id of the sending number, which is not the number itself. */

@@ -1,8 +1,8 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { SocialError, type SocialUser, type UserPage } from "../network.ts";
-import { excerpt, oneLine } from "../wording.ts";
-import { ID, META, parseNext, required, unreadable, USERNAME } from "./answers.ts";
+import { excerpt, oneLine } from "../plain-text.ts";
+import { ID, META, parseNext, required, unreadable, USERNAME } from "./answer-schemas.ts";
 
 const USER = Type.Object({
   id: ID,

@@ -1,8 +1,8 @@
 import { NetworkFault } from "../safe-fetch.ts";
 import { SocialError, type PageRequest, type Prices, type SendDmResult, type SocialNetwork } from "../network.ts";
-import { sendOutcome, isXId, isXUsername } from "./answers.ts";
+import { sendOutcome, isXId, isXUsername } from "./answer-schemas.ts";
 import { fetchConversation, fetchInbox } from "./messages.ts";
-import { createRead, FRAME_BYTES, clampPageSize, type PageSize, type XOptions, type XRead } from "./read.ts";
+import { createRead, FRAME_BYTES, clampPageSize, type PageSize, type XOptions, type XRead } from "./get-request.ts";
 import { readAuthors, readUser, readUserPage, readUsers } from "./users.ts";
 
 const BATCH_MAX = 100;

@@ -1,7 +1,7 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import type { ClickChannel } from "../../../events/channel.ts";
-import { DISPATCHES_LISTED } from "../../../src/delivery/listed.ts";
+import { DISPATCHES_LISTED } from "../../../src/delivery/list-dispatches.ts";
 import { STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import { disposedAfterEach } from "../../harness/dispose.ts";
 import { ask, openApp, post, TOKEN, type AppHarness } from "../../harness/memory/app.ts";

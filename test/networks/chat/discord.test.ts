@@ -1,7 +1,7 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { classifyAnswer } from "../../../src/networks/answer.ts";
+import { classifyAnswer } from "../../../src/networks/classify-answer.ts";
 import { createDiscordChannel, DISCORD_ANSWERS, discordText } from "../../../src/networks/chat/discord.ts";
 import type { DispatchResult } from "../../../src/networks/network.ts";
 import { renderDiscord } from "../../../sandbox/markup.ts";

@@ -1,7 +1,7 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { classifyAnswer } from "../../../src/networks/answer.ts";
+import { classifyAnswer } from "../../../src/networks/classify-answer.ts";
 import {
   createGoogleChatChannel,
   GOOGLE_CHAT_ANSWERS,

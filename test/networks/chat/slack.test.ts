@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { DispatchResult } from "../../../src/networks/network.ts";
-import { classifyAnswer } from "../../../src/networks/answer.ts";
+import { classifyAnswer } from "../../../src/networks/classify-answer.ts";
 import { createSlackChannel, SLACK_ANSWERS, slackMessage } from "../../../src/networks/chat/slack.ts";
 import { secret } from "../../../src/platform/secret.ts";
 import { CLICK, MESSAGE, NOTIFICATION, NOW, TEST } from "../dispatches.ts";

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { DispatchResult } from "../../../src/networks/network.ts";
-import { classifyAnswer } from "../../../src/networks/answer.ts";
+import { classifyAnswer } from "../../../src/networks/classify-answer.ts";
 import { createTeamsChannel, TEAMS_ANSWERS, teamsMessage } from "../../../src/networks/chat/teams.ts";
 import { renderTeams } from "../../../sandbox/teams.ts";
 import { secret } from "../../../src/platform/secret.ts";

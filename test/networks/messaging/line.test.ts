@@ -1,6 +1,6 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
-import { classifyAnswer } from "../../../src/networks/answer.ts";
+import { classifyAnswer } from "../../../src/networks/classify-answer.ts";
 import { createLineChannel, LINE_ANSWERS } from "../../../src/networks/messaging/line.ts";
 import type { Dispatch, DispatchResult } from "../../../src/networks/network.ts";
 import { refusalsOf, type RefusalKind } from "../../../sandbox/refusals.ts";

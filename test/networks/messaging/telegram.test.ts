@@ -1,7 +1,7 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import type { DispatchResult } from "../../../src/networks/network.ts";
-import { classifyAnswer } from "../../../src/networks/answer.ts";
+import { classifyAnswer } from "../../../src/networks/classify-answer.ts";
 import { createTelegramChannel, TELEGRAM_ANSWERS, telegramText } from "../../../src/networks/messaging/telegram.ts";
 import { startSandbox } from "../../../sandbox/sandbox.ts";
 import { renderTelegram } from "../../../sandbox/markup.ts";

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { DispatchResult } from "../../../src/networks/network.ts";
-import { classifyAnswer } from "../../../src/networks/answer.ts";
+import { classifyAnswer } from "../../../src/networks/classify-answer.ts";
 import { createWhatsappChannel, WHATSAPP_ANSWERS, whatsappText } from "../../../src/networks/messaging/whatsapp.ts";
 import { refusalsOf, type RefusalKind } from "../../../sandbox/refusals.ts";
 import { startSandbox } from "../../../sandbox/sandbox.ts";

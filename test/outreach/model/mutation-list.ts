@@ -14,7 +14,7 @@ export interface Mutation {
 const HANDLE = "src/log/handle.ts";
 const DECIDE = "src/outreach/decide.ts";
 const SEND = "src/outreach/send.ts";
-const RECOVERY = "src/outreach/dead-run.ts";
+const RECOVERY = "src/outreach/recover-dead-run.ts";
 const RECONCILE = "src/outreach/reconcile.ts";
 const QUOTA = "projections/quota.ts";
 const CONTEXT = "src/outreach/context.ts";

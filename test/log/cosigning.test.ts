@@ -8,7 +8,7 @@ import { formatOrigin, signHead, checkpointFiles } from "../../src/log/checkpoin
 import { createEventLog, SERVICE_METADATA, type EventLog } from "../../src/log/event-log.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { openSignedHeads, proveEvent } from "../../src/log/signed-heads.ts";
-import { askWitness, cosignedPosition, type Witnessed } from "../../src/log/witness.ts";
+import { askWitness, cosignedPosition, type Witnessed } from "../../src/log/cosigning.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { newLogFile } from "../harness/memory/log.ts";
 import { ALL_ROLES } from "../harness/memory/roles.ts";

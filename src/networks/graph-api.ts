@@ -1,5 +1,5 @@
 import { Type, type Static } from "@sinclair/typebox";
-import { retryAfterMs, parseRetryAfter, parseAnswer } from "./answer.ts";
+import { retryAfterMs, parseRetryAfter, parseAnswer } from "./classify-answer.ts";
 import type { NetworkAnswer } from "./safe-fetch.ts";
 
 /** Published 2026-07-29; a version lives two years, https://developers.facebook.com/docs/graph-api/changelog */

@@ -5,7 +5,7 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { codec, makeEvent } from "../../../events/catalog.ts";
 import { CLICK_CHANNELS } from "../../../events/channel.ts";
-import { toClick, trackingBody } from "../../../src/http/features/tracking.ts";
+import { toClick, trackingBody } from "../../../src/http/features/clicks.ts";
 import { GOOD, openApp, post } from "../../harness/memory/app.ts";
 
 test("a click is answered with the id of its event, which names the channels it is dispatched to", async () => {

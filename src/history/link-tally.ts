@@ -2,7 +2,7 @@ import type { EventType, Folded } from "../../events/catalog.ts";
 import { CHANNELS, type ChannelName } from "../../events/channel.ts";
 import { isOutcome } from "../../events/dispatches.ts";
 import { positionsOf } from "../../events/sources.ts";
-import type { FindChannels, DispatchOutcome } from "./dispatches.ts";
+import type { FindChannels, DispatchOutcome } from "./dispatch-outcomes.ts";
 
 /** The clicks of a link, and the outcomes of their dispatches on each channel. */
 export interface Tally {

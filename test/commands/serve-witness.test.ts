@@ -5,7 +5,7 @@ import { formatPublicKey, formatSubmission, signCheckpoint } from "eventstore-li
 import { audit } from "../../src/commands/audit.ts";
 import { runCommand } from "../../src/commands/shared/command.ts";
 import { doctor } from "../../src/commands/doctor.ts";
-import { witness } from "../../src/commands/witness.ts";
+import { witness } from "../../src/commands/serve-witness.ts";
 import { formatOrigin } from "../../src/log/checkpoint.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";

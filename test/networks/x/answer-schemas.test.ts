@@ -1,6 +1,6 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { classifyXRefusal } from "../../../src/networks/x/answers.ts";
+import { classifyXRefusal } from "../../../src/networks/x/answer-schemas.ts";
 import { answer } from "../../harness/memory/servers.ts";
 
 const X = "https://api.x.com/2/problems/";

@@ -2,7 +2,7 @@
 import type { VNode } from "preact";
 import type { ChannelName } from "../../../events/channel.ts";
 import { WHY_CHARACTERS_MAX } from "../../delivery/dead-letters.ts";
-import type { ListedDispatch } from "../../delivery/listed.ts";
+import type { ListedDispatch } from "../../delivery/list-dispatches.ts";
 import { ActionForm, ConfirmedAction } from "./action-form.tsx";
 import { grouped } from "../document.tsx";
 import type { View } from "../view.ts";

@@ -4,7 +4,7 @@ import type { EventStore, Query } from "eventstore-lite";
 import type { Event, Recorded } from "../../events/catalog.ts";
 import { deliveries } from "../../projections/deliveries.ts";
 import { giveUp } from "../../projections/dead-letters.ts";
-import { listDeadLetters, type ListCursor } from "../../src/delivery/listed.ts";
+import { listDeadLetters, type ListCursor } from "../../src/delivery/list-dispatches.ts";
 
 const CHANNELS = ["ads", "chat"] as const;
 

@@ -1,0 +1,51 @@
+import { ENCRYPTED_TYPES, type LogStore } from "../../events/catalog.ts";
+import { ciphertextOf } from "../../events/encrypted-data.ts";
+import { splitIntoChunks } from "../vault/secret-database.ts";
+import { classifyRef, splitRef } from "./key-store.ts";
+import type { Keyring } from "./keyring.ts";
+import { latestExpiry } from "./retention.ts";
+
+/**
+ * Refs of keys that the log names, and that are neither there nor were deleted on purpose, as those of an older copy of the
+ * keys are. `asOf`: when the keys were copied; a day that could have expired by then is no fault. Empty: the keys fit the log.
+ */
+export async function missingKeys(store: LogStore, keyring: Keyring, asOf: number): Promise<readonly string[]> {
+  const refs = new Set<string>();
+  for await (const { data } of store.readStored({ types: ENCRYPTED_TYPES })) {
+    const ciphertext = ciphertextOf(data);
+    const [keys, , encrypted = ""] = ciphertext?.split(":") ?? [];
+    // Of keys that were lost before, the log says so itself; that of the erased is empty.
+    if (ciphertext === undefined || keys !== keyring.id || encrypted === "") continue;
+    refs.add(keyring.refOf(ciphertext));
+  }
+  const expired = latestExpiry(asOf);
+  const [people, days] = [new Set<string>(), new Set<string>()];
+  for (const ref of refs) {
+    if (classifyRef(ref) === "person") people.add(ref);
+    else if (ref.slice(1, 1 + expired.length) >= expired) days.add(splitRef(ref)[0]);
+  }
+  return [...(await absent(keyring, [...people])), ...(await absentDays(keyring, [...days]))];
+}
+
+/** A sentence for the operator. */
+export function keysMissing(count: number): string {
+  return `${count} ${count === 1 ? "key" : "keys"} that the log names are missing, and were not deleted on purpose: what ${
+    count === 1 ? "it" : "they"
+  } encrypted reads as erased. Put back the newest copy of the key store`;
+}
+
+async function absent({ keys }: Keyring, refs: readonly string[]): Promise<readonly string[]> {
+  const missing: string[] = [];
+  for (const asked of splitIntoChunks(refs)) {
+    const found = await keys.getAll(asked);
+    missing.push(...asked.filter((ref) => !found.has(ref)));
+  }
+  return missing;
+}
+
+/** Of a day whose addresses were forgotten in part, the keys beside theirs are left. */
+async function absentDays({ keys }: Keyring, refs: readonly string[]): Promise<readonly string[]> {
+  const missing: string[] = [];
+  for (const ref of refs) if ((await keys.refs(ref)).length === 0) missing.push(ref);
+  return missing;
+}
