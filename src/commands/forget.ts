@@ -101,12 +101,10 @@ async function certify(
   } catch (fault) {
     const { id, position, lastPosition } = forgotten;
     const others = lastPosition === position ? "" : `, and the same with each position up to ${lastPosition}`;
+    const proof = `prove it with reachlog audit prove ${id}${others}`;
     const why = fault instanceof Error ? describeFault(fault) : String(fault);
-    return fail(
-      terminal,
-      `no certificate was written: ${why}\n` +
-        `the erasure is event ${id} at position ${position}: prove it with reachlog audit prove ${id}${others}`,
-    );
+    terminal.err(`no certificate was written: ${why}\n`);
+    return fail(terminal, `the erasure is event ${id} at position ${position}: ${proof}`);
   }
 }
 

@@ -66,9 +66,8 @@ async function findOfClicks(log: OpenedLog, { positions, contact }: RecipientHis
   const found: number[] = [];
   for await (const { type, position } of eventsAt(log, positions))
     if (type === "PersonalLinkClicked") found.push(position - 1);
-  const keys = new Set(
-    contact.personal_links.flatMap((code) => log.keyring.refsOf({ id: personalLinkOwner(code).id })),
-  );
+  const owners = contact.personal_links.map((code) => ({ id: personalLinkOwner(code).id }));
+  const keys = new Set(owners.flatMap(log.keyring.refsOf));
   if (keys.size === 0) return found;
   for await (const { type, data, position } of log.read({ types: ["PersonForgotten"] }))
     if (type === "PersonForgotten" && data.keys.some((key) => keys.has(key))) found.push(position);
