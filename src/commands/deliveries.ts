@@ -14,7 +14,7 @@ import { findDeadLetters, type DeadLetter } from "../delivery/dead-letters.ts";
 import type { Projector } from "../projector/projector.ts";
 import { isoTime, sleep } from "../platform/clock.ts";
 import { drainInWords, measureLags, NEWEST_MS, RATE_MS, type ChannelLag } from "../delivery/lag.ts";
-import { formatDuration } from "../platform/duration.ts";
+import { formatDuration } from "../platform/format-duration.ts";
 
 export const list: MakeCommand = (terminal, exit) =>
   new Command("list")

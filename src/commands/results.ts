@@ -18,7 +18,7 @@ import {
   resultsAsJson,
   TRACKED_NOTE,
 } from "../history/results-format.ts";
-import { formatDuration } from "../platform/duration.ts";
+import { formatDuration } from "../platform/format-duration.ts";
 import type { Place } from "../projector/moment.ts";
 import { Command, JSON_OPTION, Option, type MakeCommand } from "./shared/command.ts";
 import { answer } from "./shared/terminal.ts";

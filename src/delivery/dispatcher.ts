@@ -6,7 +6,7 @@ import { type HeldLease, ROLES, type Roles } from "../log/lease.ts";
 import type { Channel } from "../networks/network.ts";
 import { errorFields } from "../platform/logger.ts";
 import { breakerIn, createRateLimiter, createIntakePriority, type IntakePriority } from "./rate-limiter.ts";
-import type { DispatchDeps } from "./dispatch.ts";
+import type { DispatchDeps } from "./make-attempt.ts";
 import { createInFlight, type InFlight, type PlannedRequest } from "./in-flight.ts";
 import {
   isTest,

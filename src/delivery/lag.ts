@@ -1,7 +1,7 @@
 import type { Query } from "eventstore-lite";
 import type { Folded, LogStore } from "../../events/catalog.ts";
 import { backlogLaneOf, type ChannelName, CHANNELS, type Lane } from "../../events/channel.ts";
-import { formatDuration } from "../platform/duration.ts";
+import { formatDuration } from "../platform/format-duration.ts";
 import {
   pendingOf,
   type Deliveries,

@@ -5,7 +5,7 @@ import { record } from "../log/handle.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import type { DispatchResult } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
-import type { DispatchDeps } from "./dispatch.ts";
+import type { DispatchDeps } from "./make-attempt.ts";
 import { uncertainSinceField, type AttemptOutcome } from "./attempt.ts";
 import { isTest, type OutboxWindow, type PendingDispatch } from "./outbox-window.ts";
 import type { ChannelName } from "../../events/channel.ts";

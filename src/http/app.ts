@@ -7,7 +7,7 @@ import { ANONYMOUS } from "./access/authentication.ts";
 import { setRateLimitHeaders } from "./access/rate-limit.ts";
 import { NO_CALL, type AppDeps } from "./deps.ts";
 import { features } from "./endpoints.ts";
-import { documentEndpoints } from "./features/documents.ts";
+import { documentEndpoints } from "./features/api-reference.ts";
 import { JSON_HEADERS, toHttpResponse, type HttpResponse } from "./server/answer.ts";
 import { listEndpoints, type Endpoint, type RequestContext } from "./server/endpoint.ts";
 import { addForms } from "./server/form.ts";

@@ -6,7 +6,7 @@ import { consentEndpoints } from "./features/consent.ts";
 import { consoleEndpoints, sessionEndpoints } from "./features/console.ts";
 import { deliveryEndpoints } from "./features/deliveries.ts";
 import { directSendEndpoints } from "./features/direct-sends.ts";
-import { documentEndpoints } from "./features/documents.ts";
+import { documentEndpoints } from "./features/api-reference.ts";
 import { eventEndpoints } from "./features/events.ts";
 import { exportEndpoints } from "./features/export-events.ts";
 import { forgetEndpoints } from "./features/forget.ts";

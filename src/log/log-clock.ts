@@ -1,6 +1,6 @@
 import type { LogStore } from "../../events/catalog.ts";
 import { systemClock, type Clock } from "../platform/clock.ts";
-import { formatDuration } from "../platform/duration.ts";
+import { formatDuration } from "../platform/format-duration.ts";
 import type { Logger } from "../platform/logger.ts";
 
 /**

@@ -6,7 +6,7 @@ import type { OutcomeType } from "../../events/dispatches.ts";
 import { channelsOf } from "../../projections/deliveries.ts";
 import type { Circuit } from "../delivery/rate-limiter.ts";
 import type { Delivery } from "../delivery/delivery.ts";
-import type { DispatchMetrics } from "../delivery/dispatch.ts";
+import type { DispatchMetrics } from "../delivery/make-attempt.ts";
 import { readOldestPending } from "../delivery/lag.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";

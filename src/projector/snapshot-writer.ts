@@ -1,7 +1,7 @@
 import type { EventType, LogStore } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../projections/all.ts";
 import type { FoldedStates } from "../../projections/states.ts";
-import type { Positions } from "./fold.ts";
+import type { Positions } from "./fold-range.ts";
 import { isDue, pastName, thinPast, packState } from "./snapshots.ts";
 
 /** Positions between two snapshots of one projection: bounds what a start has to fold again to some tens of ms. */

@@ -13,7 +13,7 @@ import {
   readRequested,
   readTail,
 } from "../../src/delivery/lag.ts";
-import { formatDuration } from "../../src/platform/duration.ts";
+import { formatDuration } from "../../src/platform/format-duration.ts";
 import { runCommand } from "../../src/commands/shared/command.ts";
 import type { Terminal } from "../../src/commands/shared/terminal.ts";
 import { makeId } from "../../src/platform/clock.ts";

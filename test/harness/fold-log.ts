@@ -3,7 +3,7 @@ import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import type { ProjectionName, States } from "../../projections/all.ts";
 import { createStates } from "../../projections/states.ts";
-import { foldRange } from "../../src/projector/fold.ts";
+import { foldRange } from "../../src/projector/fold-range.ts";
 
 export interface FoldOptions {
   /** Last position folded; default: the end of the log. */

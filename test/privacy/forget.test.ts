@@ -7,7 +7,7 @@ import { PROJECTION_NAMES } from "../../projections/all.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import { forget } from "../../src/commands/forget.ts";
 import { replay } from "../../src/commands/replay.ts";
-import { foldRange } from "../../src/projector/fold.ts";
+import { foldRange } from "../../src/projector/fold-range.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { isSuppressed } from "../../src/outreach/decide.ts";
 import { createSuppressionHashes } from "../../src/recipients/suppress.ts";

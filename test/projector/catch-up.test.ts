@@ -7,7 +7,7 @@ import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
 import { fold } from "../../projections/projection.ts";
 import { encodeState } from "../../projections/snapshot.ts";
 import { createStates } from "../../projections/states.ts";
-import { catchUpStates } from "../../src/projector/fold.ts";
+import { catchUpStates } from "../../src/projector/fold-range.ts";
 import { histories } from "../projections/history.ts";
 
 /** The part of a store that folding needs, over events in memory, a few in a batch. */

@@ -50,7 +50,7 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "console/parts/setup-steps.tsx": "console/pages/setup",
   "console/pages/sign-in.tsx": "console/sign-out",
   "console/parts/time.tsx": "console/as-of",
-  "delivery/dispatch.ts": "delivery/dispatcher-retry",
+  "delivery/make-attempt.ts": "delivery/dispatcher-retry",
   "delivery/in-flight.ts": "delivery/dispatcher-together",
   "delivery/lag.ts": "commands/lag",
   "history/": "history/subject-history",

@@ -4,7 +4,7 @@ import { type ProjectionName, projectionOf } from "../../../projections/all.ts";
 import { createStates, type FoldedStates } from "../../../projections/states.ts";
 import { createEventLog, type NewEvent, STREAMS } from "../../log/event-log.ts";
 import { makeId } from "../../platform/clock.ts";
-import { catchUpStates, type Positions } from "../../projector/fold.ts";
+import { catchUpStates, type Positions } from "../../projector/fold-range.ts";
 import { differences } from "../../projector/differences.ts";
 import { lastForgotten, loadFitting, rebuiltName, packState, unpackState } from "../../projector/snapshots.ts";
 import { COMMAND_METADATA } from "../shared/log-session.ts";

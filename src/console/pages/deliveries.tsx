@@ -10,7 +10,7 @@ import {
   type ListedDispatch,
   type ListPage,
 } from "../../delivery/list-dispatches.ts";
-import { formatDuration } from "../../platform/duration.ts";
+import { formatDuration } from "../../platform/format-duration.ts";
 import { eventHref } from "../hrefs.ts";
 import { ChannelStatus } from "../parts/channel-status.tsx";
 import { DecideAllLetters, DecideLetter } from "../parts/dead-letter-actions.tsx";

@@ -7,7 +7,7 @@ import { findTracked } from "../../../projections/results.ts";
 import { linksIn } from "../../../projections/sent-links.ts";
 import { describeConsent } from "../../history/words/outreach.ts";
 import { eventsAt } from "../../log/event-log.ts";
-import { formatDuration } from "../../platform/duration.ts";
+import { formatDuration } from "../../platform/format-duration.ts";
 import { eventHref, hrefForLink, recipientHref, runHref } from "../hrefs.ts";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { EventList, Words } from "../parts/events.tsx";

@@ -21,7 +21,7 @@ import {
 } from "../../history/results-format.ts";
 import { DAY_MS, toDay } from "../../../projections/time.ts";
 import { isoTime } from "../../platform/clock.ts";
-import { formatDuration } from "../../platform/duration.ts";
+import { formatDuration } from "../../platform/format-duration.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { requiredSampleSize } from "../../platform/wilson-interval.ts";
 import { hrefForLink } from "../hrefs.ts";

@@ -2,7 +2,7 @@ import { Type, type Static } from "@sinclair/typebox";
 import { linkAccount, STATE_TTL_MS, type Linked } from "../../account/link.ts";
 import { OAuthError, type Authorization } from "../../account/oauth.ts";
 import type { EventMetadata } from "../../log/event-log.ts";
-import { formatDuration } from "../../platform/duration.ts";
+import { formatDuration } from "../../platform/format-duration.ts";
 import { feature, type AccountParts, type AppDeps } from "../deps.ts";
 import { json, redirect, whole } from "../server/answer.ts";
 import { operation, reply, textReply } from "../server/endpoint.ts";

@@ -8,7 +8,7 @@ import { READ_MS_MAX, readInWorker, type RecipientsRead } from "../../recipients
 import type { ReadTask } from "../../recipients/file/read-thread.ts";
 import { suppress } from "../../recipients/suppress.ts";
 import { sleep } from "../../platform/clock.ts";
-import { formatDuration } from "../../platform/duration.ts";
+import { formatDuration } from "../../platform/format-duration.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { jsonBody, fileBody, uploadBody } from "../server/body.ts";

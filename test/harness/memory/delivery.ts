@@ -4,7 +4,7 @@ import { pendingOf } from "../../../projections/deliveries.ts";
 import { makeId, type Clock } from "../../../src/platform/clock.ts";
 import type { Announce } from "../../../src/delivery/suspension.ts";
 import { createOutboxReader } from "../../../src/delivery/outbox-window.ts";
-import type { DispatchMetrics } from "../../../src/delivery/dispatch.ts";
+import type { DispatchMetrics } from "../../../src/delivery/make-attempt.ts";
 import { createDelivery, type Delivery } from "../../../src/delivery/delivery.ts";
 import { startDispatchers, type Dispatchers } from "../../../src/delivery/dispatcher.ts";
 import { GATHERING_ITERATIONS_MAX } from "../../../src/delivery/recorder.ts";
