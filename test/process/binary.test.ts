@@ -47,7 +47,7 @@ test(
     });
     expect(await list.json()).toMatchObject({ added: 1, refused: 0 });
     expect(await stop(second)).toBe(0);
-    expect(await ended(run("audit", "verify"))).toMatchObject({ code: 0, out: expect.stringMatching(/^3 events/) });
+    expect(await ended(run("audit", "verify"))).toMatchObject({ code: 0, out: expect.stringMatching(/^4 events/) });
     expect(await ended(run("backup", "/tmp/copy"))).toMatchObject({ code: 0 });
 
     const demo = run("demo", "--port", "0", "--sandbox-port", "0");

@@ -7,13 +7,13 @@ const measured = measure(join(import.meta.dirname, "../.."));
 
 /** What was reached: a change may lower a figure, and then its limit here. */
 const LIMITS = {
-  lines: 39_835,
-  files: 340,
+  lines: 39_834,
+  files: 330,
   filesInAFolder: 25,
   linesInAFile: 400,
-  smallFilesWithOneImporter: 9,
-  functionsNamedOf: 275,
-  namesExportedTwice: 30,
+  smallFilesWithOneImporter: 8,
+  functionsNamedOf: 0,
+  namesExportedTwice: 0,
   pronouns: 1,
   pronounsInDocuments: 0,
   filesSayingAnew: 0,
