@@ -186,6 +186,7 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
     await page.goto(`${service.url}/people`);
     await page.fill("input[name=search]", "person_7");
     await page.click("text=Show");
+    await page.waitForURL(/search=person_7/);
     expect(await page.locator("tbody tr").count()).toBe(1);
     expect(await page.textContent("tbody")).toContain("@person_7 (Person 7)");
     await page.goto(`${service.url}/audit`);

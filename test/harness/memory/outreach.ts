@@ -1,5 +1,5 @@
 import type { EventStore } from "eventstore-lite";
-import type { Event } from "../../../events/catalog.ts";
+import type { Event, Recorded } from "../../../events/catalog.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import type { SocialNetwork } from "../../../src/networks/network.ts";
 import { X_PRICES } from "../../../src/networks/x/x.ts";
@@ -102,7 +102,12 @@ interface Making {
 
 async function startInstance({ time, network, store, makeId, settings }: Making) {
   const life = createLife(store);
-  const projector = await startProjector(store);
+  // As a key store, whose keys are deleted when an instance reads of it.
+  const deleted = new Set<string>();
+  const erase = async ({ data: { keys } }: Recorded<"PersonForgotten">): Promise<void> => {
+    for (const key of keys) deleted.add(key);
+  };
+  const projector = await startProjector(store, { erase });
   life.follow(projector);
   const announced: string[] = [];
   const context: OutreachContext = {
@@ -111,7 +116,7 @@ async function startInstance({ time, network, store, makeId, settings }: Making)
     network: life.wrap(network),
     credentials: { use: (call) => call("token"), send: (call) => call("token") },
     sources: [listSource(), lastSource()],
-    rules: RULES,
+    rules: { ...RULES, findLinkKeys: (codes) => RULES.findLinkKeys(codes).filter((key) => !deleted.has(key)) },
     prices: X_PRICES,
     isOptOut: createStopWords(["stop", "unsubscribe"], ["stop tracking"]),
     isTrackingOptOut: createStopWords(["stop tracking"]),
