@@ -4,7 +4,7 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { TOKEN_SCOPES } from "../src/config/tokens.ts";
-import { createAuthentication } from "../src/http/access/authentication.ts";
+import { createAuthentication } from "../src/http/access/bearer-tokens.ts";
 import type { Endpoint } from "../src/http/server/endpoint.ts";
 import { createDocument } from "../src/http/server/openapi.ts";
 import { describeEndpoints } from "../src/http/endpoints.ts";

@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createAuthentication } from "../../src/http/access/authentication.ts";
+import { createAuthentication } from "../../src/http/access/bearer-tokens.ts";
 import { describeEndpoints } from "../../src/http/endpoints.ts";
 import { createDocument } from "../../src/http/server/openapi.ts";
 

@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 import { makeId } from "../platform/clock.ts";
 import { errorFields, requestFields } from "../platform/logger.ts";
 import { createAdmission } from "./access/admission.ts";
-import { ANONYMOUS } from "./access/authentication.ts";
+import { ANONYMOUS } from "./access/bearer-tokens.ts";
 import { setRateLimitHeaders } from "./access/rate-limit.ts";
 import { NO_CALL, type AppDeps } from "./deps.ts";
 import { features } from "./endpoints.ts";

@@ -5,7 +5,7 @@ import { accountEndpoints } from "./features/account.ts";
 import { consentEndpoints } from "./features/consent.ts";
 import { consoleEndpoints, sessionEndpoints } from "./features/console.ts";
 import { deliveryEndpoints } from "./features/deliveries.ts";
-import { directSendEndpoints } from "./features/direct-sends.ts";
+import { directSendEndpoints } from "./features/channel-sends.ts";
 import { documentEndpoints } from "./features/api-reference.ts";
 import { eventEndpoints } from "./features/events.ts";
 import { exportEndpoints } from "./features/export-events.ts";

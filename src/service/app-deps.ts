@@ -5,7 +5,7 @@ import { isOfThisMachineOnly } from "../config/http.ts";
 import { createConsole } from "../console/console.ts";
 import type { Announce } from "../delivery/suspension.ts";
 import type { AppDeps } from "../http/deps.ts";
-import type { Authenticator } from "../http/access/authenticator.ts";
+import type { Authenticator } from "../http/access/open-access.ts";
 import { createClientAddress } from "../http/access/client-address.ts";
 import { createNotices } from "../http/server/form.ts";
 import { createAuthorizationCookie } from "../http/access/encrypted-cookie.ts";
@@ -32,7 +32,7 @@ import type { Projector } from "../projector/projector.ts";
 import type { Vault } from "../vault/token-vault.ts";
 import type { Account } from "./outreach.ts";
 import type { OpenedLog } from "./open.ts";
-import { consoleSettings } from "./console-settings.ts";
+import { consoleSettings } from "./shown-configuration.ts";
 
 /** What the HTTP server serves. */
 interface Served extends Pick<

@@ -4,7 +4,7 @@ import { createDelivery, updateSubscription } from "../delivery/delivery.ts";
 import { startDispatchers } from "../delivery/dispatcher.ts";
 import { createOutboxReader } from "../delivery/outbox-window.ts";
 import { createCredentialHash, createAnnounce } from "../delivery/suspension.ts";
-import { openAuthenticator } from "../http/access/authenticator.ts";
+import { openAuthenticator } from "../http/access/open-access.ts";
 import { createFailureLimit, type FailureLimit, shareFailures } from "../http/access/failure-limit.ts";
 import { createLoadShedding } from "../http/access/load-shedding.ts";
 import { createApp } from "../http/app.ts";
@@ -33,7 +33,7 @@ import { locateLog } from "./log-place.ts";
 import { connectNetworks } from "./networks.ts";
 import { type OpenedLog, openLog, openStoredLog, type StoredLog } from "./open.ts";
 import { openAccount, outreachContext } from "./outreach.ts";
-import { ownInstance } from "./console-settings.ts";
+import { ownInstance } from "./shown-configuration.ts";
 
 /** A running service. Disposing it stops everything in the reverse order of its start. */
 export interface Service extends AsyncDisposable {

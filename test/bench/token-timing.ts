@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { compare, type Bench } from "eventstore-lite/bench/measure";
-import { createAuthentication } from "../../src/http/access/authentication.ts";
+import { createAuthentication } from "../../src/http/access/bearer-tokens.ts";
 
 /** Above this two samples are taken for different (dudect: Reparaz, Balasch, Verbauwhede 2017). */
 const T_MAX = 4.5;

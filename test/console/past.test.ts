@@ -8,7 +8,7 @@ import { createStates } from "../../projections/states.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { createPastPages, type PastVisit } from "../../src/console/console.ts";
 import type { ConsolePage } from "../../src/console/view.ts";
-import { consoleSettings } from "../../src/service/console-settings.ts";
+import { consoleSettings } from "../../src/service/shown-configuration.ts";
 import { logInMemory } from "../history/log-in-memory.ts";
 import { testLog } from "../harness/memory/events.ts";
 

@@ -54,7 +54,7 @@ const MACHINE_TIME = [
   // Lines for operators, and when this process began.
   "src/platform/uncaught-errors.ts",
   "src/metrics/metrics.ts",
-  "src/service/console-settings.ts",
+  "src/service/shown-configuration.ts",
   "src/commands/account.ts",
   "src/commands/development/demo.ts",
   "src/commands/doctor.ts",

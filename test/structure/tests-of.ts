@@ -57,7 +57,7 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "history/log-filter.ts": "console/audit-filter",
   "history/select-events.ts": "audit/round-trip",
   "history/words/": "history/words",
-  "http/access/authenticator.ts": "process/tokens",
+  "http/access/open-access.ts": "process/tokens",
   "http/features/": "http/endpoints",
   "http/features/export-events.ts": "console/audit-filter",
   "http/features/forget.ts": "console/pages/people",

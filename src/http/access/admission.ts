@@ -1,6 +1,6 @@
 import type { ApiToken } from "../../config/tokens.ts";
 import { isLoopback } from "../../config/urls.ts";
-import { ANONYMOUS, bearerToken, type Authentication } from "./authentication.ts";
+import { ANONYMOUS, bearerToken, type Authentication } from "./bearer-tokens.ts";
 import type { Endpoint } from "../server/endpoint.ts";
 import type { LoadShedding } from "./load-shedding.ts";
 import { INVALID_TOKEN, problems } from "../server/problem.ts";

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { createReport } from "../../config/error.ts";
 import { readTokenLines, type ApiToken } from "../../config/tokens.ts";
 import type { Logger } from "../../platform/logger.ts";
-import type { Authentication } from "./authentication.ts";
+import type { Authentication } from "./bearer-tokens.ts";
 
 export interface TokensFileDeps {
   readonly path: string;

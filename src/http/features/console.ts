@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { auditPage, eventPage } from "../../console/pages/audit.tsx";
+import { auditPage, eventPage } from "../../console/pages/log-browser.tsx";
 import { ASSETS, type RenderedPage } from "../../console/console.ts";
 import { deliveriesPage } from "../../console/pages/deliveries.tsx";
 import { renderPage } from "../../console/document.tsx";

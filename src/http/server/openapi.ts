@@ -1,5 +1,5 @@
 import { Type, type TSchema } from "@sinclair/typebox";
-import type { Authentication } from "../access/authentication.ts";
+import type { Authentication } from "../access/bearer-tokens.ts";
 import type { RequestBody } from "./body.ts";
 import type { Answers, Endpoint, Operation, RequestHeader, Success } from "./endpoint.ts";
 import { KEY_CHARACTERS_MAX } from "./idempotency.ts";

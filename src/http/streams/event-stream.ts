@@ -4,7 +4,7 @@ import { hasScope } from "../../config/tokens.ts";
 import { createIntakePriority } from "../../delivery/rate-limiter.ts";
 import { type Clock, systemTimer, type Timer } from "../../platform/clock.ts";
 import { toNetwork } from "../../platform/ip-address.ts";
-import { bearerToken, type Authentication } from "../access/authentication.ts";
+import { bearerToken, type Authentication } from "../access/bearer-tokens.ts";
 import type { RequestContext } from "../server/endpoint.ts";
 import { wantReader, type Sessions } from "../access/session.ts";
 

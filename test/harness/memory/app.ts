@@ -10,7 +10,7 @@ import { loadConfig } from "../../../src/config/config.ts";
 import type { AccountParts, AppDeps } from "../../../src/http/deps.ts";
 import { createConsole } from "../../../src/console/console.ts";
 import { createApp, type App } from "../../../src/http/app.ts";
-import { createAuthentication } from "../../../src/http/access/authentication.ts";
+import { createAuthentication } from "../../../src/http/access/bearer-tokens.ts";
 import { createClientAddress } from "../../../src/http/access/client-address.ts";
 import { createNotices } from "../../../src/http/server/form.ts";
 import { createFailureLimit } from "../../../src/http/access/failure-limit.ts";
@@ -37,7 +37,7 @@ import { createFindLinkKeys } from "../../../src/recipients/record-consent.ts";
 import { createSuppressionHashes } from "../../../src/recipients/suppress.ts";
 import { createEraseHandler } from "../../../src/privacy/retention.ts";
 import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
-import { consoleSettings } from "../../../src/service/console-settings.ts";
+import { consoleSettings } from "../../../src/service/shown-configuration.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
 import { openEncryptedMemoryLog, randomId, type MemoryLog } from "./log.ts";
 

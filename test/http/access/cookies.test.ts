@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { createAuthorizationCookie } from "../../../src/http/access/encrypted-cookie.ts";
-import { createAuthentication } from "../../../src/http/access/authentication.ts";
+import { createAuthentication } from "../../../src/http/access/bearer-tokens.ts";
 import { createSessions } from "../../../src/http/access/session.ts";
 import { ask, MASTER_KEY, openApp, post, problemIn, TOKEN } from "../../harness/memory/app.ts";
 

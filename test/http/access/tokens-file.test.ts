@@ -1,7 +1,7 @@
 // On no harness.
 import { expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { createAuthentication } from "../../../src/http/access/authentication.ts";
+import { createAuthentication } from "../../../src/http/access/bearer-tokens.ts";
 import { followTokensFile } from "../../../src/http/access/tokens-file.ts";
 
 const OLD = "old-token-0123456789";

@@ -1,7 +1,7 @@
 // On no harness.
 import { expect, test } from "bun:test";
 import { loadConfig } from "../../src/config/config.ts";
-import { ownInstance } from "../../src/service/console-settings.ts";
+import { ownInstance } from "../../src/service/shown-configuration.ts";
 
 const WEBHOOK = {
   WEBHOOK_URL: "https://receiver.example/hook",

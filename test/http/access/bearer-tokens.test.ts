@@ -1,7 +1,7 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { createHash, timingSafeEqual } from "node:crypto";
-import { createAuthentication } from "../../../src/http/access/authentication.ts";
+import { createAuthentication } from "../../../src/http/access/bearer-tokens.ts";
 import { describeEndpoints } from "../../../src/http/endpoints.ts";
 import { ACTIONS, READ_PATHS } from "../actions.ts";
 import { ask, GOOD, openApp, post, problemIn, TOKEN, type Given } from "../../harness/memory/app.ts";

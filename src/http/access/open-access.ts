@@ -3,7 +3,7 @@ import { sleep, type Clock } from "../../platform/clock.ts";
 import type { HttpConfig } from "../../config/http.ts";
 import type { EventLog } from "../../log/event-log.ts";
 import type { Logger } from "../../platform/logger.ts";
-import { createAuthentication } from "./authentication.ts";
+import { createAuthentication } from "./bearer-tokens.ts";
 import { recordFailures } from "./record-failures.ts";
 import type { FailureLimit } from "./failure-limit.ts";
 import { recordTokenUse } from "./token-use.ts";
