@@ -1,6 +1,7 @@
 import { openSqliteStore } from "eventstore-lite";
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
+import { createRandom } from "../harness/random.ts";
 import { clicksPart } from "./mixed-clicks.ts";
 import { outreachPart } from "./mixed-outreach.ts";
 import { restPart } from "./mixed-rest.ts";
@@ -76,17 +77,6 @@ function idOf(position: number, random: Random): string {
       .toString(16)
       .padStart(digits, "0");
   return `${time.slice(0, 8)}-${time.slice(8)}-7${hex(3)}-8${hex(3)}-${hex(12)}`;
-}
-
-/** Mulberry32: small, and the same everywhere. */
-function createRandom(seed: number): Random {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 if (import.meta.main) {

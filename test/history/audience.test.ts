@@ -7,6 +7,7 @@ import { createResults, type Grouping } from "../../src/history/results.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { openApp, post, TOKEN, type AppHarness } from "../harness/memory/app.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
+import { createRandom } from "../harness/random.ts";
 
 const TRACKING: readonly Tracking[] = ["granted", "denied", "unknown"];
 const VARIANTS = ["A", "B", "C"] as const;
@@ -36,17 +37,6 @@ interface Book {
   probes: number;
   /** Day and user agent of each visitor. */
   readonly visitors: Set<string>;
-}
-
-/** Mulberry32: the same audience in each run. */
-function createRandom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 const audience = Array.from({ length: RECIPIENTS }, (_, number): Member => {

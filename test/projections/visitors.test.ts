@@ -7,17 +7,7 @@ import {
   VISITOR_REGISTERS,
   VISITORS_ERROR,
 } from "../../projections/visitors.ts";
-
-/** Mulberry32: the same numbers in each run. */
-function createRandom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
+import { createRandom } from "../harness/random.ts";
 
 /** A visitor as a hash would place them. */
 function place(random: () => number): number {

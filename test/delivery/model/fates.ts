@@ -18,17 +18,6 @@ export interface Kind {
   readonly isInOrder?: boolean;
 }
 
-/** Between 0 and 1, the same for the same seed (mulberry32). */
-export function createRandom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 const DELIVERED: DispatchResult = { outcome: "delivered", status: 200 };
 export const WELL: Fate = { arrives: true, result: DELIVERED, takesMs: 0 };
 
