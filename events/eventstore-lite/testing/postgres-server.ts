@@ -158,7 +158,8 @@ const NOBODY = 65_534;
 
 function asOther(): readonly string[] {
   if (process.getuid?.() !== 0) return [];
-  const rights = ["--inh-caps=+dac_override", "--ambient-caps=+dac_override"];
+  // Without the securebit access(2) ignores the capability, and a clone in a folder that only root may enter has no PostgreSQL.
+  const rights = ["--securebits=+no_setuid_fixup", "--inh-caps=+dac_override", "--ambient-caps=+dac_override"];
   return ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups", ...rights];
 }
 
