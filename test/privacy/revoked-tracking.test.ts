@@ -1,22 +1,15 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { findPerson } from "../../projections/contacts.ts";
-import type { LogConfig } from "../../src/config/log.ts";
-import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
+import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { isSuppressed } from "../../src/outreach/decide.ts";
-import { secret } from "../../src/platform/secret.ts";
-import { createEraseHandler } from "../../src/privacy/retention.ts";
 import { forgetPerson } from "../../src/privacy/forget.ts";
-import { startProjector } from "../../src/projector/projector.ts";
 import { importRecipients } from "../../src/recipients/import.ts";
 import { parseRecipients } from "../../src/recipients/recipients-file.ts";
 import { createFindLinkKeys, eraseLeftClicks, recordConsent } from "../../src/recipients/record-consent.ts";
-import { locateLog } from "../../src/service/log-place.ts";
-import { openLogAt } from "../../src/service/open.ts";
+import { ENGINES, inFile, openInstance } from "../harness/memory/instance.ts";
 import { RULES } from "../harness/memory/outreach.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
-import { temporaryFolder } from "../harness/temporary.ts";
 
 const [ANN, BEA, CID] = ["ann", "bea", "cid"].map((username, at) => ({ id: `100${at}`, username })) as [
   { readonly id: string; readonly username: string },
@@ -24,23 +17,10 @@ const [ANN, BEA, CID] = ["ann", "bea", "cid"].map((username, at) => ({ id: `100$
   { readonly id: string; readonly username: string },
 ];
 
-const inFile = async (stack: AsyncDisposableStack): Promise<LogConfig> => {
-  const folder = stack.use(temporaryFolder());
-  return { kind: "sqlite", file: folder.file("log.sqlite") };
-};
-const onServer = async (): Promise<LogConfig> => {
-  const database = { url: secret(await newDatabase()), shown: "postgres://localhost/test" };
-  return { kind: "postgres", ...database, keys: database };
-};
-
-async function openInstance(stack: AsyncDisposableStack, log: LogConfig) {
-  const place = locateLog({ log, key: secret("01".repeat(32)) } as Parameters<typeof locateLog>[0]);
-  const store = stack.use(await openLogAt(place));
-  const { keyring } = store;
-  const projector = stack.use(await startProjector(store, { erase: createEraseHandler(keyring) }));
-  const eventLog = createEventLog(store, () => Bun.randomUUIDv7());
-  const deciding = { findLinkKeys: createFindLinkKeys(keyring), sleep: async () => {}, random: () => 0 };
-  return { store, projector, eventLog, encryptedLog: store, hashesOf: () => ["hash"], ...deciding };
+async function openDecider(...[stack, log]: Parameters<typeof openInstance>) {
+  const instance = await openInstance(stack, log);
+  const findLinkKeys = createFindLinkKeys(instance.store.keyring);
+  return { ...instance, findLinkKeys, sleep: async () => {}, random: () => 0 };
 }
 
 /** Imported with tracking granted, written to with one link of their own, which they clicked. */
@@ -61,15 +41,12 @@ const tracked = (recipient: typeof ANN): readonly NewEvent[] => [
   { type: "PersonalLinkClicked", data: { code: `own-${recipient.username}` } },
 ];
 
-test.each([
-  ["in a file", inFile],
-  ["on a server", onServer],
-])(
+test.each(ENGINES)(
   "%s, revoked tracking erases the clicks by their own links, and neither the person nor another's",
   async (_name, where) => {
     await using stack = new AsyncDisposableStack();
     const log = await where(stack);
-    const [here, there] = [await openInstance(stack, log), await openInstance(stack, log)];
+    const [here, there] = [await openDecider(stack, log), await openDecider(stack, log)];
     for (const recipient of [ANN, BEA, CID]) await here.eventLog.append(STREAMS.outreach, tracked(recipient), {});
     const { last } = await there.eventLog.append(
       STREAMS.outreach,
@@ -127,14 +104,14 @@ test.each([
 );
 
 /** As ciphertexts name their keys. */
-async function refsOfClicks({ store }: Awaited<ReturnType<typeof openInstance>>): Promise<readonly string[]> {
+async function refsOfClicks({ store }: Awaited<ReturnType<typeof openDecider>>): Promise<readonly string[]> {
   const stored = await Array.fromAsync(store.readStored({ types: ["PersonalLinkClicked"] }));
   return stored.map(({ data }) => store.keyring.refOf((data as { ciphertext: string }).ciphertext));
 }
 
 test("a denial under a handle that turns out to be theirs erases the clicks of before", async () => {
   await using stack = new AsyncDisposableStack();
-  const here = await openInstance(stack, await inFile(stack));
+  const here = await openDecider(stack, await inFile(stack));
   await here.eventLog.append(STREAMS.outreach, tracked(ANN), {});
   await recordConsent(here, "ann_b", { tracking: "denied" }, {});
   const data = { recipient: { ...ANN, username: "ann_b" }, message_id: "m", received_at: "2026-03-03T08:00:00.000Z" };

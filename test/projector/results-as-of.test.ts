@@ -1,21 +1,15 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { findPerson } from "../../projections/contacts.ts";
 import { encodeState } from "../../projections/snapshot.ts";
 import type { LogConfig } from "../../src/config/log.ts";
 import { createResults, GROUPINGS } from "../../src/history/results.ts";
-import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { secret } from "../../src/platform/secret.ts";
+import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { forgetPerson } from "../../src/privacy/forget.ts";
-import { createEraseHandler } from "../../src/privacy/retention.ts";
 import { foldTo } from "../../src/projector/fold-to.ts";
-import { startProjector } from "../../src/projector/projector.ts";
-import { locateLog } from "../../src/service/log-place.ts";
-import { openLogAt } from "../../src/service/open.ts";
 import { foldLog } from "../harness/fold-log.ts";
+import { ENGINES, openInstance } from "../harness/memory/instance.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
-import { temporaryFolder } from "../harness/temporary.ts";
 import { rebuildAll } from "./rebuilding.ts";
 
 const NAMES = ["results", "visits"] as const;
@@ -25,27 +19,15 @@ const [ANN, BEA] = [
 ];
 const ANNS_CODE = "code-of-ann";
 
-const inFile = async (stack: AsyncDisposableStack): Promise<LogConfig> => {
-  const folder = stack.use(temporaryFolder());
-  return { kind: "sqlite", file: folder.file("log.sqlite") };
-};
-const onServer = async (): Promise<LogConfig> => {
-  const database = { url: secret(await newDatabase()), shown: "postgres://localhost/test" };
-  return { kind: "postgres", ...database, keys: database };
-};
-
 /** A log whose events are a minute apart. */
 async function openWorld(stack: AsyncDisposableStack, config: LogConfig) {
-  const place = locateLog({ log: config, key: secret("01".repeat(32)) } as Parameters<typeof locateLog>[0]);
   let now = Date.parse("2026-11-20T23:50:00.000Z");
-  const store = stack.use(await openLogAt(place, { clock: () => now }));
-  const projector = stack.use(await startProjector(store, { erase: createEraseHandler(store.keyring), pastEvery: 3 }));
-  const eventLog = createEventLog(store, () => Bun.randomUUIDv7());
+  const instance = await openInstance(stack, config, { clock: () => now, pastEvery: 3 });
   const append = async (...newEvents: NewEvent[]): Promise<void> => {
     now += 60_000;
-    await eventLog.append(STREAMS.outreach, newEvents, {});
+    await instance.eventLog.append(STREAMS.outreach, newEvents, {});
   };
-  return { store, projector, eventLog, encryptedLog: store, hashesOf: () => ["hash"], append };
+  return { ...instance, append };
 }
 
 function attempted(attempt_id: string, recipient: typeof ANN, code: string): NewEvent {
@@ -75,10 +57,7 @@ async function tell({ append }: Awaited<ReturnType<typeof openWorld>>): Promise<
     await append(clickOf({ visitor: 65 }), clickOf({ bot: true, probe: "head" }));
 }
 
-test.each([
-  ["in a file", inFile],
-  ["on a server", onServer],
-])(
+test.each(ENGINES)(
   "%s, results as of any moment and after a rebuild equal a replay; of a recipient who is forgotten totals stand",
   async (_name, where) => {
     await using stack = new AsyncDisposableStack();

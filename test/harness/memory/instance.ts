@@ -1,0 +1,40 @@
+import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import type { LogConfig } from "../../../src/config/log.ts";
+import { createEventLog } from "../../../src/log/event-log.ts";
+import type { Clock } from "../../../src/platform/clock.ts";
+import { secret } from "../../../src/platform/secret.ts";
+import { createEraseHandler } from "../../../src/privacy/retention.ts";
+import { startProjector, type ProjectorOptions } from "../../../src/projector/projector.ts";
+import { locateLog } from "../../../src/service/log-place.ts";
+import { openLogAt } from "../../../src/service/open.ts";
+import { temporaryFolder } from "../temporary.ts";
+
+/** A new log's place in a file, which lasts as long as `stack`. */
+export async function inFile(stack: AsyncDisposableStack): Promise<LogConfig> {
+  return { kind: "sqlite", file: stack.use(temporaryFolder()).file("log.sqlite") };
+}
+
+/** A new log's place on a PostgreSQL server. */
+export async function onServer(): Promise<LogConfig> {
+  const database = { url: secret(await newDatabase()), shown: "postgres://localhost/test" };
+  return { kind: "postgres", ...database, keys: database };
+}
+
+/** For `test.each`: a protection holds on both engines. */
+export const ENGINES = [
+  ["in a file", inFile],
+  ["on a server", onServer],
+] as const;
+
+/** Opens a log, with personal data encrypted, and its projections as an instance does; several may have it open at once. */
+export async function openInstance(
+  stack: AsyncDisposableStack,
+  log: LogConfig,
+  { clock, ...options }: { readonly clock?: Clock } & Pick<ProjectorOptions, "pastEvery"> = {},
+) {
+  const place = locateLog({ log, key: secret("01".repeat(32)) } as Parameters<typeof locateLog>[0]);
+  const store = stack.use(await openLogAt(place, clock === undefined ? {} : { clock }));
+  const projector = stack.use(await startProjector(store, { erase: createEraseHandler(store.keyring), ...options }));
+  const eventLog = createEventLog(store, () => Bun.randomUUIDv7());
+  return { store, projector, eventLog, encryptedLog: store, hashesOf: () => ["hash"] };
+}
