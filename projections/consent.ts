@@ -31,7 +31,7 @@ export interface Consent {
   wrote_at?: string;
 }
 
-/** Of a recipient of whom nothing is known. */
+/** The consent of a recipient before the log says anything of it. */
 export const NO_CONSENT: Consent = { basis: "none", consent: null, tracking: { status: "unknown" }, inbound: false };
 
 /** What a consent lacks to be proved. For a recipient who wrote first, the log itself holds the message. */

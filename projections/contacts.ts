@@ -197,7 +197,7 @@ const CORRECTABLE: readonly SkipReason[] = [
 ];
 
 function add(state: Contacts, added: DataOf<"RecipientAdded">): Contact | undefined {
-  if (isNobody(added.recipient)) return undefined;
+  if (isUnnamed(added.recipient)) return undefined;
   const contact = meet(state, added.recipient);
   for (const field of Object.keys(contact.fields)) count(state, field, -1);
   for (const field of Object.keys(added.fields)) count(state, field, 1);
@@ -321,7 +321,7 @@ function count(state: Contacts, field: string, by: 1 | -1): void {
 
 /** The person of this event, made or merged when id and handle turn out to be one. */
 function meet(state: Contacts, who: Recipient): Contact {
-  if (isNobody(who)) return newContact();
+  if (isUnnamed(who)) return newContact();
   const byId = keyOfId(state, who);
   const byHandle = keyOfHandle(state, who);
   const key = byId ?? byHandle ?? newKey(state, who);
@@ -342,7 +342,7 @@ function meant(state: Contacts, who: Recipient): Contact {
 }
 
 /** True for an erased recipient, who has no name to be found by. */
-function isNobody({ id, username }: Recipient): boolean {
+function isUnnamed({ id, username }: Recipient): boolean {
   return id === undefined ? username === undefined : markOfErased(id) !== undefined;
 }
 

@@ -15,7 +15,7 @@ export interface VisitCounts {
   bots: number;
   /** Requests by HEAD and prefetches: of no visitor, and not among those of bots. */
   probes: number;
-  /** Different visitors who are not suspected, each once a day: an estimate. Of {@link Visits.today} it is not made yet. */
+  /** Different visitors who are not suspected, each once a day: an estimate. Not yet made of {@link Visits.today}. */
   visitors: number;
 }
 

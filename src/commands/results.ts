@@ -12,6 +12,7 @@ import {
   CLICKS_NOTE,
   describeMergedDays,
   formatDays,
+  formatPercent,
   GROUP_MEMBERS,
   isTrackedOnly,
   resultsAsCsv,
@@ -138,10 +139,6 @@ const TRACKED_COLUMNS: readonly Column[] = [
 const BEFORE_COLUMNS: readonly Column[] = [...MESSAGE_COLUMNS, ...LINK_COLUMNS, ...TRACKED_COLUMNS].filter(([name]) =>
   ["sent", "reply rate", "clicks (total)", "clicks (unique)", "click rate"].includes(name),
 );
-
-function formatPercent(rate: number): string {
-  return `${(rate * 100).toFixed(1)} %`;
-}
 
 function formatInterval({ low, high }: ResultRate): string {
   return `${formatPercent(low)} to ${formatPercent(high)}`;

@@ -8,7 +8,7 @@ import type { Figures, Grouping, Interval, ResultRate, ResultGroup, ResultTable 
 /** What the figures of clicks say, in the words of every answer to people. */
 export const CLICKS_NOTE =
   "Clicks are counted by UTC day. Total: not by bots, and not suspected to be X itself. Unique: different visitors, each once " +
-  `a link and day, an estimate with a standard error of ${(VISITORS_ERROR * 100).toFixed(1)} %; clicks without address and ` +
+  `a link and day, an estimate with a standard error of ${formatPercent(VISITORS_ERROR)}; clicks without address and ` +
   "user agent, and anonymous ones, are in the total alone.";
 
 /** Empty: all days of the answer are told apart. */
@@ -47,6 +47,11 @@ export function resultsAsJson(by: Grouping, { interval, previous, rows, omitted,
     total: { ...total.figures, previous: total.previous },
     unique_standard_error: VISITORS_ERROR,
   };
+}
+
+/** `rate`: 0 to 1. */
+export function formatPercent(rate: number): string {
+  return `${(rate * 100).toFixed(1)} %`;
 }
 
 /** Its UTC days, the last one included. */

@@ -78,7 +78,7 @@ export async function addLinks(
   const refused: RefusedLink[] = [];
   for (let at = 0; at < given.length; at += LINKS_PER_APPEND) {
     const chunk = given.slice(at, at + LINKS_PER_APPEND);
-    let decided = decideLinks(deps.projector.state("links"), domain, chunk);
+    let decided: ReturnType<typeof decideLinks> = { events: [], known: 0, refused: [] };
     const decide = (): AppendDecision<never> => (decided = decideLinks(deps.projector.state("links"), domain, chunk));
     await handle(deps, STREAMS.outreach, decide, { metadata });
     added += decided.events.length;

@@ -252,7 +252,7 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps) {
     }
     return chosen;
   };
-  const keyOfNobody = async (owner: Exclude<Owner, Person>): Promise<EncryptionKey> => {
+  const keyOfDay = async (owner: Exclude<Owner, Person>): Promise<EncryptionKey> => {
     for (;;) {
       const found = cachedKey(owner);
       if (found !== undefined) return asEncryptionKey(found);
@@ -273,7 +273,7 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps) {
     for (const owner of unlinkable!) byOwner.set(owner, await people.unlinkableKey(owner.id!));
     const chosen: EncryptionKey[] = [];
     for (const owner of owners) {
-      chosen.push(owner.kind === "person" ? keyOfPerson(owner, byOwner.get(owner)) : await keyOfNobody(owner));
+      chosen.push(owner.kind === "person" ? keyOfPerson(owner, byOwner.get(owner)) : await keyOfDay(owner));
     }
     return chosen;
   };

@@ -11,15 +11,15 @@ import { recipientAmong } from "./recipient-name.ts";
 /** Finds the refs by which the clicks by personal links of these codes are erased; none of codes that were erased. */
 export type FindLinkKeys = (codes: readonly string[]) => readonly string[];
 
-export function createFindLinkKeys({ refsOf, isForgotten }: Pick<Keyring, "refsOf" | "isForgotten">): FindLinkKeys {
+export function createFindLinkKeys({ refsOf, isForgotten }: LinkOwners): FindLinkKeys {
   return (codes) => {
     const owners = codes.map((code) => ({ id: personalLinkOwner(code).id }));
     return owners.filter((owner) => !isForgotten(owner)).flatMap(refsOf);
   };
 }
 
-/** What the two functions are taken from. */
-interface Keyring {
+/** The part of the keyring that is asked. */
+interface LinkOwners {
   readonly refsOf: (who: Recipient) => readonly string[];
   readonly isForgotten: (who: Recipient) => boolean;
 }

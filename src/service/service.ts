@@ -1,4 +1,4 @@
-import type { EventType, Recorded } from "../../events/catalog.ts";
+import type { DataOf, EventType, Recorded } from "../../events/catalog.ts";
 import type { Config } from "../config/config.ts";
 import { createDelivery, updateSubscription } from "../delivery/delivery.ts";
 import { startDispatchers } from "../delivery/dispatcher.ts";
@@ -243,8 +243,6 @@ const LOGGED: {
   DryRunFinished: ["info", "a dry run has ended", ["run_id", "reason"]],
   RunAbandoned: ["warn", "a run has ended with its process", ["run_id", "sent", "skipped", "failed", "in_doubt"]],
 };
-
-type DataOf<Type extends EventType> = Extract<Recorded, { readonly type: Type }>["data"];
 
 /**
  * Logs a line for the operator when a channel is suspended or resumed and when a run begins or ends: by this service, by

@@ -2,10 +2,9 @@
 import { describe, expect, test } from "bun:test";
 import { bashScript, describeCommands, fishScript, zshScript } from "../../src/commands/completion.ts";
 import { reachlog, runCommandLine } from "../../src/commands/shared/command-line.ts";
-import type { Terminal } from "../../src/commands/shared/terminal.ts";
+import { NO_TERMINAL } from "../harness/capture.ts";
 
-const NOBODY: Terminal = { env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() };
-const COMMANDS = describeCommands(reachlog(NOBODY, () => async () => {}));
+const COMMANDS = describeCommands(reachlog(NO_TERMINAL, () => async () => {}));
 
 /** What bash offers for each of these lines, where the cursor is behind the last word. */
 function offered(lines: readonly (readonly string[])[]): readonly (readonly string[])[] {
@@ -63,7 +62,7 @@ test.each([
 
 test("the script is printed for the shells that are known", async () => {
   let out = "";
-  const terminal = { ...NOBODY, out: (text: string) => void (out += text) };
+  const terminal = { ...NO_TERMINAL, out: (text: string) => void (out += text) };
   for (const [shell, scriptOf] of [
     ["bash", bashScript] as const,
     ["zsh", zshScript] as const,

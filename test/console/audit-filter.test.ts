@@ -78,7 +78,7 @@ const cases: readonly (readonly [string, readonly number[]])[] = [
   ["recipient=ada&to=7", [1]],
   ["recipient=77", [3]],
   ["recipient=cyd", [3]],
-  ["recipient=nobody", []],
+  ["recipient=not_in_log", []],
   [`run=${RUN}`, [7, 8, 9, 10, 11]],
   [`run=${RUN.toUpperCase()}&type=DirectMessageSkipped`, [8, 10]],
   [`run=${OTHER_RUN}`, [12, 13]],

@@ -1,6 +1,9 @@
 import { runCommand, type MakeCommand } from "../../src/commands/shared/command.ts";
 import type { Terminal } from "../../src/commands/shared/terminal.ts";
 
+/** Takes what a command prints, and drops it. */
+export const NO_TERMINAL: Terminal = { env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() };
+
 /** What a command printed, and its exit code. */
 export interface Captured {
   readonly code: number;

@@ -15,6 +15,7 @@ import {
   CLICKS_NOTE,
   describeMergedDays,
   formatDays,
+  formatPercent,
   GROUP_MEMBERS,
   isTrackedOnly,
   TRACKED_NOTE,
@@ -340,8 +341,4 @@ function Text({ view, rows }: Omit<RowsProps, "by">): VNode | null {
       <pre>{template.text}</pre>
     </section>
   );
-}
-
-function formatPercent(rate: number): string {
-  return `${(rate * 100).toFixed(1)} %`;
 }

@@ -1,7 +1,6 @@
-import { DAY_MS } from "../../../projections/time.ts";
+import { DAY_MS, toDay } from "../../../projections/time.ts";
 import { toTokenId, type ApiToken } from "../../config/tokens.ts";
 import { SERVICE_METADATA, STREAMS, type EventLog } from "../../log/event-log.ts";
-import { isoTime } from "../../platform/clock.ts";
 import { errorFields, type Logger } from "../../platform/logger.ts";
 
 export interface TokenUseDeps {
@@ -44,7 +43,7 @@ export function recordTokenUse({ eventLog, sleep, logger }: TokenUseDeps) {
       if (now >= dayEnd) noted = new Set();
       noted.add(token);
       dayEnd = (Math.floor(now / DAY_MS) + 1) * DAY_MS;
-      const recorded = record(token, isoTime(now).slice(0, "YYYY-MM-DD".length));
+      const recorded = record(token, toDay(now));
       recording = recording.then(() => recorded);
     },
     async [Symbol.asyncDispose]() {

@@ -28,6 +28,8 @@ FormatRegistry.Set("http-url", (value) => isHttpUrl(value));
 /** Both become part of a stream's name, which holds no control character. */
 const IN_A_STREAM_NAME = "^[^\\u0000-\\u001f\\u007f-\\u009f]+$";
 
+const USER_AGENT_CHARS_MAX = 1_024;
+
 export const trackingBody = Type.Object(
   {
     event: Type.String({ minLength: 1, maxLength: 64, examples: ["click"] }),
@@ -48,7 +50,7 @@ export const trackingBody = Type.Object(
     ),
     user_agent: Type.Optional(
       Type.String({
-        maxLength: 1024,
+        maxLength: USER_AGENT_CHARS_MAX,
         examples: ["Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"],
       }),
     ),
@@ -87,33 +89,34 @@ export function trackingEndpoints(deps: AppDeps) {
 const FORGOTTEN = "forgotten";
 
 /** The click as it may be recorded: with its code only if the log knows it, or if it is of another shortener. */
-async function hideForgotten(
-  { projector, eventLog }: AppDeps,
-  body: Static<typeof trackingBody>,
-): Promise<Static<typeof trackingBody>> {
-  const links = () => projector.state("links");
+async function hideForgotten(deps: AppDeps, body: Static<typeof trackingBody>): Promise<Static<typeof trackingBody>> {
+  const { projector } = deps;
   const code = codeIn(body.short_code);
-  // Another instance may just have sent it.
-  if (findLink(links(), code) === undefined) await projector.until((await eventLog.store.head()).position);
-  if (findLink(links(), code) !== undefined) return body;
+  const found = findLink(projector.state("links"), code) ?? (await findLinkAtHead(deps, code));
+  if (found !== undefined) return body;
   const link = linkKey(body.domain, body.short_code);
-  const isOurs = links()
+  const isOnOurDomain = projector
+    .state("links")
     .shared.values()
     .some(({ domain }) => linkKey(domain, code) === link);
-  return isOurs ? { ...body, short_code: FORGOTTEN } : body;
+  return isOnOurDomain ? { ...body, short_code: FORGOTTEN } : body;
+}
+
+/** Finds a link that another instance may just have sent or added. */
+async function findLinkAtHead({ projector, eventLog }: AppDeps, code: string): Promise<SharedLink | undefined> {
+  await projector.until((await eventLog.store.head()).position);
+  return findLink(projector.state("links"), code);
 }
 
 /** `GET /l/CODE`, for operators without a shortener. It leads nowhere but where the log says. */
 export function redirectEndpoints(deps: AppDeps) {
   const recordClick = createClickRecorder(deps);
-  const { redirects, projector, eventLog, logger } = deps;
-  const find = (code: string) => findLink(projector.state("links"), code);
+  const { redirects, projector, logger } = deps;
   return feature("redirects", REDIRECT_PATH).get(
     "/:code",
     async ({ params: { code }, call }) => {
       if (redirects === undefined) return NO_LINK;
-      if (find(code) === undefined) await projector.until((await eventLog.store.head()).position);
-      const link = find(code);
+      const link = findLink(projector.state("links"), code) ?? (await findLinkAtHead(deps, code));
       if (link === undefined) return NO_LINK;
       const recorded = recordClick(toVisit(code, link, call), { metadata: call.metadata, key: undefined });
       if (redirects === "before") await recorded;
@@ -140,8 +143,6 @@ export function redirectEndpoints(deps: AppDeps) {
 const NO_LINK = whole(
   html(404, '<!doctype html><html lang="en"><title>Link not found</title><p>There is no such link.</p></html>\n'),
 );
-
-const USER_AGENT_CHARS_MAX = 1_024;
 
 /** The click that a request for a link makes. */
 function toVisit(short_code: string, { domain, target }: SharedLink, { request, readAddress }: RequestContext): Click {
@@ -170,7 +171,7 @@ function createClickRecorder(deps: AppDeps): (click: Click, by: AppendedBy) => R
     findContact(projector.state("contacts"), recipient)?.tracking.status === "granted" &&
     !encryptedLog.keyring.isForgotten(personalLinkOwner(code));
   /** True if a message or an operator gave the link out: visitors are counted for those links alone. */
-  const isOurs = (link: string): boolean =>
+  const isGivenOut = (link: string): boolean =>
     projector.state("links").shared.has(codeIn(link)) || projector.state("referrers").links.has(link);
   return (click, by) => {
     const code = codeIn(click.short_code);
@@ -184,7 +185,7 @@ function createClickRecorder(deps: AppDeps): (click: Click, by: AppendedBy) => R
     const link = linkKey(domain, short_code);
     const isKnown = ip !== undefined || user_agent !== undefined;
     const visitor =
-      isCounted && isKnown && isOurs(link) ? placeVisitor(link, { ip, userAgent: user_agent }) : undefined;
+      isCounted && isKnown && isGivenOut(link) ? placeVisitor(link, { ip, userAgent: user_agent }) : undefined;
     return andThen(visitor, (place) => {
       const data = { ...toClick(named, bot, channels), ...(place === undefined ? {} : { visitor: place }) };
       const newEvents: NewEvent[] = [{ type: "LinkClicked", data }];

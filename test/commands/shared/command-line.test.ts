@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Argument, CommandUnknownOpts } from "@commander-js/extra-typings";
 import { reachlog, runCommandLine } from "../../../src/commands/shared/command-line.ts";
-import type { Terminal } from "../../../src/commands/shared/terminal.ts";
+import { NO_TERMINAL } from "../../harness/capture.ts";
 
 async function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
   let [out, err] = ["", ""];
@@ -18,8 +18,7 @@ async function run(...args: string[]): Promise<{ code: number; out: string; err:
   return { code, out, err };
 }
 
-const NOBODY: Terminal = { env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() };
-const program = reachlog(NOBODY, () => async () => {});
+const program = reachlog(NO_TERMINAL, () => async () => {});
 
 /** All commands below one, each with the words that lead to it. */
 function below(command: CommandUnknownOpts, path: readonly string[] = []): [readonly string[], CommandUnknownOpts][] {

@@ -278,8 +278,8 @@ describe("POST /social/recipients/retry", () => {
     expect(await problemIn(await retry("@ann_builds"))).toBe("409 nothing-to-retry");
   });
 
-  test("is refused of strangers and of whoever is suppressed", async () => {
-    expect(await problemIn(await retry("nobody"))).toBe("404 unknown-recipient");
+  test("is refused for a stranger and for a suppressed recipient", async () => {
+    expect(await problemIn(await retry("stranger"))).toBe("404 unknown-recipient");
     await world.append("outreach", ...FAILED);
     await send("/social/recipients/suppress", { recipient: ANN.id });
     const head = await world.store.head();

@@ -219,7 +219,7 @@ export const MUTATIONS: readonly Mutation[] = [
     "const LATE_MS = 10 * 60_000;",
     "const LATE_MS = -3_600_000;",
   ),
-  one("whoever is met twice is judged twice", SCREENING, "if (seen.has(user.id)) continue;", ""),
+  one("a recipient who is found twice is judged twice", SCREENING, "if (seen.has(user.id)) continue;", ""),
   one(
     "a retry is allowed whatever came of it",
     "projections/contacts.ts",

@@ -168,7 +168,7 @@ function toAgent(device: number): string {
   return `Mozilla/5.0 (${BROWSERS[device % BROWSERS.length]}) Gecko/20100101 Firefox/140.0 ${AGENT_SUFFIX}`;
 }
 
-/** Who visits by the link of one reader: the reader, and three friends to whom the message was shown. */
+/** The visitors by one reader's link: the reader, and three friends who were shown the message. */
 const VISITORS_PER_READER = 4;
 
 /** A visit of this kind to a link of a reader's message, by the reader or a friend. */
