@@ -16,9 +16,11 @@ import {
 
 /** "rlsc": marks the file as ours (https://sqlite.org/pragma.html#pragma_application_id). */
 const APPLICATION_ID = 0x726c_7363;
-const FORMAT_VERSION = 2;
+const FORMAT_VERSION = 3;
 
 // No write-ahead log: it would keep what was deleted. With secure_delete the bytes are overwritten in the file itself.
+// That leaves copies where SQLite has moved a row to another page, as it does to keep a table in the order of its names.
+// So ciphertexts are rows of a table that only grows at its end: they are overwritten in place, and never move.
 const SETTINGS = `PRAGMA journal_mode=DELETE; PRAGMA synchronous=EXTRA; PRAGMA secure_delete=ON;
   PRAGMA trusted_schema=OFF`;
 
@@ -26,9 +28,10 @@ const TABLES = `
   -- One data key; more than one row only while the master key is exchanged.
   CREATE TABLE data_keys (
     id TEXT NOT NULL, master TEXT NOT NULL, wrapped BLOB NOT NULL, PRIMARY KEY (id, master)) STRICT;
-  -- key: the id of the data key; ciphertext: NULL for what is gone
+  -- key: the id of the data key; slot: where the ciphertext is. Both are NULL for what is gone.
   CREATE TABLE secrets (
-    name TEXT PRIMARY KEY, version INTEGER NOT NULL, key TEXT, ciphertext BLOB) STRICT, WITHOUT ROWID;
+    name TEXT PRIMARY KEY, version INTEGER NOT NULL, key TEXT, slot INTEGER) STRICT, WITHOUT ROWID;
+  CREATE TABLE ciphertexts (slot INTEGER PRIMARY KEY, ciphertext BLOB NOT NULL) STRICT;
   -- What may be used once, until when it is remembered (ms since the epoch).
   CREATE TABLE claims (name TEXT PRIMARY KEY, until INTEGER NOT NULL) STRICT;
   -- How often something was changed, and which log it belongs to (its id, its continuation, where it is).
@@ -185,11 +188,12 @@ function rowsIn({ all }: Statements): SecretRows {
   };
   return {
     async secrets(names) {
-      const query = "SELECT name, version, key, ciphertext FROM secrets WHERE name IN (SELECT value FROM json_each(?))";
+      const query = `SELECT name, version, key, ciphertext FROM secrets LEFT JOIN ciphertexts USING (slot)
+        WHERE name IN (SELECT value FROM json_each(?))`;
       return all(query, JSON.stringify(names));
     },
     names: (prefix) => list(prefix, ""),
-    buried: (prefix) => list(prefix, "AND ciphertext IS NULL"),
+    buried: (prefix) => list(prefix, "AND slot IS NULL"),
     dataKeys: async () => all("SELECT id, master, wrapped FROM data_keys"),
     revision: async () => Number(all<{ data_version: number }>("PRAGMA data_version")[0]?.data_version),
     label: async () => toLabel(all("SELECT changes, log, epoch, place FROM label")),
@@ -197,26 +201,47 @@ function rowsIn({ all }: Statements): SecretRows {
 }
 
 function changesIn({ all, run }: Statements): Omit<SecretChanges, keyof SecretRows> {
+  const append = (name: string, ciphertext: Uint8Array): void => {
+    run("UPDATE secrets SET slot = (SELECT coalesce(max(slot), 0) + 1 FROM ciphertexts) WHERE name = ?", name);
+    run("INSERT INTO ciphertexts (ciphertext) VALUES (?)", ciphertext);
+  };
+  const ownSlot = "slot = (SELECT slot FROM secrets WHERE name = ?)";
+  const erase = (name: string): void =>
+    void run(`UPDATE ciphertexts SET ciphertext = zeroblob(length(ciphertext)) WHERE ${ownSlot}`, name);
+  /** A row of another length would be moved. */
+  const overwrite = (name: string, ciphertext: Uint8Array): void => {
+    const query = `UPDATE ciphertexts SET ciphertext = ? WHERE ${ownSlot} AND length(ciphertext) = ?`;
+    if (run(query, ciphertext, name, ciphertext.length) === 1) return;
+    erase(name);
+    append(name, ciphertext);
+  };
   return {
     async add(secrets) {
-      const query = "INSERT INTO secrets (name, version, key, ciphertext) VALUES (?, 1, ?, ?) ON CONFLICT DO NOTHING";
-      return secrets.reduce((added, { name, key, ciphertext }) => added + run(query, name, key, ciphertext), 0);
+      const query = "INSERT INTO secrets (name, version, key) VALUES (?, 1, ?) ON CONFLICT DO NOTHING";
+      const added = secrets.filter(({ name, key }) => run(query, name, key) === 1);
+      for (const { name, ciphertext } of added) append(name, ciphertext);
+      return added.length;
     },
     async replace({ name, key, ciphertext }, expected) {
-      const query = `UPDATE secrets SET version = version + 1, key = ?, ciphertext = ?
+      const query = `UPDATE secrets SET version = version + 1, key = ?
         WHERE name = ? AND version = ? AND key IS NOT NULL`;
-      return run(query, key, ciphertext, name, expected) === 1;
+      const isReplaced = run(query, key, name, expected) === 1;
+      if (isReplaced) overwrite(name, ciphertext);
+      return isReplaced;
     },
     async reencrypt(secrets) {
-      const query = "UPDATE secrets SET key = ?, ciphertext = ? WHERE name = ?";
-      for (const { name, key, ciphertext } of secrets) run(query, key, ciphertext, name);
+      for (const { name, key, ciphertext } of secrets) {
+        run("UPDATE secrets SET key = ? WHERE name = ?", key, name);
+        overwrite(name, ciphertext);
+      }
     },
-    remove: async (name) => void run("DELETE FROM secrets WHERE name = ?", name),
+    async remove(name) {
+      erase(name);
+      run("DELETE FROM secrets WHERE name = ?", name);
+    },
     async bury(name) {
-      run(
-        "INSERT INTO secrets (name, version) VALUES (?, 0) ON CONFLICT DO UPDATE SET key = NULL, ciphertext = NULL",
-        name,
-      );
+      erase(name);
+      run("INSERT INTO secrets (name, version) VALUES (?, 0) ON CONFLICT DO UPDATE SET key = NULL, slot = NULL", name);
     },
     async addDataKey({ id, master, wrapped }) {
       run("INSERT INTO data_keys (id, master, wrapped) VALUES (?, ?, ?)", id, master, wrapped);
@@ -230,11 +255,13 @@ function changesIn({ all, run }: Statements): Omit<SecretChanges, keyof SecretRo
       run("UPDATE label SET changes = ?, log = ?, epoch = ?, place = ?", changes, log, epoch, place);
     },
     async clear() {
-      for (const table of ["data_keys", "secrets", "claims"]) run(`DELETE FROM ${table}`);
+      for (const table of ["data_keys", "secrets", "ciphertexts", "claims"]) run(`DELETE FROM ${table}`);
     },
     async insert(secrets, claims) {
-      const query = "INSERT INTO secrets (name, version, key, ciphertext) VALUES (?, ?, ?, ?)";
-      for (const { name, version, key, ciphertext } of secrets) run(query, name, version, key, ciphertext);
+      for (const { name, version, key, ciphertext } of secrets) {
+        run("INSERT INTO secrets (name, version, key) VALUES (?, ?, ?)", name, version, key);
+        if (ciphertext !== null) append(name, ciphertext);
+      }
       for (const { name, until } of claims) run("INSERT INTO claims (name, until) VALUES (?, ?)", name, until);
     },
   };

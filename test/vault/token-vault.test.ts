@@ -117,28 +117,31 @@ describe("a row does not open", () => {
     const vault = await openVault(sqliteSecrets(file), KEY);
     const raw = new DatabaseSync(file);
     const rowOf = (name: string) =>
-      raw.prepare("SELECT version, key, ciphertext FROM secrets WHERE name = ?").get(name) as Record<
-        string,
-        Uint8Array
-      >;
+      raw
+        .prepare("SELECT version, key, ciphertext FROM secrets JOIN ciphertexts USING (slot) WHERE name = ?")
+        .get(name) as Record<string, Uint8Array>;
     await vault.put("tokens", "first", 0);
     const former = rowOf("tokens");
     await vault.put("tokens", "second", 1);
     await vault.put("others", "else", 0);
     await vault.put("others", "more", 1);
-    const set = (column: string, value: string | number | Uint8Array) =>
+    const set = (column: string, value: string | number) =>
       raw.prepare(`UPDATE secrets SET ${column} = ? WHERE name = 'tokens'`).run(value);
+    const setCiphertext = (value: Uint8Array) =>
+      raw
+        .prepare(`UPDATE ciphertexts SET ciphertext = ? WHERE slot = (SELECT slot FROM secrets WHERE name = 'tokens')`)
+        .run(value);
     const dispose = async (): Promise<void> => {
       raw.close();
       await vault[Symbol.asyncDispose]();
       directory[Symbol.dispose]();
     };
-    return { vault, raw, set, former, rowOf, [Symbol.asyncDispose]: dispose };
+    return { vault, raw, set, setCiphertext, former, rowOf, [Symbol.asyncDispose]: dispose };
   }
 
   test("when it is another's", async () => {
     await using world = await openTampered();
-    world.set("ciphertext", world.rowOf("others")["ciphertext"]!);
+    world.setCiphertext(world.rowOf("others")["ciphertext"]!);
     expect(world.vault.get("tokens")).rejects.toThrow(DAMAGED);
     expect((await world.vault.get("others"))?.value).toBe("more");
   });
@@ -152,7 +155,7 @@ describe("a row does not open", () => {
 
   test("when an older one was put in its place", async () => {
     await using world = await openTampered();
-    world.set("ciphertext", world.former["ciphertext"]!);
+    world.setCiphertext(world.former["ciphertext"]!);
     expect(world.vault.get("tokens")).rejects.toThrow(DAMAGED);
   });
 
@@ -176,7 +179,7 @@ describe("a row does not open", () => {
     await using world = await openTampered();
     const ciphertext = Uint8Array.from(world.rowOf("tokens")["ciphertext"]!);
     ciphertext[ciphertext.length >> 1]! ^= 1;
-    world.set("ciphertext", ciphertext);
+    world.setCiphertext(ciphertext);
     expect(world.vault.get("tokens")).rejects.toThrow(DAMAGED);
   });
 });

@@ -38,7 +38,7 @@ export async function readBytes(world: Installation): Promise<Texts> {
 /** The keys of personal data by name, as the bytes in which a file holds them; those on a server are not looked at. */
 export function readKeys({ directory }: Installation): ReadonlyMap<string, string> {
   using database = new DatabaseSync(join(directory, "reachlog.keys.sqlite"), { readOnly: true });
-  const rows = database.prepare("SELECT name, ciphertext FROM secrets WHERE ciphertext IS NOT NULL").all();
+  const rows = database.prepare("SELECT name, ciphertext FROM secrets JOIN ciphertexts USING (slot)").all();
   return new Map(rows.map(({ name, ciphertext }) => [String(name), toText(ciphertext as Uint8Array)]));
 }
 

@@ -1,0 +1,51 @@
+// On no harness.
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";
+import { createRandom } from "../harness/random.ts";
+import { temporaryFolder } from "../harness/temporary.ts";
+
+/** Bytes of a ciphertext that are looked for: a part of one opens a part of the secret. */
+const PIECE = 16;
+const CIPHERTEXT_BYTES = 72;
+
+/** Of the first hundred those with which SQLite leaves a copy in a table that is kept in the order of its names. */
+const SEEDS = [9, 19, 39, 53, 59, 71];
+
+test.each(SEEDS)("nothing is left in the file of what was deleted among other changes: seed %d", async (seed) => {
+  const random = createRandom(seed);
+  const upTo = (most: number): number => Math.floor(random() * most);
+  const draw = (bytes: number): Buffer => Buffer.from(Array.from({ length: bytes }, () => upTo(256)));
+  using directory = temporaryFolder();
+  const file = directory.file("keys");
+  await using database = await sqliteSecrets(file).open();
+  const kept = new Map<string, Buffer>();
+  const deleted: Buffer[] = [];
+  for (let change = 0; change < 40; change++) {
+    await database.transact(async ({ add, bury, remove }) => {
+      if (random() < 0.5) {
+        const added = Array.from({ length: upTo(120) }, () => {
+          const name = draw(4 + upTo(18)).toString("hex");
+          return { name, key: "data key", ciphertext: draw(CIPHERTEXT_BYTES) };
+        });
+        await add(added);
+        for (const { name, ciphertext } of added) kept.set(name, ciphertext);
+        return;
+      }
+      const names = [...kept.keys()];
+      for (const name of new Set(
+        Array.from({ length: Math.min(30, names.length) }, () => names[upTo(names.length)]!),
+      )) {
+        deleted.push(kept.get(name)!);
+        kept.delete(name);
+        await (random() < 0.5 ? bury(name) : remove(name));
+      }
+    });
+  }
+  const bytes = readFileSync(file);
+  const isThere = (ciphertext: Buffer): boolean =>
+    [0, 28, CIPHERTEXT_BYTES - PIECE].some((at) => bytes.includes(ciphertext.subarray(at, at + PIECE)));
+  expect(deleted.length).toBeGreaterThan(100);
+  expect([...kept.values()].every(isThere)).toBe(true);
+  expect(deleted.filter(isThere)).toEqual([]);
+});
