@@ -1,6 +1,7 @@
-import { Type } from "@sinclair/typebox";
+import { Type, type Static } from "@sinclair/typebox";
 import { defineEvent } from "./event.ts";
-import { ERASED, withPersonal } from "./encryption.ts";
+import { ERASED, erasedPerson, withPersonal } from "./encryption.ts";
+import { recipient, type Recipient } from "./outreach.ts";
 
 const closed = { additionalProperties: false };
 
@@ -39,3 +40,48 @@ export const TokenUsed = defineEvent(
 
 /** Another master key took the place of the former one. Ids tell keys apart and disclose nothing else. */
 export const KeyRotated = defineEvent("KeyRotated", Type.Object({ from: Type.String(), to: Type.String() }, closed));
+
+/** What of the personal data was read: a page of the console, an answer of the API, or the output of a command. */
+export const readResource = Type.Union([
+  Type.Literal("overview"),
+  Type.Literal("run"),
+  Type.Literal("recipients"),
+  Type.Literal("recipient"),
+  Type.Literal("link"),
+  Type.Literal("deliveries"),
+  Type.Literal("results"),
+  Type.Literal("log"),
+  Type.Literal("event"),
+  Type.Literal("search"),
+  Type.Literal("export"),
+  Type.Literal("stream"),
+  Type.Literal("evidence"),
+  Type.Literal("preview"),
+]);
+export type ReadResource = Static<typeof readResource>;
+
+/**
+ * A caller was about to see personal data, and nothing of that data. `recipient`: the one that was read about; absent: no
+ * single one. `filters`: names of the filters that chose what was read, without their values. `records`: how many; absent:
+ * not known beforehand.
+ */
+export const PersonalDataRead = withPersonal(
+  defineEvent(
+    "PersonalDataRead",
+    Type.Object(
+      {
+        resource: readResource,
+        recipient: Type.Optional(recipient),
+        filters: Type.Optional(Type.Array(Type.String(), { minItems: 1 })),
+        records: Type.Optional(Type.Integer()),
+      },
+      closed,
+    ),
+  ),
+  {
+    owner: ({ recipient: read }: { recipient?: Recipient }) => ({ kind: "person", ...read }),
+    members: ["recipient"],
+    inFolds: true,
+    erased: (mark) => ({ recipient: { id: erasedPerson(mark), username: erasedPerson(mark) } }),
+  },
+);

@@ -80,6 +80,7 @@ export const eventSpecs = [
   access.AuthenticationsFailed,
   access.TokenUsed,
   access.KeyRotated,
+  access.PersonalDataRead,
   personal.PersonForgotten,
   personal.PersonalDataExpired,
   personal.PersonalKeysLost,

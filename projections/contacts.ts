@@ -40,8 +40,10 @@ export interface Contact extends Consent {
   skipped: SkipReason[];
   /** How many messages had been taken of us when the network refused the last one to them; absent: it never did. */
   refused_after?: number;
-  /** Of all events that are about them, in the order of the log. */
+  /** Of all events that are about them but reads, in the order of the log. */
   positions: number[];
+  /** Of the events that record who read about them, in the order of the log; absent: none does. */
+  reads?: number[];
 }
 
 /** All known recipients, each found by id and by handle. */
@@ -68,7 +70,7 @@ export interface Contacts {
 
 export const contacts: Projection<Contacts> = {
   name: "contacts",
-  version: 12,
+  version: 13,
   types: [
     "RecipientAdded",
     "ConsentRecorded",
@@ -83,6 +85,7 @@ export const contacts: Projection<Contacts> = {
     "PersonalLinkClicked",
     "PersonForgotten",
     "AccountUnlinked",
+    "PersonalDataRead",
   ],
   initial: () => ({
     people: new Map(),
@@ -96,7 +99,8 @@ export const contacts: Projection<Contacts> = {
     refused: [],
   }),
   evolve(state, event) {
-    if (contacts.types.includes(event.type)) evolveContact(state, event)?.positions.push(event.position);
+    if (event.type === "PersonalDataRead") noteRead(state, event);
+    else if (contacts.types.includes(event.type)) evolveContact(state, event)?.positions.push(event.position);
     return state;
   },
 };
@@ -132,6 +136,22 @@ export function isHeldBy(state: Contacts, handle: string, person: Contact | unde
 function formerHolder(state: Contacts, { id, username }: Recipient): Contact | undefined {
   if (id !== undefined || username === undefined) return undefined;
   return state.people.get(state.former.get(username.toLowerCase()) ?? "");
+}
+
+/** What is known of who a recipient is. */
+export function toRecipient({ id, username }: Contact): Recipient {
+  return { ...(id === undefined ? {} : { id }), ...(username === undefined ? {} : { username }) };
+}
+
+/** Positions of all that the log holds about a contact, reads too, in its order. */
+export function positionsAbout({ positions, reads }: Contact): readonly number[] {
+  return reads === undefined ? positions : inAscendingOrder(positions, reads);
+}
+
+/** A read makes no contact: it is about one that is known, or was erased since. */
+function noteRead(state: Contacts, { data, position }: Folded<"PersonalDataRead">): void {
+  const contact = data.recipient && findContact(state, data.recipient);
+  if (contact !== undefined) (contact.reads ??= []).push(position);
 }
 
 /** Returns the contact that the event is about; undefined: none. */
@@ -446,9 +466,16 @@ function united(one: Contact, other: Contact): Contact {
     replied: one.replied || other.replied,
     again: one.again || other.again,
     skipped: [...new Set([...one.skipped, ...other.skipped])],
-    positions: [...one.positions, ...other.positions].sort((before, after) => before - after),
+    positions: inAscendingOrder(one.positions, other.positions),
+    ...(one.reads === undefined && other.reads === undefined
+      ? {}
+      : { reads: inAscendingOrder(one.reads ?? [], other.reads ?? []) }),
     ...(other.refused_after === undefined
       ? {}
       : { refused_after: Math.max(one.refused_after ?? 0, other.refused_after) }),
   };
+}
+
+function inAscendingOrder(some: readonly number[], others: readonly number[]): number[] {
+  return [...some, ...others].sort((before, after) => before - after);
 }

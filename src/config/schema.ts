@@ -147,6 +147,7 @@ export const environmentSchema = Type.Object({
   REDIRECTS: choice(["off", "on"], "off"),
   REDIRECT_DURABILITY: choice(["before", "after"], "before"),
   BOT_CLICKS: choice(["dispatch", "record"], "dispatch"),
+  AUDIT_READS: choice(["off", "on"], "off"),
   RETENTION_DAYS: optionalCount(1, 36_500, "days"),
   OTEL_EXPORTER_OTLP_ENDPOINT: text("an http(s) URL such as http://127.0.0.1:4318"),
   OTEL_TRACES_SAMPLER_ARG: textOr("1", "a share from 0 to 1", {

@@ -5,6 +5,7 @@ import { msOf } from "../../projections/time.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { PastStates } from "../projector/past-states.ts";
+import type { Disclosed } from "../privacy/read-audit.ts";
 import { renderPage } from "./document.tsx";
 import { notReadyPage } from "./pages/error-page.tsx";
 import type { ConsoleSettings, Live, Made, ConsolePage, View } from "./view.ts";
@@ -29,6 +30,7 @@ export type Visit = Pick<View, "parameters" | "query" | "formToken" | "notice">;
 export interface RenderedPage {
   readonly outcome: "shown" | "missing" | "not_ready" | "no_moment";
   readonly text: string;
+  readonly disclosed?: Disclosed;
 }
 
 export type Console = ReturnType<typeof createConsole>;
@@ -55,7 +57,7 @@ export function createConsole({ store, projector, past, live, settings, clock }:
         return { outcome: "not_ready", text: renderPage(notReadyPage(visit.query)) };
       case "no_moment": {
         const now = await renderNow(page, { ...visit, notice: { text: made.why, isFault: true } });
-        return now && { outcome: "no_moment", text: now.text };
+        return now && { ...now, outcome: "no_moment" };
       }
     }
   };
@@ -71,9 +73,9 @@ export function createConsole({ store, projector, past, live, settings, clock }:
 
 function rendered(made: Made): RenderedPage | undefined {
   if (made === undefined) return undefined;
-  return "missing" in made
-    ? { outcome: "missing", text: renderPage(made.missing) }
-    : { outcome: "shown", text: renderPage(made) };
+  if ("missing" in made) return { outcome: "missing", text: renderPage(made.missing) };
+  if ("disclosed" in made) return { outcome: "shown", text: renderPage(made.page), disclosed: made.disclosed };
+  return { outcome: "shown", text: renderPage(made) };
 }
 
 export interface Asset {
@@ -152,7 +154,8 @@ async function makePage(
   try {
     const made = await page({ ...view, state });
     if (made === undefined) return undefined;
-    return "missing" in made ? { missing: keepMoment(made.missing, view.asOf) } : keepMoment(made, view.asOf);
+    if ("missing" in made) return { missing: keepMoment(made.missing, view.asOf) };
+    return "disclosed" in made ? { ...made, page: keepMoment(made.page, view.asOf) } : keepMoment(made, view.asOf);
   } catch (fault) {
     if (fault === lacking) return LACKING;
     throw fault;

@@ -11,6 +11,7 @@ import type { ApiToken } from "../config/tokens.ts";
 import type { Circuit } from "../delivery/rate-limiter.ts";
 import type { Instance } from "../log/instances.ts";
 import type { VerificationProgress } from "../log/verifier.ts";
+import type { Disclosed } from "../privacy/read-audit.ts";
 import type { Template } from "../template/template.ts";
 
 /** What a page is made of: the projections and the log as of one moment, and what the browser asked for. */
@@ -94,8 +95,14 @@ export interface MissingPage {
   readonly missing: VNode;
 }
 
+/** A page that knows what it shows of whom, for the record of its read. */
+export interface DisclosingPage {
+  readonly page: VNode;
+  readonly disclosed: Disclosed;
+}
+
 /** Undefined: there is nothing at the address. */
-export type Made = VNode | MissingPage | undefined;
+export type Made = VNode | MissingPage | DisclosingPage | undefined;
 
 export type ConsolePage = (view: View) => Made | Promise<Made>;
 

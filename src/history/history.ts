@@ -5,7 +5,7 @@ import { isOfOneRecipient, positionsOfRuns } from "./run-events.ts";
 import type { ChannelName } from "../../events/channel.ts";
 import { STREAMS, inOrder } from "../log/event-log.ts";
 import { createTally, type Tally } from "./link-tally.ts";
-import { contacts, type Contact, type Contacts } from "../../projections/contacts.ts";
+import { contacts, positionsAbout, type Contact, type Contacts } from "../../projections/contacts.ts";
 
 /** All that the log knows of one recipient, link, event or run. */
 export interface History {
@@ -112,7 +112,7 @@ export interface RecipientHistory extends History {
 
 /**
  * What happened to the recipient that `find` answers: under every handle they had while they had it, also before their id
- * was known. Folds all recipients and messages, and reads no click. Undefined: there is no such recipient.
+ * was known, and who read about them. Folds all recipients and messages, and reads no click. Undefined: there is no such recipient.
  */
 export async function historyOfRecipient(
   { store, to, onProgress }: Reading,
@@ -124,5 +124,5 @@ export async function historyOfRecipient(
     onProgress(batch.at(-1)?.position ?? 0);
   }
   const contact = find(state);
-  return contact === undefined ? undefined : { positions: contact.positions, dispatches: new Map(), contact };
+  return contact === undefined ? undefined : { positions: positionsAbout(contact), dispatches: new Map(), contact };
 }

@@ -1,6 +1,6 @@
 import type { EventStore } from "eventstore-lite";
 import { EVENT_TYPES, type Event, type EventType } from "../../events/catalog.ts";
-import { findPerson, type Contacts } from "../../projections/contacts.ts";
+import { findPerson, positionsAbout, toRecipient, type Contacts } from "../../projections/contacts.ts";
 import { STREAMS } from "../log/event-log.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
 import { ServiceError } from "../platform/service-error.ts";
@@ -74,8 +74,9 @@ export async function toSelection(filter: LogFilter, sources: FilterSources): Pr
   const contacts = await sources.contacts();
   const known =
     findPerson(contacts, { id: recipient }) ?? findPerson(contacts, { username: recipient.replace(/^@/, "") });
-  const positions = (known?.positions ?? []).filter((position) => position >= first && position <= last);
-  return { kind: "places", positions, types, stream: asked, isWanted: isOf };
+  if (known === undefined) return NOTHING;
+  const positions = positionsAbout(known).filter((position) => position >= first && position <= last);
+  return { kind: "places", positions, types, stream: asked, isWanted: isOf, recipient: toRecipient(known) };
 }
 
 const NOTHING: Selection = { kind: "places", positions: [], types: undefined, stream: undefined };

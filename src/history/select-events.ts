@@ -1,5 +1,6 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event, EventType, Folded, Recorded } from "../../events/catalog.ts";
+import type { Recipient } from "../../events/outreach.ts";
 import { eventsAt } from "../log/event-log.ts";
 import type { ShownEvent, StoredEvent, Show } from "../log/export-formats/format.ts";
 import { inChunks } from "../platform/time-slices.ts";
@@ -18,7 +19,7 @@ interface Wanted {
 export type Selection = Wanted &
   (
     | { readonly kind: "range"; readonly range: { readonly first: number; readonly last: number } }
-    | { readonly kind: "places"; readonly positions: readonly number[] }
+    | { readonly kind: "places"; readonly positions: readonly number[]; readonly recipient?: Recipient }
   );
 
 /** Events looked at for one page at the most: of a long stream only few may be wanted. */
@@ -26,6 +27,12 @@ const READ_MAX = 5_000;
 
 /** The same of those at known positions, which are read whole. */
 const PLACES_READ_MAX = 1_000;
+
+/** The recipient that a selection is about, for the record of its read. */
+export function discloseSelection(selection: Selection): { readonly recipient?: Recipient } {
+  const recipient = selection.kind === "places" ? selection.recipient : undefined;
+  return recipient === undefined ? {} : { recipient };
+}
 
 export interface SelectionPage {
   /** The newest first. */

@@ -1,9 +1,11 @@
 import type { DataOf, EventType, Folded } from "../../events/catalog.ts";
+import type { ReadResource } from "../../events/access.ts";
 import { DELIVERY_WORDS } from "./words/delivery.ts";
 import { OUTREACH_WORDS, RUN_WORDS } from "./words/outreach.ts";
 import {
   because,
   formatRecipient,
+  mention,
   other,
   plain,
   position,
@@ -20,6 +22,23 @@ const RESTORED_BY: Readonly<Record<DataOf<"LogRestored">["cause"], string>> = {
   import: "after an import",
   copy: "in another place than before",
   operator: "after a restore that an operator reported",
+};
+
+const RESOURCES: Readonly<Record<ReadResource, string>> = {
+  overview: "the overview",
+  run: "one run",
+  recipients: "the list of recipients",
+  recipient: "one recipient",
+  link: "one link",
+  deliveries: "deliveries",
+  results: "results",
+  log: "events of the log",
+  event: "one event",
+  search: "a search",
+  export: "an export of the log",
+  stream: "the stream of events",
+  evidence: "an evidence file",
+  preview: "a preview of messages",
 };
 
 /** A sentence for each type of event. A type without words does not compile. */
@@ -51,6 +70,12 @@ const WORDS: EventWords = {
   TokenUsed: ({ name, token_id, day }: DataOf<"TokenUsed">) =>
     say`the token ${other(token_id)} of ${other(name)} was used for the first time on ${other(day)}`,
   KeyRotated: ({ from, to }) => say`the master key ${other(from)} was replaced by ${other(to)}`,
+  PersonalDataRead: ({ resource, recipient, filters = [], records }) => {
+    const about = recipient === undefined ? [] : say` about ${mention(recipient)}`;
+    const by = filters.length === 0 ? "" : `, filtered by ${filters.map(plain).join(", ")}`;
+    const found = records === undefined ? "" : `: ${records} ${records === 1 ? "record" : "records"}`;
+    return say`personal data was read, ${RESOURCES[resource]}${about}${by}${found}`;
+  },
   // The log itself, and what it may no longer show.
   LogRestored: ({ cause, found_position }) => {
     return say`a service opened the log ${other(RESTORED_BY[cause])}: it ended at position ${position(found_position)}, and events since the copy was made may be missing`;

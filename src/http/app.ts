@@ -3,6 +3,7 @@ import { Elysia } from "elysia";
 import { makeId } from "../platform/clock.ts";
 import { errorFields, requestFields } from "../platform/logger.ts";
 import { createAdmission } from "./access/admission.ts";
+import { createReadHook } from "./access/audit-reads.ts";
 import { ANONYMOUS } from "./access/bearer-tokens.ts";
 import { setRateLimitHeaders } from "./access/rate-limit.ts";
 import { NO_CALL, type AppDeps } from "./deps.ts";
@@ -52,6 +53,11 @@ export function createApp(deps: AppDeps) {
     if (parameters !== undefined && !isText(context.path)) throw problems.notFound();
     showLimit(call);
   });
+
+  if (deps.readAudit !== undefined) {
+    const recordRead = createReadHook(deps.readAudit, deps.sessions);
+    app.onAfterHandle(({ call, responseValue }) => recordRead(call, responseValue));
+  }
 
   app.mapResponse(({ call, set, responseValue }) => {
     // A refusal is whole already.

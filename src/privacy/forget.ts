@@ -2,7 +2,7 @@ import type { DataOf, EventType } from "../../events/catalog.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import { KEYS_PER_EVENT_MAX, type ErasureReason } from "../../events/personal.ts";
 import { personalLinkOwner } from "../../events/tracking.ts";
-import { isHeldBy, type Contact, type Contacts, contacts } from "../../projections/contacts.ts";
+import { isHeldBy, positionsAbout, type Contact, type Contacts, contacts } from "../../projections/contacts.ts";
 import { STREAMS, type EventLog, type EventMetadata, type NewEvent } from "../log/event-log.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { EncryptedLog } from "./encrypted-log.ts";
@@ -209,7 +209,7 @@ export async function forgetPerson(
     const contacts = projector.state("contacts");
     return isHeldBy(contacts, handle, find(contacts));
   };
-  const person = await findEncrypted(log, { positions: [...contact.positions], isHeld, signal });
+  const person = await findEncrypted(log, { positions: [...positionsAbout(contact)], isHeld, signal });
   const answers = await findAnswers(log, person.names, signal);
   const codes = find(projector.state("contacts"))?.personal_links ?? [];
   const links = codes.flatMap((code) => log.keyring.refsOf({ id: personalLinkOwner(code).id }));

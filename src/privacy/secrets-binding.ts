@@ -41,7 +41,7 @@ export async function refuseLostKeys(
 }
 
 /** Types of which any number in a row may have no personal data, and so no ciphertext. */
-const MAY_BE_OPEN: readonly EventType[] = ["LinkClicked", "SourceRead", "AuthenticationsFailed"];
+const MAY_BE_OPEN: readonly EventType[] = ["LinkClicked", "SourceRead", "AuthenticationsFailed", "PersonalDataRead"];
 
 /** How many of these are looked through for one with a ciphertext. */
 const LOOKED_AT_MAX = 1_000;

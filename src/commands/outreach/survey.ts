@@ -1,8 +1,7 @@
 import type { Recipient, SkipReason } from "../../../events/outreach.ts";
-import type { Contact } from "../../../projections/contacts.ts";
+import { toRecipient, type Contact } from "../../../projections/contacts.ts";
 import { judgeKnown, type OutreachRules, type OutreachState } from "../../outreach/decide.ts";
 import { renderAll, chooseVariant, type MessageRecipient, type Rendered } from "../../template/template.ts";
-import { toRecipient } from "../../outreach/sources/sources.ts";
 
 /** What a run would find of the imported recipients before it asks the network anything. */
 export type Survey = ReturnType<typeof survey>;

@@ -7,13 +7,13 @@ import { findRunStart } from "../../history/run-events.ts";
 import { eventHref, hrefForLink, recipientHref, runHref } from "../hrefs.ts";
 import { ConsoleDocument, grouped } from "../document.tsx";
 import { formatContactName } from "./people.tsx";
-import { readText, type View } from "../view.ts";
+import { type DisclosingPage, readText, type View } from "../view.ts";
 
 /** Leads to the page of a recipient, a link, a run or an event, by whatever they are called. */
-export async function findPage(view: View): Promise<VNode> {
+export async function findPage(view: View): Promise<DisclosingPage> {
   const wanted = readText(view, "q");
   const found = wanted === undefined ? [] : await find(view, wanted);
-  return (
+  const page = (
     <ConsoleDocument title="Find" path="/audit" view={view}>
       <h1>Find</h1>
       <FindForm wanted={wanted} />
@@ -36,6 +36,7 @@ export async function findPage(view: View): Promise<VNode> {
       )}
     </ConsoleDocument>
   );
+  return { page, disclosed: { records: found.length } };
 }
 
 export function FindForm({ wanted }: { readonly wanted?: string | undefined }): VNode {

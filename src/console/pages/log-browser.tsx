@@ -3,24 +3,24 @@ import type { VNode } from "preact";
 import { EVENT_TYPES } from "../../../events/catalog.ts";
 import { filterIn, type LogFilter, toSelection } from "../../history/log-filter.ts";
 import { type ChannelOutcome, readOutcomes } from "../../history/dispatch-outcomes.ts";
-import { readPage, type Selection } from "../../history/select-events.ts";
+import { discloseSelection, readPage, type Selection } from "../../history/select-events.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { eventHref } from "../hrefs.ts";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { Select } from "../parts/action-form.tsx";
 import { EventList, spaced, EventSentence } from "../parts/events.tsx";
 import { Time } from "../parts/time.tsx";
-import { newestEvents, readNumber, type View } from "../view.ts";
+import { type DisclosingPage, newestEvents, readNumber, type View } from "../view.ts";
 import { FindForm } from "./find.tsx";
 import { renderProof } from "./verification.tsx";
 
 const EVENTS_SHOWN = 100;
 
 /** The log in sentences, newest first: all of it, or what is asked for by type, stream, recipient, link, run and time. */
-export async function auditPage(view: View): Promise<VNode> {
+export async function auditPage(view: View): Promise<DisclosingPage> {
   const filter = filterIn(view.query);
   const selection = await selected(view, filter);
-  return (
+  const page = (
     <ConsoleDocument title="Audit" path="/audit" view={view}>
       <h1>Audit</h1>
       <FindForm />
@@ -35,6 +35,7 @@ export async function auditPage(view: View): Promise<VNode> {
       )}
     </ConsoleDocument>
   );
+  return { page, disclosed: typeof selection === "string" ? {} : discloseSelection(selection) };
 }
 
 /** What the filter means; a text: why it can mean nothing. */
@@ -119,7 +120,7 @@ function addressWith(path: string, query: URLSearchParams, other: Readonly<Recor
  * One event with all of its data, the outcomes of its dispatches, and the hash of the previous event (for position 1: 64
  * zeros).
  */
-export async function eventPage(view: View): Promise<VNode | undefined> {
+export async function eventPage(view: View): Promise<DisclosingPage | undefined> {
   const asked = Number(/^\d{1,15}$/.exec(view.parameters["position"] ?? "")?.[0] ?? 0);
   if (asked < 1) return undefined;
   const [event] = await newestEvents(view, { from: asked, to: asked, limit: 1 });
@@ -138,7 +139,7 @@ export async function eventPage(view: View): Promise<VNode | undefined> {
     ["hash", <code>{hash}</code>],
     ["previous hash", <code>{previousHash}</code>],
   ];
-  return (
+  const page = (
     <ConsoleDocument title={`Event ${position}`} path="/audit" view={view}>
       <h1>
         {spaced(type)} <small>at position {grouped(position)}</small>
@@ -173,6 +174,7 @@ export async function eventPage(view: View): Promise<VNode | undefined> {
       </p>
     </ConsoleDocument>
   );
+  return { page, disclosed: "recipient" in data && data.recipient !== undefined ? { recipient: data.recipient } : {} };
 }
 
 /** The outcomes of an event's dispatches, channel by channel; renders nothing for an event that requested none. */

@@ -24,7 +24,7 @@ import {
 import { Select } from "../parts/action-form.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";
 import { Time } from "../parts/time.tsx";
-import { readText, type View } from "../view.ts";
+import { type DisclosingPage, readText, type View } from "../view.ts";
 import { roomy, Table } from "../parts/table.tsx";
 
 /** Rows of one page of the list. */
@@ -51,7 +51,7 @@ export const ORIGIN_WORDS: Readonly<Record<Origin, string>> = {
   met: "met by a run",
 };
 
-export async function peoplePage(view: View): Promise<VNode> {
+export async function peoplePage(view: View): Promise<DisclosingPage> {
   const people = () => view.state("contacts").people;
   const filter = parseFilter(view);
   const after = readText(view, "after");
@@ -59,7 +59,7 @@ export async function peoplePage(view: View): Promise<VNode> {
   const known = people().size;
   const [only, other] = found.page;
   const variants = [...new Set(view.state("results").groups.map(({ variant }) => variant))].sort();
-  return (
+  const page = (
     <ConsoleDocument title="People" path="/people" view={view}>
       <h1>People</h1>
       {known === 0 ? (
@@ -83,6 +83,7 @@ export async function peoplePage(view: View): Promise<VNode> {
       <ImportForm view={view} />
     </ConsoleDocument>
   );
+  return { page, disclosed: { records: found.page.length } };
 }
 
 function Filter({ filter, variants }: { readonly filter: PeopleFilter; readonly variants: readonly string[] }): VNode {

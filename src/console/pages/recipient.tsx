@@ -2,7 +2,7 @@
 import type { ComponentChildren, VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
 import type { Basis } from "../../../events/outreach.ts";
-import { type Contact, findContact } from "../../../projections/contacts.ts";
+import { type Contact, findContact, toRecipient } from "../../../projections/contacts.ts";
 import { findTracked } from "../../../projections/results.ts";
 import { linksIn } from "../../../projections/sent-links.ts";
 import { describeConsent } from "../../history/words/outreach.ts";
@@ -21,6 +21,9 @@ import { BASIS_WORDS, formatContactName, ORIGIN_WORDS, STATUS_WORDS } from "./pe
 /** Events of one page: of most recipients these are all. */
 const EVENTS_SHOWN = 200;
 
+/** Reads of the recipient shown below all else: where callers work with the console, each day has some. */
+const READS_SHOWN = 20;
+
 /** Messages shown with their whole text, of up to 10,000 characters each. */
 const MESSAGES_SHOWN = 10;
 
@@ -38,7 +41,7 @@ export async function recipientPage(view: View): Promise<Made> {
   const shown = positions.slice(-EVENTS_SHOWN);
   const events = (await Array.fromAsync(eventsAt(view.store, shown))).toReversed();
   const attempts = events.filter((event): event is Attempt => event.type === "DirectMessageAttempted");
-  return (
+  const page = (
     <ConsoleDocument title={formatContactName(contact)} path="/people" view={view}>
       <h1 class="breakable">
         <bdi>{formatContactName(contact)}</bdi>
@@ -65,7 +68,25 @@ export async function recipientPage(view: View): Promise<Made> {
           </p>
         ) : null}
       </Section>
+      {await renderReads(view, contact)}
     </ConsoleDocument>
+  );
+  return { page, disclosed: { recipient: toRecipient(contact) } };
+}
+
+/** Who read about them last; renders nothing where no read is recorded. */
+async function renderReads({ store }: View, { reads = [] }: Contact): Promise<VNode | null> {
+  if (reads.length === 0) return null;
+  const events = (await Array.fromAsync(eventsAt(store, reads.slice(-READS_SHOWN)))).toReversed();
+  return (
+    <Section id="reads" title="Who read about them">
+      <EventList events={events} />
+      {reads.length > events.length ? (
+        <p>
+          The newest {READS_SHOWN} of {grouped(reads.length)}; <code>reachlog audit show</code> has all of them.
+        </p>
+      ) : null}
+    </Section>
   );
 }
 

@@ -74,6 +74,7 @@ export function accountEndpoints({ account: parts }: AppDeps) {
       {
         response: { 200: reply("The account.", user) },
         detail: operation("getAuthorizedAccount", "outreach", ["strict", "read"], {
+          personalRead: false,
           summary: "The authorized X account, as X reports it now.",
           description: "Proves that the authorization still works.",
           problems: ["notAuthorized", "networkFailed"],

@@ -36,20 +36,23 @@ const SOON = { "retry-after": "2", refresh: "2" };
 const SKIP = "How many entries to skip.";
 
 export function consoleEndpoints(deps: AppDeps) {
-  const page = (made: ConsolePage, id: string, summary: string, described?: Described) =>
-    [show(deps, made), viewed(id, summary, described)] as const;
+  const page = (made: ConsolePage, personalRead: PersonalData, id: string, summary: string, described?: Described) =>
+    [show(deps, made), viewed(personalRead, id, summary, described)] as const;
   return feature("console", "")
-    .get("/", ...page(overviewPage, "getConsole", "The run, the quota, the channels and the newest events."))
+    .get(
+      "/",
+      ...page(overviewPage, "overview", "getConsole", "The run, the quota, the channels and the newest events."),
+    )
     .get(
       "/runs/:run_id",
-      ...page(runPage, "getConsoleRun", "One run and its events.", {
+      ...page(runPage, "run", "getConsoleRun", "One run and its events.", {
         parameters: { run_id: "The run's id." },
         query: { from: "Only events from this position on." },
       }),
     )
     .get(
       "/people",
-      ...page(peoplePage, "getConsolePeople", "All known recipients, with their status.", {
+      ...page(peoplePage, "recipients", "getConsolePeople", "All known recipients, with their status.", {
         query: {
           search: "Part of a handle or name, or an id.",
           status: "Their status.",
@@ -63,15 +66,15 @@ export function consoleEndpoints(deps: AppDeps) {
     )
     .get(
       "/people/:id",
-      ...page(recipientPage, "getConsoleRecipient", "One recipient, and all events about them.", {
+      ...page(recipientPage, "recipient", "getConsoleRecipient", "One recipient, and all events about them.", {
         parameters: { id: "Their id, or their handle with an @." },
         query: { before: "Only events before this position." },
       }),
     )
-    .get("/links", ...page(linksPage, "getConsoleLinks", "All links with clicks.", { query: { skip: SKIP } }))
+    .get("/links", ...page(linksPage, false, "getConsoleLinks", "All links with clicks.", { query: { skip: SKIP } }))
     .get(
       "/links/:domain/:short_code",
-      ...page(linkPage, "getConsoleLink", "One link and its clicks.", {
+      ...page(linkPage, "link", "getConsoleLink", "One link and its clicks.", {
         parameters: { domain: "Its domain.", short_code: "Its short code." },
       }),
     )
@@ -79,6 +82,7 @@ export function consoleEndpoints(deps: AppDeps) {
       "/deliveries",
       ...page(
         deliveriesPage,
+        "deliveries",
         "getConsoleDeliveries",
         "The state of each channel, its dead letters and its dispatches in doubt.",
         {
@@ -92,29 +96,29 @@ export function consoleEndpoints(deps: AppDeps) {
     )
     .get(
       "/results",
-      ...page(resultsPage, "getConsoleResults", "What came of messages, and the clicks on their links.", {
+      ...page(resultsPage, "results", "getConsoleResults", "What came of messages, and the clicks on their links.", {
         query: { by: "What to tell apart.", from: "The first UTC day.", to: "The last UTC day." },
       }),
     )
     .get(
       "/audit",
-      ...page(auditPage, "getConsoleAudit", "The log, newest event first.", {
+      ...page(auditPage, "log", "getConsoleAudit", "The log, newest event first.", {
         query: { ...FILTER_WORDS, before: "Only events before this position, where the previous page ended." },
       }),
     )
     .get(
       "/find",
-      ...page(findPage, "getConsoleFind", "Finds pages by name.", {
+      ...page(findPage, "search", "getConsoleFind", "Finds pages by name.", {
         query: { q: "A person, a link, a run or an event: by handle, address, id or position." },
       }),
     )
     .get(
       "/audit/:position",
-      ...page(eventPage, "getConsoleEvent", "One event, with all of its data.", {
+      ...page(eventPage, "event", "getConsoleEvent", "One event, with all of its data.", {
         parameters: { position: "Its position in the log." },
       }),
     )
-    .get("/setup", ...page(setupPage, "getConsoleSetup", "What is configured, and what is missing."))
+    .get("/setup", ...page(setupPage, false, "getConsoleSetup", "What is configured, and what is missing."))
     .get("/console.css", ...file("/console.css", "getConsoleStylesheet", "The console's stylesheet."))
     .get(
       "/console.js",
@@ -175,6 +179,7 @@ function show({ console, sessions, notices }: AppDeps, page: ConsolePage) {
     const visit = { parameters: params, query, formToken: sessions.formToken(request), notice };
     const rendered = await console.render(page, visit);
     if (rendered === undefined) throw problems.notFound();
+    call.disclosed = rendered.disclosed;
     const headers = {
       ...(notice === undefined ? {} : { "set-cookie": notices.cleared }),
       ...(rendered.outcome === "not_ready" ? SOON : {}),
@@ -191,12 +196,15 @@ const REPLIES = {
   503: textReply("The log is being read up to that moment.", { mediaType: "text/html", headers: ["retry-after"] }),
 } as const;
 
+type PersonalData = NonNullable<Operation["personalRead"]>;
+
 type Described = Pick<Operation, "parameters" | "query">;
 
-function viewed(id: string, summary: string, { parameters, query }: Described = {}) {
+function viewed(personalRead: PersonalData, id: string, summary: string, { parameters, query }: Described = {}) {
   return {
     response: REPLIES as typeof REPLIES & { readonly 404: Reply<string> },
     detail: operation(id, "console", ["session", "read"], {
+      personalRead,
       summary,
       description: "A page of the operator's console. Needs a token once one is configured.",
       ...(parameters === undefined ? {} : { parameters }),

@@ -18,6 +18,7 @@ export function eventEndpoints(deps: AppDeps) {
       const { name, isKnown } = admitStreamReader(deps, call);
       const query = parseQuery(request, projector.position);
       const headers = { "content-type": "text/event-stream", "cache-control": "no-store", "x-accel-buffering": "no" };
+      if (request.method === "HEAD" || query.isOfPositions) call.disclosed = "nothing";
       // A HEAD has no reader who would take the stream or end it.
       if (request.method === "HEAD") return whole({ status: 200, headers, body: "" });
       const onGone = load.openStream(name);
@@ -29,6 +30,7 @@ export function eventEndpoints(deps: AppDeps) {
     {
       response: { 200: textReply("The events.", { mediaType: "text/event-stream" }) },
       detail: operation("followEvents", "service", ["session", "read"], {
+        personalRead: "stream",
         summary: "Follows the log.",
         description:
           "Server-Sent Events: each event of the log is a message with its position as `id` and the event as JSON. Begins with " +

@@ -1,5 +1,5 @@
 import { filterIn, FILTER_WORDS, toSelection } from "../../history/log-filter.ts";
-import { storedEvents, type Selection } from "../../history/select-events.ts";
+import { discloseSelection, storedEvents, type Selection } from "../../history/select-events.ts";
 import { FORMAT_NAMES, EXPORT_FORMATS, type Format } from "../../log/export-formats.ts";
 import { exportText, shownBy, type ExportChunk } from "../../log/export-formats/format.ts";
 import { errorFields, requestFields, withFields } from "../../platform/logger.ts";
@@ -25,6 +25,7 @@ export function exportEndpoints(deps: AppDeps) {
       const { searchParams } = new URL(request.url);
       const format = formatIn(searchParams);
       const selection = await selectionIn(searchParams, deps);
+      call.disclosed = request.method === "HEAD" ? "nothing" : discloseSelection(selection);
       const { type, name } = FILES[format];
       const headers = {
         "content-type": type,
@@ -47,6 +48,7 @@ export function exportEndpoints(deps: AppDeps) {
         }),
       },
       detail: operation("exportEvents", "service", ["session", "read"], {
+        personalRead: "export",
         summary: "Exports events of the log, one per line.",
         description:
           "Like `reachlog audit export`: in the order of the log, up to its end at the time of the request, at the reader's " +

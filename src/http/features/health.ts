@@ -136,6 +136,7 @@ export function healthEndpoints(deps: AppDeps) {
       {
         response: { 200: textReply("The figures.", { mediaType: "text/plain" }) },
         detail: operation("getMetrics", "service", ["session", "read"], {
+          personalRead: false,
           exemptFromLoadShedding: true,
           summary: "Figures for Prometheus.",
           description:

@@ -80,6 +80,7 @@ export function resultsEndpoints({ projector, clock, sessions, awaySince }: AppD
     {
       response: { 200: { ...reply("The results.", table), otherMediaTypes: ["text/csv"] } },
       detail: operation("getResults", "outreach", ["session", "read"], {
+        personalRead: "results",
         summary: "What came of messages, and the clicks on their links.",
         description: `Of messages that were attempted in the interval: what came of them since. ${CLICKS_NOTE} They count for a template or variant whose messages alone hold the link. \`tracked\`: of recipients who granted tracking, on links of their own; by run, source and basis no other clicks are known. Clicks up to \`clicks_merged_to\` are no longer told apart by day: they count only in an answer without \`from\` that ends later. Needs a token or a console session once a token is configured.`,
         query: {

@@ -165,6 +165,7 @@ export function runEndpoints(deps: AppDeps) {
       {
         response: { 200: reply("The counts.", stats) },
         detail: operation("getOutreachStats", "outreach", ["strict", "read"], {
+          personalRead: false,
           summary: "All-time counts of messages sent, skipped and failed.",
           description:
             "Dry runs do not count. `stale` is present while the log is out of reach: it may hold more by now.",

@@ -68,6 +68,7 @@ export function verificationEndpoints({ eventLog, projector, sessions, verifier,
           ),
         },
         detail: operation("showVerification", "service", ["token", "read"], {
+          personalRead: false,
           summary: "The progress of a verification, and the result of the last one.",
           description:
             "`checked` of `position` events are good so far. `last` is the newest event `LogVerified`: how far the log was " +
@@ -86,6 +87,7 @@ export function verificationEndpoints({ eventLog, projector, sessions, verifier,
       {
         response: { 200: textReply("The signed head.", { mediaType: "text/plain", headers: ["content-disposition"] }) },
         detail: operation("downloadHead", "service", ["session", "read"], {
+          personalRead: false,
           summary: "Signs the log's position and hash as they are now.",
           description:
             "A C2SP checkpoint. Store it where writers of the log cannot change it: it proves later that the log " +
@@ -112,6 +114,7 @@ export function verificationEndpoints({ eventLog, projector, sessions, verifier,
       {
         response: { 200: textReply("The proof.", { mediaType: "text/plain", headers: ["content-disposition"] }) },
         detail: operation("downloadProof", "service", ["session", "read"], {
+          personalRead: false,
           summary: "Proves one event to a reader who does not have the log.",
           description:
             "A C2SP tlog-proof: the event's bytes as they are stored, their place in the Merkle tree, and the signed head of that " +

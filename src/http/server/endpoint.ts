@@ -1,9 +1,11 @@
 import type { Static, TSchema } from "@sinclair/typebox";
+import type { ReadResource } from "../../../events/access.ts";
 import type { AnyElysia, DocumentDecoration } from "elysia";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { ApiToken, TokenScope } from "../../config/tokens.ts";
 import type { Notice, ConsolePage } from "../../console/view.ts";
 import type { EventMetadata } from "../../log/event-log.ts";
+import type { Disclosed } from "../../privacy/read-audit.ts";
 import type { RequestSpan } from "../../tracing/tracing.ts";
 import type { Allowance } from "../access/rate-limit.ts";
 import { UNCHECKED, type Fields, type RequestBody, type SentFile, type SentForm, type Typed } from "./body.ts";
@@ -30,6 +32,8 @@ export interface Operation {
   readonly protection: Protection;
   /** Of {@link Access}. */
   readonly scope?: TokenScope;
+  /** What personal data its answers hold; false: none. Every operation of the scope `read` says it. */
+  readonly personalRead?: ReadResource | false;
   /** What stands in the place of each `:name` of the path. */
   readonly parameters?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string>>;
@@ -152,6 +156,8 @@ export function listEndpoints({ routes }: Pick<AnyElysia, "routes">): readonly E
     const isWhole = declared?.protection !== undefined && response !== undefined && (method === "POST") === !!body;
     if (!isWhole)
       throw new Error(`${method} ${path} declares no operation, no answer, or no body that fits its method`);
+    if (declared.scope === "read" && declared.personalRead === undefined)
+      throw new Error(`${method} ${path} declares no personalRead: what personal data its answers hold, or false`);
     const { protection, scope, exemptFromLoadShedding, anyHost } = declared;
     const entry = { method: method as Endpoint["method"], path, protection, scope, exemptFromLoadShedding, anyHost };
     return {
@@ -172,6 +178,8 @@ export interface RequestContext {
   readonly readAddress: () => string;
   /** Of the answer, and of each request alone. */
   readonly headers: Record<string, string>;
+  /** What the answer shows, as far as its handler knows more than the endpoint declares; `nothing`: no personal data. */
+  disclosed?: Disclosed | "nothing" | undefined;
   /** From the time on when it is known who calls. */
   span?: RequestSpan | undefined;
 }

@@ -1,5 +1,4 @@
-import type { Recipient } from "../../../events/outreach.ts";
-import { isTriedLast, type Contact } from "../../../projections/contacts.ts";
+import { isTriedLast, toRecipient, type Contact } from "../../../projections/contacts.ts";
 import type { OutreachConfig, RecipientSource } from "../../config/outreach.ts";
 import { LOOKUP_BATCH, type Batch, type Source } from "../context.ts";
 import { openOlderMessages } from "../inbox.ts";
@@ -108,9 +107,4 @@ function contactsSource(name: Source["name"], isMeant: (contact: Contact) => boo
 
 function toBatch(people: readonly Contact[]): Batch {
   return { entries: people.map((contact) => ({ recipient: toRecipient(contact) })) };
-}
-
-/** What is known of who a recipient is. */
-export function toRecipient({ id, username }: Contact): Recipient {
-  return { ...(id === undefined ? {} : { id }), ...(username === undefined ? {} : { username }) };
 }

@@ -36,6 +36,7 @@ import { createPastStates, type PastStates } from "../../../src/projector/past-s
 import { createFindLinkKeys } from "../../../src/recipients/record-consent.ts";
 import { createSuppressionHashes } from "../../../src/recipients/suppress.ts";
 import { createEraseHandler } from "../../../src/privacy/retention.ts";
+import { createReadAudit } from "../../../src/privacy/read-audit.ts";
 import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
 import { consoleSettings } from "../../../src/service/shown-configuration.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
@@ -91,6 +92,8 @@ export interface Given {
   /** Default: off. */
   readonly redirects?: "before" | "after";
   readonly env?: Readonly<Record<string, string>>;
+  /** Default: reads of personal data are not recorded. */
+  readonly auditReads?: true;
   /** What the pages of earlier moments are made of. */
   readonly past?: PastStates;
   /** Default: the machine's. */
@@ -277,6 +280,7 @@ function wire({
     stopping,
     streamPace: createStreamPace(() => 0, clock, sleep),
     idempotency: createIdempotency({ eventLog, sleep, logger: log, makeId: randomId, stopping }),
+    readAudit: given.auditReads === true ? createReadAudit(eventLog.append, clock) : undefined,
     eventLog,
     encryptedLog,
     timezone: "Etc/UTC",

@@ -1,0 +1,43 @@
+import { classifyError } from "../../log/error-kind.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
+import type { ReadAudit } from "../../privacy/read-audit.ts";
+import { toHttpResponse } from "../server/answer.ts";
+import type { RequestContext } from "../server/endpoint.ts";
+import { problems } from "../server/problem.ts";
+import { ANONYMOUS } from "./bearer-tokens.ts";
+import type { Sessions } from "./session.ts";
+
+/** With personal data: an answer, or a page of now in place of one of a moment that there is not. All else shows none. */
+const DISCLOSING: readonly number[] = [200, 400];
+
+/**
+ * Records who reads personal data, after an answer is made and before any of it is sent. Where the log does not take that,
+ * the caller gets the problem 503 in place of the answer.
+ */
+export function createReadHook(readAudit: ReadAudit, sessions: Pick<Sessions, "tokenOf">) {
+  return async (call: RequestContext, returned: unknown): Promise<void> => {
+    const { personalRead } = call.endpoint.operation;
+    if (!personalRead || call.disclosed === "nothing") return;
+    const { status, stream } = toHttpResponse(returned);
+    if (!DISCLOSING.includes(status)) return;
+    const { request, metadata } = call;
+    // A page is asked for with a session, which is no caller of events.
+    const signedIn = metadata.caller === ANONYMOUS ? sessions.tokenOf(request)?.name : undefined;
+    const read = { resource: personalRead, ...omitUndefined({ filters: filtersIn(call) }), ...call.disclosed };
+    const { pathname, search } = new URL(request.url);
+    try {
+      await readAudit.record(read, { ...metadata, ...omitUndefined({ caller: signedIn }) }, pathname + search);
+    } catch (fault) {
+      await stream?.cancel();
+      // The caller sees nothing and may ask again, also where the read may be recorded.
+      throw classifyError(fault) === "in_doubt" ? problems.logUnavailable(true) : fault;
+    }
+  };
+}
+
+/** Only names that the endpoint declares: what else a caller writes there may name a recipient. */
+function filtersIn({ request, endpoint }: RequestContext): string[] | undefined {
+  const { searchParams } = new URL(request.url);
+  const names = Object.keys(endpoint.operation.query ?? {}).filter((name) => (searchParams.get(name) ?? "") !== "");
+  return names.length === 0 ? undefined : names;
+}
