@@ -9,7 +9,7 @@ import { writeFileSync } from "node:fs";
 import { formatPublicKey } from "eventstore-lite";
 import { signHeadNow } from "../log/signed-heads.ts";
 import { systemClock } from "../platform/clock.ts";
-import { openExistingLog, openExistingStoredLog } from "./shared/log-session.ts";
+import { openExistingLog, openExistingStoredLog, recordRead } from "./shared/log-session.ts";
 import { makeNewFile } from "./shared/new-file.ts";
 import type { Recorded } from "../../events/catalog.ts";
 import { EXPORT_FORMATS } from "../log/export-formats.ts";
@@ -58,6 +58,7 @@ const tail: MakeCommand = (terminal, exit) =>
       exit(async ({ from, json }) => {
         await using store = await openExistingLog(terminal);
         const { position } = await store.head();
+        await recordRead(terminal, store, { resource: "stream" });
         const start = from ?? Math.max(1, position - TAIL_EVENTS + 1);
         for await (const event of store.subscribe({ from: start, signal: terminal.signal })) {
           terminal.out(json === true ? EXPORT_FORMATS.jsonl.line(event) : formatEvent(event));

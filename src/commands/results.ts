@@ -23,6 +23,7 @@ import { formatDuration } from "../platform/format-duration.ts";
 import type { Place } from "../projector/moment.ts";
 import { Command, JSON_OPTION, Option, type MakeCommand } from "./shared/command.ts";
 import { answer } from "./shared/terminal.ts";
+import { recordRead } from "./shared/log-session.ts";
 import { AS_OF_OPTION, describeMoment, openAtMoment, resolveEnd, toAsOfJson } from "./shared/moment.ts";
 import { table } from "./shared/table.ts";
 
@@ -59,6 +60,7 @@ length before stands beside it.`,
         const folded = await asked.fold("results", "visits");
         const end = resolveEnd(asked.moment, folded, asked.store.logClock.now());
         const found = await createResults(folded.states, by, parseInterval(from, to, end));
+        await recordRead(terminal, asked.store, { resource: "results", records: found.rows.length });
         const text = csv === true ? resultsAsCsv(by, found) : resultsAsText(by, found, folded);
         return answer(terminal, json, { ...resultsAsJson(by, found), as_of: toAsOfJson(folded) }, text);
       }),

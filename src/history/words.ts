@@ -5,6 +5,7 @@ import { OUTREACH_WORDS, RUN_WORDS } from "./words/outreach.ts";
 import {
   because,
   formatRecipient,
+  join,
   mention,
   other,
   plain,
@@ -28,7 +29,7 @@ const RESOURCES: Readonly<Record<ReadResource, string>> = {
   overview: "the overview",
   run: "one run",
   recipients: "the list of recipients",
-  recipient: "one recipient",
+  recipient: "the record of one recipient",
   link: "one link",
   deliveries: "deliveries",
   results: "results",
@@ -72,9 +73,15 @@ const WORDS: EventWords = {
   KeyRotated: ({ from, to }) => say`the master key ${other(from)} was replaced by ${other(to)}`,
   PersonalDataRead: ({ resource, recipient, filters = [], records }) => {
     const about = recipient === undefined ? [] : say` about ${mention(recipient)}`;
-    const by = filters.length === 0 ? "" : `, filtered by ${filters.map(plain).join(", ")}`;
-    const found = records === undefined ? "" : `: ${records} ${records === 1 ? "record" : "records"}`;
-    return say`personal data was read, ${RESOURCES[resource]}${about}${by}${found}`;
+    const by =
+      filters.length === 0
+        ? []
+        : say`, filtered by ${join(
+            filters.map((name) => [other(name)]),
+            ", ",
+          )}`;
+    const found = records === undefined ? "" : `, ${records} ${records === 1 ? "record" : "records"}`;
+    return say`personal data${about} was read: ${RESOURCES[resource]}${by}${found}`;
   },
   // The log itself, and what it may no longer show.
   LogRestored: ({ cause, found_position }) => {

@@ -54,8 +54,8 @@ export function createApp(deps: AppDeps) {
     showLimit(call);
   });
 
-  if (deps.readAudit !== undefined) {
-    const recordRead = createReadHook(deps.readAudit, deps.sessions);
+  if (deps.auditReads) {
+    const recordRead = createReadHook(deps);
     app.onAfterHandle(({ call, responseValue }) => recordRead(call, responseValue));
   }
 

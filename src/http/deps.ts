@@ -15,7 +15,6 @@ import type { HashesOf } from "../recipients/suppress.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/logger.ts";
 import type { EncryptedLog } from "../privacy/encrypted-log.ts";
-import type { ReadAudit } from "../privacy/read-audit.ts";
 import type { PlaceVisitor } from "../privacy/visitors.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { Tracing } from "../tracing/tracing.ts";
@@ -35,8 +34,8 @@ export interface AppDeps extends AdmissionDeps {
   readonly metrics: Pick<Metrics, "text" | "countAnswer">;
   /** Undefined: no collector takes traces. */
   readonly tracing: Pick<Tracing, "request"> | undefined;
-  /** Undefined: reads of personal data are not recorded. */
-  readonly readAudit: ReadAudit | undefined;
+  /** Whether reads of personal data are recorded. */
+  readonly auditReads: boolean;
   readonly idempotency: Idempotency;
   readonly logger: Logger;
   readonly clock: Clock;

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { DataOf } from "../../events/catalog.ts";
+import type { DataOf, Recorded } from "../../events/catalog.ts";
 import { STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
 import type { Clock } from "../platform/clock.ts";
 
@@ -8,6 +8,11 @@ export type PersonalRead = DataOf<"PersonalDataRead">;
 
 /** What only the answer tells: the recipient that it is about, and how many records it holds. */
 export type Disclosed = Pick<PersonalRead, "recipient" | "records">;
+
+/** What one event tells of: the recipient that it is about. */
+export function discloseEvent({ data }: Pick<Recorded, "data">): Disclosed {
+  return "recipient" in data && data.recipient !== undefined ? { recipient: data.recipient } : {};
+}
 
 /** An open page of the console asks for itself whenever the log grows: that is one read in so much time. */
 export const SAME_READ_MS = 15 * 60_000;
@@ -22,8 +27,6 @@ type Append = (stream: string, newEvents: readonly NewEvent[], metadata: EventMe
 export function appendRead(append: Append, read: PersonalRead, metadata: EventMetadata): Promise<unknown> {
   return append(STREAMS.access, [{ type: "PersonalDataRead", data: read }], metadata);
 }
-
-export type ReadAudit = ReturnType<typeof createReadAudit>;
 
 /**
  * Records reads for the requests of one instance. The same request of the same caller is recorded once in each

@@ -25,7 +25,6 @@ import type { Metrics } from "../metrics/metrics.ts";
 import { quotaNow } from "../outreach/context.ts";
 import { resetsAt } from "../outreach/quota-day.ts";
 import { makeId, sleep, type Clock } from "../platform/clock.ts";
-import { createReadAudit } from "../privacy/read-audit.ts";
 import { createVisitorSketch } from "../privacy/visitors.ts";
 import { VERSION } from "../platform/version.ts";
 import { createPastStates } from "../projector/past-states.ts";
@@ -84,11 +83,6 @@ export function appDeps(served: Served): AppDeps {
   const tokens = authentication.list;
   served.metrics.observe({ ...live, cosigned, store, projector, delivery, quota, load, clock, file, tokens });
   const verifier = createLogVerifier({ eventLog, checkpoints, clock, logger, announce: served.announce });
-  const requestLog = createRequestLog(eventLog, openedLog.keyring.keys.revision, served.isWritable, logger);
-  const readAudit = createReadAudit(
-    (stream, newEvents, metadata) => requestLog.append(newEvents, { metadata, key: undefined }, { stream }),
-    clock,
-  );
   return {
     ...served,
     ...served.access,
@@ -105,8 +99,8 @@ export function appDeps(served: Served): AppDeps {
     idempotency: createIdempotency({ eventLog, sleep, logger, makeId, stopping }),
     encryptedLog: openedLog,
     timezone: config.outreach.timezone,
-    requestLog,
-    readAudit: config.auditReads ? readAudit : undefined,
+    requestLog: createRequestLog(eventLog, openedLog.keyring.keys.revision, served.isWritable, logger),
+    auditReads: config.auditReads,
     redirects: config.links.redirects,
     placeVisitor: createVisitorSketch(openedLog.keyring.keys, clock),
     dispatchBots: config.bots === "dispatch",

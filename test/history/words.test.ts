@@ -361,6 +361,17 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       "12 addresses tried 43 wrong tokens; 3 of them got 429",
     ],
   ],
+  PersonalDataRead: [
+    [
+      { resource: "recipient", recipient: ada },
+      "personal data about @ada_builds (1001) was read: the record of one recipient",
+    ],
+    [
+      { resource: "recipients", filters: ["search", "status"], records: 3 },
+      "personal data was read: the list of recipients, filtered by search, status, 3 records",
+    ],
+    [{ resource: "search", records: 1 }, "personal data was read: a search, 1 record"],
+  ],
   TokenUsed: [
     [
       { name: "web", token_id: "3f2a9c", day: "2026-11-26" },

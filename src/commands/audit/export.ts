@@ -3,11 +3,13 @@ import type { Event } from "../../../events/catalog.ts";
 import { Command, formatOption, readConfig, usageError, type MakeCommand } from "../shared/command.ts";
 import { fail, type Terminal } from "../shared/terminal.ts";
 import { toSelection, type LogFilter } from "../../history/log-filter.ts";
-import { storedEvents } from "../../history/select-events.ts";
+import { discloseSelection, storedEvents } from "../../history/select-events.ts";
 import { EXPORT_FORMATS, type Format } from "../../log/export-formats.ts";
 import { exportText, shownBy, type Show } from "../../log/export-formats/format.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
+import type { PersonalRead } from "../../privacy/read-audit.ts";
 import { foldTo } from "../../projector/fold-to.ts";
-import { openExistingLog, openExistingStoredLog } from "../shared/log-session.ts";
+import { openExistingLog, openExistingStoredLog, recordRead } from "../shared/log-session.ts";
 import { makeNewFile } from "../shared/new-file.ts";
 import { startProgress } from "../shared/progress.ts";
 import { printable } from "../shared/table.ts";
@@ -41,10 +43,16 @@ events can be imported.`,
           throw usageError("export --encrypted opens nothing, and finds no recipient");
         }
         await using source = await openSource(terminal, encrypted === true, filter);
+        if (encrypted !== true) await recordRead(terminal, source.store, toExportRead(source, filter));
         if (out !== undefined) return await exportToFile(source, terminal, format, out);
         return await writeLog(source, terminal, format, terminal.out);
       }),
     );
+
+function toExportRead({ selection }: Source, filter: LogFilter): PersonalRead {
+  const filters = Object.keys(omitUndefined(filter)).map((name) => (name === "types" ? "type" : name));
+  return { resource: "export", ...(filters.length === 0 ? {} : { filters }), ...discloseSelection(selection) };
+}
 
 /** The events chosen of a log, and how they are shown: encrypted, as they are stored. */
 type Source = Awaited<ReturnType<typeof openSource>>;

@@ -1,4 +1,4 @@
-import type { Contact, Contacts } from "../../../projections/contacts.ts";
+import { toRecipient, type Contact, type Contacts } from "../../../projections/contacts.ts";
 import {
   historyOfEvent,
   type EventHistory,
@@ -12,10 +12,12 @@ import { EVENT_ID, isEventName, type Reading } from "../../history/find-event.ts
 import type { ChannelTally } from "../../history/link-tally.ts";
 import { eventsAt } from "../../log/event-log.ts";
 import { findNamed, parseRecipient } from "../../recipients/recipient-name.ts";
+import { discloseEvent, type PersonalRead } from "../../privacy/read-audit.ts";
 import { findPlace } from "../../projector/moment.ts";
 import { Command, parseLink, type MakeCommand } from "../shared/command.ts";
 import { fail } from "../shared/terminal.ts";
 import { formatContact } from "../contacts.ts";
+import { recordRead } from "../shared/log-session.ts";
 import { AS_OF_OPTION, describeMoment, openAtMoment } from "../shared/moment.ts";
 import { withProgress } from "../shared/progress.ts";
 import { printable, table } from "../shared/table.ts";
@@ -57,6 +59,7 @@ Digits are a person's id if there is one, else the position of an event.`,
           return fail(terminal, `the log knows no ${subject.kind} ${printable(wanted)} (${describeMoment(place)})`);
         }
         const { positions, dispatches } = found.history;
+        await recordRead(terminal, store, { ...found.read, records: positions.length });
         const between = positions.length - 2 * SHOWN_EVENTS;
         const isCut = json !== true && all !== true && between > 0;
         const write = async (some: readonly number[]): Promise<void> => {
@@ -82,6 +85,7 @@ interface Subject {
 interface Summarized {
   readonly history: History;
   readonly summary: string;
+  readonly read: PersonalRead;
 }
 
 /** An address on X names a recipient; any other text with a slash is a link. */
@@ -92,19 +96,24 @@ function parseSubject(text: string): Subject {
   if (EVENT_ID.test(text)) {
     return {
       kind: "event or run",
-      findIn: summarized((reading) => historyOfEvent(reading, text.toLowerCase()), summaryOfEvent),
+      findIn: summarized((reading) => historyOfEvent(reading, text.toLowerCase()), summaryOfEvent, readOfEvent),
     };
   }
   if (text.includes("/") && !PROFILE.test(text)) {
     const link = parseLink(text);
-    return { kind: "click of", findIn: summarized((reading) => historyOfLink(reading, link), summaryOfLink) };
+    const findIn = summarized(
+      (reading) => historyOfLink(reading, link),
+      summaryOfLink,
+      () => ({ resource: "link" }),
+    );
+    return { kind: "click of", findIn };
   }
   // Refuses what cannot be a handle before the log is read.
   parseRecipient(text);
   const find = (contacts: Contacts): Contact | undefined => findNamed(contacts, text);
-  const findPerson = summarized((reading) => historyOfRecipient(reading, find), summaryOfPerson);
+  const findPerson = summarized((reading) => historyOfRecipient(reading, find), summaryOfPerson, readOfRecipient);
   if (!/^\d+$/.test(text)) return { kind: "person called", findIn: findPerson };
-  const findAtPosition = summarized((reading) => historyOfEvent(reading, text), summaryOfEvent);
+  const findAtPosition = summarized((reading) => historyOfEvent(reading, text), summaryOfEvent, readOfEvent);
   return {
     kind: "position and no person",
     findIn: async (reading) => (await findPerson(reading)) ?? (isEventName(text) ? findAtPosition(reading) : undefined),
@@ -114,11 +123,20 @@ function parseSubject(text: string): Subject {
 function summarized<H extends History>(
   find: (reading: Reading) => Promise<H | undefined>,
   summarize: (history: H) => string,
+  toRead: (history: H) => PersonalRead,
 ): Subject["findIn"] {
   return async (reading) => {
     const history = await find(reading);
-    return history === undefined ? undefined : { history, summary: summarize(history) };
+    return history === undefined ? undefined : { history, summary: summarize(history), read: toRead(history) };
   };
+}
+
+function readOfRecipient({ contact }: RecipientHistory): PersonalRead {
+  return { resource: "recipient", recipient: toRecipient(contact) };
+}
+
+function readOfEvent({ event }: EventHistory): PersonalRead {
+  return { resource: event.type === "RunStarted" ? "run" : "event", ...discloseEvent(event) };
 }
 
 function summaryOfPerson({ contact }: RecipientHistory): string {

@@ -4,10 +4,11 @@ import { isOutcome, narrowedTo } from "../../../events/dispatches.ts";
 import { eventsAt, inOrder } from "../../log/event-log.ts";
 import { findDispatches, isDecision, readRequestedChannels, sourcesOfEvent } from "../../history/dispatch-outcomes.ts";
 import { findEvent, isEventName, type Reading } from "../../history/find-event.ts";
+import { discloseEvent } from "../../privacy/read-audit.ts";
 import { toEventJson, formatEventLine } from "../audit/show.ts";
 import { Command, usageError, type MakeCommand } from "../shared/command.ts";
 import { EXIT, fail, type Terminal } from "../shared/terminal.ts";
-import { openSession } from "../shared/log-session.ts";
+import { openSession, recordRead } from "../shared/log-session.ts";
 import { withProgress } from "../shared/progress.ts";
 import { printable } from "../shared/table.ts";
 import { channelOption, selectChannels, isConfigured } from "./channel-name.ts";
@@ -42,6 +43,9 @@ Of an event about many dispatches the first ${SHOWN_DISPATCHES_MAX} are shown.`,
           findByEvent({ store: eventLog.store, to, onProgress }, id, selectChannels(name)),
         );
         if (dispatches === undefined) return fail(terminal, `the log knows no event ${id}`);
+        const [one, other] = dispatches;
+        const about = one === undefined || other !== undefined ? {} : discloseEvent(one.source);
+        await recordRead(terminal, eventLog.store, { resource: "deliveries", ...about, records: dispatches.length });
         const states = projector.state("deliveries");
         if (json === true) {
           for (const dispatch of dispatches) terminal.out(`${JSON.stringify(toDispatchJson(dispatch))}\n`);

@@ -30,6 +30,7 @@ async function answer(terminal: Pick<Terminal, "env" | "signal">, tool: Tool, in
     ...terminal,
     out: (text) => void (out += text),
     err: (text) => void (err += text),
+    caller: "mcp",
     interactive: false,
   };
   try {

@@ -1,11 +1,12 @@
 import type { Config } from "../../config/config.ts";
 import { configurationError } from "../../config/error.ts";
+import { toRecipient } from "../../../projections/contacts.ts";
 import { outreachState } from "../../outreach/context.ts";
 import type { OutreachRules } from "../../outreach/decide.ts";
 import type { Template } from "../../template/template.ts";
 import { Command, JSON_OPTION, usageError, type MakeCommand } from "../shared/command.ts";
 import { answer, fail } from "../shared/terminal.ts";
-import { openSession, type Session } from "../shared/log-session.ts";
+import { openSession, recordRead, type Session } from "../shared/log-session.ts";
 import { describeMoment, toAsOfJson } from "../shared/moment.ts";
 import { findNamed } from "../../recipients/recipient-name.ts";
 import { printable, table } from "../shared/table.ts";
@@ -41,6 +42,8 @@ that person is not known, 78 without a template.`,
           return fail(terminal, `no recipient is known as ${printable(wanted)} (${describeMoment(place)})`);
         }
         const found = survey(outreachState({ projector }), rules, { person, limit });
+        const about = person === undefined ? {} : { recipient: toRecipient(person) };
+        await recordRead(terminal, session.eventLog.store, { resource: "preview", ...about });
         const text = surveyAsText(found, writeNotes(config, found), place);
         return answer(terminal, json, surveyAsJson(found, place), text);
       }),

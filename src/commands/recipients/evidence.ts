@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { formatPublicKey } from "eventstore-lite";
 import type { EventType, Recorded } from "../../../events/catalog.ts";
 import { personalLinkOwner } from "../../../events/tracking.ts";
-import type { Contact } from "../../../projections/contacts.ts";
+import { toRecipient, type Contact } from "../../../projections/contacts.ts";
 import { historyOfRecipient, type RecipientHistory } from "../../history/history.ts";
 import { describeConsent } from "../../history/words/outreach.ts";
 import { formatSentence } from "../../history/words/phrases.ts";
@@ -14,7 +14,7 @@ import type { OpenedLog } from "../../service/open.ts";
 import { toEventJson } from "../audit/show.ts";
 import { absolutePath, Command, JSON_OPTION, type MakeCommand } from "../shared/command.ts";
 import { answer, fail } from "../shared/terminal.ts";
-import { openExistingLog } from "../shared/log-session.ts";
+import { openExistingLog, recordRead } from "../shared/log-session.ts";
 import { makeNewFile } from "../shared/new-file.ts";
 import { withProgress } from "../shared/progress.ts";
 import { printable } from "../shared/table.ts";
@@ -46,6 +46,8 @@ public_key checks the proofs by reachlog audit check. The file is personal data.
         const proved = await proveEvents(log, log.checkpoints, log.logClock.now, positions);
         if ("loss" in proved) return fail(terminal, `${proved.loss}; nothing was written`);
         const events = await Array.fromAsync(eventsAt(log, positions));
+        const read = { resource: "evidence", recipient: toRecipient(contact), records: events.length } as const;
+        await recordRead(terminal, log, read);
         const { publicKey } = await log.checkpoints.loadKey();
         const evidence = {
           position: to,

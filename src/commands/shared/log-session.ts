@@ -1,3 +1,4 @@
+import type { LogStore } from "../../../events/catalog.ts";
 import { makeId } from "../../platform/clock.ts";
 import type { Config } from "../../config/config.ts";
 import { redactedUrl } from "../../config/log.ts";
@@ -7,6 +8,7 @@ import { createSuppressionHashes } from "../../recipients/suppress.ts";
 import { locateLog } from "../../service/log-place.ts";
 import { openLog, openStoredLog, type OpenedLog, type StoredLog } from "../../service/open.ts";
 import { createEraseHandler } from "../../privacy/retention.ts";
+import { appendRead, type PersonalRead } from "../../privacy/read-audit.ts";
 import { startProjector } from "../../projector/projector.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { readConfig } from "./command.ts";
@@ -27,6 +29,16 @@ export async function openExistingStoredLog(terminal: Terminal): Promise<StoredL
   const config = readConfig(terminal);
   await refuseNoLog(config);
   return openStoredLog(config);
+}
+
+/**
+ * Records what a command is about to show, where AUDIT_READS is on. Throws what the store throws: then the command must show
+ * nothing.
+ */
+export async function recordRead(terminal: Terminal, store: LogStore, read: PersonalRead): Promise<void> {
+  if (!readConfig(terminal).auditReads) return;
+  const metadata = terminal.caller === undefined ? COMMAND_METADATA : { caller: terminal.caller };
+  await appendRead(createEventLog(store, makeId).append, read, metadata);
 }
 
 /** For commands that would otherwise create files beside a missing log. */

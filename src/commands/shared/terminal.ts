@@ -21,6 +21,8 @@ export interface Terminal {
   err(text: string, style?: Style): void;
   /** Control sequences of our own, to stderr; absent: `err` takes them. Nothing that others wrote goes this way. */
   draw?(text: string): void;
+  /** The caller of what a command causes; absent: `command-line`. */
+  readonly caller?: string;
   /** Whether stderr is a terminal: only then progress is drawn. */
   readonly interactive: boolean;
   /** Asks the operator, and answers the line that was typed; absent: stdin or stderr is no terminal. */

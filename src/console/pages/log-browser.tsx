@@ -4,6 +4,7 @@ import { EVENT_TYPES } from "../../../events/catalog.ts";
 import { filterIn, type LogFilter, toSelection } from "../../history/log-filter.ts";
 import { type ChannelOutcome, readOutcomes } from "../../history/dispatch-outcomes.ts";
 import { discloseSelection, readPage, type Selection } from "../../history/select-events.ts";
+import { discloseEvent } from "../../privacy/read-audit.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { eventHref } from "../hrefs.ts";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
@@ -174,7 +175,7 @@ export async function eventPage(view: View): Promise<DisclosingPage | undefined>
       </p>
     </ConsoleDocument>
   );
-  return { page, disclosed: "recipient" in data && data.recipient !== undefined ? { recipient: data.recipient } : {} };
+  return { page, disclosed: discloseEvent(event) };
 }
 
 /** The outcomes of an event's dispatches, channel by channel; renders nothing for an event that requested none. */

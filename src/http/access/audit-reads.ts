@@ -1,11 +1,19 @@
 import { classifyError } from "../../log/error-kind.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import type { ReadAudit } from "../../privacy/read-audit.ts";
+import type { Clock } from "../../platform/clock.ts";
+import { createReadAudit } from "../../privacy/read-audit.ts";
 import { toHttpResponse } from "../server/answer.ts";
+import type { RequestLog } from "../server/request-log.ts";
 import type { RequestContext } from "../server/endpoint.ts";
 import { problems } from "../server/problem.ts";
 import { ANONYMOUS } from "./bearer-tokens.ts";
 import type { Sessions } from "./session.ts";
+
+export interface ReadHookDeps {
+  readonly requestLog: Pick<RequestLog, "append">;
+  readonly clock: Clock;
+  readonly sessions: Pick<Sessions, "tokenOf">;
+}
 
 /** With personal data: an answer, or a page of now in place of one of a moment that there is not. All else shows none. */
 const DISCLOSING: readonly number[] = [200, 400];
@@ -14,7 +22,11 @@ const DISCLOSING: readonly number[] = [200, 400];
  * Records who reads personal data, after an answer is made and before any of it is sent. Where the log does not take that,
  * the caller gets the problem 503 in place of the answer.
  */
-export function createReadHook(readAudit: ReadAudit, sessions: Pick<Sessions, "tokenOf">) {
+export function createReadHook({ requestLog, clock, sessions }: ReadHookDeps) {
+  const { record } = createReadAudit(
+    (stream, newEvents, metadata) => requestLog.append(newEvents, { metadata, key: undefined }, { stream }),
+    clock,
+  );
   return async (call: RequestContext, returned: unknown): Promise<void> => {
     const { personalRead } = call.endpoint.operation;
     if (!personalRead || call.disclosed === "nothing") return;
@@ -26,7 +38,7 @@ export function createReadHook(readAudit: ReadAudit, sessions: Pick<Sessions, "t
     const read = { resource: personalRead, ...omitUndefined({ filters: filtersIn(call) }), ...call.disclosed };
     const { pathname, search } = new URL(request.url);
     try {
-      await readAudit.record(read, { ...metadata, ...omitUndefined({ caller: signedIn }) }, pathname + search);
+      await record(read, { ...metadata, ...omitUndefined({ caller: signedIn }) }, pathname + search);
     } catch (fault) {
       await stream?.cancel();
       // The caller sees nothing and may ask again, also where the read may be recorded.

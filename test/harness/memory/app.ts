@@ -36,7 +36,6 @@ import { createPastStates, type PastStates } from "../../../src/projector/past-s
 import { createFindLinkKeys } from "../../../src/recipients/record-consent.ts";
 import { createSuppressionHashes } from "../../../src/recipients/suppress.ts";
 import { createEraseHandler } from "../../../src/privacy/retention.ts";
-import { createReadAudit } from "../../../src/privacy/read-audit.ts";
 import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
 import { consoleSettings } from "../../../src/service/shown-configuration.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
@@ -280,7 +279,7 @@ function wire({
     stopping,
     streamPace: createStreamPace(() => 0, clock, sleep),
     idempotency: createIdempotency({ eventLog, sleep, logger: log, makeId: randomId, stopping }),
-    readAudit: given.auditReads === true ? createReadAudit(eventLog.append, clock) : undefined,
+    auditReads: given.auditReads === true,
     eventLog,
     encryptedLog,
     timezone: "Etc/UTC",

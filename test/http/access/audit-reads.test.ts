@@ -1,0 +1,353 @@
+// On the memory harness.
+import { SQL } from "bun";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { AppendInDoubt, StoreFull, StoreUnavailable } from "eventstore-lite";
+import type { DataOf, Recorded } from "../../../events/catalog.ts";
+import { showHistoryCommand } from "../../../src/commands/audit/show.ts";
+import { loadConfig } from "../../../src/config/config.ts";
+import { describeEndpoints } from "../../../src/http/endpoints.ts";
+import { createLogger } from "../../../src/platform/logger.ts";
+import { SAME_READ_MS } from "../../../src/privacy/read-audit.ts";
+import { openLog } from "../../../src/service/open.ts";
+import { startService } from "../../../src/service/service.ts";
+import { capture } from "../../harness/capture.ts";
+import { ask, openApp, post, problemIn, TOKEN } from "../../harness/memory/app.ts";
+import { temporaryFolder } from "../../harness/temporary.ts";
+
+type Read = DataOf<"PersonalDataRead">;
+
+/** What the log knows of people: none of it may stand in the record of a read, nor in the stored log in the clear. */
+const PLANTED = { username: "planted_ada", name: "Plantagenet", company: "Planted & Sons" };
+const CLICKED = { ip: "203.0.113.77", user_agent: "Planted-Agent/7.0" };
+const NEEDLES = [...Object.values(PLANTED), ...Object.values(CLICKED)];
+const ADA = { username: PLANTED.username };
+const SECRETS = { reader: "a-token-that-reads", narrow: "a-token-that-tracks" };
+
+const toEntry = (name: string, secret: string, scope: string) =>
+  `${name}:sha256:${createHash("sha256").update(secret).digest("hex")}:scope=${scope}`;
+
+/** A request to each endpoint that reads personal data, and what the log has to say of it. */
+const READS: Readonly<Record<string, readonly [path: string, Read]>> = {
+  "GET /": ["/", { resource: "overview" }],
+  "GET /runs/:run_id": ["/runs/01a1fd59-3b3a-7515-964c-67ff53c10ed1?from=1", { resource: "run", filters: ["from"] }],
+  "GET /people": [
+    `/people?search=${PLANTED.name}&status=open&unknown=${PLANTED.username}`,
+    { resource: "recipients", filters: ["search", "status"], records: 1 },
+  ],
+  "GET /people/:id": [`/people/@${PLANTED.username}`, { resource: "recipient", recipient: ADA }],
+  "GET /links/:domain/:short_code": ["/links/go.example/spring", { resource: "link" }],
+  "GET /deliveries": ["/deliveries?channel=chat", { resource: "deliveries", filters: ["channel"] }],
+  "GET /results": ["/results?by=day", { resource: "results", filters: ["by"] }],
+  "GET /audit": [`/audit?recipient=@${PLANTED.username}`, { resource: "log", recipient: ADA, filters: ["recipient"] }],
+  "GET /audit/:position": ["/audit/ADDED", { resource: "event", recipient: ADA }],
+  "GET /find": [`/find?q=${PLANTED.username}`, { resource: "search", filters: ["q"], records: 1 }],
+  "GET /social/results": ["/social/results?by=source&format=csv", { resource: "results", filters: ["by", "format"] }],
+  "GET /api/audit/export": [
+    `/api/audit/export?recipient=${PLANTED.username}&format=csv`,
+    { resource: "export", recipient: ADA, filters: ["recipient", "format"] },
+  ],
+  "GET /events": ["/events?type=LinkClicked", { resource: "stream", filters: ["type"] }],
+};
+
+/** A service with a recipient and a click, and all that a test asks of it over HTTP and of its log. */
+async function openWorld(place: Record<string, string>, more: Record<string, string>) {
+  const tokens = [
+    toEntry("reader", SECRETS.reader, "read+recipients+track"),
+    toEntry("narrow", SECRETS.narrow, "track"),
+  ];
+  const env = { PORT: "0", AUTH_POLICY: "strict", API_TOKENS: tokens.join(","), ...place, ...more };
+  const config = loadConfig(env, () => "");
+  await using opening = new AsyncDisposableStack();
+  const service = opening.use(
+    await startService(
+      config,
+      createLogger("error", () => {}, Date.now),
+    ),
+  );
+  const store = opening.use(await openLog(config));
+  const send = (path: string, body: object) =>
+    fetch(service.url + path, {
+      method: "POST",
+      headers: { authorization: `Bearer ${SECRETS.reader}`, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+  expect((await send("/social/recipients", [{ ...PLANTED, basis: "opt_in" }])).status).toBe(200);
+  const click = { event: "click", domain: "go.example", short_code: "spring", original_url: "https://shop.example/" };
+  expect((await send("/api/tracking/event", { ...click, ...CLICKED })).status).toBe(202);
+  await service.projector.until((await store.head()).position);
+  const signIn = await fetch(`${service.url}/session`, {
+    method: "POST",
+    body: new URLSearchParams({ token: SECRETS.reader }),
+    redirect: "manual",
+  });
+  const cookie = (signIn.headers.get("set-cookie") ?? "").split(";")[0]!;
+  const [added] = await Array.fromAsync(store.read({ types: ["RecipientAdded"] }));
+  const parts = opening.move();
+  return {
+    env,
+    caughtUp: async () => service.projector.until((await store.head()).position),
+    /** As a browser that signed in, where the endpoint is a page, else as a program. */
+    async read(path: string, headers: Record<string, string>, method = "GET") {
+      const leaving = new AbortController();
+      const url = service.url + path.replace("ADDED", String(added?.position));
+      const answer = await fetch(url, { method, headers, redirect: "manual", signal: leaving.signal });
+      const { status } = answer;
+      if (answer.headers.get("content-type") !== "text/event-stream") return { status, text: await answer.text() };
+      leaving.abort();
+      return { status, text: "" };
+    },
+    headersFor: (endpoint: string): Record<string, string> =>
+      /^GET \/(?:api|social|events)/.test(endpoint) ? { authorization: `Bearer ${SECRETS.reader}` } : { cookie },
+    reads: async () =>
+      (await Array.fromAsync(store.read({ types: ["PersonalDataRead"] }))) as Recorded<"PersonalDataRead">[],
+    [Symbol.asyncDispose]: () => parts.disposeAsync(),
+  };
+}
+
+type World = Awaited<ReturnType<typeof openWorld>>;
+
+/** Where a log is, and all that is stored there. */
+const PLACES = {
+  "in a file": async () => {
+    const folder = temporaryFolder();
+    return {
+      place: { DATABASE_URL: `sqlite:${folder.file("log.sqlite")}` },
+      stored: async () =>
+        readdirSync(folder.path)
+          .map((name) => readFileSync(folder.file(name), "latin1"))
+          .join("\n"),
+    };
+  },
+  "on a server": async () => {
+    const url = await newDatabase();
+    return {
+      place: { DATABASE_URL: url, REACHLOG_KEY: "01".repeat(32) },
+      async stored() {
+        await using sql = new SQL(url);
+        const tables = await sql`select format('%I.%I', table_schema, table_name) as name from information_schema.tables
+          where table_schema not in ('pg_catalog', 'information_schema') and table_type = 'BASE TABLE'`;
+        const rows = tables.map(({ name }: { name: string }) => sql.unsafe(`select t::text as row from ${name} t`));
+        return JSON.stringify(await Promise.all(rows));
+      },
+    };
+  },
+} as const;
+
+/** Also as the hexadecimal digits in which a database writes bytes. */
+const isIn = (text: string, needle: string): boolean =>
+  text.includes(needle) || text.includes(Buffer.from(needle).toString("hex"));
+
+test("each endpoint of the scope `read` declares whether it reads personal data, and has a request below", () => {
+  const reading = describeEndpoints().filter(({ scope }) => scope === "read");
+  expect(reading.filter(({ operation }) => operation.personalRead === undefined)).toEqual([]);
+  const declared = reading.filter(({ operation }) => operation.personalRead !== false);
+  const names = declared.map(({ method, path }) => `${method} ${path}`);
+  expect(names.toSorted()).toEqual(Object.keys(READS).toSorted());
+  for (const { method, path, operation } of declared) {
+    expect([path, READS[`${method} ${path}`]![1].resource]).toEqual([path, operation.personalRead as Read["resource"]]);
+  }
+  const others = reading.filter(({ operation }) => operation.personalRead === false).map(({ path }) => path);
+  expect(others.toSorted()).toEqual(
+    ["/metrics", "/social/me", "/social/stats", "/api/audit/verify", "/api/audit/head", "/api/audit/proof/:event"]
+      .concat(["/links", "/setup"])
+      .toSorted(),
+  );
+});
+
+describe.each(Object.entries(PLACES))("a log %s", (_where, openPlace) => {
+  describe("with AUDIT_READS=on", () => {
+    let world: World;
+    let stored: () => Promise<string>;
+    beforeAll(async () => {
+      const opened = await openPlace();
+      stored = opened.stored;
+      world = await openWorld(opened.place, { AUDIT_READS: "on" });
+    });
+    afterAll(() => world[Symbol.asyncDispose]());
+
+    test.each(Object.keys(READS))("%s is one event, of its caller, without data", async (endpoint) => {
+      const [path, wanted] = READS[endpoint]!;
+      const before = (await world.reads()).length;
+      expect((await world.read(path, world.headersFor(endpoint))).status).toBe(200);
+      const events = (await world.reads()).slice(before);
+      expect(events.map(({ data, meta }) => [data, meta.caller])).toEqual([[wanted, "reader"]]);
+      const { recipient: _, ...rest } = events[0]!.data;
+      const shown = JSON.stringify({ ...events[0], data: rest });
+      expect(NEEDLES.filter((needle) => isIn(shown, needle))).toEqual([]);
+    });
+
+    test.each(Object.keys(READS))("%s that is refused is none", async (endpoint) => {
+      const [path] = READS[endpoint]!;
+      const before = (await world.reads()).length;
+      expect((await world.read(path, {})).status).toBe(401);
+      expect((await world.read(path, { authorization: `Bearer ${SECRETS.narrow}` })).status).toBe(403);
+      expect((await world.reads()).length).toBe(before);
+    });
+
+    test("what shows no personal data is none", async () => {
+      const before = (await world.reads()).length;
+      const { cookie = "" } = world.headersFor("GET /");
+      const token = world.headersFor("GET /events");
+      expect((await world.read("/people/@a_stranger", { cookie })).status).toBe(404);
+      expect((await world.read("/audit/999999", { cookie })).status).toBe(404);
+      expect((await world.read("/setup", { cookie })).status).toBe(200);
+      expect((await world.read("/events?only=position", token)).status).toBe(200);
+      expect((await world.read("/api/audit/export", token, "HEAD")).status).toBe(200);
+      expect((await world.read("/events", token, "HEAD")).status).toBe(200);
+      expect((await world.read("/api/audit/export?from=never", token)).status).toBe(422);
+      expect((await world.read("/metrics", token)).status).toBe(200);
+      expect((await world.reads()).length).toBe(before);
+    });
+
+    test("a page of now in place of one of an unknown moment is one", async () => {
+      const before = (await world.reads()).length;
+      expect((await world.read("/people?as_of=never", world.headersFor("GET /people"))).status).toBe(400);
+      expect((await world.reads()).slice(before).map(({ data }) => data)).toEqual([
+        { resource: "recipients", filters: ["as_of"], records: 1 },
+      ]);
+    });
+
+    test("the recipient's page and their history say who read", async () => {
+      const headers = world.headersFor("GET /people/:id");
+      await world.read("/people/@planted_ada", headers);
+      const own = (await world.reads()).filter(({ data }) => data.recipient !== undefined);
+      await world.caughtUp();
+      const { text } = await world.read("/people/@planted_ada", headers);
+      const section = /<section[^>]*aria-labelledby="reads".*?<\/section>/s.exec(text)?.[0] ?? "";
+      expect([...section.matchAll(/href="\/audit\/(\d+)"/g)].map(([, position]) => Number(position))).toEqual(
+        own.map(({ position }) => position).toReversed(),
+      );
+      expect(section).toContain("by <bdi>reader</bdi>");
+      const history = await capture(showHistoryCommand, ["@planted_ada"], { env: world.env });
+      expect(history.out).toContain("personal data about @planted_ada was read: the record of one recipient");
+    });
+
+    test("nothing of it is stored in the clear", async () => {
+      const text = await stored();
+      expect(isIn(text, "PersonalDataRead")).toBe(true);
+      expect(NEEDLES.filter((needle) => isIn(text, needle))).toEqual([]);
+    });
+  });
+
+  test("with AUDIT_READS=off no read is an event", async () => {
+    const { place } = await openPlace();
+    await using world = await openWorld(place, {});
+    for (const [endpoint, [path]] of Object.entries(READS)) {
+      expect((await world.read(path, world.headersFor(endpoint))).status).toBe(200);
+    }
+    expect(await world.reads()).toEqual([]);
+  });
+});
+
+/** An app that records reads, with one recipient. `disk.fault`: how appends end; `disk.ready`: when they begin. */
+async function openReads() {
+  const disk: { fault?: Error; ready?: Promise<void>; readonly asked: PromiseWithResolvers<void> } = {
+    asked: Promise.withResolvers(),
+  };
+  const world = await openApp({
+    auditReads: true,
+    store: (store) => ({
+      ...store,
+      async append(...args) {
+        disk.asked.resolve();
+        await disk.ready;
+        if (disk.fault !== undefined) throw disk.fault;
+        return store.append(...args);
+      },
+    }),
+  });
+  const added = { recipient: ADA, basis: "opt_in", fields: {}, source: "list" } as const;
+  await world.append("outreach", { type: "RecipientAdded", data: added });
+  const signedIn = await post(world.app, "/session", `token=${TOKEN}`, {
+    headers: { "content-type": "application/x-www-form-urlencoded" },
+  });
+  const cookie = (signedIn.headers.get("set-cookie") ?? "").split(";")[0]!;
+  return {
+    world,
+    disk,
+    page: (path: string) => ask(world.app, path, { headers: { cookie } }),
+    asProgram: (path: string) => ask(world.app, path, { token: TOKEN }),
+    count: async () => (await world.events("PersonalDataRead")).length,
+    [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
+  };
+}
+
+describe("a read that the log does not take", () => {
+  test.each([new StoreFull(), new StoreUnavailable("away"), new AppendInDoubt("in doubt")])(
+    "is refused with 503, and shows nothing: %s",
+    async (fault) => {
+      await using reads = await openReads();
+      reads.disk.fault = fault;
+      for (const path of ["/people", "/people/@planted_ada"]) {
+        const answer = await reads.page(path);
+        expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, "5"]);
+        expect(await answer.text()).not.toContain(PLANTED.username);
+      }
+      expect(await problemIn(await reads.asProgram("/api/audit/export"))).toBe("503 log-unavailable");
+      expect(await problemIn(await reads.asProgram("/events"))).toBe("503 log-unavailable");
+      expect(reads.world.deps.load.streams).toBe(0);
+      expect((await reads.page("/setup")).status).toBe(200);
+      delete reads.disk.fault;
+      expect((await reads.page("/people")).status).toBe(200);
+      expect(await reads.count()).toBe(1);
+    },
+  );
+});
+
+describe("a read that is repeated", () => {
+  test("by the same caller is one event in each interval, also when both are asked at once", async () => {
+    await using reads = await openReads();
+    const { world, page } = reads;
+    world.now = SAME_READ_MS * 1_000_000;
+    const [one, other] = await Promise.all([page("/people"), page("/people")]);
+    expect([one.status, other.status, await reads.count()]).toEqual([200, 200, 1]);
+    world.now += SAME_READ_MS - 1;
+    await page("/people");
+    expect(await reads.count()).toBe(1);
+    world.now += 1;
+    await page("/people");
+    expect(await reads.count()).toBe(2);
+  });
+
+  test("of another page, with another query, or of an export, is another event", async () => {
+    await using reads = await openReads();
+    for (const path of ["/people", "/people?search=a", "/people?search=b", "/people/@planted_ada"]) {
+      await reads.page(path);
+      await reads.page(path);
+    }
+    expect(await reads.count()).toBe(4);
+    for (const _time of [1, 2]) await (await reads.asProgram("/api/audit/export")).text();
+    expect(await reads.count()).toBe(6);
+  });
+
+  test("is shown, like the first, only once that is on disk", async () => {
+    await using reads = await openReads();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    reads.disk.ready = promise;
+    let isReady = false;
+    const seen = ["first", "repeated"].map(() => reads.page("/people").then(() => isReady));
+    await reads.disk.asked.promise;
+    isReady = true;
+    resolve();
+    expect(await Promise.all(seen)).toEqual([true, true]);
+    expect(await reads.count()).toBe(1);
+  });
+
+  test("after it was refused is recorded", async () => {
+    await using reads = await openReads();
+    reads.disk.fault = new StoreFull();
+    expect((await reads.page("/people")).status).toBe(503);
+    delete reads.disk.fault;
+    expect([(await reads.page("/people")).status, await reads.count()]).toEqual([200, 1]);
+  });
+
+  test("by a caller without a token is of `anonymous`", async () => {
+    await using world = await openApp({ auditReads: true, tokens: false });
+    expect((await ask(world.app, "/people")).status).toBe(200);
+    const [event] = await world.events("PersonalDataRead");
+    expect([event?.data, event?.meta.caller]).toEqual([{ resource: "recipients", records: 0 }, "anonymous"]);
+  });
+});
