@@ -2,6 +2,7 @@ import type { Consent } from "../../projections/consent.ts";
 import { toRecipient, type Contact } from "../../projections/contacts.ts";
 import { describeConsent } from "../history/words/outreach.ts";
 import { formatSentence } from "../history/words/phrases.ts";
+import { discloseRecipient } from "../privacy/read-audit.ts";
 import { Command, type MakeCommand } from "./shared/command.ts";
 import { answerEach, fail, type Terminal } from "./shared/terminal.ts";
 import { recordRead } from "./shared/log-session.ts";
@@ -35,7 +36,7 @@ export async function showContacts(
     return fail(terminal, `no recipient is known as ${printable(wanted)} (${describeMoment(place)})`);
   }
   const found = one === undefined ? [...states.contacts.people.values()] : [one];
-  const about = one === undefined ? {} : { recipient: toRecipient(one) };
+  const about = discloseRecipient(one && toRecipient(one));
   const resource = one === undefined ? "recipients" : "recipient";
   await recordRead(terminal, asked.store, { resource, ...about, records: found.length });
   const shown = one === undefined ? formatContacts(found) : formatContact(one);

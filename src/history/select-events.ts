@@ -13,13 +13,15 @@ interface Wanted {
   readonly stream: string | undefined;
   /** Absent: all of these types and of this stream. */
   readonly isWanted?: ((event: EventLike) => boolean) | undefined;
+  /** The one recipient that they are about; absent: no single one. */
+  readonly recipient?: Recipient;
 }
 
 /** Events of the log: those within a range that are wanted, or those at some positions, in their order. */
 export type Selection = Wanted &
   (
     | { readonly kind: "range"; readonly range: { readonly first: number; readonly last: number } }
-    | { readonly kind: "places"; readonly positions: readonly number[]; readonly recipient?: Recipient }
+    | { readonly kind: "places"; readonly positions: readonly number[] }
   );
 
 /** Events looked at for one page at the most: of a long stream only few may be wanted. */
@@ -27,12 +29,6 @@ const READ_MAX = 5_000;
 
 /** The same of those at known positions, which are read whole. */
 const PLACES_READ_MAX = 1_000;
-
-/** The recipient that a selection is about, for the record of its read. */
-export function discloseSelection(selection: Selection): { readonly recipient?: Recipient } {
-  const recipient = selection.kind === "places" ? selection.recipient : undefined;
-  return recipient === undefined ? {} : { recipient };
-}
 
 export interface SelectionPage {
   /** The newest first. */

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { DataOf, Recorded } from "../../events/catalog.ts";
+import type { Recipient } from "../../events/outreach.ts";
 import { STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
 import type { Clock } from "../platform/clock.ts";
 
@@ -9,9 +10,14 @@ export type PersonalRead = DataOf<"PersonalDataRead">;
 /** What only the answer tells: the recipient that it is about, and how many records it holds. */
 export type Disclosed = Pick<PersonalRead, "recipient" | "records">;
 
+/** What a read about one recipient discloses; undefined: it is about no single one. No name is left of some who lost theirs. */
+export function discloseRecipient(read: Recipient | undefined): Disclosed {
+  return read?.id === undefined && read?.username === undefined ? {} : { recipient: read };
+}
+
 /** What one event tells of: the recipient that it is about. */
 export function discloseEvent({ data }: Pick<Recorded, "data">): Disclosed {
-  return "recipient" in data && data.recipient !== undefined ? { recipient: data.recipient } : {};
+  return discloseRecipient("recipient" in data ? data.recipient : undefined);
 }
 
 /** An open page of the console asks for itself whenever the log grows: that is one read in so much time. */

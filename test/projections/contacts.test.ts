@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { DataOf } from "../../events/catalog.ts";
 import type { KnownRecipient, Recipient } from "../../events/outreach.ts";
-import { contacts, findContact, findPerson, type Contacts } from "../../projections/contacts.ts";
+import { contacts, findContact, findPerson, positionsAbout, type Contacts } from "../../projections/contacts.ts";
 import { fold } from "../../projections/projection.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { histories } from "./history.ts";
@@ -63,6 +63,19 @@ describe("a person", () => {
     const withLink = { ...intent, data: { ...intent.data, personal_links } };
     const state = given(added(ANN), clicked("own"), withLink, clicked("own"), clicked("another's"), clicked("own"));
     expect(findContact(state, ANN)).toMatchObject({ personal_links: ["own"], positions: [1, 3, 4, 6] });
+  });
+
+  test("has those who read about them apart from their events, also of two entries that turn out to be one", () => {
+    const read = (recipient?: Recipient): NewEvent => ({
+      type: "PersonalDataRead",
+      data: { resource: "recipient", ...(recipient === undefined ? {} : { recipient }) },
+    });
+    const before = [read(ANN), added({ username: "ann" }), read({ username: "ann" }), added({ id: "101" }), read()];
+    const state = given(...before, read({ id: "101" }), attempted(ANN), read(ANN));
+    const ann = findContact(state, ANN)!;
+    expect([state.people.size, ann.positions, ann.reads]).toEqual([1, [2, 4, 7], [3, 6, 8]]);
+    expect(positionsAbout(ann)).toEqual([2, 3, 4, 6, 7, 8]);
+    expect(findContact(given(added(ANN)), ANN)?.reads).toBeUndefined();
   });
 
   test("imported by handle and by id turns out to be one", () => {

@@ -1,4 +1,6 @@
 import type { KnownRecipient, Recipient } from "../../events/outreach.ts";
+import { contacts, toRecipient } from "../../projections/contacts.ts";
+import { fold } from "../../projections/projection.ts";
 import type { Dice, Step } from "./history.ts";
 import type { TestLog } from "../harness/memory/events.ts";
 
@@ -148,6 +150,12 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
         recipient: someone(dice),
         ...(dice.once(2) ? { run_id: `run-${made}` } : {}),
       }),
+    (dice) => {
+      // A page about a recipient who is known.
+      const { people } = fold(contacts, contacts.initial(), log.events);
+      const read = people.size === 0 || dice.once(3) ? {} : { recipient: toRecipient(dice.pick([...people.values()])) };
+      log.add("PersonalDataRead", { resource: "recipient", ...read });
+    },
     () => log.add("LinkAdded", { domain: "go.example", code: "a", target: "https://shop.example/" }),
     (dice) => log.add("PersonalLinkClicked", { code: `own-${dice.pick([1, 2, made, made - 1, made - 2])}` }),
     () => log.add("RunRefused", { reason: "daily_limit_reached", day: DAYS[0] ?? "", used: 100 }),

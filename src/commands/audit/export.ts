@@ -3,11 +3,11 @@ import type { Event } from "../../../events/catalog.ts";
 import { Command, formatOption, readConfig, usageError, type MakeCommand } from "../shared/command.ts";
 import { fail, type Terminal } from "../shared/terminal.ts";
 import { toSelection, type LogFilter } from "../../history/log-filter.ts";
-import { discloseSelection, storedEvents } from "../../history/select-events.ts";
+import { storedEvents } from "../../history/select-events.ts";
 import { EXPORT_FORMATS, type Format } from "../../log/export-formats.ts";
 import { exportText, shownBy, type Show } from "../../log/export-formats/format.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import type { PersonalRead } from "../../privacy/read-audit.ts";
+import { discloseRecipient, type PersonalRead } from "../../privacy/read-audit.ts";
 import { foldTo } from "../../projector/fold-to.ts";
 import { openExistingLog, openExistingStoredLog, recordRead } from "../shared/log-session.ts";
 import { makeNewFile } from "../shared/new-file.ts";
@@ -51,7 +51,11 @@ events can be imported.`,
 
 function toExportRead({ selection }: Source, filter: LogFilter): PersonalRead {
   const filters = Object.keys(omitUndefined(filter)).map((name) => (name === "types" ? "type" : name));
-  return { resource: "export", ...(filters.length === 0 ? {} : { filters }), ...discloseSelection(selection) };
+  return {
+    resource: "export",
+    ...(filters.length === 0 ? {} : { filters }),
+    ...discloseRecipient(selection.recipient),
+  };
 }
 
 /** The events chosen of a log, and how they are shown: encrypted, as they are stored. */

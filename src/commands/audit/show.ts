@@ -12,7 +12,7 @@ import { EVENT_ID, isEventName, type Reading } from "../../history/find-event.ts
 import type { ChannelTally } from "../../history/link-tally.ts";
 import { eventsAt } from "../../log/event-log.ts";
 import { findNamed, parseRecipient } from "../../recipients/recipient-name.ts";
-import { discloseEvent, type PersonalRead } from "../../privacy/read-audit.ts";
+import { discloseEvent, discloseRecipient, type PersonalRead } from "../../privacy/read-audit.ts";
 import { findPlace } from "../../projector/moment.ts";
 import { Command, parseLink, type MakeCommand } from "../shared/command.ts";
 import { fail } from "../shared/terminal.ts";
@@ -132,7 +132,7 @@ function summarized<H extends History>(
 }
 
 function readOfRecipient({ contact }: RecipientHistory): PersonalRead {
-  return { resource: "recipient", recipient: toRecipient(contact) };
+  return { resource: "recipient", ...discloseRecipient(toRecipient(contact)) };
 }
 
 function readOfEvent({ event }: EventHistory): PersonalRead {

@@ -4,6 +4,7 @@ import { toRecipient } from "../../../projections/contacts.ts";
 import { outreachState } from "../../outreach/context.ts";
 import type { OutreachRules } from "../../outreach/decide.ts";
 import type { Template } from "../../template/template.ts";
+import { discloseRecipient } from "../../privacy/read-audit.ts";
 import { Command, JSON_OPTION, usageError, type MakeCommand } from "../shared/command.ts";
 import { answer, fail } from "../shared/terminal.ts";
 import { openSession, recordRead, type Session } from "../shared/log-session.ts";
@@ -42,7 +43,7 @@ that person is not known, 78 without a template.`,
           return fail(terminal, `no recipient is known as ${printable(wanted)} (${describeMoment(place)})`);
         }
         const found = survey(outreachState({ projector }), rules, { person, limit });
-        const about = person === undefined ? {} : { recipient: toRecipient(person) };
+        const about = discloseRecipient(person && toRecipient(person));
         await recordRead(terminal, session.eventLog.store, { resource: "preview", ...about });
         const text = surveyAsText(found, writeNotes(config, found), place);
         return answer(terminal, json, surveyAsJson(found, place), text);

@@ -9,6 +9,7 @@ import { formatSentence } from "../../history/words/phrases.ts";
 import { describeEvent } from "../../history/words.ts";
 import { eventsAt, inOrder } from "../../log/event-log.ts";
 import { proveEvents } from "../../log/signed-heads.ts";
+import { discloseRecipient } from "../../privacy/read-audit.ts";
 import { findNamed, parseRecipient } from "../../recipients/recipient-name.ts";
 import type { OpenedLog } from "../../service/open.ts";
 import { toEventJson } from "../audit/show.ts";
@@ -46,8 +47,8 @@ public_key checks the proofs by reachlog audit check. The file is personal data.
         const proved = await proveEvents(log, log.checkpoints, log.logClock.now, positions);
         if ("loss" in proved) return fail(terminal, `${proved.loss}; nothing was written`);
         const events = await Array.fromAsync(eventsAt(log, positions));
-        const read = { resource: "evidence", recipient: toRecipient(contact), records: events.length } as const;
-        await recordRead(terminal, log, read);
+        const about = discloseRecipient(toRecipient(contact));
+        await recordRead(terminal, log, { resource: "evidence", ...about, records: events.length });
         const { publicKey } = await log.checkpoints.loadKey();
         const evidence = {
           position: to,

@@ -3,8 +3,8 @@ import type { VNode } from "preact";
 import { EVENT_TYPES } from "../../../events/catalog.ts";
 import { filterIn, type LogFilter, toSelection } from "../../history/log-filter.ts";
 import { type ChannelOutcome, readOutcomes } from "../../history/dispatch-outcomes.ts";
-import { discloseSelection, readPage, type Selection } from "../../history/select-events.ts";
-import { discloseEvent } from "../../privacy/read-audit.ts";
+import { readPage, type Selection } from "../../history/select-events.ts";
+import { discloseEvent, discloseRecipient } from "../../privacy/read-audit.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { eventHref } from "../hrefs.ts";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
@@ -36,7 +36,7 @@ export async function auditPage(view: View): Promise<DisclosingPage> {
       )}
     </ConsoleDocument>
   );
-  return { page, disclosed: typeof selection === "string" ? {} : discloseSelection(selection) };
+  return { page, disclosed: discloseRecipient(typeof selection === "string" ? undefined : selection.recipient) };
 }
 
 /** What the filter means; a text: why it can mean nothing. */

@@ -8,6 +8,7 @@ import { linksIn } from "../../../projections/sent-links.ts";
 import { describeConsent } from "../../history/words/outreach.ts";
 import { eventsAt } from "../../log/event-log.ts";
 import { formatDuration } from "../../platform/format-duration.ts";
+import { discloseRecipient } from "../../privacy/read-audit.ts";
 import { eventHref, hrefForLink, recipientHref, runHref } from "../hrefs.ts";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { EventList, Words } from "../parts/events.tsx";
@@ -71,7 +72,7 @@ export async function recipientPage(view: View): Promise<Made> {
       {await renderReads(view, contact)}
     </ConsoleDocument>
   );
-  return { page, disclosed: { recipient: toRecipient(contact) } };
+  return { page, disclosed: discloseRecipient(toRecipient(contact)) };
 }
 
 /** Who read about them last; renders nothing where no read is recorded. */

@@ -1,9 +1,10 @@
 import { filterIn, FILTER_WORDS, toSelection } from "../../history/log-filter.ts";
-import { discloseSelection, storedEvents, type Selection } from "../../history/select-events.ts";
+import { storedEvents, type Selection } from "../../history/select-events.ts";
 import { FORMAT_NAMES, EXPORT_FORMATS, type Format } from "../../log/export-formats.ts";
 import { exportText, shownBy, type ExportChunk } from "../../log/export-formats/format.ts";
 import { errorFields, requestFields, withFields } from "../../platform/logger.ts";
 import { ServiceError } from "../../platform/service-error.ts";
+import { discloseRecipient } from "../../privacy/read-audit.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { whole, type HttpResponse } from "../server/answer.ts";
 import { operation, textReply } from "../server/endpoint.ts";
@@ -25,7 +26,7 @@ export function exportEndpoints(deps: AppDeps) {
       const { searchParams } = new URL(request.url);
       const format = formatIn(searchParams);
       const selection = await selectionIn(searchParams, deps);
-      call.disclosed = request.method === "HEAD" ? "nothing" : discloseSelection(selection);
+      call.disclosed = request.method === "HEAD" ? "nothing" : discloseRecipient(selection.recipient);
       const { type, name } = FILES[format];
       const headers = {
         "content-type": type,
