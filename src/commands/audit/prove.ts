@@ -8,16 +8,17 @@ import {
   proveExtension,
   type EventStore,
 } from "eventstore-lite";
-import type { Event } from "../../../events/catalog.ts";
+import type { Event, Recorded } from "../../../events/catalog.ts";
 import { findEvent, isEventName } from "../../history/find-event.ts";
 import { EXPORT_FORMATS } from "../../log/export-formats.ts";
 import { shownBy } from "../../log/export-formats/format.ts";
 import { proveEvent } from "../../log/signed-heads.ts";
 import { isoTime, systemClock } from "../../platform/clock.ts";
 import { ServiceError } from "../../platform/service-error.ts";
+import { discloseEvent } from "../../privacy/read-audit.ts";
 import { absolutePath, Command, JSON_OPTION, usageError, type MakeCommand } from "../shared/command.ts";
 import { answer, EXIT, fail } from "../shared/terminal.ts";
-import { openExistingLog, openExistingStoredLog } from "../shared/log-session.ts";
+import { openExistingLog, openExistingStoredLog, recordRead } from "../shared/log-session.ts";
 import { makeNewFile } from "../shared/new-file.ts";
 import { withPath } from "../shared/system-fault.ts";
 import { printable } from "../shared/table.ts";
@@ -42,7 +43,10 @@ that these encrypted bytes stood at that position.`,
         await using log = plain === true ? await openExistingLog(terminal) : undefined;
         await using stored = log === undefined ? await openExistingStoredLog(terminal) : undefined;
         const store = log ?? stored!;
-        const position = await findPosition(store, event);
+        const found = await findNamedEvent(store, event);
+        const { position } = found;
+        if (log !== undefined)
+          await recordRead(terminal, log, { resource: "event", ...discloseEvent(found), records: 1 });
         const proved = await proveEvent(store, store.checkpoints, systemClock, position);
         if ("loss" in proved) return fail(terminal, `${proved.loss}; nothing was proved`);
         if (out === undefined) terminal.out(proved.proof);
@@ -58,11 +62,11 @@ that these encrypted bytes stood at that position.`,
       }),
     );
 
-async function findPosition(store: EventStore<Event>, name: string): Promise<number> {
+async function findNamedEvent(store: EventStore<Event>, name: string): Promise<Recorded> {
   if (!isEventName(name)) throw usageError("an event is given by its id or its position");
   const { position: to } = await store.head();
   const found = await findEvent({ store, to, onProgress() {} }, name.toLowerCase());
-  if (found !== undefined) return found.position;
+  if (found !== undefined) return found;
   throw new ServiceError("not_found", `the log has no event ${printable(name)}: it ends at position ${to}`);
 }
 

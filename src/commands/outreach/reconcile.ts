@@ -10,7 +10,7 @@ import { connectNetworks } from "../../service/networks.ts";
 import { openAccount, outreachContext } from "../../service/outreach.ts";
 import { Command, JSON_OPTION, type MakeCommand } from "../shared/command.ts";
 import { answer, EXIT, type Terminal } from "../shared/terminal.ts";
-import { openSession, type Session } from "../shared/log-session.ts";
+import { openSession, recordRead, type Session } from "../shared/log-session.ts";
 import { printable, table } from "../shared/table.ts";
 import { formatRecipient } from "../../history/words/phrases.ts";
 import { startStatusLine } from "../shared/progress.ts";
@@ -49,6 +49,7 @@ async function reconcileAttempts(terminal: Terminal, json: true | undefined): Pr
   const outcomes = await settledSince(session.eventLog.store, from, before);
   const closed = current !== null && runState().current?.run_id !== current.run_id ? current.run_id : undefined;
   const stay = [...before].filter(([id]) => runState().open.has(id)).map(([, attempt]) => attempt);
+  if (stay.length > 0) await recordRead(terminal, session.eventLog.store, { resource: "run", records: stay.length });
   show({ outcomes, stay, closed, inDoubt: before.size });
   if (terminal.signal.aborted) return Number(terminal.signal.reason);
   return stay.length === 0 ? EXIT.ok : EXIT.fault;

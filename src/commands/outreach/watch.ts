@@ -2,7 +2,7 @@ import { run as runProjection, type RunState } from "../../../projections/run.ts
 import { foldTo } from "../../projector/fold-to.ts";
 import { formatEventJson } from "../audit/show.ts";
 import { Command, type MakeCommand } from "../shared/command.ts";
-import { openExistingLog } from "../shared/log-session.ts";
+import { openExistingLog, recordRead } from "../shared/log-session.ts";
 import { startStatusLine } from "../shared/progress.ts";
 import type { Folded, Recorded } from "../../../events/catalog.ts";
 import type { PauseReason, Usage } from "../../../events/outreach.ts";
@@ -24,6 +24,7 @@ interrupted, it exits 130, and the run goes on.`,
       exit(async ({ json }) => {
         await using store = await openExistingLog(terminal);
         const { states, position } = await foldTo(store, ["run"]);
+        await recordRead(terminal, store, { resource: "run" });
         let state = states.run;
         const { signal } = terminal;
         using status = startStatusLine(terminal, () => formatStatus(state.current, store.logClock.now()));

@@ -1,0 +1,133 @@
+// On the memory harness.
+import { describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import type { CommandUnknownOpts } from "@commander-js/extra-typings";
+import type { DataOf, Recorded } from "../../events/catalog.ts";
+import { runCommand } from "../../src/commands/shared/command.ts";
+import { reachlog } from "../../src/commands/shared/command-line.ts";
+import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
+import { capture, NO_TERMINAL } from "../harness/capture.ts";
+import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
+import { clickOf } from "../harness/memory/new-events.ts";
+
+type Read = DataOf<"PersonalDataRead">;
+
+const ADA = { username: "planted_ada" };
+const FOUND = { recipient: ADA, records: 1 };
+
+/** Commands that show personal data, each with what the log has to say of it. FOLDER is one of the test's own. */
+const READS: Readonly<Record<string, Read>> = {
+  contacts: { resource: "recipients", records: 1 },
+  "contacts planted_ada": { resource: "recipient", ...FOUND },
+  "recipients list": { resource: "recipients", records: 1 },
+  "recipients evidence planted_ada --out FOLDER/evidence.json": { resource: "evidence", ...FOUND },
+  "outreach preview": { resource: "preview" },
+  "outreach preview planted_ada": { resource: "preview", recipient: ADA },
+  "outreach watch": { resource: "run" },
+  "results --by day --csv": { resource: "results", records: 0 },
+  "audit show @planted_ada": { resource: "recipient", ...FOUND },
+  "audit show 1": { resource: "event", ...FOUND },
+  "audit show go.example/spring": { resource: "link", records: 1 },
+  "audit tail --from 1": { resource: "stream" },
+  "audit prove 1 --plain --out FOLDER/proof": { resource: "event", ...FOUND },
+  "audit export": { resource: "export" },
+  "audit export --recipient planted_ada --type RecipientAdded --out FOLDER/export.jsonl": {
+    resource: "export",
+    filters: ["recipient", "type"],
+    recipient: ADA,
+  },
+  "deliveries show 2": { resource: "deliveries", records: 1 },
+};
+
+/** Those that show none, or what stays in doubt (`outreach reconcile`); what they change is an event of its own. */
+const OTHERS = [
+  ..."serve demo sandbox doctor ready settings stats quota clicks replay backup restore restored migrate".split(" "),
+  ..."upgrade-check forget mcp completion".split(" "),
+  ...["import", "consent", "suppress", "retry", "forget"].map((name) => `recipients ${name}`),
+  ...["run", "stop", "reconcile"].map((name) => `outreach ${name}`),
+  ...["add", "list", "import"].map((name) => `links ${name}`),
+  ...["verify", "head", "check", "consistency", "import"].map((name) => `audit ${name}`),
+  ...["list", "lag", "retry", "discard", "resume", "test"].map((name) => `deliveries ${name}`),
+  ...["witness serve", "account show", "account unlink", "key show", "key rotate"],
+  ...["new", "list", "remove"].map((name) => `token ${name}`),
+];
+
+function leavesOf(command: CommandUnknownOpts, path: readonly string[] = []): readonly string[] {
+  if (command.commands.length === 0) return [path.join(" ")];
+  return command.commands.flatMap((one) => leavesOf(one, [...path, one.name()]));
+}
+
+async function openWorld(more: Record<string, string> = {}): Promise<CommandHarness> {
+  const world = await openCommands();
+  Object.assign(world.env, { MESSAGE_TEMPLATE: "Hi {{username}}", ...more });
+  const data = { recipient: ADA, basis: "opt_in", fields: {}, source: "list" } as const;
+  await world.append(STREAMS.outreach, [{ type: "RecipientAdded", data } satisfies NewEvent]);
+  await world.append(STREAMS.link("go.example", "spring"), [clickOf({ short_code: "spring", channels: ["chat"] })]);
+  return world;
+}
+
+async function readsIn({ store }: CommandHarness): Promise<readonly Recorded[]> {
+  return Array.fromAsync(store.read({ types: ["PersonalDataRead"] }));
+}
+
+const run = ({ env, directory }: CommandHarness, command: string, caller?: string) =>
+  capture(reachlog, command.replace("FOLDER", directory).split(" "), {
+    env,
+    // Those that follow the log end at once.
+    signal: AbortSignal.abort(0),
+    ...(caller === undefined ? {} : { caller }),
+  });
+
+test("each command is known to show personal data, or not to", () => {
+  const leaves = leavesOf(reachlog(NO_TERMINAL, () => async () => {}));
+  const reading = leaves.filter((leaf) => Object.keys(READS).some((command) => `${command} `.startsWith(`${leaf} `)));
+  expect([...reading, ...OTHERS].toSorted()).toEqual(leaves.toSorted());
+});
+
+describe.each(Object.keys(READS))("reachlog %s", (command) => {
+  test("is one event of the command line where AUDIT_READS is on, and none where it is off", async () => {
+    for (const [setting, wanted] of [["on", [[READS[command], "command-line"]]] as const, ["off", []] as const]) {
+      await using world = await openWorld({ AUDIT_READS: setting });
+      expect(await run(world, command)).toMatchObject({ code: 0 });
+      expect((await readsIn(world)).map(({ data, meta }) => [data, meta.caller] as const)).toEqual(wanted as never);
+    }
+  });
+});
+
+test("an export of what is stored, and a proof alone, are none: they open nothing", async () => {
+  await using world = await openWorld({ AUDIT_READS: "on" });
+  await run(world, "audit export --encrypted");
+  await run(world, "audit prove 1 --out FOLDER/proof");
+  expect(await readsIn(world)).toEqual([]);
+});
+
+test("a read that finds no such recipient is none", async () => {
+  await using world = await openWorld({ AUDIT_READS: "on" });
+  for (const command of ["contacts a_stranger", "audit show @a_stranger", "outreach preview a_stranger"]) {
+    expect((await run(world, command)).code).toBe(1);
+  }
+  expect(await readsIn(world)).toEqual([]);
+});
+
+test.each(Object.keys(READS))("reachlog %s shows nothing where the log takes no append", async (command) => {
+  await using world = await openWorld({ AUDIT_READS: "on" });
+  using log = new DatabaseSync(world.env["DATABASE_URL"]!.replace("sqlite:", ""));
+  log.exec("create trigger refuse before insert on events begin select raise(abort, 'no more'); end");
+  let out = "";
+  const args = command.replace("FOLDER", world.directory).split(" ");
+  const shown = {
+    ...NO_TERMINAL,
+    env: world.env,
+    signal: AbortSignal.abort(0),
+    out: (text: string) => void (out += text),
+  };
+  await expect(runCommand(reachlog, args, shown)).rejects.toThrow();
+  expect([out, args.includes("--out") && existsSync(args.at(-1)!)]).toEqual(["", false]);
+});
+
+test("an assistant that reads is the caller `mcp`", async () => {
+  await using world = await openWorld({ AUDIT_READS: "on" });
+  await run(world, "contacts", "mcp");
+  expect((await readsIn(world)).map(({ meta }) => meta.caller)).toEqual(["mcp"]);
+});
