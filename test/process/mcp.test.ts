@@ -28,14 +28,19 @@ beforeAll(async () => {
     return Object.values(channels).reduce((sum, channel) => sum + channel.pending, 0);
   };
   await until(pending, (count) => count === 0);
-  client = new Client({ name: "test", version: "1" });
-  const [command = "", ...args] = onRuntime(["mcp"]);
-  await client.connect(new StdioClientTransport({ command, args, cwd: world.directory, env: world.env }));
+  client = await connect(world.env);
 });
 afterAll(async () => {
   await client.close();
   await world[Symbol.asyncDispose]();
 });
+
+async function connect(env: Record<string, string>): Promise<Client> {
+  const connected = new Client({ name: "test", version: "1" });
+  const [command = "", ...args] = onRuntime(["mcp"]);
+  await connected.connect(new StdioClientTransport({ command, args, cwd: world.directory, env }));
+  return connected;
+}
 
 interface Answered {
   readonly text: string;
@@ -160,4 +165,14 @@ test("it ends with its input, and a wrong configuration is said at once", async 
   await child.stdin.end();
   expect(await child.exited).toBe(0);
   expect(await world.start(["mcp"], { DAILY_LIMIT: "101" }).exited).toBe(78);
+});
+
+test("where reads are audited, the log says that an assistant read", async () => {
+  const audited = await connect({ ...world.env, AUDIT_READS: "on" });
+  await audited.callTool({ name: "who_was_written_to", arguments: { recipient: "@ada_builds" } });
+  await audited.close();
+  const reads = (await exported(world)).filter(({ type }) => type === "PersonalDataRead");
+  expect(reads.map(({ data, meta }) => [data, (meta as { readonly caller?: string }).caller])).toEqual([
+    [{ resource: "recipient", recipient: expect.objectContaining({ username: "ada_builds" }), records: 1 }, "mcp"],
+  ]);
 });
