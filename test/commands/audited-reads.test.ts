@@ -3,7 +3,6 @@ import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
-import { StoreBusy } from "eventstore-lite";
 import type { DataOf, Recorded } from "../../events/catalog.ts";
 import { runCommand } from "../../src/commands/shared/command.ts";
 import { reachlog } from "../../src/commands/shared/command-line.ts";
@@ -111,24 +110,26 @@ test("a read that finds no such recipient is none", async () => {
   expect(await readsIn(world)).toEqual([]);
 });
 
-test("a read that the log does not take shows nothing, of any command", async () => {
-  // All at once: each waits for the lock as long as the store does.
-  const tried = Object.keys(READS).map(async (command) => {
-    await using world = await openWorld({ AUDIT_READS: "on" });
-    using log = new DatabaseSync(world.env["DATABASE_URL"]!.replace("sqlite:", ""));
-    log.exec("begin immediate");
-    let out = "";
-    const args = command.replace("FOLDER", world.directory).split(" ");
-    const shown = {
-      ...NO_TERMINAL,
-      env: world.env,
-      signal: AbortSignal.abort(0),
-      out: (text: string) => void (out += text),
-    };
-    const fault = await runCommand(reachlog, args, shown).catch((thrown: unknown) => thrown);
-    return [command, fault instanceof StoreBusy, out, args.includes("--out") && existsSync(args.at(-1)!)];
+test.each(Object.keys(READS))("reachlog %s shows and writes nothing before the read is on disk", async (command) => {
+  await using world = await openWorld({ AUDIT_READS: "on" });
+  using log = new DatabaseSync(world.env["DATABASE_URL"]!.replace("sqlite:", ""));
+  const stored = () => log.prepare("select max(position) as newest from events").get()!["newest"];
+  const args = command.replace("FOLDER", world.directory).split(" ");
+  const isWritten = () => args.includes("--out") && existsSync(args.at(-1)!);
+  const shown: unknown[] = [];
+  let isWrittenBefore = true;
+  const env = new Proxy(world.env, {
+    get(target, name) {
+      // The setting is looked at last right before the read is recorded.
+      if (name === "AUDIT_READS") isWrittenBefore = isWritten();
+      return Reflect.get(target, name);
+    },
   });
-  expect(await Promise.all(tried)).toEqual(Object.keys(READS).map((command) => [command, true, "", false]));
+  const out = () => void shown.push(stored());
+  await runCommand(reachlog, args, { ...NO_TERMINAL, env, signal: AbortSignal.abort(0), out });
+  const positions = (await readsIn(world)).map(({ position }) => position);
+  expect([isWrittenBefore, positions.length]).toEqual([false, 1]);
+  expect(shown.filter((newest) => newest !== positions[0])).toEqual([]);
 });
 
 test("an assistant that reads is the caller `mcp`", async () => {
