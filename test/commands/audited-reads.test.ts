@@ -71,11 +71,15 @@ async function readsIn({ store }: CommandHarness): Promise<readonly Recorded[]> 
   return Array.fromAsync(store.read({ types: ["PersonalDataRead"] }));
 }
 
+/** Those that follow the log end at once. */
+function signalFor(command: string): AbortSignal {
+  return /^(?:audit tail|outreach watch)/.test(command) ? AbortSignal.abort(0) : new AbortController().signal;
+}
+
 const run = ({ env, directory }: CommandHarness, command: string, caller?: string) =>
   capture(reachlog, command.replace("FOLDER", directory).split(" "), {
     env,
-    // Those that follow the log end at once.
-    signal: AbortSignal.abort(0),
+    signal: signalFor(command),
     ...(caller === undefined ? {} : { caller }),
   });
 
@@ -126,7 +130,7 @@ test.each(Object.keys(READS))("reachlog %s shows and writes nothing before the r
     },
   });
   const out = () => void shown.push(stored());
-  await runCommand(reachlog, args, { ...NO_TERMINAL, env, signal: AbortSignal.abort(0), out });
+  await runCommand(reachlog, args, { ...NO_TERMINAL, env, signal: signalFor(command), out });
   const positions = (await readsIn(world)).map(({ position }) => position);
   expect([isWrittenBefore, positions.length]).toEqual([false, 1]);
   expect(shown.filter((newest) => newest !== positions[0])).toEqual([]);
