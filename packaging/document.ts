@@ -1,6 +1,6 @@
 /**
  * Writes what the endpoints' declarations say: the OpenAPI document, of a deployment that wants tokens, and the tables of
- * scopes in the guides.
+ * scopes and of reads in the guides.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { TOKEN_SCOPES } from "../src/config/tokens.ts";
@@ -28,6 +28,12 @@ export const TABLES: Readonly<Record<string, () => readonly (readonly string[])[
   "docs/configure.md": () => [
     ["Scope", "A token with it"],
     ...Object.entries(TOKEN_SCOPES).map(([name, description]) => [`\`${name}\``, description]),
+  ],
+  "docs/personal-data.md": () => [
+    ["Endpoint", "`resource`"],
+    ...describeEndpoints().flatMap(({ method, path, operation: { personalRead } }) =>
+      personalRead ? [[`\`${method} ${path}\``, `\`${personalRead}\``]] : [],
+    ),
   ],
   "docs/http-api.md": () => [
     ["Endpoint", "Caller", "Scope"],

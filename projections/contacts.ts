@@ -145,7 +145,7 @@ export function toRecipient({ id, username }: Contact): Recipient {
 
 /** Positions of all that the log holds about a contact, reads too, in its order. */
 export function positionsAbout({ positions, reads }: Contact): readonly number[] {
-  return reads === undefined ? positions : inAscendingOrder(positions, reads);
+  return reads === undefined ? positions : inAscendingOrder([...positions, ...reads]);
 }
 
 /** A read makes no contact: it is about one that is known, or was erased since. */
@@ -466,16 +466,16 @@ function united(one: Contact, other: Contact): Contact {
     replied: one.replied || other.replied,
     again: one.again || other.again,
     skipped: [...new Set([...one.skipped, ...other.skipped])],
-    positions: inAscendingOrder(one.positions, other.positions),
+    positions: inAscendingOrder([...one.positions, ...other.positions]),
     ...(one.reads === undefined && other.reads === undefined
       ? {}
-      : { reads: inAscendingOrder(one.reads ?? [], other.reads ?? []) }),
+      : { reads: inAscendingOrder([...(one.reads ?? []), ...(other.reads ?? [])]) }),
     ...(other.refused_after === undefined
       ? {}
       : { refused_after: Math.max(one.refused_after ?? 0, other.refused_after) }),
   };
 }
 
-function inAscendingOrder(some: readonly number[], others: readonly number[]): number[] {
-  return [...some, ...others].sort((before, after) => before - after);
+function inAscendingOrder(positions: readonly number[]): number[] {
+  return positions.toSorted((before, after) => before - after);
 }

@@ -95,7 +95,7 @@ export interface MissingPage {
   readonly missing: VNode;
 }
 
-/** A page that knows what it shows of whom, for the record of its read. */
+/** A page with what the record of its read has to name. */
 export interface DisclosingPage {
   readonly page: VNode;
   readonly disclosed: Disclosed;

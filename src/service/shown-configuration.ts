@@ -17,10 +17,18 @@ export function consoleSettings(config: Config, given: Given): ConsoleSettings {
 
 /** How this instance shows itself to all others of its log. No secret is in it, nor in its digest. */
 export function ownInstance(config: Config): Instance {
-  const { outreach, bots, digestAfterSeconds, retentionDays, webhook, http } = config;
+  const { outreach, bots, digestAfterSeconds, retentionDays, auditReads, webhook, http } = config;
   const carried = webhook && { types: webhook.types, isInOrder: webhook.isInOrder };
   const parts = Object.entries(listParts(config)).filter(([, { isConfigured }]) => isConfigured);
-  const shared = { outreach, bots, digestAfterSeconds, retentionDays, parts: parts.map(([name]) => name), carried };
+  const shared = {
+    outreach,
+    bots,
+    digestAfterSeconds,
+    retentionDays,
+    auditReads,
+    parts: parts.map(([name]) => name),
+    carried,
+  };
   return {
     id: makeId(),
     url: http.publicUrl,

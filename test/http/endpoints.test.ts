@@ -128,6 +128,13 @@ test.each([
   ["no operation", feature("bare", "").get("/a", nothing, { response: answered })],
   ["no answers", feature("bare", "").get("/a", nothing, { detail })],
   ["a POST without a check of its body", feature("bare", "").post("/a", nothing, { response: answered, detail })],
+  [
+    "no personal data, and not that it has none, for the scope `read`",
+    feature("bare", "").get("/a", nothing, {
+      response: answered,
+      detail: operation("nothing", "service", ["token", "read"], declared),
+    }),
+  ],
   ["a GET with a body", feature("bare", "").get("/a", nothing, { body, response: answered, detail })],
 ])("a route that declares %s stops the start", (_what, routes) => {
   expect(() => listEndpoints(routes)).toThrow("/a declares no");

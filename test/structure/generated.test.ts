@@ -17,7 +17,7 @@ test("the types of the client are of the API as it is", () => {
   expect([header, "generate it again: bun clients/typescript/generate.ts"]).toEqual([headerOf(), expect.any(String)]);
 });
 
-test.each(Object.entries(TABLES))("the table of scopes in %s is that of the endpoints as they are", (guide, rows) => {
+test.each(Object.entries(TABLES))("the table in %s is that of the endpoints as they are", (guide, rows) => {
   const text = readFileSync(new URL(`../../${guide}`, import.meta.url), "utf8");
   expect([text, "write it again: bun run document"]).toEqual([withTable(text, rows()), expect.any(String)]);
 });

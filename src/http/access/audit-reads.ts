@@ -1,7 +1,9 @@
+import { createHash } from "node:crypto";
+import type { EventMetadata } from "../../log/event-log.ts";
 import { classifyError } from "../../log/error-kind.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { Clock } from "../../platform/clock.ts";
-import { createReadAudit } from "../../privacy/read-audit.ts";
+import { appendRead, type Append, type PersonalRead } from "../../privacy/read-audit.ts";
 import { toHttpResponse } from "../server/answer.ts";
 import type { RequestLog } from "../server/request-log.ts";
 import type { RequestContext } from "../server/endpoint.ts";
@@ -23,7 +25,7 @@ const DISCLOSING: readonly number[] = [200, 400];
  * the caller gets the problem 503 in place of the answer.
  */
 export function createReadHook({ requestLog, clock, sessions }: ReadHookDeps) {
-  const { record } = createReadAudit(
+  const record = createReadAudit(
     (stream, newEvents, metadata) => requestLog.append(newEvents, { metadata, key: undefined }, { stream }),
     clock,
   );
@@ -52,4 +54,39 @@ function filtersIn({ request, endpoint }: RequestContext): string[] | undefined 
   const { searchParams } = new URL(request.url);
   const names = Object.keys(endpoint.operation.query ?? {}).filter((name) => (searchParams.get(name) ?? "") !== "");
   return names.length === 0 ? undefined : names;
+}
+
+/** An open page of the console asks for itself whenever the log grows: that is one read in so much time. */
+export const SAME_READ_MS = 15 * 60_000;
+
+/** Reads that are remembered: with 44 characters each they stay below 2 MiB. Past that, one may be recorded twice. */
+const REMEMBERED_MAX = 10_000;
+
+/**
+ * Returns what records reads for the requests of one instance, and resolves once a read is on disk. The same request of the
+ * same caller, about the same recipient, is recorded once in each {@link SAME_READ_MS} of the clock, an export each time.
+ * Throws what `append` throws.
+ */
+function createReadAudit(append: Append, clock: Clock) {
+  let interval = -1;
+  let recorded = new Map<string, Promise<unknown>>();
+
+  return async (read: PersonalRead, metadata: EventMetadata, request: string): Promise<void> => {
+    const now = Math.floor(clock() / SAME_READ_MS);
+    if (now !== interval || recorded.size >= REMEMBERED_MAX) recorded = new Map();
+    interval = now;
+    // A hash, since it names a recipient.
+    const text = JSON.stringify([metadata.caller, request, read.recipient]);
+    const hash = createHash("sha256").update(text).digest("base64");
+    const known = read.resource === "export" ? undefined : recorded.get(hash);
+    const appended = known ?? appendRead(append, read, metadata);
+    const own = recorded;
+    own.set(hash, appended);
+    try {
+      await appended;
+    } catch (fault) {
+      own.delete(hash);
+      throw fault;
+    }
+  };
 }

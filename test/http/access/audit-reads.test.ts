@@ -8,9 +8,9 @@ import { AppendInDoubt, StoreFull, StoreUnavailable } from "eventstore-lite";
 import type { DataOf, Recorded } from "../../../events/catalog.ts";
 import { showHistoryCommand } from "../../../src/commands/audit/show.ts";
 import { loadConfig } from "../../../src/config/config.ts";
+import { SAME_READ_MS } from "../../../src/http/access/audit-reads.ts";
 import { describeEndpoints } from "../../../src/http/endpoints.ts";
 import { createLogger } from "../../../src/platform/logger.ts";
-import { SAME_READ_MS } from "../../../src/privacy/read-audit.ts";
 import { openLog } from "../../../src/service/open.ts";
 import { startService } from "../../../src/service/service.ts";
 import { capture } from "../../harness/capture.ts";
@@ -321,6 +321,18 @@ describe("a read that is repeated", () => {
     expect(await reads.count()).toBe(4);
     for (const _time of [1, 2]) await (await reads.asProgram("/api/audit/export")).text();
     expect(await reads.count()).toBe(6);
+  });
+
+  test("after the handle of its address went to another recipient is another event", async () => {
+    await using reads = await openReads();
+    const read = async (id: string) => {
+      const added = { recipient: { id, username: "handed_on" }, basis: "opt_in", fields: {}, source: "list" } as const;
+      await reads.world.append("outreach", { type: "RecipientAdded", data: added });
+      await reads.page("/people/@handed_on");
+    };
+    for (const id of ["1001", "1001", "1002"]) await read(id);
+    const events = await reads.world.events("PersonalDataRead");
+    expect(events.map(({ data }) => data.recipient?.id)).toEqual(["1001", "1002"]);
   });
 
   test("is shown, like the first, only once that is on disk", async () => {
