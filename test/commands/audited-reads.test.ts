@@ -40,7 +40,7 @@ const READS: Readonly<Record<string, Read>> = {
   "deliveries show 2": { resource: "deliveries", records: 1 },
 };
 
-/** Those that show none, or what stays in doubt (`outreach reconcile`); what they change is an event of its own. */
+/** Those that show none, or only what stays in doubt (`outreach reconcile`); what they change is an event of its own. */
 const OTHERS = [
   ..."serve demo sandbox doctor ready settings stats quota clicks replay backup restore restored migrate".split(" "),
   ..."upgrade-check forget mcp completion".split(" "),
@@ -49,7 +49,11 @@ const OTHERS = [
   ...["add", "list", "import"].map((name) => `links ${name}`),
   ...["verify", "head", "check", "consistency", "import"].map((name) => `audit ${name}`),
   ...["list", "lag", "retry", "discard", "resume", "test"].map((name) => `deliveries ${name}`),
-  ...["witness serve", "account show", "account unlink", "key show", "key rotate"],
+  "witness serve",
+  "account show",
+  "account unlink",
+  "key show",
+  "key rotate",
   ...["new", "list", "remove"].map((name) => `token ${name}`),
 ];
 
