@@ -43,8 +43,8 @@ export const ChannelTestRequested = defineEvent(
 const doubtful_since = Type.Optional(Type.String());
 
 /**
- * A dead letter is to be dispatched again: `event_id` and `source` name the event whose dispatch is repeated.
- * `may_double`: an attempt may have arrived, and an operator had it sent again all the same.
+ * A dead letter, or a dispatch in doubt (`in_doubt`), is to be dispatched again: `event_id` and `source` name the event
+ * whose dispatch is repeated. `may_double`: an attempt may have arrived, and an operator had it sent again all the same.
  */
 export const DispatchRetryRequested = defineEvent(
   "DispatchRetryRequested",
@@ -55,6 +55,7 @@ export const DispatchRetryRequested = defineEvent(
       channel: channelName,
       doubtful_since,
       may_double: Type.Optional(Type.Literal(true)),
+      in_doubt: Type.Optional(Type.Literal(true)),
     },
     closed,
   ),

@@ -13,7 +13,14 @@ import {
   type Subscription,
 } from "../events/dispatches.ts";
 import { forEachPosition, positionsOf } from "../events/sources.ts";
-import { giveUp, noDeadLetters, takeUp, type DeadLetters } from "./dead-letters.ts";
+import {
+  listEnded,
+  noDeadLetters,
+  retriedStatus,
+  takeUp,
+  type DeadLetters,
+  type EndsUndelivered,
+} from "./dead-letters.ts";
 import type { Projection } from "./projection.ts";
 import { msOf } from "./time.ts";
 
@@ -65,6 +72,7 @@ export interface ChannelState {
   lanes: Record<Lane, LaneState>;
   dispatched: number;
   skipped: number;
+  /** Less those retried. */
   in_doubt: number;
   /** Dead letters, less those retried or discarded. */
   dead: number;
@@ -94,7 +102,7 @@ export type Deliveries = Record<ChannelName, ChannelState>;
 
 export const deliveries: Projection<Deliveries> = {
   name: "deliveries",
-  version: 10,
+  version: 11,
   types: [...ABOUT_DISPATCHES, ...SUBSCRIBABLE],
   initial: () => ({
     ads: emptyChannel(),
@@ -112,8 +120,8 @@ export const deliveries: Projection<Deliveries> = {
         break;
       case "DispatchRetryRequested":
         request(state, event);
-        state[event.data.channel].dead--;
-        takeUp(state[event.data.channel].letters, event.data.source, event.position);
+        state[event.data.channel][retriedStatus(event.data)]--;
+        takeUp(state[event.data.channel].letters, event);
         break;
       case "DispatchClaimed": {
         const { channel, lane, token, sources } = event.data;
@@ -131,14 +139,14 @@ export const deliveries: Projection<Deliveries> = {
         state[event.data.channel].skipped += settle(state, event);
         break;
       case "DispatchInDoubt":
-        state[event.data.channel].in_doubt += settle(state, event);
+        state[event.data.channel].in_doubt += settleUndelivered(state, event);
         break;
       case "DispatchAbandoned":
-        abandon(state, event);
+        state[event.data.channel].dead += settleUndelivered(state, event);
         break;
       case "DispatchDiscarded":
         state[event.data.channel].dead--;
-        state[event.data.channel].letters.listed.delete(event.data.source);
+        state[event.data.channel].letters.dead.delete(event.data.source);
         break;
       case "CircuitOpened": {
         const { channel, failures, until } = event.data;
@@ -217,16 +225,11 @@ function fail(state: Deliveries, { time, data }: Folded<"DispatchFailed">): void
   if (isNews) advance(lane, data.low_watermark);
 }
 
-function abandon(state: Deliveries, event: Folded<"DispatchAbandoned">): void {
-  const channel = state[event.data.channel];
-  const lane = channel.lanes[event.data.lane];
-  const requested = event.data.requests.flatMap(({ sources }) => positionsOf(sources));
-  giveUp(
-    channel.letters,
-    requested.filter((position) => !isSettled(lane, position)),
-    event.position,
-  );
-  channel.dead += settle(state, event);
+function settleUndelivered(state: Deliveries, event: EndsUndelivered): number {
+  const { letters, lanes } = state[event.data.channel];
+  const lane = lanes[event.data.lane];
+  listEnded(letters, event, (position) => !isSettled(lane, position));
+  return settle(state, event);
 }
 
 /** Answers how many dispatches have their first final outcome with this event. */

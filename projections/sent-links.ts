@@ -2,7 +2,7 @@
 const LINKS_PER_TEXT_MAX = 10;
 
 /** The longest link that a click can have: domain and short code at their longest. */
-const LINK_CHARACTERS_MAX = 253 + 1 + 128;
+export const LINK_CHARACTERS_MAX = 253 + 1 + 128;
 
 const BETWEEN_WORDS = /[\s()<>[\]{}"'`,;|]+/u;
 const SCHEME = /https?:\/\//i;

@@ -1,16 +1,20 @@
-import { Command, group, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
+import { Command, group, JSON_OPTION, Option, readConfig, type MakeCommand } from "./shared/command.ts";
 import { answer, EXIT, fail } from "./shared/terminal.ts";
-import { discard, retry } from "./deliveries/retry-and-discard.ts";
+import { discard, nameNumber, retry } from "./deliveries/retry-and-discard.ts";
 import { showDispatchCommand } from "./deliveries/show.ts";
 import { resumeChannel } from "../delivery/suspension.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
+import { errorOption, fromOption, linkOption, toOption } from "./deliveries/filter-options.ts";
 import { channelArgument, channelOption, selectChannels, isConfigured } from "./deliveries/channel-name.ts";
 import { type ChannelName, CHANNELS } from "../../events/channel.ts";
 import { plain } from "../history/words/phrases.ts";
 import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
 import { table, printable } from "./shared/table.ts";
 import { channelsOf, pendingOf } from "../../projections/deliveries.ts";
-import { findDeadLetters, type DeadLetter } from "../delivery/dead-letters.ts";
+import { findLetters } from "../delivery/dead-letters.ts";
+import { DISPATCH_FILTER_WORDS, parseDispatchFilter, STATUSES } from "../delivery/dispatch-filter.ts";
+import { readDispatches, toDispatchJson } from "../delivery/list-dispatches.ts";
+import type { LetterStatus } from "../../projections/dead-letters.ts";
 import type { Projector } from "../projector/projector.ts";
 import { isoTime, sleep } from "../platform/clock.ts";
 import { drainInWords, measureLags, NEWEST_MS, RATE_MS, type ChannelLag } from "../delivery/lag.ts";
@@ -19,20 +23,35 @@ import { formatDuration } from "../platform/format-duration.ts";
 export const list: MakeCommand = (terminal, exit) =>
   new Command("list")
     .summary("show what is pending, suspended and dead on each channel")
-    .description("What is pending on each channel, which of them are suspended and why, and every dead letter.")
+    .description(
+      `What is pending on each channel, which of them are suspended and why, and every
+dead letter that matches, or every dispatch in doubt.`,
+    )
     .addOption(channelOption())
+    .addOption(new Option("--status <name>", DISPATCH_FILTER_WORDS.status).choices(STATUSES).default("dead" as const))
+    .addOption(errorOption())
+    .addOption(linkOption())
+    .addOption(fromOption())
+    .addOption(toOption())
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog deliveries list --channel chat")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  reachlog deliveries list --channel chat --error 5xx\n  reachlog deliveries list --status in_doubt --from 2026-11-20",
+    )
     .action(
-      exit(async ({ channel: name, json }) => {
-        const wanted = selectChannels(name);
+      exit(async ({ json, ...given }) => {
+        const filter = parseDispatchFilter(given, readConfig(terminal).outreach.timezone);
         await using session = await openSession(terminal);
         const { config, eventLog, projector } = session;
-        const letters = (await findDeadLetters(eventLog.store)).filter(({ channel }) => wanted.includes(channel));
-        const channels = countDispatches(projector, wanted).map((counts) => {
+        const at = { deliveries: projector.state("deliveries"), position: projector.position };
+        const letters = await findLetters(eventLog.store, at, filter);
+        const dispatches = (await readDispatches(eventLog.store, letters)).map(toDispatchJson);
+        const channels = countDispatches(projector, filter.channels).map((counts) => {
           return { ...counts, configured: isConfigured(config, counts.channel) };
         });
-        answer(terminal, json, { channels, dead_letters: letters }, formatChannels(channels, letters));
+        const { status } = filter;
+        const text = formatChannels(channels, status, dispatches);
+        answer(terminal, json, { channels, status, count: dispatches.length, dispatches }, text);
       }),
     );
 
@@ -50,7 +69,8 @@ function countDispatches(projector: Projector, wanted: readonly ChannelName[]) {
 
 function formatChannels(
   channels: readonly (Counts & { readonly configured: boolean })[],
-  letters: readonly DeadLetter[],
+  status: LetterStatus,
+  dispatches: readonly ListedJson[],
 ): string {
   const head = ["channel", "pending", "delivered", "skipped", "in doubt", "dead"];
   const rows = channels.map(({ channel, pending, dispatched, skipped, in_doubt, dead }) => {
@@ -64,17 +84,22 @@ function formatChannels(
     const { since, network, detail } = suspended;
     return `${printable(`${channel} is suspended since ${since}: ${network} refuses it as a whole, ${detail}`)}\n`;
   });
-  const dead =
-    letters.length === 0 ? "" : table(["event", "channel", "tries", "given up", "why"], letters.map(letterRow));
-  return [table(head, rows), unconfigured.join(""), suspensions.join(""), dead]
+  const columns = ["event", "channel", "tries", status === "dead" ? "given up" : "in doubt since", "why"];
+  const listed =
+    dispatches.length === 0
+      ? ""
+      : `${nameNumber(dispatches.length, status)}:\n${table(columns, dispatches.map(dispatchRow))}`;
+  return [table(head, rows), unconfigured.join(""), suspensions.join(""), listed]
     .filter((part) => part !== "")
     .join("\n");
 }
 
-function letterRow(letter: DeadLetter): (string | number)[] {
-  const { event_id, channel, attempts, abandoned_at, detail, doubtful_since } = letter;
-  const why = doubtful_since === undefined ? detail : `${detail}; may have arrived`;
-  return [event_id, channel, attempts, abandoned_at, why];
+type ListedJson = ReturnType<typeof toDispatchJson>;
+
+function dispatchRow({ event_id, channel, attempts, ended_at, ...rest }: ListedJson): (string | number)[] {
+  const { http_status, detail, doubtful_since } = rest;
+  const why = http_status === null ? detail : `${http_status}: ${detail}`;
+  return [event_id, channel, attempts, ended_at, doubtful_since === null ? why : `${why}; may have arrived`];
 }
 
 /** Often enough to see a backlog move; each look reads the end of the log. */

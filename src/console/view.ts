@@ -60,6 +60,8 @@ export interface ConsoleSettings {
   /** IANA name; days are days of it. */
   readonly timezone: string;
   readonly configured: readonly ChannelName[];
+  /** For how long its network takes a repeat for what it is, in ms; 0: it never does, or the channel is not configured. */
+  recognisesMs(channel: ChannelName): number;
   /** By which those are known who were erased. */
   readonly hashesOf: HashesOf;
   /** What may be left out of the configuration. */

@@ -1,122 +1,92 @@
-import type { EventType, Recorded, LogStore } from "../../events/catalog.ts";
-import type { ChannelName } from "../../events/channel.ts";
-import { positionsOf } from "../../events/sources.ts";
-import { channelsOf, type Deliveries } from "../../projections/deliveries.ts";
-import { findEventNear } from "../history/find-event.ts";
+import type { EventType, LogStore } from "../../events/catalog.ts";
+import { CHANNELS, type ChannelName } from "../../events/channel.ts";
 import {
-  type EventLog,
-  type EventMetadata,
-  type NewEvent,
-  STREAMS,
-  eventAt,
-  eventsAt,
-  inOrder,
-} from "../log/event-log.ts";
+  listEnded,
+  noDeadLetters,
+  takeUp,
+  type DeadLetters,
+  type LetterPlace,
+  type LetterStatus,
+} from "../../projections/dead-letters.ts";
+import type { Deliveries } from "../../projections/deliveries.ts";
+import { findEventNear } from "../history/find-event.ts";
+import { type EventLog, type EventMetadata, type NewEvent, STREAMS, eventsAt, inOrder } from "../log/event-log.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { HandleDeps } from "../log/handle.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
+import { isClickOn, matchesEnding, type DispatchFilter } from "./dispatch-filter.ts";
 
-/** A dispatch that was given up, and neither retried nor discarded since. */
-export interface DeadLetter {
+/** A dispatch that was given up or is in doubt, and neither retried nor discarded since. */
+export interface DeadLetter extends LetterPlace {
   readonly channel: ChannelName;
-  /** Of the event at `source`. */
-  readonly event_id: string;
   /** Position of the event whose dispatch it is. */
   readonly source: number;
-  readonly attempts: number;
-  /** The network said no, rather than the attempts running out. */
-  readonly refused: boolean;
-  readonly detail: string;
-  /** An attempt may have arrived, the first of them at this time: a repeat is safe only while the network knows it. */
-  readonly doubtful_since?: string;
-  readonly abandoned_at: string;
-  /** Position of the event that gave it up. */
+}
+
+const DECIDED_OR_ENDED: readonly EventType[] = [
+  "DispatchAbandoned",
+  "DispatchInDoubt",
+  "DispatchRetryRequested",
+  "DispatchDiscarded",
+];
+
+/** The lists of the projection as of position `to`, with all that they leave out. Reads only the events that make and unmake them. */
+export async function listAllLetters(store: LogStore, to: number): Promise<LettersOn> {
+  const all = new Map(CHANNELS.map((name) => [name, { letters: noDeadLetters(), ended: new Set<number>() }]));
+  for await (const batch of store.readFolded({ types: DECIDED_OR_ENDED, to })) {
+    for (const event of batch) {
+      const channel = "channel" in event.data ? all.get(event.data.channel) : undefined;
+      if (channel === undefined) continue;
+      const { letters, ended } = channel;
+      // The same once more, as by a second process, makes no letter of what was decided since.
+      const isNews = (requested_at: number): boolean => ended.size < ended.add(requested_at).size;
+      if (event.type === "DispatchAbandoned" || event.type === "DispatchInDoubt")
+        listEnded(letters, event, isNews, Infinity);
+      else if (event.type === "DispatchRetryRequested") takeUp(letters, event);
+      else if (event.type === "DispatchDiscarded") letters.dead.delete(event.data.source);
+    }
+  }
+  return (channel) => all.get(channel)?.letters ?? noDeadLetters();
+}
+
+type LettersOn = (channel: ChannelName) => DeadLetters;
+
+/** The projection as of a position. */
+export interface DeliveriesAt {
+  readonly deliveries: Deliveries;
   readonly position: number;
-  /** Position of what requested the dispatch that was given up: `source`, or the last retry. */
-  readonly requested_at: number;
 }
 
-/** All dead letters, the oldest first. Reads only the events that make and unmake them, and their sources. */
-export async function findDeadLetters(store: LogStore): Promise<readonly DeadLetter[]> {
-  const letters = new Map<string, Unnamed>();
-  /** Position of a retry request -> position of the event it repeats. */
-  const sources = new Map<number, number>();
-  /** Given up before: the same once more, as by a second process, makes no letter of what was decided since. */
-  const known = new Set<string>();
-  for await (const event of store.read({ types: DEAD_LETTER_EVENTS })) {
-    if (event.type === "DispatchAbandoned") {
-      for (const letter of toLetters(event, sources)) {
-        const dispatch = `${letter.channel} ${letter.requested_at}`;
-        if (!known.has(dispatch)) letters.set(`${letter.channel} ${letter.source}`, letter);
-        known.add(dispatch);
-      }
-    } else if (event.type === "DispatchRetryRequested" || event.type === "DispatchDiscarded") {
-      const { channel, source } = event.data;
-      letters.delete(`${channel} ${source}`);
-      if (event.type === "DispatchRetryRequested") sources.set(event.position, source);
-    }
-  }
-  const ids = new Map<number, string>();
-  const positions = inOrder([...letters.values()].map(({ source }) => source));
-  for await (const { position, id } of eventsAt(store, positions)) ids.set(position, id);
-  return [...letters.values()].map((letter) => ({ event_id: ids.get(letter.source) ?? "", ...letter }));
-}
-
-/** Letters looked up one by one; of more it is faster to read all. */
-const LOOKED_UP_MAX = 20;
-
-/**
- * The dead letters of these events, of whatever channel, found by the projection: it need not be read how all others came
- * about. Undefined: that does not find all of them, and {@link findDeadLetters} does.
- */
-export async function lookUpLetters(
+/** All that match, in the order in which they ended. Reads the log only where the projection does not list all. */
+export async function findLetters(
   store: LogStore,
-  deliveries: () => Deliveries,
-  ids: readonly string[],
-): Promise<readonly DeadLetter[] | undefined> {
-  if (ids.length > LOOKED_UP_MAX) return undefined;
+  { deliveries, position }: DeliveriesAt,
+  filter: DispatchFilter,
+): Promise<readonly DeadLetter[]> {
+  const { channels, status } = filter;
+  const isListed = channels.every((name) => deliveries[name].letters[status].size === deliveries[name][status]);
+  const lettersOn = isListed ? (name: ChannelName) => deliveries[name].letters : await listAllLetters(store, position);
+  return (await match(store, lettersOn, filter)).sort(oldestFirst);
+}
+
+async function match(store: LogStore, lettersOn: LettersOn, filter: DispatchFilter): Promise<DeadLetter[]> {
+  const { channels, status, link } = filter;
   const found: DeadLetter[] = [];
-  for (const event_id of ids) {
-    const reading = { store, to: (await store.head()).position, onProgress: () => {} };
-    const position = (await findEventNear(reading, event_id))?.position;
-    if (position === undefined) return undefined;
-    for (const [channel, { letters, dead }] of channelsOf(deliveries())) {
-      const place = letters.listed.get(position);
-      if (place !== undefined) found.push(await letterAt(store, { event_id, channel, source: position, ...place }));
-      else if (dead > letters.listed.size) return undefined;
+  for (const channel of channels) {
+    for (const [source, place] of lettersOn(channel)[status]) {
+      if (matchesEnding(filter, place)) found.push({ channel, source, ...place });
     }
   }
-  return found;
+  if (link === undefined || found.length === 0) return found;
+  const clicked = new Set<number>();
+  for await (const event of eventsAt(store, inOrder(found.map(({ source }) => source)))) {
+    if (isClickOn(link, event)) clicked.add(event.position);
+  }
+  return found.filter(({ source }) => clicked.has(source));
 }
 
-async function letterAt(
-  store: LogStore,
-  known: Pick<DeadLetter, "event_id" | "channel" | "source" | "position" | "requested_at">,
-): Promise<DeadLetter> {
-  const { event_id, source, position, requested_at } = known;
-  const event = await eventAt(store, position);
-  const letters = event.type === "DispatchAbandoned" ? toLetters(event, new Map([[requested_at, source]])) : [];
-  const letter = letters.find((one) => one.requested_at === requested_at);
-  if (letter === undefined) throw new Error(`the event at ${position} gives up nothing that ${requested_at} requested`);
-  return { event_id, ...letter };
-}
-
-type Unnamed = Omit<DeadLetter, "event_id">;
-
-const DEAD_LETTER_EVENTS: readonly EventType[] = ["DispatchAbandoned", "DispatchRetryRequested", "DispatchDiscarded"];
-
-function toLetters(
-  { data: { channel, requests }, time, position }: Recorded<"DispatchAbandoned">,
-  sources: ReadonlyMap<number, number>,
-): Unnamed[] {
-  return requests.flatMap((request) =>
-    positionsOf(request.sources).map((requested_at) => {
-      const source = sources.get(requested_at) ?? requested_at;
-      const { attempt: attempts, refused, detail, doubtful_since } = request;
-      const ending = { attempts, refused, detail, ...omitUndefined({ doubtful_since }) };
-      return { channel, source, ...ending, abandoned_at: time, position, requested_at };
-    }),
-  );
+function oldestFirst(one: DeadLetter, other: DeadLetter): number {
+  return one.position - other.position || one.source - other.source;
 }
 
 /**
@@ -125,7 +95,7 @@ function toLetters(
  */
 export async function decideLetter(
   eventLog: EventLog,
-  { channel, requested_at }: DeadLetter,
+  { channel, requested_at }: Pick<DeadLetter, "channel" | "requested_at">,
   newEvent: NewEvent<"DispatchRetryRequested" | "DispatchDiscarded">,
   metadata: EventMetadata,
 ): Promise<boolean> {
@@ -136,18 +106,28 @@ export async function decideLetter(
 }
 
 export interface LetterSelection {
-  /** Of the events whose dispatches they are; undefined: all of them. */
+  /** Ids of the events whose dispatches they are; undefined: all that match. */
   readonly ids: readonly string[] | undefined;
-  readonly channels: readonly ChannelName[];
-  /** Only those that were given up by this position: an operator decides only on letters they have seen. */
+  readonly filter: DispatchFilter;
+  /** Only those that ended by this position: an operator decides only on letters they have seen. */
   readonly until?: number;
+}
+
+/** How a decision is made. */
+export interface DecisionOptions {
+  /** Only says how many it would be applied to. */
+  readonly isDryRun?: boolean;
+  /** How many letters the operator was told of: where it would be another number, nothing is done. */
+  readonly expected?: number;
 }
 
 /**
  * Why a selected letter is left as it is. `suspended`: its channel would refuse it. `may_double`: an attempt may
- * have arrived, and the network would take a repeat for another one. `decided_meanwhile`: another caller was faster.
+ * have arrived, and the network would take a repeat for another one. `several_channels`: it is in doubt on more than one,
+ * and one at a time is decided. `decided_meanwhile`: another caller was faster.
  */
-export type NotAppliedReason = "no_dead_letter" | "suspended" | "may_double" | "decided_meanwhile";
+export type NotAppliedReason =
+  "no_dead_letter" | "not_in_doubt" | "suspended" | "may_double" | "several_channels" | "decided_meanwhile";
 
 export interface NotApplied {
   readonly event_id: string;
@@ -156,10 +136,19 @@ export interface NotApplied {
   readonly why: NotAppliedReason;
 }
 
-/** The result of a decision: how many letters it was applied to, and the others with the reason. */
+/** The result of a decision: how many letters it was applied to, or would be, and the others with the reason. */
 export interface Decided {
+  readonly kind: "decided";
   readonly done: number;
   readonly left: readonly NotApplied[];
+  /** The position that the letters are counted up to. */
+  readonly until: number;
+}
+
+/** Nothing was done: it would be applied to another number than was expected. */
+export interface NumberChanged {
+  readonly kind: "number_changed";
+  readonly number: number;
 }
 
 export type DecideDeps = Pick<HandleDeps, "eventLog" | "projector">;
@@ -170,27 +159,45 @@ export interface RetryDeps extends DecideDeps {
   readonly clock: Clock;
 }
 
-/** Makes dead letters pending again; without `acceptsDoubles` not those that may arrive twice. */
+export interface RetryOptions extends DecisionOptions {
+  readonly acceptsDoubles: boolean;
+}
+
+/** Makes dead letters pending again, or one dispatch in doubt; without `acceptsDoubles` none that may arrive twice. */
 export function retryLetters(
   { recognisesMs, clock, ...deps }: RetryDeps,
   selection: LetterSelection,
-  acceptsDoubles: boolean,
+  { acceptsDoubles, ...options }: RetryOptions,
   metadata: EventMetadata,
-): Promise<Decided> {
-  return decideLetters(deps, selection, metadata, {
-    reasonToSkip({ channel, doubtful_since }, states) {
-      if (states[channel].suspended !== null) return "suspended";
-      if (acceptsDoubles || doubtful_since === undefined) return undefined;
-      return clock() - Date.parse(doubtful_since) >= recognisesMs(channel) ? "may_double" : undefined;
+): Promise<Decided | NumberChanged> {
+  const { status } = selection.filter;
+  const now = clock();
+  return decideLetters(deps, selection, options, metadata, {
+    reasonToSkip(letter, states) {
+      if (states[letter.channel].suspended !== null) return "suspended";
+      return !acceptsDoubles && mayDouble(letter, status, now, recognisesMs) ? "may_double" : undefined;
     },
-    toEvent(letter) {
-      const { event_id, source, channel, doubtful_since } = letter;
+    toEvent(event_id, { source, channel, failure: { doubtful_since } }) {
+      const about = { event_id, source, channel };
+      if (status === "in_doubt")
+        return { type: "DispatchRetryRequested", data: { ...about, may_double: true, in_doubt: true } };
       // What the next dispatch has to know of the attempts before it, unless an operator accepts a double.
       const isDoubtful = doubtful_since !== undefined;
       const before = isDoubtful && acceptsDoubles ? { may_double: true as const } : omitUndefined({ doubtful_since });
-      return { type: "DispatchRetryRequested", data: { event_id, source, channel, ...before } };
+      return { type: "DispatchRetryRequested", data: { ...about, ...before } };
     },
   });
+}
+
+/** Whether an attempt may have arrived, and the network would no longer recognise a repeat. */
+export function mayDouble(
+  { channel, failure: { doubtful_since } }: DeadLetter,
+  status: LetterStatus,
+  now: number,
+  recognisesMs: RetryDeps["recognisesMs"],
+): boolean {
+  if (status === "in_doubt") return true;
+  return doubtful_since !== undefined && now - Date.parse(doubtful_since) >= recognisesMs(channel);
 }
 
 /** A sentence or two for later readers of the log. */
@@ -200,12 +207,12 @@ export const WHY_CHARACTERS_MAX = 500;
 export function discardLetters(
   deps: DecideDeps,
   selection: LetterSelection,
-  why: string,
+  { why, ...options }: DecisionOptions & { readonly why: string },
   metadata: EventMetadata,
-): Promise<Decided> {
-  return decideLetters(deps, selection, metadata, {
+): Promise<Decided | NumberChanged> {
+  return decideLetters(deps, selection, options, metadata, {
     reasonToSkip: () => undefined,
-    toEvent: ({ event_id, source, channel }) => {
+    toEvent: (event_id, { source, channel }) => {
       return { type: "DispatchDiscarded", data: { event_id, source, channel, why } };
     },
   });
@@ -214,7 +221,7 @@ export function discardLetters(
 interface Decision {
   /** Why it is not applied to a letter; undefined: it is. */
   readonly reasonToSkip: (letter: DeadLetter, states: Deliveries) => NotAppliedReason | undefined;
-  readonly toEvent: (letter: DeadLetter) => NewEvent<"DispatchRetryRequested" | "DispatchDiscarded">;
+  readonly toEvent: (event_id: string, letter: DeadLetter) => NewEvent<"DispatchRetryRequested" | "DispatchDiscarded">;
 }
 
 /** Decisions appended together: each has a key of its own, and clicks are to find a place in the queue beside them. */
@@ -222,30 +229,32 @@ const APPENDS_AT_ONCE = 64;
 
 async function decideLetters(
   { eventLog, projector }: DecideDeps,
-  { ids, channels, until = Infinity }: LetterSelection,
+  selection: LetterSelection,
+  { isDryRun = false, expected }: DecisionOptions,
   metadata: EventMetadata,
   { reasonToSkip, toEvent }: Decision,
-): Promise<Decided> {
+): Promise<Decided | NumberChanged> {
   const { store } = eventLog;
-  const wanted = ids && new Set(ids);
   await projector.until((await store.head()).position);
-  const lookedUp = wanted && (await lookUpLetters(store, () => projector.state("deliveries"), [...wanted]));
-  const letters = lookedUp ?? (await findDeadLetters(store));
-  const meant = letters.filter(({ event_id, channel, position }) => {
-    return channels.includes(channel) && position <= until && (wanted === undefined || wanted.has(event_id));
-  });
-  const known = new Set(meant.map(({ event_id }) => event_id));
-  const left: NotApplied[] = [...(wanted ?? [])]
-    .filter((event_id) => !known.has(event_id))
-    .map((event_id) => ({ event_id, channel: null, why: "no_dead_letter" }));
+  const states = (): Deliveries => projector.state("deliveries");
+  const { position } = projector;
+  const until = Math.min(selection.until ?? Infinity, position);
+  const { letters, left } = await select(store, { deliveries: states(), position }, { ...selection, until });
+  const skipped = letters.filter((letter) => reasonToSkip(letter, states()) !== undefined);
+  const number = letters.length - skipped.length;
+  if (expected !== undefined && expected !== number) return { kind: "number_changed", number };
   let done = 0;
-  for (let at = 0; at < meant.length; at += APPENDS_AT_ONCE) {
+  for (let at = 0; at < letters.length; at += APPENDS_AT_ONCE) {
+    const chunk = letters.slice(at, at + APPENDS_AT_ONCE);
+    const ids = await readIds(store, chunk);
     const made = await Promise.all(
-      meant.slice(at, at + APPENDS_AT_ONCE).map(async (letter): Promise<NotApplied | undefined> => {
-        const { event_id, channel } = letter;
-        const skip = reasonToSkip(letter, projector.state("deliveries"));
-        if (skip !== undefined) return { event_id, channel, why: skip };
-        const isFirst = await decideLetter(eventLog, letter, toEvent(letter), metadata);
+      chunk.map(async (letter): Promise<NotApplied | undefined> => {
+        const { channel, source } = letter;
+        const event_id = ids.get(source) ?? "";
+        const why = reasonToSkip(letter, states());
+        if (why !== undefined) return { event_id, channel, why };
+        if (isDryRun) return undefined;
+        const isFirst = await decideLetter(eventLog, letter, toEvent(event_id, letter), metadata);
         return isFirst ? undefined : { event_id, channel, why: "decided_meanwhile" };
       }),
     );
@@ -255,5 +264,77 @@ async function decideLetters(
     }
   }
   await projector.until((await store.head()).position);
-  return { done, left };
+  return { kind: "decided", done, left, until };
+}
+
+interface Selected {
+  readonly letters: readonly DeadLetter[];
+  /** Those that are named and no such letters, or that cannot be decided together. */
+  readonly left: NotApplied[];
+}
+
+/** The letters that are meant. Of those in doubt one at a time is. */
+async function select(
+  store: LogStore,
+  at: DeliveriesAt,
+  { ids, filter, until }: Required<LetterSelection>,
+): Promise<Selected> {
+  const all = (await findLetters(store, at, filter)).filter(({ position }) => position <= until);
+  if (ids === undefined) return { letters: all, left: [] };
+  const wanted = new Set(ids);
+  const named = await findNamed(store, all, wanted);
+  const known = new Set(named.map(({ event_id }) => event_id));
+  const unknown = filter.status === "dead" ? "no_dead_letter" : "not_in_doubt";
+  const left = [...wanted.difference(known)].map((event_id): NotApplied => ({ event_id, channel: null, why: unknown }));
+  const letters = named.map(({ letter }) => letter);
+  if (filter.status === "dead" || named.length <= 1) return { letters, left };
+  const together = named.map(({ event_id, letter: { channel } }): NotApplied => {
+    return { event_id, channel, why: "several_channels" };
+  });
+  return { letters: [], left: [...left, ...together] };
+}
+
+interface Named {
+  readonly event_id: string;
+  readonly letter: DeadLetter;
+}
+
+/** Letters looked up one by one; of more it is faster to read the ids of all. */
+const LOOKED_UP_MAX = 20;
+
+async function findNamed(
+  store: LogStore,
+  letters: readonly DeadLetter[],
+  wanted: ReadonlySet<string>,
+): Promise<readonly Named[]> {
+  if (letters.length === 0) return [];
+  const near = wanted.size <= LOOKED_UP_MAX ? await findNear(store, wanted) : undefined;
+  const ids = near ?? (await readIds(store, letters));
+  return letters.flatMap((letter) => {
+    const event_id = ids.get(letter.source);
+    return event_id === undefined || !wanted.has(event_id) ? [] : [{ event_id, letter }];
+  });
+}
+
+/** Position -> id of each of these events; undefined: one of them is not where its id says. */
+async function findNear(
+  store: LogStore,
+  wanted: ReadonlySet<string>,
+): Promise<ReadonlyMap<number, string> | undefined> {
+  const reading = { store, to: (await store.head()).position, onProgress: () => {} };
+  const found = new Map<number, string>();
+  for (const id of wanted) {
+    const event = await findEventNear(reading, id);
+    if (event === undefined) return undefined;
+    found.set(event.position, id);
+  }
+  return found;
+}
+
+/** Position -> id of the event whose dispatch each letter is. */
+async function readIds(store: LogStore, letters: readonly DeadLetter[]): Promise<ReadonlyMap<number, string>> {
+  const ids = new Map<number, string>();
+  const positions = inOrder(letters.map(({ source }) => source));
+  for await (const { position, id } of eventsAt(store, positions)) ids.set(position, id);
+  return ids;
 }

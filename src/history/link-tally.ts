@@ -16,6 +16,7 @@ export interface ChannelTally {
   readonly pending: number;
   readonly delivered: number;
   readonly skipped: number;
+  /** Less those that the operator retried. */
   readonly inDoubt: number;
   /** Dead letters that the operator has neither retried nor discarded. */
   readonly dead: number;
@@ -45,14 +46,15 @@ export function createTally(findChannels: FindChannels) {
     const of = (type: EventType): number => count(`${channel} ${type}`);
     const [delivered, skipped, inDoubt] = [of("DispatchSucceeded"), of("DispatchSkipped"), of("DispatchInDoubt")];
     const [dead, retried, discarded] = [of("DispatchAbandoned"), of("DispatchRetryRequested"), of("DispatchDiscarded")];
+    const retriedInDoubt = count(`${channel} retried in doubt`);
     return {
       channel,
-      // A retried dead letter is requested a second time.
+      // What is retried is requested a second time.
       pending: count(`${channel} requested`) - delivered - skipped - inDoubt - dead,
       delivered,
       skipped,
-      inDoubt,
-      dead: dead - retried - discarded,
+      inDoubt: inDoubt - retriedInDoubt,
+      dead: dead - (retried - retriedInDoubt) - discarded,
       retried,
       discarded,
       failedAttempts: of("DispatchFailed"),
@@ -69,6 +71,7 @@ export function createTally(findChannels: FindChannels) {
       } else if (event.type === "DispatchRetryRequested") {
         add(`${event.data.channel} requested`);
         add(`${event.data.channel} ${event.type}`);
+        if (event.data.in_doubt === true) add(`${event.data.channel} retried in doubt`);
       } else if (event.type === "DispatchDiscarded") add(`${event.data.channel} ${event.type}`);
       else if (isOutcome(event)) takeOutcome(event);
     },

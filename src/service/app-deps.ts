@@ -114,8 +114,7 @@ export function appDeps(served: Served): AppDeps {
       projector,
       past: createPastStates({ store, projector, stopping }),
       live: { ...live, circuit: delivery.circuit, verification: () => verifier.progress },
-      settings: consoleSettings(config, {
-        configured: delivery.configured,
+      settings: consoleSettings(config, delivery, {
         hashesOf: served.hashesOf,
         wantsToken: () => authentication.guardsConsole,
         tokens: authentication.list,

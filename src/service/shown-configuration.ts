@@ -6,13 +6,25 @@ import type { Instance } from "../log/instances.ts";
 import { isoTime, makeId, systemClock } from "../platform/clock.ts";
 import { VERSION } from "../platform/version.ts";
 
-type Given = Pick<ConsoleSettings, "configured" | "hashesOf" | "wantsToken" | "tokens">;
+type Channels = Pick<ConsoleSettings, "configured" | "recognisesMs">;
+type Given = Pick<ConsoleSettings, "hashesOf" | "wantsToken" | "tokens">;
 
 /** What the console's pages know of the configuration: no secret. */
-export function consoleSettings(config: Config, given: Given): ConsoleSettings {
+export function consoleSettings(config: Config, { configured, recognisesMs }: Channels, given: Given): ConsoleSettings {
   const { dailyLimit, timezone, template, requireConsent, sources } = config.outreach;
   const callback = `${config.http.publicUrl}/social/callback`;
-  return { ...given, dailyLimit, timezone, parts: listParts(config), template, requireConsent, sources, callback };
+  return {
+    ...given,
+    configured,
+    recognisesMs,
+    dailyLimit,
+    timezone,
+    parts: listParts(config),
+    template,
+    requireConsent,
+    sources,
+    callback,
+  };
 }
 
 /** How this instance shows itself to all others of its log. No secret is in it, nor in its digest. */

@@ -105,6 +105,13 @@ describe("each operation for programs, asked of a running service", () => {
     const { error: working } = await client.POST("/api/deliveries/resume", { body: { channel: "chat" } });
     expect(working?.type).toBe("urn:reachlog:problem:not-suspended");
     expect((await client.POST("/api/deliveries/retry", { body: { all: true } })).data?.done).toBe(0);
+    const filter = { error: "5xx", link: "go.example", from: "2026-01-01" };
+    const { data } = await client.GET("/api/deliveries", { params: { query: { ...filter, status: "in_doubt" } } });
+    expect(data).toMatchObject({ count: 0, dispatches: [], next: null });
+    const changed = { all: true, ...filter, expected: 1 } as const;
+    expect((await client.POST("/api/deliveries/retry", { body: changed })).error?.type).toBe(
+      "urn:reachlog:problem:number-changed",
+    );
     const why = "of a test";
     expect((await client.POST("/api/deliveries/discard", { body: { all: true, why } })).data?.left_count).toBe(0);
   });

@@ -1,9 +1,8 @@
 // On the memory harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { deliveries } from "../../src/commands/deliveries.ts";
-import { findDeadLetters, lookUpLetters, type DeadLetter } from "../../src/delivery/dead-letters.ts";
-import { startProjector } from "../../src/projector/projector.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
+import { capture } from "../harness/capture.ts";
 import { idAt, openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
 import { outcomeOf } from "../harness/memory/outcomes.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
@@ -71,6 +70,7 @@ chat       0        0          0        0         2
 messaging  0        0          0        0         0
 webhook    0        0          0        0         0
 
+2 dead letters:
 event                                 channel  tries  given up                  why
 ${idAt(1)}  chat     1      ${timeAt(3)}  gone
 ${idAt(2)}  chat     1      ${timeAt(4)}  gone
@@ -97,7 +97,7 @@ chat is not configured here: what is pending waits until it is
   test("a channel that is suspended: since when and why, without what tells its credential", async () => {
     await world.append(STREAMS.delivery("chat"), [STOPPED]);
     expect((await run("list")).out).toContain(
-      `\n\nchat is suspended since ${timeAt(7)}: slack refuses it as a whole, channel_is_archived\n\nevent `,
+      `\n\nchat is suspended since ${timeAt(7)}: slack refuses it as a whole, channel_is_archived\n\n2 dead letters:\n`,
     );
     const { out } = await run("list", "--json");
     expect(JSON.parse(out)).toMatchObject({
@@ -107,7 +107,9 @@ chat is not configured here: what is pending waits until it is
         { channel: "messaging" },
         { channel: "webhook" },
       ],
-      dead_letters: [{ event_id: idAt(1) }, { event_id: idAt(2) }],
+      status: "dead",
+      count: 2,
+      dispatches: [{ event_id: idAt(1) }, { event_id: idAt(2) }],
     });
     expect(out).not.toContain("hash");
   });
@@ -140,7 +142,10 @@ describe("deliveries retry and discard", () => {
       1,
       { done: 1, left: [{ event_id: idAt(9), channel: null, why: "no_dead_letter" }] },
     ]);
-    expect(JSON.parse((await run("discard", "--all", "--why", "test", "--json")).out)).toEqual({ done: 1, left: [] });
+    expect(JSON.parse((await run("discard", "--all", "--yes", "--why", "test", "--json")).out)).toEqual({
+      done: 1,
+      left: [],
+    });
   });
 
   test("those that are letters are retried, also where another that is named is none", async () => {
@@ -155,26 +160,26 @@ describe("deliveries retry and discard", () => {
   });
 
   test("--all: every letter of the channel, and none is no fault", async () => {
-    expect(await run("discard", "--all", "--why", "x", "--channel", "ads")).toMatchObject({
+    expect(await run("discard", "--all", "--yes", "--why", "x", "--channel", "ads")).toMatchObject({
       code: 0,
       out: "0 discarded\n",
     });
-    expect(await run("discard", "--all", "--why", "x", "--channel", "chat")).toMatchObject({
+    expect(await run("discard", "--all", "--yes", "--why", "x", "--channel", "chat")).toMatchObject({
       code: 0,
       out: "2 discarded\n",
     });
-    expect(await run("retry", "--all")).toMatchObject({ code: 0, out: "0 retried\n" });
+    expect(await run("retry", "--all", "--yes")).toMatchObject({ code: 0, out: "0 retried\n" });
   });
 
   test("letters of a stopped channel are not taken up, which would turn them away; they can be discarded", async () => {
     await world.append(STREAMS.delivery("chat"), [STOPPED]);
-    expect(await run("retry", "--all")).toEqual({
+    expect(await run("retry", "--all", "--yes")).toEqual({
       code: 1,
       out: "0 retried\n",
       err: "chat is suspended and would turn them away: reachlog deliveries resume chat\n",
     });
     expect(await told("DispatchRetryRequested")).toEqual([]);
-    expect(await run("discard", "--all", "--why", "x")).toMatchObject({ code: 0, out: "2 discarded\n" });
+    expect(await run("discard", "--all", "--yes", "--why", "x")).toMatchObject({ code: 0, out: "2 discarded\n" });
   });
 
   describe("of which an attempt may have arrived", () => {
@@ -198,10 +203,14 @@ describe("deliveries retry and discard", () => {
 
     test("are left alone after that, until somebody accepts doubles", async () => {
       await doubtful(47 * HOUR_MS);
-      const { code, out, err } = await run("retry", "--all");
+      const { code, out, err } = await run("retry", "--all", "--yes");
       expect([code, out]).toEqual([1, "2 retried\n"]);
-      expect(err).toMatch(/^an attempt at letters of ads may have arrived, .* with --accept-doubles .*\n$/);
-      expect(await run("retry", "--all", "--accept-doubles")).toEqual({ code: 0, out: "1 retried\n", err: "" });
+      expect(err).toMatch(/^an attempt at ads may have arrived, .* with --accept-doubles .*\n$/);
+      expect(await run("retry", "--all", "--yes", "--accept-doubles")).toEqual({
+        code: 0,
+        out: "1 retried\n",
+        err: "",
+      });
       expect((await deduplicationWindow()).at(-1)).toEqual({
         event_id: idAt(2),
         source: 2,
@@ -213,8 +222,8 @@ describe("deliveries retry and discard", () => {
 
   test("several decide of the same letters at the same moment: of each one decision stands", async () => {
     const asked = [
-      run("retry", "--all"),
-      run("discard", "--all", "--why", "one"),
+      run("retry", "--all", "--yes"),
+      run("discard", "--all", "--yes", "--why", "one"),
       run("discard", idAt(1), idAt(2), "--why", "other"),
       run("retry", idAt(1), idAt(2)),
     ];
@@ -234,7 +243,7 @@ describe("deliveries retry and discard", () => {
     await take("letter/chat/1");
     const late = { code: 1, out: "0 discarded\n", err: "of 1 another caller decided at the same moment\n" };
     expect(await run("discard", idAt(1), "--why", "x")).toEqual(late);
-    expect(await run("discard", "--all", "--why", "x")).toEqual({ ...late, code: 0, out: "1 discarded\n" });
+    expect(await run("discard", "--all", "--yes", "--why", "x")).toEqual({ ...late, code: 0, out: "1 discarded\n" });
   });
 
   test("a retry that fails makes the letter pending again, and it can be discarded", async () => {
@@ -247,9 +256,15 @@ describe("deliveries retry and discard", () => {
     ["retry"],
     ["discard", "--why", "x"],
     ["retry", "--all", "some-id"],
+    ["retry", "--all"],
+    ["discard", "--all", "--why", "x"],
+    ["retry", "--error", "5xx", "1"],
+    ["retry", "--all", "--yes", "--error", "teapot"],
+    ["retry", "--all", "--yes", "--in-doubt"],
+    ["retry", "1", "2", "--in-doubt"],
     ["discard", "--all"],
-    ["discard", "--all", "--why", "  "],
-    ["discard", "--all", "--why", "x".repeat(501)],
+    ["discard", "--all", "--yes", "--why", "  "],
+    ["discard", "--all", "--yes", "--why", "x".repeat(501)],
     ["retry", "--all", "--channel", "fax"],
     ["list", "something"],
     ["show"],
@@ -264,36 +279,79 @@ describe("deliveries retry and discard", () => {
     expect(await told("DispatchDiscarded")).toEqual([]);
   });
 
+  describe("on a terminal", () => {
+    const runAsked = async (typed: string, args: readonly string[], beforeAnswer = async () => {}) => {
+      const questions: string[] = [];
+      const ask = async (question: string) => {
+        questions.push(question);
+        await beforeAnswer();
+        return typed;
+      };
+      const { code, out, err } = await capture(deliveries, args, { env: world.env, ask });
+      return { code, out, err, questions };
+    };
+
+    test("--all names the number of those that match, asks, and does that number", async () => {
+      expect(await runAsked("no", ["retry", "--all", "--error", "refused"])).toEqual({
+        code: 1,
+        out: "",
+        err: "nothing was retried\n",
+        questions: ["Retry 2 dead letters? Type yes: "],
+      });
+      expect(await told("DispatchRetryRequested")).toEqual([]);
+      expect(await runAsked("yes", ["retry", "--all", "--link", "go.example"])).toMatchObject({
+        code: 0,
+        out: "2 retried\n",
+      });
+      expect(await runAsked("yes", ["retry", "--all"])).toMatchObject({ out: "0 retried\n", questions: [] });
+    });
+
+    test("letters that come while it asks are not among them", async () => {
+      const oneMore = () => world.append(STREAMS.delivery("ads"), [gaveUp(2, "ads")]);
+      expect(await runAsked("yes", ["discard", "--all", "--why", "x"], oneMore)).toMatchObject({
+        out: "2 discarded\n",
+      });
+      expect((await run("list")).out).toContain("1 dead letter:\n");
+    });
+
+    test("nothing is done if another caller decides while it asks", async () => {
+      const oneLess = async () => void (await run("discard", idAt(1), "--why", "x"));
+      expect(await runAsked("yes", ["retry", "--all"], oneLess)).toMatchObject({
+        code: 1,
+        out: "",
+        err: "nothing was retried: it would be 1 now; list them again\n",
+      });
+      expect(await told("DispatchRetryRequested")).toEqual([]);
+    });
+  });
+
+  test("one in doubt is retried by hand, only where a double is accepted, and once", async () => {
+    await world.append(LINK, [CLICK]);
+    const given = { ...about(7, "ads"), detail: "no answer in time" };
+    await world.append(STREAMS.delivery("ads"), [outcomeOf("DispatchInDoubt", given)]);
+    const listed = await run("list", "--status", "in_doubt", "--channel", "ads");
+    expect(listed.out).toContain(`\n1 dispatch in doubt:\nevent `);
+    expect(listed.out).toContain(`${idAt(7)}  ads      1      ${timeAt(8)}  no answer in time\n`);
+    expect(await run("retry", "7", "--in-doubt")).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("may arrive twice: with --accept-doubles") as string,
+    });
+    expect(await told("DispatchRetryRequested")).toEqual([]);
+    expect(await run("retry", "7", "--in-doubt", "--accept-doubles")).toEqual({ code: 0, out: "1 retried\n", err: "" });
+    expect(await run("retry", "7", "--in-doubt", "--accept-doubles")).toEqual({
+      code: 1,
+      out: "0 retried\n",
+      err: `${idAt(7)} is not in doubt\n`,
+    });
+    const data = { event_id: idAt(7), source: 7, channel: "ads", may_double: true, in_doubt: true };
+    expect(await told("DispatchRetryRequested")).toEqual([[STREAMS.requests, data, "command-line"]]);
+    expect((await run("show", "7")).out).toContain("an operator retried the dispatch in doubt of position 7");
+  });
+
   test("a reason of 500 characters is taken", async () => {
-    expect(await run("discard", "--all", "--why", "x".repeat(500))).toMatchObject({ code: 0 });
+    expect(await run("discard", "--all", "--yes", "--why", "x".repeat(500))).toMatchObject({ code: 0 });
   });
 });
-
-test("a letter that is named is looked up as it is found among all, whatever became of it since", async () => {
-  const retried = { event_id: idAt(1), source: 1, channel: "chat" } as const;
-  await world.append(STREAMS.requests, [{ type: "DispatchRetryRequested", data: retried }]);
-  await world.append(STREAMS.delivery("chat"), [
-    outcomeOf("DispatchAbandoned", { source: 7, channel: "chat", lane: "direct", detail: "again", refused: false }),
-  ]);
-  await world.append(STREAMS.delivery("ads"), [gaveUp(2, "ads", "closed")]);
-  await using projector = await startProjector(world.store);
-  const lookUp = (...positions: number[]) =>
-    lookUpLetters(world.store, () => projector.state("deliveries"), positions.map(idAt));
-  const all = await findDeadLetters(world.store);
-  const of = (position: number) => all.filter(({ source }) => source === position).toSorted(byChannel);
-  for (const position of [1, 2]) expect((await lookUp(position))?.toSorted(byChannel)).toEqual(of(position));
-  expect(all.map(({ requested_at }) => requested_at).toSorted((a, b) => a - b)).toEqual([2, 2, 7]);
-  expect(await lookUp(3)).toEqual([]);
-  expect(await lookUp(99)).toBeUndefined();
-  // One of chat is no longer listed, and may be the one that is asked for.
-  projector.state("deliveries").chat.letters.listed.delete(2);
-  expect(await lookUp(2)).toBeUndefined();
-  expect(await lookUp(1)).toBeDefined();
-});
-
-function byChannel(one: DeadLetter, other: DeadLetter): number {
-  return one.channel.localeCompare(other.channel);
-}
 
 describe("deliveries resume", () => {
   test("a channel that is not suspended: it says so", async () => {
@@ -434,7 +492,11 @@ ${lines(
 
   test.each([
     ["DispatchSkipped" as const, { reason: "too_old" }, "not sent, and never will be"],
-    ["DispatchInDoubt" as const, { detail: "reset" }, "in doubt; not retried automatically"],
+    [
+      "DispatchInDoubt" as const,
+      { detail: "reset" },
+      `in doubt, not retried automatically: reachlog deliveries retry ${idAt(2)} --in-doubt --accept-doubles`,
+    ],
   ])("after %s", async (type, more, words) => {
     await world.append(STREAMS.delivery("ads"), [outcomeOf(type, { ...about(2, "ads"), ...more } as never)]);
     expect((await run("show", idAt(2))).out).toContain(`\nads: ${words}\n`);

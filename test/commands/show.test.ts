@@ -224,6 +224,16 @@ position ${position} is event ${idAt(position)} of the stream ${stream}, by ann,
   });
 });
 
+test("a dispatch in doubt that was retried is pending again, neither in doubt nor a dead letter", async () => {
+  await using world = await openCommands();
+  await world.append(LINK, [click("x", ["chat"])]);
+  const about = { source: 1, channel: "chat", lane: "clicks", detail: "time-out" } as const;
+  await world.append(STREAMS.delivery("chat"), [outcomeOf("DispatchInDoubt", about)]);
+  const retry = { event_id: idAt(1), source: 1, channel: "chat", may_double: true, in_doubt: true } as const;
+  await world.append(STREAMS.requests, [{ type: "DispatchRetryRequested", data: retry }]);
+  expect((await world.run(showHistoryCommand, "go.example/x")).out).toMatch(/\nchat +1 +0 +0 +0 +0 +1 +0 +0 +0\n/);
+});
+
 test("of many events the first and the last are told, with --all all of them", async () => {
   await using world = await openCommands();
   const clicks = Array.from({ length: 41 }, () => click("x", []));

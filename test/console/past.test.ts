@@ -21,7 +21,8 @@ function visitOf(query: string): PastVisit {
     store: logInMemory(log.events) satisfies EventStore<Event>,
     settings: consoleSettings(
       loadConfig({}, () => ""),
-      { configured: [], hashesOf: () => [], wantsToken: () => false, tokens: () => [] },
+      { configured: [], recognisesMs: () => 0 },
+      { hashesOf: () => [], wantsToken: () => false, tokens: () => [] },
     ),
     notice: undefined,
     head: 1,

@@ -1,13 +1,23 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { decideLetter, findDeadLetters } from "../../src/delivery/dead-letters.ts";
+import * as fc from "fast-check";
+import type { Recorded } from "../../events/catalog.ts";
+import { CHANNELS } from "../../events/channel.ts";
+import { isFinal, isOutcome } from "../../events/dispatches.ts";
+import { positionsOf } from "../../events/sources.ts";
+import { deliveries } from "../../projections/deliveries.ts";
+import { fold } from "../../projections/projection.ts";
+import { decideLetter, discardLetters, listAllLetters } from "../../src/delivery/dead-letters.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { DELIVERED, fakeChannel, REFUSED } from "../harness/memory/fake-channel.ts";
+import { listLetters } from "../harness/memory/dead-letters.ts";
 import { NOTIFY, openDelivery, type DeliveryHarness } from "../harness/memory/delivery.ts";
 import { outcomeOf } from "../harness/memory/outcomes.ts";
+import { logInMemory } from "../history/log-in-memory.ts";
+import { histories } from "../projections/history.ts";
 
 function lettersOf(house: DeliveryHarness) {
-  return findDeadLetters(house.eventLog.store);
+  return listLetters(house.eventLog.store, house.projector);
 }
 
 async function retryAll(house: DeliveryHarness): Promise<void> {
@@ -30,12 +40,18 @@ test("what was given up is listed, the oldest first, each channel for itself", a
   const abandoned = (await house.outcomes("DispatchAbandoned"))[0];
   expect(letters[0]).toEqual({
     channel: "chat",
+    status: "dead",
+    link: null,
+    http_status: 400,
+    doubtful_since: null,
     event_id: (await house.events("NotificationRequested"))[0]?.id ?? "",
     source: notified,
     attempts: 1,
     refused: true,
     detail: "malformed",
-    abandoned_at: abandoned?.time ?? "",
+    ended_at: abandoned?.time ?? "",
+    at: Date.parse(abandoned?.time ?? ""),
+    failure: { asked: true, status: 400, refused: true },
     position: abandoned?.position ?? 0,
     requested_at: notified,
   });
@@ -89,6 +105,8 @@ test("what was decided of a letter stands, also when another process records onc
   expect(house.projector.state("deliveries").chat.dead).toBe(0);
   await house.append(gaveUp(source), gaveUp(source + 1));
   expect(await lettersOf(house)).toEqual([]);
+  const lettersOn = await listAllLetters(house.eventLog.store, house.projector.position);
+  expect([...lettersOn("chat").dead]).toEqual([]);
 });
 
 test("of all that is decided of one letter at the same moment, one stands, and its maker knows", async () => {
@@ -109,4 +127,48 @@ test("of all that is decided of one letter at the same moment, one stands, and i
   const stands = await house.events("DispatchRetryRequested", "DispatchDiscarded");
   expect(stands.map(({ type }) => type)).toEqual(made.filter((_, at) => won[at]).map(({ type }) => type));
   expect(house.projector.state("deliveries").chat.dead).toBe(0);
+});
+
+/** The history without outcomes that a second process recorded once more. */
+function recordedOnce(events: readonly Recorded[]): readonly Recorded[] {
+  const ended = new Set<string>();
+  return events.filter((event) => {
+    if (!isOutcome(event) || !isFinal(event.type)) return true;
+    const { channel, requests } = event.data;
+    const own = requests.flatMap(({ sources }) => positionsOf(sources).map((source) => `${channel} ${source}`));
+    const isNews = own.every((one) => !ended.has(one));
+    for (const one of own) ended.add(one);
+    return isNews;
+  });
+}
+
+test("whatever happened, the log has the dead letters and the dispatches in doubt that the projection lists", async () => {
+  await fc.assert(
+    fc.asyncProperty(histories(), async (history) => {
+      const events = recordedOnce(history.events);
+      const state = fold(deliveries, deliveries.initial(), events);
+      const lettersOn = await listAllLetters(logInMemory(events), Infinity);
+      for (const channel of CHANNELS) {
+        for (const status of ["dead", "in_doubt"] as const) {
+          expect([...lettersOn(channel)[status]]).toEqual([...state[channel].letters[status]]);
+        }
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("letters that the projection no longer lists are found in the log, and by their ids", async () => {
+  await using house = await openDelivery({ channels: [fakeChannel("chat", () => REFUSED)] });
+  for (let at = 0; at < 3; at++) await house.append(NOTIFY);
+  await house.settled();
+  const before = await lettersOf(house);
+  house.projector.state("deliveries").chat.letters.dead.delete(1);
+  expect(await lettersOf(house)).toEqual(before);
+  const ids = before.slice(0, 2).map(({ event_id }) => event_id);
+  const selection = { ids, filter: { channels: CHANNELS, status: "dead" } } as const;
+  const decided = await discardLetters(house, selection, { why: "over" }, { caller: "ann" });
+  expect(decided).toMatchObject({ done: 2, left: [] });
+  const discarded = await house.events("DispatchDiscarded");
+  expect(discarded.map(({ data }) => data)).toMatchObject(ids.map((event_id) => ({ event_id })));
 });

@@ -1,12 +1,12 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { StoreFull } from "eventstore-lite";
-import { findDeadLetters } from "../../src/delivery/dead-letters.ts";
 import type { EventLog } from "../../src/log/event-log.ts";
 import { serverClock } from "../../src/log/log-clock.ts";
 import type { Channel, DispatchResult } from "../../src/networks/network.ts";
 import { newLogFile } from "../harness/memory/log.ts";
 import { DELIVERED, fakeChannel, gate, throttled, type Answer } from "../harness/memory/fake-channel.ts";
+import { listLetters } from "../harness/memory/dead-letters.ts";
 import { eventually, openDelivery, type DeliveryHarness } from "../harness/memory/delivery.ts";
 
 const HOUR_MS = 3_600_000;
@@ -121,8 +121,11 @@ describe("what may have arrived at a network that knows a repeat", () => {
 
     /** An operator takes it up again. */
     async function retried(house: DeliveryHarness): Promise<void> {
-      for (const { event_id, source, channel, doubtful_since } of await findDeadLetters(house.eventLog.store)) {
-        const doubt = doubtful_since === undefined ? {} : { doubtful_since };
+      for (const { event_id, source, channel, doubtful_since } of await listLetters(
+        house.eventLog.store,
+        house.projector,
+      )) {
+        const doubt = doubtful_since === null ? {} : { doubtful_since };
         await house.append({ type: "DispatchRetryRequested", data: { event_id, source, channel, ...doubt } });
       }
       await house.settled();

@@ -1,10 +1,12 @@
-// On no harness.
+// On the memory harness.
 import { expect, test } from "bun:test";
 import type { EventStore, Query } from "eventstore-lite";
 import type { Event, Recorded } from "../../events/catalog.ts";
+import { outcomeOf } from "../harness/memory/outcomes.ts";
 import { deliveries } from "../../projections/deliveries.ts";
-import { giveUp } from "../../projections/dead-letters.ts";
-import { listDeadLetters, type ListCursor } from "../../src/delivery/list-dispatches.ts";
+import { listEnded } from "../../projections/dead-letters.ts";
+import { findLetters } from "../../src/delivery/dead-letters.ts";
+import { readDispatchPage, type ListCursor } from "../../src/delivery/list-dispatches.ts";
 
 const CHANNELS = ["ads", "chat"] as const;
 
@@ -23,7 +25,17 @@ function lettersAndLog() {
     const sources = Array.from({ length: count }, () => ++source).sort((a, b) => (a % 7) - (b % 7));
     const position = FIRST_OUTCOME + at;
     outcomes.set(position, sources);
-    giveUp(state[CHANNELS[at % 2] ?? "ads"].letters, sources, position);
+    const channel = CHANNELS[at % 2] ?? "ads";
+    const { data } = outcomeOf("DispatchAbandoned", { source: 0, channel, lane: "clicks", detail: "", refused: true });
+    const requests = data.requests.map((request) => ({ ...request, sources }));
+    const event = {
+      type: "DispatchAbandoned",
+      position,
+      time: "2026-03-01T08:00:00.000Z",
+      data: { ...data, requests },
+    };
+    listEnded(state[channel].letters, event as Recorded<"DispatchAbandoned">, () => true);
+    state[channel].dead += count;
   }
   async function* read({ from = 1, to = from }: Query = {}) {
     for (let position = from; position <= to; position++) {
@@ -42,7 +54,9 @@ test("page after page shows each dead letter once, the newest first, however man
   const listed: ListCursor[] = [];
   let after: ListCursor | undefined;
   do {
-    const page = await listDeadLetters(store, state, { channels: CHANNELS, after });
+    const filter = { channels: CHANNELS, status: "dead" } as const;
+    const letters = await findLetters(store, { deliveries: state, position: Infinity }, filter);
+    const page = await readDispatchPage(store, letters, after);
     listed.push(...page.dispatches.map((one) => ({ position: one.outcome.position, source: one.source.position })));
     after = page.next && { position: page.next.position, source: page.next.source };
   } while (after !== undefined);

@@ -104,7 +104,7 @@ async function liveThrough(world: Installation): Promise<void> {
   await settled(service);
   const arrived = slack.messages.total;
   expect(await world.command("deliveries", "resume", "chat")).toMatchObject({ code: 0 });
-  await world.command("deliveries", "retry", "--all");
+  await world.command("deliveries", "retry", "--all", "--yes");
   await until(
     () => Promise.resolve(slack.messages.total),
     (total) => total > arrived,

@@ -81,9 +81,11 @@ function isJson(type: string | undefined): boolean {
 /** Refusals of what was sent; any other status is one of the service's state. */
 const REFUSED: ReadonlySet<number> = new Set([400, 413, 415, 422]);
 
-/** A refusal by a rule that no schema can say, such as that no time is in the future: the document names its problem. */
+/** Refusals by a rule that no schema can say, such as that no time is in the future: the document names their problems. */
+const OF_ITS_MEANING = ["urn:reachlog:problem:unusable-consent", "urn:reachlog:problem:unusable-filter"];
+
 function isOfItsMeaning({ body }: WireAnswer): boolean {
-  return (JSON.parse(body) as { type?: string }).type === "urn:reachlog:problem:unusable-consent";
+  return OF_ITS_MEANING.includes((JSON.parse(body) as { type?: string }).type ?? "");
 }
 
 /** The document says which bodies are good: these must be taken, all others refused. */

@@ -238,6 +238,10 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       "an operator retried the dead letter of position 15 (event e1); queued for chat",
     ],
     [
+      { event_id: "e1", source: 15, channel: "chat", may_double: true, in_doubt: true },
+      "an operator retried the dispatch in doubt of position 15 (event e1), though it may arrive twice; queued for chat",
+    ],
+    [
       { event_id: "e1", source: 15, channel: "ads", doubtful_since: "2026-11-20T10:00:00.000Z" },
       "an operator retried the dead letter of position 15 (event e1), though an attempt of 2026-11-20T10:00:00.000Z may " +
         "have arrived; queued for ads",

@@ -16,6 +16,7 @@ export const ACTIONS = [
 /** What the console, the command line and scripts read beside: method, path and protection. */
 export const READINGS = [
   "GET /social/results session",
+  "GET /api/deliveries session",
   "GET /api/audit/verify token",
   "GET /api/audit/head session",
   "GET /api/audit/proof/:event session",

@@ -31,6 +31,7 @@ const OPERATIONS: Readonly<Record<Typed, true>> = {
   "/api/audit/proof/:event get": true,
   "/api/audit/verify get": true,
   "/api/audit/verify post": true,
+  "/api/deliveries get": true,
   "/api/deliveries/discard post": true,
   "/api/deliveries/resume post": true,
   "/api/deliveries/retry post": true,

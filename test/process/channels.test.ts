@@ -58,11 +58,14 @@ describe("channels that refuse, and channels that are not configured", () => {
     world.sandbox.faults.clear();
     const letters = await world.command("deliveries", "list", "--json");
     expect(JSON.parse(letters.out)).toMatchObject({
-      dead_letters: [{ channel: "chat", refused: true }, { channel: "chat" }],
+      dispatches: [{ channel: "chat", refused: true }, { channel: "chat" }],
     });
     expect(await world.command("deliveries", "resume", "chat")).toMatchObject({ code: 0 });
     // Two operators at once: each letter is taken up once.
-    await Promise.all([world.command("deliveries", "retry", "--all"), world.command("deliveries", "retry", "--all")]);
+    await Promise.all([
+      world.command("deliveries", "retry", "--all", "--yes"),
+      world.command("deliveries", "retry", "--all", "--yes"),
+    ]);
     const retries = (await exported(world)).filter(({ type }) => type === "DispatchRetryRequested");
     expect(retries).toHaveLength(2);
     await until(

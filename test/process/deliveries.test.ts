@@ -8,7 +8,7 @@ const count = async (world: Installation, type: string): Promise<number> =>
 
 interface Listed {
   readonly channels: readonly { readonly channel: string; readonly dead: number; readonly suspended: object | null }[];
-  readonly dead_letters: readonly { readonly event_id: string; readonly channel: string }[];
+  readonly dispatches: readonly { readonly event_id: string; readonly channel: string }[];
 }
 
 describe("an operator beside a running service", () => {
@@ -28,8 +28,8 @@ describe("an operator beside a running service", () => {
   async function refuse(message: string): Promise<string> {
     world.sandbox.faults.add({ network: "slack", kind: "channel_archived", count: 1 });
     expect((await service.post("/api/notify", { message })).status).toBe(502);
-    const listed = await until(list, (now) => chatOf(now)?.suspended !== null && now.dead_letters.length > 0);
-    return listed.dead_letters.at(-1)?.event_id ?? "";
+    const listed = await until(list, (now) => chatOf(now)?.suspended !== null && now.dispatches.length > 0);
+    return listed.dispatches.at(-1)?.event_id ?? "";
   }
 
   test("a channel that is refused: what is pending waits, and the letter is decided of once", async () => {
@@ -53,7 +53,7 @@ describe("an operator beside a running service", () => {
     const refused = { code: 1, out: "0 retried\n", err: `${id} is no dead letter\n` };
     expect(await command("retry", id)).toEqual(refused);
     expect(await count(world, "DispatchRetryRequested")).toBe(0);
-    expect(await list()).toMatchObject({ dead_letters: [] });
+    expect(await list()).toMatchObject({ dispatches: [] });
     expect(chatOf(await list())).toMatchObject({ dead: 0 });
     expect((await command("show", id)).out).toMatch(/an operator discarded .*: "the campaign is over, says \w+"\n$/);
   });
@@ -95,6 +95,26 @@ describe("an operator beside a running service", () => {
       () => command("show", id),
       ({ out }) => out.includes(retried === 1 ? "\nchat: delivered\n" : "\nchat: discarded"),
     );
+  });
+
+  test("a dispatch in doubt is sent again by hand, arrives twice, and is not sent a third time", async () => {
+    const before = world.sandbox.slack.messages.total;
+    world.sandbox.faults.add({ network: "slack", kind: "reset_after_delivery", count: 1 });
+    expect((await service.post("/api/notify", { message: "perhaps" })).status).toBe(504);
+    const inDoubt = async () => JSON.parse((await command("list", "--status", "in_doubt", "--json")).out) as Listed;
+    const { dispatches } = await until(inDoubt, (now) => now.dispatches.length === 1);
+    const id = dispatches[0]?.event_id ?? "";
+    const retry = () => command("retry", id, "--in-doubt", "--accept-doubles");
+    expect(await command("retry", id, "--in-doubt")).toMatchObject({ code: 1, out: "0 retried\n" });
+    expect(await retry()).toEqual({ code: 0, out: "1 retried\n", err: "" });
+    await until(
+      () => command("show", id),
+      ({ out }) => out.includes("\nchat: delivered\n"),
+    );
+    expect(world.sandbox.slack.messages.total).toBe(before + 2);
+    expect(await retry()).toEqual({ code: 1, out: "0 retried\n", err: `${id} is not in doubt\n` });
+    expect(await inDoubt()).toMatchObject({ count: 0, dispatches: [] });
+    expect(world.sandbox.slack.messages.total).toBe(before + 2);
   });
 
   test("lag --watch ends when it is interrupted, with the code of the signal", async () => {

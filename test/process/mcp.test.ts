@@ -138,6 +138,10 @@ test("clicks, quota, results, stats, dead_letters and delivery_lag", async () =>
   expect(await answersOf("stats")).toMatchObject([{ sent: 1, failed: 0 }]);
   expect(await answersOf("stats", { as_of: "0" })).toMatchObject([{ sent: 0 }]);
   expect((await call("dead_letters")).text).toContain("chat");
+  expect(
+    await answersOf("dead_letters", { channel: "ads", status: "in_doubt", link: "go.example", to: "2100-01-01" }),
+  ).toMatchObject([{ channels: [{ channel: "ads" }], status: "in_doubt", count: 0, dispatches: [] }]);
+  expect((await call("dead_letters", { error: "teapot" })).text).toContain("an error is one of refused");
   expect((await call("delivery_lag")).text).toContain('"backlog":0');
 });
 

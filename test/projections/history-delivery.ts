@@ -14,7 +14,7 @@ export interface Requested {
   attempts: number;
   /** It failed and waits for its next attempt. */
   waits: boolean;
-  end: "dispatched" | "skipped" | "in_doubt" | "dead" | undefined;
+  end: "dispatched" | "skipped" | "in_doubt" | "retried" | "dead" | undefined;
 }
 
 /** What a click may say of who made it. */
@@ -130,6 +130,15 @@ export function createDeliveryPart(log: TestLog): {
       if (letter === undefined) return;
       const { channel, event_id, source } = letter;
       log.add("DispatchDiscarded", { event_id, source, channel, why: "over" });
+    },
+    (dice) => {
+      const doubts = requested.filter(({ end }) => end === "in_doubt");
+      if (doubts.length === 0) return;
+      const item = dice.pick(doubts);
+      const { channel, event_id, source } = item;
+      item.end = "retried";
+      const retry = { event_id, source, channel, may_double: true, in_doubt: true } as const;
+      request([channel], "direct", log.add("DispatchRetryRequested", retry), item);
     },
     (dice) => {
       const until = new Date(dice.once(2) ? 0 : 60_000).toISOString();

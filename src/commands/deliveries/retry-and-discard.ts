@@ -1,48 +1,111 @@
 import type { ChannelName } from "../../../events/channel.ts";
+import type { LetterStatus } from "../../../projections/dead-letters.ts";
 import {
   type Decided,
+  type DecisionOptions,
   discardLetters,
   type LetterSelection,
   type NotAppliedReason,
+  type NumberChanged,
   retryLetters,
   WHY_CHARACTERS_MAX,
 } from "../../delivery/dead-letters.ts";
+import { parseDispatchFilter, type FilterTexts } from "../../delivery/dispatch-filter.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { findAt } from "../../history/find-event.ts";
-import { Command, JSON_OPTION, type MakeCommand, usageError } from "../shared/command.ts";
-import { answer, EXIT, type Terminal } from "../shared/terminal.ts";
+import { Command, JSON_OPTION, type MakeCommand, readConfig, usageError } from "../shared/command.ts";
+import { answer, EXIT, fail, type Terminal } from "../shared/terminal.ts";
 import { COMMAND_METADATA, openSession, type Session } from "../shared/log-session.ts";
 import { printable } from "../shared/table.ts";
 import { connectNetworks } from "../../service/networks.ts";
-import { channelOption, selectChannels } from "./channel-name.ts";
+import { channelOption } from "./channel-name.ts";
+import { errorOption, fromOption, linkOption, toOption } from "./filter-options.ts";
 
-interface Given {
-  readonly ids: readonly string[];
+interface Given extends FilterTexts {
   readonly all?: boolean | undefined;
-  readonly channel?: ChannelName | undefined;
+  readonly yes?: boolean | undefined;
+  readonly inDoubt?: boolean | undefined;
+  readonly json?: boolean | undefined;
 }
 
-/** Throws a ServiceError (usage) unless it is all letters or some that are named. */
-function toSelection(action: string, { all = false, ids, channel }: Given): LetterSelection {
+/** Throws a ServiceError (usage) unless it is all that match, or some that are named. */
+function toSelection(
+  { env, ask }: Terminal,
+  action: string,
+  ids: readonly string[],
+  { all = false, yes = false, inDoubt = false, ...texts }: Given,
+): LetterSelection {
+  const { error, link, from, to } = texts;
+  if (inDoubt && (all || ids.length !== 1)) throw usageError(`${action} --in-doubt needs one event id or position`);
   if (all === ids.length > 0) throw usageError(`${action} needs --all, or event ids or positions`);
-  return { ids: all ? undefined : ids, channels: selectChannels(channel) };
+  if (!all && [error, link, from, to].some((text) => text !== undefined))
+    throw usageError(`${action} needs --all beside --error, --link, --from and --to`);
+  if (all && !yes && ask === undefined)
+    throw usageError(`${action} --all asks first: without a terminal it needs --yes`);
+  const status = inDoubt ? "in_doubt" : "dead";
+  const filter = parseDispatchFilter({ ...texts, status }, readConfig({ env }).outreach.timezone);
+  return { ids: all ? undefined : ids, filter };
+}
+
+type Decide = (
+  session: Session,
+  selection: LetterSelection,
+  options: DecisionOptions,
+) => Promise<Decided | NumberChanged>;
+
+interface Words {
+  /** What is done, and what was done. */
+  readonly verb: string;
+  readonly done: string;
 }
 
 /**
- * Decides of the letters chosen and says of how many. Answers the exit code: a fault where one that was named is no
- * dead letter, or was decided by another caller at the same moment.
+ * Decides of the letters chosen and says of how many. Of all that match it names the number first, and asks. Answers the
+ * exit code: a fault where one that was named is no dead letter, or was decided by another caller at the same moment.
  */
 async function decideByCommand(
   terminal: Terminal,
   selection: LetterSelection,
-  { done, json }: { readonly done: string; readonly json: boolean | undefined },
-  decide: (session: Session, selection: LetterSelection) => Promise<Decided>,
+  { yes = false, json }: Given,
+  { verb, done }: Words,
+  decide: Decide,
 ): Promise<number> {
   await using session = await openSession(terminal);
-  const decided = await decide(session, await withIds(session, selection));
-  answer(terminal, json, decided, `${decided.done} ${done}\n`);
+  const named = await withIds(session, selection);
+  const options = selection.ids === undefined && !yes ? await confirm(terminal, verb, named, session, decide) : {};
+  if (options === undefined) return fail(terminal, `nothing was ${done}`);
+  const { until, ...rest } = options;
+  const decided = await decide(session, { ...named, ...omitUndefined({ until }) }, rest);
+  if (decided.kind === "number_changed") {
+    return fail(terminal, `nothing was ${done}: it would be ${decided.number} now; list them again`);
+  }
+  const { left } = decided;
+  answer(terminal, json, { done: decided.done, left }, `${decided.done} ${done}\n`);
   if (json !== true) for (const line of explainLeft(decided)) terminal.err(`${line}\n`);
-  const faults = decided.left.filter(({ why }) => why !== "decided_meanwhile" || selection.ids !== undefined);
+  const faults = left.filter(({ why }) => why !== "decided_meanwhile" || selection.ids !== undefined);
   return faults.length === 0 ? EXIT.ok : EXIT.fault;
+}
+
+/** Names the number, and has exactly that number decided. Undefined: the operator said no. */
+async function confirm(
+  { ask }: Terminal,
+  verb: string,
+  selection: LetterSelection,
+  session: Session,
+  decide: Decide,
+): Promise<(DecisionOptions & { readonly until?: number }) | undefined> {
+  const counted = await decide(session, selection, { isDryRun: true });
+  if (counted.kind === "number_changed") throw new Error("a number changed that was not named");
+  const { done: expected, until } = counted;
+  if (expected === 0) return { expected, until };
+  const typed = await ask?.(`${verb} ${nameNumber(expected, "dead")}? Type yes: `);
+  return typed?.trim().toLowerCase() === "yes" ? { expected, until } : undefined;
+}
+
+/** `1 dead letter`, `312 dispatches in doubt` */
+export function nameNumber(count: number, status: LetterStatus): string {
+  const [one, many] = { dead: ["dead letter", "dead letters"], in_doubt: ["dispatch", "dispatches"] }[status];
+  return `${count.toLocaleString("en-US")} ${count === 1 ? one : many}${status === "in_doubt" ? " in doubt" : ""}`;
 }
 
 /** Resolves positions to event ids. */
@@ -62,48 +125,64 @@ function explainLeft({ left }: Decided): readonly string[] {
   const reasons = new Set(
     left.flatMap(({ channel, why }) => (channel === null ? [] : (explainNotApplied(channel, why) ?? []))),
   );
-  const unknown = left.filter(({ why }) => why === "no_dead_letter");
+  const unknown = left.flatMap(({ event_id, why }) => {
+    return why in UNKNOWN ? `${printable(event_id)} ${UNKNOWN[why as keyof typeof UNKNOWN]}` : [];
+  });
   const lost = left.filter(({ why }) => why === "decided_meanwhile").length;
-  return [
-    ...reasons,
-    ...unknown.map(({ event_id }) => `${printable(event_id)} is no dead letter`),
-    ...(lost === 0 ? [] : [`of ${lost} another caller decided at the same moment`]),
-  ];
+  return [...reasons, ...unknown, ...(lost === 0 ? [] : [`of ${lost} another caller decided at the same moment`])];
 }
+
+const UNKNOWN = { no_dead_letter: "is no dead letter", not_in_doubt: "is not in doubt" } as const;
 
 function explainNotApplied(channel: ChannelName, why: NotAppliedReason): string | undefined {
   if (why === "suspended") {
     return `${channel} is suspended and would turn them away: reachlog deliveries resume ${channel}`;
   }
+  if (why === "several_channels") return `it is in doubt on ${channel}: name one channel with --channel`;
   if (why !== "may_double") return undefined;
   return (
-    `an attempt at letters of ${channel} may have arrived, and a repeat would count twice now: ` +
-    "with --accept-doubles they are sent again all the same"
+    `an attempt at ${channel} may have arrived, and a repeat may arrive twice: ` +
+    "with --accept-doubles it is sent again all the same"
   );
 }
 
 export const retry: MakeCommand = (terminal, exit) =>
   new Command("retry")
-    .summary("send dead letters again")
+    .summary("send dead letters again, or one dispatch in doubt")
     .description(
       `Makes those dead letters pending again; a running service sends them at once, else
 the next start does. It leaves those as they are that may have arrived and that
-the network would not know again.`,
+the network would not know again.
+
+With --all it names the number first, and asks; without a terminal it needs --yes.
+
+With --in-doubt it sends one dispatch again of which it is unknown whether it
+arrived. It may arrive twice, so that needs --accept-doubles too.`,
     )
-    .argument("[event_ids...]", "the dead letters, as deliveries list names them, or their positions")
-    .option("--all", "all dead letters")
+    .argument("[event_ids...]", "the dispatches, as deliveries list names them, or their positions")
+    .option("--all", "all dead letters that match")
     .addOption(channelOption())
-    .option("--accept-doubles", "send also those that may have arrived")
+    .addOption(errorOption())
+    .addOption(linkOption())
+    .addOption(fromOption())
+    .addOption(toOption())
+    .option("--in-doubt", "one dispatch in doubt, rather than dead letters")
+    .option("--accept-doubles", "send also what may have arrived")
+    .option("--yes", "do not ask")
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog deliveries retry --all --channel messaging")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  reachlog deliveries retry --all --channel messaging --error 5xx\n  reachlog deliveries retry 43 --in-doubt --accept-doubles",
+    )
     .action(
-      exit((ids, { all, channel, acceptDoubles = false, json }) => {
-        const selection = toSelection("retry", { all, ids, channel });
-        return decideByCommand(terminal, selection, { done: "retried", json }, (session, letters) => {
+      exit((ids, { acceptDoubles: acceptsDoubles = false, ...given }) => {
+        const selection = toSelection(terminal, "retry", ids, given);
+        const words = { verb: "Retry", done: "retried" };
+        return decideByCommand(terminal, selection, given, words, (session, letters, options) => {
           const { channels } = connectNetworks(session.config);
           const recognisesMs = (name: ChannelName) => channels.find((one) => one.name === name)?.recognisesMs ?? 0;
           const deps = { ...session, recognisesMs, clock: session.logClock.now };
-          return retryLetters(deps, letters, acceptDoubles, COMMAND_METADATA);
+          return retryLetters(deps, letters, { ...options, acceptsDoubles }, COMMAND_METADATA);
         });
       }),
     );
@@ -111,22 +190,32 @@ the network would not know again.`,
 export const discard: MakeCommand = (terminal, exit) =>
   new Command("discard")
     .summary("discard dead letters for good")
-    .description("Discards dead letters for good; the log keeps the reason. They cannot be retried later.")
+    .description(
+      `Discards dead letters for good; the log keeps the reason. They cannot be retried later.
+
+With --all it names the number first, and asks; without a terminal it needs --yes.`,
+    )
     .argument("[event_ids...]", "the dead letters, as deliveries list names them, or their positions")
-    .option("--all", "all dead letters")
+    .option("--all", "all dead letters that match")
     .requiredOption("--why <text>", `why, in 1 to ${WHY_CHARACTERS_MAX} characters`)
     .addOption(channelOption())
+    .addOption(errorOption())
+    .addOption(linkOption())
+    .addOption(fromOption())
+    .addOption(toOption())
+    .option("--yes", "do not ask")
     .option(...JSON_OPTION)
     .addHelpText("after", '\nExample:\n  reachlog deliveries discard --all --channel ads --why "the account is closed"')
     .action(
-      exit((ids, { all, why: given, channel, json }) => {
-        const why = given.trim();
+      exit((ids, { why: text, ...given }) => {
+        const why = text.trim();
         if (why.length === 0 || why.length > WHY_CHARACTERS_MAX) {
           throw usageError(`discard needs --why, in 1 to ${WHY_CHARACTERS_MAX} characters`);
         }
-        const selection = toSelection("discard", { all, ids, channel });
-        return decideByCommand(terminal, selection, { done: "discarded", json }, (session, letters) =>
-          discardLetters(session, letters, why, COMMAND_METADATA),
+        const selection = toSelection(terminal, "discard", ids, given);
+        const words = { verb: "Discard", done: "discarded" };
+        return decideByCommand(terminal, selection, given, words, (session, letters, options) =>
+          discardLetters(session, letters, { ...options, why }, COMMAND_METADATA),
         );
       }),
     );

@@ -177,7 +177,7 @@ function describeDispatch(current: DispatchStatus, blocked: BlockReason, id: str
   return {
     delivered: "delivered",
     skipped: "not sent, and never will be",
-    in_doubt: "in doubt; not retried automatically",
+    in_doubt: `in doubt, not retried automatically: reachlog deliveries retry ${id} --in-doubt --accept-doubles`,
     dead: `a dead letter: send it with reachlog deliveries retry ${id}, or drop it with discard`,
     discarded: "discarded; never sent again",
   }[current.status];

@@ -1,5 +1,6 @@
 import { Type, type TObject } from "@sinclair/typebox";
 import { skipReason, type SkipReason } from "../../../events/outreach.ts";
+import { FILTER_NAMES, FILTER_SENTENCES, type FilterName } from "../../delivery/dispatch-filter.ts";
 import { GROUPINGS } from "../../history/results.ts";
 import { showHistoryCommand as auditShow } from "../audit/show.ts";
 import { clicks } from "../clicks.ts";
@@ -27,6 +28,8 @@ export interface Input {
   readonly subject?: string;
   readonly event_id?: string;
   readonly link?: string;
+  readonly channel?: string;
+  readonly error?: string;
   readonly status?: string;
   readonly reason?: SkipReason;
 }
@@ -38,25 +41,19 @@ export interface Tool {
   readonly description: string;
   readonly input: TObject;
   readonly command: MakeCommand;
+  /** The members that are options of its command, beside those that are so everywhere. */
+  readonly filter?: readonly FilterName[];
   /** Which of the recipients that the command writes are an answer; absent: all that it writes is. */
   readonly isAnswer?: (recipient: Contact, input: Input) => boolean;
 }
 
 /** The arguments of a tool's command, beside `--json`. What follows a `--` is no option, whatever it looks like. */
-export function toArguments({
-  as_of,
-  by,
-  from,
-  to,
-  recipient: named,
-  subject,
-  event_id,
-  link,
-}: Input): readonly string[] {
-  const options = Object.entries({ "as-of": as_of, by, from, to });
-  const operand = named ?? subject ?? event_id ?? link;
+export function toArguments(input: Input, { filter = [] }: Pick<Tool, "filter">): readonly string[] {
+  const { as_of, by, from, to, recipient: named, subject, event_id, link } = input;
+  const options = { "as-of": as_of, by, from, to, ...Object.fromEntries(filter.map((name) => [name, input[name]])) };
+  const operand = named ?? subject ?? event_id ?? (filter.includes("link") ? undefined : link);
   return [
-    ...options.flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`])),
+    ...Object.entries(options).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`])),
     ...(operand === undefined ? [] : ["--", operand]),
   ];
 }
@@ -176,9 +173,17 @@ export const TOOLS: readonly Tool[] = [
   {
     name: "dead_letters",
     title: "What is pending and what was given up",
-    description: "Of each channel what is pending, whether it is suspended, and its dead letters.",
-    input: Type.Object({}, closed),
+    description:
+      "Of each channel what is pending and whether it is suspended; and the dead letters, or the dispatches in doubt, " +
+      "that match the filter, with their number.",
+    input: Type.Object(
+      Object.fromEntries(
+        FILTER_NAMES.map((name) => [name, Type.Optional(Type.String({ description: FILTER_SENTENCES[name] }))]),
+      ),
+      closed,
+    ),
     command: list,
+    filter: FILTER_NAMES,
   },
   {
     name: "delivery_lag",

@@ -1,24 +1,35 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { CHANNELS, type ChannelName } from "../../../events/channel.ts";
-import { LETTERS_MAX } from "../../../projections/dead-letters.ts";
+import { CHANNELS } from "../../../events/channel.ts";
+import type { LetterStatus } from "../../../projections/dead-letters.ts";
+import { LINK_CHARACTERS_MAX } from "../../../projections/sent-links.ts";
+import { findLetters, type DeadLetter } from "../../delivery/dead-letters.ts";
+import {
+  FILTER_NAMES,
+  parseDispatchFilter,
+  STATUSES,
+  type DispatchFilter,
+  type FilterTexts,
+} from "../../delivery/dispatch-filter.ts";
 import { drainInWords, measureLags, type ChannelLag } from "../../delivery/lag.ts";
 import {
-  listDeadLetters,
-  listInDoubt,
+  formatCursor,
+  parseCursor,
+  readDispatchPage,
   type ListCursor,
   type ListedDispatch,
   type ListPage,
 } from "../../delivery/list-dispatches.ts";
 import { formatDuration } from "../../platform/format-duration.ts";
+import { ServiceError } from "../../platform/service-error.ts";
 import { eventHref } from "../hrefs.ts";
 import { ChannelStatus } from "../parts/channel-status.tsx";
-import { DecideAllLetters, DecideLetter } from "../parts/dead-letter-actions.tsx";
+import { DecideAllLetters, DecideLetter, RetryInDoubt } from "../parts/dead-letter-actions.tsx";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { EventSentence } from "../parts/events.tsx";
 import { ActionForm, Select } from "../parts/action-form.tsx";
 import { Time } from "../parts/time.tsx";
-import { readChoice, type View } from "../view.ts";
+import { readText, type View } from "../view.ts";
 import { numbers, Table } from "../parts/table.tsx";
 
 /** Events read for one figure at the most: some milliseconds of a page that a browser fetches again each second. */
@@ -26,8 +37,13 @@ const TAIL_EVENTS_MAX = 2_000;
 
 /** How far each channel is, and what did not get through. */
 export async function deliveriesPage(view: View): Promise<VNode> {
-  const channel = readChoice(view, "channel", CHANNELS);
-  const channels = channel === undefined ? CHANNELS : [channel];
+  const texts: FilterTexts = Object.fromEntries(
+    FILTER_NAMES.flatMap((name) => {
+      const text = readText(view, name);
+      return text === undefined ? [] : [[name, text]];
+    }),
+  );
+  const filter = parseFilter(texts, view);
   const lags = await measureLags(
     {
       store: view.store,
@@ -35,45 +51,82 @@ export async function deliveriesPage(view: View): Promise<VNode> {
       isConfigured: (name) => view.settings.configured.includes(name),
       tail: { to: view.position, eventsMax: TAIL_EVENTS_MAX },
     },
-    channels,
+    typeof filter === "string" ? CHANNELS : filter.channels,
     view.now,
   );
-  const letters = await listDeadLetters(view.store, view.state("deliveries"), {
-    channels,
-    after: readCursor(view, "letters_after"),
-  });
-  const inDoubt = await listInDoubt(view.store, {
-    channels,
-    after: readCursor(view, "in_doubt_after"),
-    to: view.position,
-  });
+  const statuses = STATUSES.filter((status) => texts.status === undefined || texts.status === status);
+  const found = typeof filter === "string" ? [] : statuses.map((status) => find(view, { ...filter, status }, texts));
   return (
     <ConsoleDocument title="Deliveries" path="/deliveries" view={view}>
       <h1>Deliveries</h1>
-      <form class="filter" method="get" action="/deliveries">
-        <Select name="channel" label="Channel" values={CHANNELS} chosen={channel} />
-        <button>Show</button>
-      </form>
+      <FilterForm texts={texts} />
+      {typeof filter === "string" ? (
+        <p class="notice fault" role="alert">
+          {filter}.
+        </p>
+      ) : null}
       <LagTable view={view} lags={lags} />
-      <Section id="letters" title="Dead letters">
-        <DeadLetters view={view} channels={channels} page={letters} />
-        <Turn view={view} cursor="letters_after" page={letters} />
-      </Section>
-      <Section id="in-doubt" title="In doubt">
-        <p class="quiet">Each may or may not have arrived. None is sent again, since that could double it.</p>
-        {inDoubt.dispatches.length === 0 ? (
-          <p class="empty">{inDoubt.next === undefined ? "Nothing is in doubt." : "None among those looked at."}</p>
+      {(await Promise.all(found)).map((one) =>
+        one.filter.status === "dead" ? (
+          <Section id="letters" title="Dead letters">
+            <DeadLetters view={view} found={one} />
+            <Turn view={view} cursor={CURSORS.dead} page={one.page} />
+          </Section>
         ) : (
-          <ol class="events">
-            {inDoubt.dispatches.map((one) => (
-              <Dispatch one={one} />
-            ))}
-          </ol>
-        )}
-        <Turn view={view} cursor="in_doubt_after" page={inDoubt} />
-      </Section>
+          <Section id="in-doubt" title="In doubt">
+            <InDoubt view={view} found={one} />
+            <Turn view={view} cursor={CURSORS.in_doubt} page={one.page} />
+          </Section>
+        ),
+      )}
     </ConsoleDocument>
   );
+}
+
+/** What the page's address selects; a text: why it can select nothing. */
+function parseFilter(texts: FilterTexts, { settings }: View): DispatchFilter | string {
+  try {
+    return parseDispatchFilter(texts, settings.timezone);
+  } catch (fault) {
+    if (fault instanceof ServiceError && fault.kind === "usage") return fault.message;
+    throw fault;
+  }
+}
+
+function FilterForm({ texts }: { readonly texts: FilterTexts }): VNode {
+  const field = (name: "error" | "link" | "from" | "to", label: string, placeholder: string) => (
+    <label>
+      {label} <input name={name} value={texts[name] ?? ""} placeholder={placeholder} maxLength={LINK_CHARACTERS_MAX} />
+    </label>
+  );
+  return (
+    <form class="filter" method="get" action="/deliveries">
+      <Select name="channel" label="Channel" values={CHANNELS} chosen={texts.channel} />
+      <Select name="status" label="Status" values={STATUSES} chosen={texts.status} />
+      {field("error", "Error", "refused, 5xx, 429")}
+      {field("link", "Link", "domain/code or domain")}
+      {field("from", "From", "day or time")}
+      {field("to", "To", "day or time")}
+      <button>Show</button>
+    </form>
+  );
+}
+
+/** The dispatches of one status that match. */
+interface Found {
+  readonly filter: DispatchFilter;
+  /** The filter as the operator wrote it. */
+  readonly texts: FilterTexts;
+  readonly letters: readonly DeadLetter[];
+  readonly page: ListPage;
+}
+
+async function find(view: View, filter: DispatchFilter, texts: FilterTexts): Promise<Found> {
+  // The state may be ahead of the page by now, whose position is the last that its forms decide about.
+  const found = await findLetters(view.store, { ...view, deliveries: view.state("deliveries") }, filter);
+  const letters = found.filter(({ position }) => position <= view.position);
+  const page = await readDispatchPage(view.store, letters, parseCursor(view.query.get(CURSORS[filter.status]) ?? ""));
+  return { filter, texts, letters, page };
 }
 
 function LagTable({ view, lags }: { readonly view: View; readonly lags: readonly ChannelLag[] }): VNode {
@@ -122,31 +175,22 @@ function toFigures(lag: ChannelLag): readonly string[] {
   ];
 }
 
-interface DeadLettersProps {
+interface FoundProps {
   readonly view: View;
-  readonly channels: readonly ChannelName[];
-  readonly page: ListPage;
+  readonly found: Found;
 }
 
-function DeadLetters({ view, channels, page }: DeadLettersProps): VNode {
-  const states = view.state("deliveries");
-  const dead = channels.reduce((sum, name) => sum + states[name].dead, 0);
-  const unlisted = channels.reduce((sum, name) => sum + states[name].dead - states[name].letters.listed.size, 0);
-  if (dead === 0) return <p class="empty">No dead letters: nothing was given up, or all of it is decided.</p>;
+function DeadLetters({ view, found }: FoundProps): VNode {
+  const { letters, filter, page } = found;
+  if (letters.length === 0)
+    return <None found={found} words="No dead letters: nothing was given up, or all of it is decided." />;
   return (
     <>
       <p>
-        {grouped(dead)} {dead === 1 ? "dispatch was" : "dispatches were"} given up.
-        {unlisted > 0 ? (
-          <>
-            {" "}
-            The newest {grouped(LETTERS_MAX)} of each channel are listed here; <code>reachlog deliveries list</code> has
-            all of them.
-          </>
-        ) : null}
+        {grouped(letters.length)} {letters.length === 1 ? "dispatch was" : "dispatches were"} given up.
       </p>
-      {channels.map((name) => (
-        <DecideAllLetters view={view} back={deliveriesHref(view)} channel={name} />
+      {filter.channels.map((channel) => (
+        <DecideAllLetters view={view} back={deliveriesHref(view)} channel={channel} {...found} />
       ))}
       <ol class="events">
         {page.dispatches.map((one) => (
@@ -157,6 +201,29 @@ function DeadLetters({ view, channels, page }: DeadLettersProps): VNode {
       </ol>
     </>
   );
+}
+
+function InDoubt({ view, found }: FoundProps): VNode {
+  const { letters, page } = found;
+  if (letters.length === 0) return <None found={found} words="Nothing is in doubt." />;
+  return (
+    <>
+      <p class="quiet">
+        {grouped(letters.length)} may or may not have arrived. None is sent again by itself, since that could double it.
+      </p>
+      <ol class="events">
+        {page.dispatches.map((one) => (
+          <Dispatch one={one}>
+            <RetryInDoubt view={view} back={deliveriesHref(view)} dispatch={one} />
+          </Dispatch>
+        ))}
+      </ol>
+    </>
+  );
+}
+
+function None({ found, words }: { readonly found: Found; readonly words: string }): VNode {
+  return <p class="empty">{Object.keys(found.texts).length === 0 ? words : "None match."}</p>;
 }
 
 /** What was to be delivered, and why it was not. */
@@ -191,7 +258,8 @@ function describeEnd(request: ListedDispatch["outcome"]["data"]["requests"][numb
     : `out of attempts after ${attempt === 1 ? "the first" : attempt}`;
 }
 
-type CursorName = "letters_after" | "in_doubt_after";
+const CURSORS = { dead: "letters_after", in_doubt: "in_doubt_after" } as const satisfies Record<LetterStatus, string>;
+type CursorName = (typeof CURSORS)[LetterStatus];
 
 interface TurnProps {
   readonly view: View;
@@ -209,15 +277,10 @@ function Turn({ view, cursor, page: { next } }: TurnProps): VNode {
   );
 }
 
-function readCursor({ query }: View, name: CursorName): ListCursor | undefined {
-  const [, position, source] = /^(\d{1,15})-(\d{1,15})$/.exec(query.get(name) ?? "") ?? [];
-  return position === undefined ? undefined : { position: Number(position), source: Number(source) };
-}
-
 /** This page; `cursor`, when it is named, is where one of its lists begins. */
 function deliveriesHref({ query }: View, cursor?: CursorName, at?: ListCursor): string {
   const next = new URLSearchParams(query);
   if (cursor !== undefined) next.delete(cursor);
-  if (cursor !== undefined && at !== undefined) next.set(cursor, `${at.position}-${at.source}`);
+  if (cursor !== undefined && at !== undefined) next.set(cursor, formatCursor(at));
   return next.size === 0 ? "/deliveries" : `/deliveries?${next}`;
 }

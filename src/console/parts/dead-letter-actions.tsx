@@ -1,8 +1,10 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import type { ChannelName } from "../../../events/channel.ts";
-import { WHY_CHARACTERS_MAX } from "../../delivery/dead-letters.ts";
+import { mayDouble, WHY_CHARACTERS_MAX, type DeadLetter } from "../../delivery/dead-letters.ts";
+import type { FilterTexts } from "../../delivery/dispatch-filter.ts";
 import type { ListedDispatch } from "../../delivery/list-dispatches.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { ActionForm, ConfirmedAction } from "./action-form.tsx";
 import { grouped } from "../document.tsx";
 import type { View } from "../view.ts";
@@ -42,44 +44,90 @@ export function DecideLetter({ view, back, letter }: DecideLetterProps): VNode {
   );
 }
 
+interface RetryInDoubtProps {
+  readonly view: View;
+  readonly back: string;
+  readonly dispatch: ListedDispatch;
+}
+
+export function RetryInDoubt({ view, back, dispatch: { channel, source } }: RetryInDoubtProps): VNode | null {
+  if (view.state("deliveries")[channel].suspended !== null) return null;
+  const fields = { channel, event_id: source.id, status: "in_doubt", accept_doubles: "yes" };
+  return (
+    <div class="actions">
+      <ConfirmedAction
+        {...{ view, back, fields }}
+        action={RETRY}
+        label="Send again"
+        says="It may have arrived already, and may then arrive twice. The log keeps who decided."
+      >
+        <button>Send again, though it may arrive twice</button>
+      </ConfirmedAction>
+    </div>
+  );
+}
+
 interface DecideAllLettersProps {
   readonly view: View;
   readonly back: string;
   readonly channel: ChannelName;
+  readonly texts: FilterTexts;
+  readonly letters: readonly DeadLetter[];
 }
 
-/** The actions on all dead letters of a channel up to this page's position. */
-export function DecideAllLetters({ view, back, channel }: DecideAllLettersProps): VNode | null {
-  const { dead, suspended } = view.state("deliveries")[channel];
-  if (dead === 0) return null;
-  const all = `${grouped(dead)} dead ${dead === 1 ? "letter" : "letters"} of ${channel}`;
-  const common = { view, back, fields: { channel, until_position: String(view.position) } };
+/** The actions on all dead letters of a channel that match, up to this page's position: the number named is done. */
+export function DecideAllLetters(props: DecideAllLettersProps): VNode | null {
+  const { view, back, channel, texts } = props;
+  const isSuspended = view.state("deliveries")[channel].suspended !== null;
+  const letters = props.letters.filter((letter) => letter.channel === channel);
+  if (letters.length === 0) return null;
+  const { status: _, ...filter } = omitUndefined(texts);
+  const until = { channel, until_position: String(view.position) };
+  const numbered = (count: number) => ({ view, back, fields: { ...filter, ...until, expected: String(count) } });
+  const { recognisesMs } = view.settings;
+  const doubles = letters.filter((letter) => mayDouble(letter, "dead", view.now, recognisesMs)).length;
+  const certain = letters.length - doubles;
+  const all = nameLetters(letters.length, channel);
   return (
     <div class="actions">
-      {suspended === null ? (
+      {isSuspended ? <p class="quiet">{channel} is suspended: resume it to retry its dead letters.</p> : null}
+      {isSuspended || certain === 0 ? null : (
         <ConfirmedAction
-          {...common}
+          {...numbered(certain)}
           action={RETRY}
           label={`Retry all of ${channel}`}
-          says={`${all} ${dead === 1 ? "becomes" : "become"} pending again, and ${dead === 1 ? "is" : "are"} sent at once.`}
+          says={`${nameLetters(certain, channel)} ${certain === 1 ? "becomes" : "become"} pending again, and ${certain === 1 ? "is" : "are"} sent at once.`}
         >
-          <AcceptDoubles />
-          <button>Retry {all}</button>
+          <button>Retry {nameLetters(certain, channel)}</button>
         </ConfirmedAction>
-      ) : (
-        <p class="quiet">{channel} is suspended: resume it to retry its dead letters.</p>
+      )}
+      {isSuspended || doubles === 0 ? null : (
+        <ConfirmedAction
+          {...numbered(letters.length)}
+          action={RETRY}
+          label={`Retry all of ${channel}, also those that may arrive twice`}
+          says={`${grouped(doubles)} of ${all} may have arrived already, and may then arrive twice.`}
+        >
+          <input type="hidden" name="accept_doubles" value="yes" />
+          <button>Retry all {all}</button>
+        </ConfirmedAction>
       )}
       <ConfirmedAction
-        {...common}
+        {...numbered(letters.length)}
         action={DISCARD}
         label={`Discard all of ${channel}`}
-        says={`Discards ${all} for good: ${dead === 1 ? "it" : "they"} cannot be retried later. The log keeps the reason.`}
+        says={`Discards ${all} for good: ${letters.length === 1 ? "it" : "they"} cannot be retried later. The log keeps the reason.`}
       >
         <Why />
         <button>Discard {all}</button>
       </ConfirmedAction>
     </div>
   );
+}
+
+/** `312 dead letters of chat` */
+function nameLetters(count: number, channel: ChannelName): string {
+  return `${grouped(count)} dead ${count === 1 ? "letter" : "letters"} of ${channel}`;
 }
 
 function AcceptDoubles(): VNode {

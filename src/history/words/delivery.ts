@@ -32,9 +32,9 @@ export const DELIVERY_WORDS = {
   MessageRequested: ({ text }) => say`a message was requested: ${quote(text)}; ${queuedFor(["messaging"])}`,
   ChannelTestRequested: ({ channels }) => say`a test of the channels was requested; ${queuedFor(channels)}`,
   DispatchRetryRequested: (data) => {
-    const { channel, doubtful_since, may_double } = data;
+    const { channel, doubtful_since, may_double, in_doubt } = data;
     const double = may_double === true ? ", though it may arrive twice" : "";
-    return say`an operator retried ${deadLetter(data)}${double}${doubt(doubtful_since)}; ${queuedFor([channel])}`;
+    return say`an operator retried ${in_doubt === true ? dispatchInDoubt(data) : deadLetter(data)}${double}${doubt(doubtful_since)}; ${queuedFor([channel])}`;
   },
   DispatchSucceeded: ({ channel, requests }) =>
     sayEach(requests, (request) => {
@@ -85,8 +85,16 @@ function queuedFor(channels: readonly ChannelName[]): string {
   return channels.length === 0 ? "not dispatched" : `queued for ${channels.join(", ")}`;
 }
 
-function deadLetter({ event_id, source }: { readonly event_id: string; readonly source: number }): Sentence {
-  return say`the dead letter of position ${position(source)} (event ${other(event_id)})`;
+interface Decided {
+  readonly event_id: string;
+  readonly source: number;
+}
+
+const deadLetter = (data: Decided): Sentence => say`the dead letter of ${decided(data)}`;
+const dispatchInDoubt = (data: Decided): Sentence => say`the dispatch in doubt of ${decided(data)}`;
+
+function decided({ event_id, source }: Decided): Sentence {
+  return say`position ${position(source)} (event ${other(event_id)})`;
 }
 
 function sayEach<R>(requests: readonly R[], sayOne: (request: R) => Sentence): Sentence {

@@ -13,6 +13,7 @@ import { runPage } from "../../console/pages/run.tsx";
 import { setupPage } from "../../console/pages/setup.tsx";
 import { signInPage } from "../../console/pages/sign-in.tsx";
 import type { ConsolePage } from "../../console/view.ts";
+import { FILTER_SENTENCES } from "../../delivery/dispatch-filter.ts";
 import { FILTER_WORDS } from "../../history/log-filter.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { html, redirect, whole } from "../server/answer.ts";
@@ -87,7 +88,7 @@ export function consoleEndpoints(deps: AppDeps) {
         "The state of each channel, its dead letters and its dispatches in doubt.",
         {
           query: {
-            channel: "Only this channel.",
+            ...FILTER_SENTENCES,
             letters_after: "List dead letters after this one: position and source.",
             in_doubt_after: "List dispatches in doubt after this one: position and source.",
           },

@@ -1,12 +1,36 @@
 import { Type, type Static } from "@sinclair/typebox";
-import { channelName, CHANNELS } from "../../../events/channel.ts";
+import { channelName } from "../../../events/channel.ts";
 import {
   discardLetters,
+  findLetters,
   retryLetters,
   WHY_CHARACTERS_MAX,
-  type LetterSelection,
   type Decided,
+  type DecisionOptions,
+  type LetterSelection,
+  type NumberChanged,
 } from "../../delivery/dead-letters.ts";
+import {
+  ERROR,
+  FILTER_NAMES,
+  FILTER_SENTENCES,
+  parseDispatchFilter,
+  STATUSES,
+  type DispatchFilter,
+  type FilterTexts,
+} from "../../delivery/dispatch-filter.ts";
+import {
+  DISPATCHES_LISTED,
+  formatCursor,
+  parseCursor,
+  readDispatchPage,
+  toDispatchJson,
+  type ListCursor,
+} from "../../delivery/list-dispatches.ts";
+import { LINK_CHARACTERS_MAX } from "../../../projections/sent-links.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
+import { ServiceError } from "../../platform/service-error.ts";
+import { wantReader } from "../access/session.ts";
 import { resumeChannel } from "../../delivery/suspension.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { jsonBody, type Fields } from "../server/body.ts";
@@ -27,7 +51,9 @@ const event_id = Type.String({
   examples: ["01a1fd59-3b3a-7515-964c-67ff53c10ed1"],
 });
 
-/** Those that are named, or all. */
+const dry_run = Type.Optional(Type.Boolean({ description: "Only count: change nothing." }));
+
+/** Those that are named. */
 const named = {
   channel,
   event_ids: Type.Array(event_id, {
@@ -35,24 +61,75 @@ const named = {
     maxItems: LETTERS_NAMED_MAX,
     description: "Ids of the events that requested the dispatches.",
   }),
+  dry_run,
 };
+
+/** A day or a time with its offset is shorter. */
+const MOMENT_CHARACTERS_MAX = 40;
+
+const moment = (description: string, ...examples: string[]) =>
+  Type.Optional(Type.String({ maxLength: MOMENT_CHARACTERS_MAX, description, examples }));
+
+/** All that match the filter. */
 const all = {
   channel,
-  all: Type.Literal(true),
+  all: Type.Literal(true, { description: "All dead letters that match the other members." }),
+  error: Type.Optional(Type.String({ pattern: ERROR, description: FILTER_SENTENCES.error, examples: ["5xx"] })),
+  link: Type.Optional(
+    Type.String({
+      maxLength: LINK_CHARACTERS_MAX,
+      description: FILTER_SENTENCES.link,
+      examples: ["go.example/welcome", "go.example"],
+    }),
+  ),
+  from: moment(FILTER_SENTENCES.from, "2026-11-20"),
+  to: moment(FILTER_SENTENCES.to, "2026-11-20T10:15:00Z"),
   until_position: Type.Optional(
     Type.Integer({ minimum: 0, description: "Only dead letters up to this position of the log." }),
   ),
+  expected: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      description: "The number that was counted. If it is another one now, nothing is done.",
+    }),
+  ),
+  dry_run,
 };
 
-type Given = Static<typeof named.event_ids> | undefined;
+/** One that is in doubt. */
+const inDoubt = {
+  channel,
+  status: Type.Literal("in_doubt"),
+  event_ids: Type.Array(event_id, { minItems: 1, maxItems: 1, description: "One at a time." }),
+  accept_doubles: Type.Literal(true, { description: "It may have arrived, and may arrive twice." }),
+  dry_run,
+};
 
-function toSelection(body: {
-  channel?: (typeof CHANNELS)[number];
-  event_ids?: Given;
-  until_position?: number;
-}): LetterSelection {
-  const { channel: name, event_ids: ids, until_position: until } = body;
-  return { ids, channels: name === undefined ? CHANNELS : [name], ...(until === undefined ? {} : { until }) };
+interface DecisionBody extends FilterTexts {
+  readonly event_ids?: readonly string[];
+  readonly until_position?: number;
+  readonly expected?: number;
+  readonly dry_run?: boolean;
+}
+
+/** Throws the problem 422. */
+function toSelection(body: DecisionBody, timezone: string): LetterSelection {
+  const { event_ids: ids, until_position: until } = body;
+  return { ids, filter: parseFilter(body, timezone), ...omitUndefined({ until }) };
+}
+
+function toOptions({ dry_run: isDryRun, expected }: DecisionBody): DecisionOptions {
+  return omitUndefined({ isDryRun, expected });
+}
+
+/** Throws the problem 422. */
+function parseFilter(texts: FilterTexts, timezone: string): DispatchFilter {
+  try {
+    return parseDispatchFilter(texts, timezone);
+  } catch (fault) {
+    if (!(fault instanceof ServiceError) || fault.kind !== "usage") throw fault;
+    throw problems.unusableFilter(fault.message);
+  }
 }
 
 const decided = Type.Object({
@@ -61,11 +138,34 @@ const decided = Type.Object({
     Type.Object({
       event_id: text("01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11"),
       channel: orNull(channelName),
-      why: oneOf("no_dead_letter", "suspended", "may_double", "decided_meanwhile"),
+      why: oneOf("no_dead_letter", "not_in_doubt", "suspended", "may_double", "several_channels", "decided_meanwhile"),
     }),
     { maxItems: LEFT_LISTED_MAX },
   ),
   left_count: count,
+  until_position: Type.Integer({ minimum: 0, description: "Letters up to this position of the log were counted." }),
+});
+
+const dispatch = Type.Object({
+  event_id: text("01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11"),
+  channel: channelName,
+  status: oneOf(...STATUSES),
+  link: orNull(text("go.example/welcome")),
+  attempts: count,
+  refused: orNull(Type.Boolean({ description: "False: all attempts failed. Null: in doubt." })),
+  http_status: orNull(Type.Integer({ examples: [503] })),
+  detail: text("no answer in time"),
+  doubtful_since: orNull(time),
+  ended_at: time,
+  source: Type.Integer({ description: "Position of the event that requested it." }),
+  position: Type.Integer({ description: "Position of the event that gave it up, or left it in doubt." }),
+});
+
+const listing = Type.Object({
+  count: Type.Integer({ minimum: 0, description: "How many match, on all pages." }),
+  until_position: Type.Integer({ minimum: 0, description: "Dispatches up to this position of the log were counted." }),
+  dispatches: Type.Array(dispatch, { maxItems: DISPATCHES_LISTED }),
+  next: orNull(text("86-12")),
 });
 
 const accept_doubles = Type.Optional(
@@ -77,28 +177,71 @@ const why = Type.String({ minLength: 1, maxLength: WHY_CHARACTERS_MAX, pattern: 
 const resumed = Type.Object({ channel: channelName, suspended_since: time });
 
 export function deliveryEndpoints(deps: AppDeps) {
-  const { delivery } = deps;
+  const { delivery, eventLog, projector, sessions, timezone } = deps;
   return feature("deliveries", "/api/deliveries")
+    .get(
+      "",
+      async ({ call: { request, metadata } }) => {
+        wantReader(sessions, request, metadata);
+        const { searchParams } = new URL(request.url);
+        const filter = parseFilter(filterTexts(searchParams), timezone);
+        const after = readCursor(searchParams);
+        const { position } = projector;
+        const letters = await findLetters(
+          eventLog.store,
+          { deliveries: projector.state("deliveries"), position },
+          filter,
+        );
+        const { dispatches, next } = await readDispatchPage(eventLog.store, letters, after);
+        return {
+          count: letters.length,
+          until_position: position,
+          dispatches: dispatches.map(toDispatchJson),
+          next: next === undefined ? null : formatCursor(next),
+        };
+      },
+      {
+        response: { 200: reply("One page, the newest first.", listing) },
+        detail: operation("listDeliveries", "tracking", ["session", "read"], {
+          personalRead: false,
+          summary: "Lists dead letters, or dispatches in doubt.",
+          description: `At most ${DISPATCHES_LISTED} a page. Those that were retried or discarded are not listed. Needs a token or a console session once a token is configured.`,
+          query: {
+            ...FILTER_SENTENCES,
+            status: "`dead` (default) or `in_doubt`.",
+            after: "`next` of the page before.",
+          },
+          problems: ["invalid", "unusableFilter"],
+          isSlow: true,
+        }),
+      },
+    )
     .post(
       "/retry",
       async ({ body, call }) => {
         const retrying = { ...deps, recognisesMs: delivery.recognisesMs };
         const { accept_doubles: acceptsDoubles = false } = body;
-        return listed(await repeatable(retryLetters(retrying, toSelection(body), acceptsDoubles, call.metadata)));
+        const selection = toSelection(body, timezone);
+        const options = { ...toOptions(body), acceptsDoubles };
+        return decidedJson(body, await repeatable(retryLetters(retrying, selection, options, call.metadata)));
       },
       {
         body: jsonBody(
           Type.Union([
             Type.Object({ ...named, accept_doubles }, closed),
             Type.Object({ ...all, accept_doubles }, closed),
+            Type.Object(inDoubt, closed),
           ]),
         ),
         response: { 200: reply("How many were retried, and which were not.", decided) },
         detail: operation("retryDeliveries", "tracking", ["token", "admin"], {
-          summary: "Retries dead letters.",
+          summary: "Retries dead letters, or one dispatch in doubt.",
           description:
             "Makes dead letters pending again. Skips those of a suspended channel, and those that may have arrived and whose repeat " +
-            "the network would not recognise, unless `accept_doubles` is set. `left` names each skipped letter with the reason.",
+            "the network would not recognise, unless `accept_doubles` is set. `left` names each skipped letter with the reason. " +
+            "With `dry_run`, `done` is how many would be retried: `expected` and `until_position` of the next request then make " +
+            "sure that it retries exactly those. With `status`, retries one dispatch in doubt, which may arrive twice.",
+          problems: ["numberChanged", "unusableFilter"],
           isSlow: true,
           form: {
             path: "/console/deliveries/retry",
@@ -110,14 +253,19 @@ export function deliveryEndpoints(deps: AppDeps) {
     )
     .post(
       "/discard",
-      async ({ body, call }) =>
-        listed(await repeatable(discardLetters(deps, toSelection(body), body.why.trim(), call.metadata))),
+      async ({ body, call }) => {
+        const selection = toSelection(body, timezone);
+        const options = { ...toOptions(body), why: body.why.trim() };
+        return decidedJson(body, await repeatable(discardLetters(deps, selection, options, call.metadata)));
+      },
       {
         body: jsonBody(Type.Union([Type.Object({ ...named, why }, closed), Type.Object({ ...all, why }, closed)])),
         response: { 200: reply("How many were discarded, and which were not.", decided) },
         detail: operation("discardDeliveries", "tracking", ["token", "admin"], {
           summary: "Discards dead letters for good.",
-          description: "The log keeps the reason. Discarded letters cannot be retried.",
+          description:
+            "The log keeps the reason. Discarded letters cannot be retried. `dry_run` and `expected` do the same as for a retry.",
+          problems: ["numberChanged", "unusableFilter"],
           isSlow: true,
           form: {
             path: "/console/deliveries/discard",
@@ -151,27 +299,47 @@ export function deliveryEndpoints(deps: AppDeps) {
     );
 }
 
-function listed({ done, left }: Decided) {
-  return { done, left: left.slice(0, LEFT_LISTED_MAX), left_count: left.length };
+/** Throws the problem 409. */
+function decidedJson({ expected = 0 }: DecisionBody, decision: Decided | NumberChanged) {
+  if (decision.kind === "number_changed") throw problems.numberChanged(expected, decision.number);
+  const { done, left, until: until_position } = decision;
+  return { done, left: left.slice(0, LEFT_LISTED_MAX), left_count: left.length, until_position };
 }
 
-/** Of a form: one letter by its event, or all up to the position that its page was of. */
-function toDecisionBody({ channel: name, event_id: letter, until_position }: Fields): object {
-  const which = letter === undefined ? { all: true, until_position: Number(until_position) } : { event_ids: [letter] };
-  return { ...which, ...(name === undefined ? {} : { channel: name }) };
+function filterTexts(query: URLSearchParams): FilterTexts {
+  return Object.fromEntries(FILTER_NAMES.map((name) => [name, query.get(name)?.trim() || undefined]));
+}
+
+/** Throws the problem 422. */
+function readCursor(query: URLSearchParams): ListCursor | undefined {
+  const after = query.get("after");
+  const cursor = after === null ? undefined : parseCursor(after);
+  if (after === null || cursor !== undefined) return cursor;
+  throw problems.invalid([{ path: "?after", message: "Expected the `next` of a page" }]);
+}
+
+/** Of a form: one letter by its event, or all that match up to the position that its page was of. */
+function toDecisionBody({ event_id: letter, until_position, expected, ...fields }: Fields): object {
+  const filter = Object.fromEntries(FILTER_NAMES.flatMap((name) => (fields[name] ? [[name, fields[name]]] : [])));
+  if (letter !== undefined) return { ...filter, event_ids: [letter] };
+  const counted = { until_position: Number(until_position), ...(expected && { expected: Number(expected) }) };
+  return { ...filter, all: true, ...counted };
 }
 
 const WHY_LEFT: Readonly<Record<Decided["left"][number]["why"], string>> = {
   no_dead_letter: "it is no longer a dead letter",
+  not_in_doubt: "it is no longer in doubt",
   suspended: "its channel is suspended: resume it first",
   may_double: "it may have arrived, and would count twice",
+  several_channels: "it is in doubt on several channels: name one",
   decided_meanwhile: "another caller decided at the same moment",
 };
 
 /** `12 dead letters are sent again; 3 are left: its channel is suspended: resume it first.` */
 function saying(done: string) {
-  return ({ done: number, left, left_count }: ReturnType<typeof listed>): string => {
-    const letters = `${number.toLocaleString("en-US")} dead ${number === 1 ? "letter was" : "letters were"} ${done}`;
+  return ({ done: number, left, left_count }: ReturnType<typeof decidedJson>, { status }: Fields): string => {
+    const [one, many] = status === "in_doubt" ? ["dispatch", "dispatches"] : ["dead letter", "dead letters"];
+    const letters = `${number.toLocaleString("en-US")} ${number === 1 ? `${one} was` : `${many} were`} ${done}`;
     if (left_count === 0) return `${letters}.`;
     const reasons = [...new Set(left.map((one) => WHY_LEFT[one.why]))].join("; ");
     return `${letters}, ${left_count.toLocaleString("en-US")} skipped (${reasons}).`;

@@ -117,6 +117,7 @@ export const problems = {
   suppressed: () => new Problem(409, "suppressed", "This recipient is suppressed: no message is sent."),
   nothingToRetry: () => new Problem(409, "nothing-to-retry", "This recipient has no failed message to retry."),
   unreadableFile: (why: string) => new Problem(422, "unreadable-file", `Nothing imported: ${why}.`),
+  unusableFilter: (why: string) => new Problem(422, "unusable-filter", `Nothing was done: ${why}.`),
   unusableConsent: (why: string, path = "") =>
     new Problem(422, "unusable-consent", `Nothing was recorded: ${why}.`, {
       more: { errors: [{ path, message: why }] },
@@ -128,6 +129,13 @@ export const problems = {
       503,
       "log-contradicted",
       "The log contradicts its last checkpoint, so nothing was signed. Run reachlog audit verify.",
+    ),
+  numberChanged: (expected: number, number: number) =>
+    new Problem(
+      409,
+      "number-changed",
+      `Nothing was done: ${number} would be decided now, not ${expected}. Look at them again.`,
+      { more: { number } },
     ),
   notSuspended: (channel: string) => new Problem(409, "not-suspended", `The ${channel} channel is not suspended.`),
   tooLarge: (limit: number) => new Problem(413, "body-too-large", `The body is larger than ${limit} bytes.`),

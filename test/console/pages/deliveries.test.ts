@@ -40,15 +40,18 @@ async function openBrowser() {
     return answer.text();
   };
   /** Sends the first form of the page that has this button, with more filled in, and answers the page it leads to. */
-  const press = async (path: string, button: string, filled: Record<string, string> = {}): Promise<string> => {
-    const form = formsIn(await pageAt(path)).find(({ text }) => text.includes(`<button>${button}</button>`));
+  const press = async (path: string, button: string, filled: Record<string, string> = {}): Promise<string> =>
+    send(await pageAt(path), button, filled);
+  /** The same of a page that was read before. */
+  const send = async (page: string, button: string, filled: Record<string, string> = {}): Promise<string> => {
+    const form = formsIn(page).find(({ text }) => text.includes(`<button>${button}</button>`));
     if (form === undefined) throw new Error(`there is no button ${button}`);
     const body = new URLSearchParams({ ...form.fields, ...filled }).toString();
     const answer = await post(harness.app, form.action, body, { headers: { ...FORM, cookie } });
     expect(answer.status).toBe(303);
     return pageAt(answer.headers.get("location") ?? "", answer.headers.get("set-cookie")?.split(";")[0]);
   };
-  return { harness, pageAt, press };
+  return { harness, pageAt, press, send };
 }
 
 function formsIn(page: string) {
@@ -142,15 +145,26 @@ describe("the page of deliveries", () => {
     }
   });
 
-  test("goes on behind events of other channels, of which it looks at no more than some at a time", async () => {
+  test("shows what the filter in its address matches, and says what is wrong with one that can match nothing", async () => {
     const { harness, pageAt } = await openBrowser();
-    await harness.append(STREAMS.requests, click("chat", "ads"));
-    await harness.append(STREAMS.delivery("chat"), doubted(1, "chat"));
-    await harness.append(STREAMS.delivery("ads"), ...Array.from({ length: 1_000 }, () => doubted(1, "ads")));
-    const page = await pageAt("/deliveries?channel=chat");
-    expect(page).toContain("None among those looked at.");
-    const older = /href="([^"]*in_doubt_after=[^"]*)">Older/.exec(page)?.[1]?.replaceAll("&amp;", "&") ?? "";
-    expect(await pageAt(older)).toContain('<li id="chat-1"');
+    await harness.append(STREAMS.requests, click("chat"), click("chat", "ads"));
+    await harness.append(
+      STREAMS.delivery("chat"),
+      gaveUp(1, "chat", { mode: "single", status: 503 }),
+      gaveUp(2, "chat"),
+    );
+    await harness.append(STREAMS.delivery("ads"), doubted(2, "ads"));
+    const shown = async (query: string) =>
+      [...(await pageAt(`/deliveries?${query}`)).matchAll(/<li id="([^"]+)"/g)].map(([, id]) => id);
+    expect(await shown("error=503&from=&to=")).toEqual(["chat-1"]);
+    expect(await shown("error=no_request")).toEqual(["chat-2", "ads-2"]);
+    expect(await shown("error=no_request&status=dead")).toEqual(["chat-2"]);
+    expect(await shown("link=go.example/x&channel=ads")).toEqual(["ads-2"]);
+    expect(await shown("link=other.example")).toEqual([]);
+    expect(await pageAt("/deliveries?link=other.example")).toContain("None match.");
+    const page = await pageAt("/deliveries?error=%3Cb%3E");
+    expect(page).toMatch(/role="alert">an error is one of refused, .*, not &quot;&lt;b>&quot;\.<\/p>/);
+    expect(page).toContain('name="error" value="&lt;b>"');
   });
 });
 
@@ -184,16 +198,60 @@ describe("what a browser does about dead letters", () => {
   });
 
   test("acts on as many as the page named, and not on those that came since", async () => {
-    const { harness, pageAt, press } = await openWithLetters();
-    const page = await pageAt("/deliveries");
+    const { harness, pageAt, send } = await openWithLetters();
+    const page = await pageAt("/deliveries?channel=chat&link=go.example");
     expect(page).toContain("Discards 2 dead letters of chat for good: they cannot");
-    const form = formsIn(page).find(({ text }) => text.includes("Discard 2 dead letters of chat"));
     await harness.append(STREAMS.requests, click("chat"));
     await harness.append(STREAMS.delivery("chat"), gaveUp(7, "chat"));
-    const until_position = form?.fields["until_position"] ?? "";
-    const said = await press("/deliveries", "Discard 3 dead letters of chat", { until_position, why: "over" });
+    const said = await send(page, "Discard 2 dead letters of chat", { why: "over" });
     expect(said).toContain("2 dead letters were discarded.");
     expect(said).toContain("Discard 1 dead letter of chat");
+    // Pressed a second time.
+    expect(await send(page, "Discard 2 dead letters of chat", { why: "over" })).toContain(
+      "Nothing was done: 0 would be decided now, not 2. Look at them again.",
+    );
+    expect(await decisions(harness)).toHaveLength(2);
+  });
+
+  test("retries those that match the filter of the page, and no others", async () => {
+    const { harness, press } = await openWithLetters();
+    await harness.append(STREAMS.requests, click("chat"));
+    await harness.append(STREAMS.delivery("chat"), gaveUp(7, "chat", { mode: "single", status: 503 }));
+    expect(await press("/deliveries?error=5xx&status=dead", "Retry 1 dead letter of chat")).toContain(
+      "1 dead letter was retried.",
+    );
+    expect((await decisions(harness)).map(([, data]) => (data as { source: number }).source)).toEqual([7]);
+  });
+
+  test("names apart those that may arrive twice, and retries them only by the button that says so", async () => {
+    const { harness, pageAt, press } = await openWithLetters();
+    await harness.append(STREAMS.requests, click("chat"));
+    const doubtful_since = new Date(harness.now).toISOString();
+    await harness.append(STREAMS.delivery("chat"), gaveUp(7, "chat", { refused: false, doubtful_since }));
+    expect(await pageAt("/deliveries")).toContain("1 of 3 dead letters of chat may have arrived already");
+    expect(await press("/deliveries", "Retry 2 dead letters of chat")).toContain(
+      "2 dead letters were retried, 1 skipped",
+    );
+    expect(await press("/deliveries", "Retry all 1 dead letter of chat")).toContain("1 dead letter was retried.");
+    expect((await decisions(harness)).map(([, data]) => (data as { may_double?: true }).may_double)).toEqual([
+      undefined,
+      undefined,
+      true,
+    ]);
+  });
+
+  test("sends one in doubt again, after a warning that it may arrive twice, and once", async () => {
+    const { harness, pageAt, send, ids } = await openWithLetters();
+    await harness.append(STREAMS.delivery("ads"), doubted(1, "ads"));
+    const page = await pageAt("/deliveries?status=in_doubt");
+    expect(page).toContain("It may have arrived already, and may then arrive twice.");
+    expect(await send(page, "Send again, though it may arrive twice")).toContain("1 dispatch was retried.");
+    const data = { event_id: ids[0] ?? "", source: 1, channel: "ads", may_double: true, in_doubt: true };
+    expect(await decisions(harness)).toEqual([["DispatchRetryRequested", data, "tests"]]);
+    expect(await send(page, "Send again, though it may arrive twice")).toContain(
+      "0 dispatches were retried, 1 skipped (it is no longer in doubt).",
+    );
+    expect(await decisions(harness)).toHaveLength(1);
   });
 
   test("cannot retry what its suspended channel would turn away, and is told so", async () => {

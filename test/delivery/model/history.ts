@@ -4,11 +4,11 @@ import type { EventType, Recorded } from "../../../events/catalog.ts";
 import { CHANNELS, CLICK_CHANNELS, type ChannelName } from "../../../events/channel.ts";
 import { deliveries, pendingOf } from "../../../projections/deliveries.ts";
 import { encodeState } from "../../../projections/snapshot.ts";
-import { findDeadLetters } from "../../../src/delivery/dead-letters.ts";
 import { WINDOW_MAX } from "../../../src/delivery/rate-limiter.ts";
 import { STREAMS, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
 import { newLogFile } from "../../harness/memory/log.ts";
 import { fakeTime } from "../../harness/memory/fake-time.ts";
+import { listLetters } from "../../harness/memory/dead-letters.ts";
 import { openDelivery, type DeliveryHarness } from "../../harness/memory/delivery.ts";
 import { auditLog, auditOrder, auditTruth } from "./audit.ts";
 import { outcomesIn } from "../../harness/memory/outcomes.ts";
@@ -209,12 +209,12 @@ export async function logOf({ eventLog }: DeliveryHarness): Promise<readonly Rec
 
 /** An operator takes up the newest dead letter. */
 async function retryOne(house: DeliveryHarness, lines: readonly Line[]): Promise<void> {
-  const letter = (await findDeadLetters(house.eventLog.store)).at(-1);
+  const letter = (await listLetters(house.eventLog.store, house.projector)).at(-1);
   if (letter === undefined) return;
   const { event_id, source, channel, doubtful_since } = letter;
   const key = keysByPosition(await logOf(house)).get(source) ?? "";
   lines.find(({ name }) => name === channel)?.watch.reowed(key);
-  const doubt = doubtful_since === undefined ? {} : { doubtful_since };
+  const doubt = doubtful_since === null ? {} : { doubtful_since };
   await house.append({ type: "DispatchRetryRequested", data: { event_id, source, channel, ...doubt } });
 }
 

@@ -268,8 +268,7 @@ function wire({
       projector,
       past: given.past ?? createPastStates({ store: eventLog.store, projector, stopping }),
       live: { ...shared, circuit: delivery.circuit, verification: () => verifier.progress },
-      settings: consoleSettings(config, {
-        configured: channels,
+      settings: consoleSettings(config, delivery, {
         hashesOf,
         wantsToken: () => authentication.guardsConsole,
         tokens: authentication.list,

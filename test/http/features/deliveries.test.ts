@@ -1,9 +1,11 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
+import * as fc from "fast-check";
 import type { ChannelName } from "../../../events/channel.ts";
+import { DISPATCHES_LISTED } from "../../../src/delivery/list-dispatches.ts";
 import { STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import { disposedAfterEach } from "../../harness/dispose.ts";
-import { openApp, post, problemIn, TOKEN } from "../../harness/memory/app.ts";
+import { ask, openApp, post, problemIn, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
 import { outcomeOf } from "../../harness/memory/outcomes.ts";
 import { clickOf } from "../../harness/memory/new-events.ts";
 
@@ -26,7 +28,9 @@ async function openWithLetters(agoMs = HOUR_MS) {
   const ids = (await Array.fromAsync(harness.store.read({ to: 3 }))).map(({ id }) => id);
   const asked = async (path: string, body: object): Promise<unknown> => {
     const answer = await post(harness.app, `/api/deliveries/${path}`, body, { token: TOKEN });
-    return answer.ok ? answer.json() : problemIn(answer);
+    if (!answer.ok) return problemIn(answer);
+    const { until_position: _, ...decided } = (await answer.json()) as { readonly until_position: number };
+    return decided;
   };
   const kinds = async () =>
     (await Array.fromAsync(harness.store.read({ from: 7 }))).map(({ type, meta }) => `${type} by ${meta.caller}`);
@@ -76,6 +80,12 @@ test.each([
   ["retry", { event_ids: ["x"] }],
   ["retry", { all: true, why: "over" }],
   ["retry", { all: true, channel: "fax" }],
+  ["retry", { all: true, error: "6xx" }],
+  ["retry", { all: true, status: "in_doubt", accept_doubles: true }],
+  ["retry", { status: "in_doubt", event_ids: [UNKNOWN] }],
+  ["retry", { status: "in_doubt", event_ids: [UNKNOWN, UNKNOWN], accept_doubles: true }],
+  ["retry", { error: "5xx" }],
+  ["discard", { status: "in_doubt", event_ids: [UNKNOWN], why: "over" }],
   ["discard", { all: true }],
   ["discard", { all: true, why: "  " }],
   ["discard", { all: true, why: "x".repeat(501) }],
@@ -83,4 +93,222 @@ test.each([
   const { asked, kinds } = await openWithLetters();
   expect(await asked(path, body)).toBe("422 invalid-request");
   expect(await kinds()).toEqual([]);
+});
+
+test.each([{ from: "yesterday" }, { from: "2026-03-02", to: "2026-03-01" }, { to: "86" }])(
+  "retry refuses the filter %j, and decides nothing",
+  async (filter) => {
+    const { asked, kinds } = await openWithLetters();
+    expect(await asked("retry", { all: true, ...filter })).toBe("422 unusable-filter");
+    expect(await kinds()).toEqual([]);
+  },
+);
+
+interface Listing {
+  readonly count: number;
+  readonly until_position: number;
+  readonly dispatches: readonly { readonly source: number; readonly channel: string; readonly status: string }[];
+  readonly next: string | null;
+}
+
+async function list({ app }: AppHarness, query: Record<string, string> = {}): Promise<Listing> {
+  const answer = await ask(app, `/api/deliveries?${new URLSearchParams(query)}`, { token: TOKEN });
+  expect(answer.status).toBe(200);
+  return (await answer.json()) as Listing;
+}
+
+/** All of its pages. */
+async function listAll(harness: AppHarness, query: Record<string, string>) {
+  const pages: Listing[] = [await list(harness, query)];
+  for (let next = pages[0]?.next; next !== null && next !== undefined; next = pages.at(-1)?.next) {
+    pages.push(await list(harness, { ...query, after: next }));
+  }
+  return { count: pages[0]?.count, dispatches: pages.flatMap(({ dispatches }) => dispatches) };
+}
+
+test("lists one page and how many there are, and refuses what it does not know", async () => {
+  const { harness, ids } = await openWithLetters();
+  const listing = await list(harness, { channel: "chat" });
+  expect(listing).toMatchObject({ count: 2, until_position: 6, next: null });
+  expect(listing.dispatches[1]).toEqual({
+    event_id: ids[0] ?? "",
+    channel: "chat",
+    status: "dead",
+    link: "go.example/x",
+    attempts: 1,
+    refused: true,
+    http_status: null,
+    detail: "gone",
+    doubtful_since: null,
+    ended_at: expect.any(String) as string,
+    source: 1,
+    position: 4,
+  } as never);
+  for (const query of ["status=pending", "error=teapot", "channel=fax", "from=x"]) {
+    const answer = await ask(harness.app, `/api/deliveries?${query}`, { token: TOKEN });
+    expect(await problemIn(answer)).toBe("422 unusable-filter");
+  }
+  const answer = await ask(harness.app, "/api/deliveries?after=1", { token: TOKEN });
+  expect(await problemIn(answer)).toBe("422 invalid-request");
+  expect((await ask(harness.app, "/api/deliveries")).status).toBe(401);
+});
+
+const DOMAINS = ["go.example", "Go.example", "other.example"];
+const CODES = ["x", "X", "y"];
+const FAILURES = [
+  { mode: "single", status: 400 },
+  { mode: "single", status: 429 },
+  { mode: "batch", status: 503 },
+  { mode: "single" },
+  {},
+] as const;
+
+const endings = fc.record({
+  domain: fc.constantFrom(...DOMAINS),
+  short_code: fc.constantFrom(...CODES),
+  channel: fc.constantFrom("chat" as const, "ads" as const),
+  failure: fc.constantFrom(...FAILURES),
+  status: fc.constantFrom("dead", "dead", "in_doubt"),
+  refused: fc.boolean(),
+});
+
+const filters = fc.record(
+  {
+    channel: fc.constantFrom("chat", "ads"),
+    error: fc.constantFrom("refused", "exhausted", "no_answer", "no_request", "4xx", "5xx", "429", "503", "1xx"),
+    link: fc.constantFrom("go.example/x", "https://GO.example/X", "other.example", "other.example/y", "go.example"),
+    to: fc.constantFrom("2000-01-01", "2100-01-01"),
+    from: fc.constantFrom("1999-12-31", "1999-12-31T23:00:00+01:00"),
+  },
+  { requiredKeys: [] },
+);
+
+type Given = typeof endings extends fc.Arbitrary<infer One> ? One : never;
+type Query = typeof filters extends fc.Arbitrary<infer One> ? One : never;
+
+/** What an operator means by the filter. All ended in this century, and before the next. */
+function isMeant({ domain, short_code, channel, failure, refused }: Given, query: Query): boolean {
+  const { error, link } = query;
+  const status = "status" in failure ? String(failure.status) : "";
+  const classes = [refused ? "refused" : "exhausted", status, status === "" ? "" : `${status[0]}xx`];
+  if (status === "") classes.push("mode" in failure ? "no_answer" : "no_request");
+  const [wantedDomain = "", code] = link?.replace("https://", "").split("/") ?? [];
+  const isLink =
+    link === undefined || (domain.toLowerCase() === wantedDomain.toLowerCase() && (code ?? short_code) === short_code);
+  return (
+    isLink &&
+    (query.channel ?? channel) === channel &&
+    (error === undefined || classes.includes(error)) &&
+    query.to !== "2000-01-01"
+  );
+}
+
+test("whatever the filter, the dry run names what the listing counts, and the decision decides exactly that", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(endings, { maxLength: 60 }), filters, fc.boolean(), async (given, query, isRetry) => {
+      await using harness = await openApp();
+      const clicks = given.map(({ domain, short_code, channel }) =>
+        clickOf({ domain, short_code, channels: [channel] }),
+      );
+      if (clicks.length > 0) await harness.append(STREAMS.requests, ...clicks);
+      for (const [at, { channel, failure, status, refused }] of given.entries()) {
+        const about = { source: at + 1, channel, lane: "clicks", detail: "d", ...failure } as const;
+        const ending =
+          status === "dead"
+            ? outcomeOf("DispatchAbandoned", { ...about, refused })
+            : outcomeOf("DispatchInDoubt", about);
+        await harness.append(STREAMS.delivery(channel), ending);
+      }
+      const before = await listAll(harness, query);
+      const untouched = await listAll(harness, { ...query, status: "in_doubt" });
+      expect(before.dispatches.length).toBe(before.count ?? -1);
+      const meant = given.flatMap((one, at) => (one.status === "dead" && isMeant(one, query) ? [at + 1] : []));
+      expect(before.dispatches.map(({ source }) => source).toReversed()).toEqual(meant);
+      const decide = async (more: object) => {
+        const body = { ...query, ...more, all: true, ...(isRetry ? {} : { why: "over" }) };
+        const answer = await post(harness.app, `/api/deliveries/${isRetry ? "retry" : "discard"}`, body, {
+          token: TOKEN,
+        });
+        return (await answer.json()) as { done: number; until_position: number };
+      };
+      const { position } = await harness.store.head();
+      const counted = await decide({ dry_run: true });
+      expect([counted.done, (await harness.store.head()).position]).toEqual([before.count ?? -1, position]);
+      const decided = await decide({ expected: counted.done, until_position: counted.until_position });
+      expect(decided.done).toBe(counted.done);
+      const events = await Array.fromAsync(harness.store.read({ from: position + 1 }));
+      const done = events.map(({ data }) => data as { source: number; channel: string });
+      const key = (one: { source: number; channel: string }) => `${one.channel} ${one.source}`;
+      expect(done.map(key).sort()).toEqual(before.dispatches.map(key).sort());
+      expect((await list(harness, query)).count).toBe(0);
+      expect((await decide({})).done).toBe(0);
+      expect(await listAll(harness, { ...query, status: "in_doubt" })).toEqual(untouched);
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test("lists page after page, each dispatch once, the newest first", async () => {
+  const harness = disposed(await openApp());
+  const count = 2 * DISPATCHES_LISTED + 1;
+  await harness.append(STREAMS.requests, ...Array.from({ length: count }, () => CLICK));
+  await harness.append(STREAMS.delivery("chat"), ...Array.from({ length: count }, (_, at) => gaveUp(at + 1, "chat")));
+  const listed = await listAll(harness, {});
+  expect(listed.count).toBe(count);
+  expect(listed.dispatches.map(({ source }) => source)).toEqual(Array.from({ length: count }, (_, at) => count - at));
+});
+
+test("nothing is done where it would be another number than the one that was named", async () => {
+  const { asked, kinds, harness } = await openWithLetters();
+  const named = { all: true, channel: "chat", expected: 2, until_position: 6 };
+  await harness.append(STREAMS.requests, CLICK);
+  await harness.append(STREAMS.delivery("chat"), gaveUp(7, "chat"));
+  expect(await asked("retry", { ...named, until_position: 8 })).toBe("409 number-changed");
+  expect(await kinds()).toHaveLength(2);
+  expect(await asked("retry", named)).toEqual({ done: 2, ...NONE_LEFT });
+  // Pressed a second time.
+  expect(await asked("retry", named)).toBe("409 number-changed");
+  expect((await kinds()).filter((kind) => kind.startsWith("DispatchRetry"))).toHaveLength(2);
+});
+
+const doubted = (source: number, channel: ChannelName): NewEvent =>
+  outcomeOf("DispatchInDoubt", { source, channel, lane: "clicks", detail: "no answer in time", mode: "single" });
+
+test("one dispatch in doubt is retried by hand, once, and the log says that it may arrive twice", async () => {
+  const harness = disposed(await openApp());
+  await harness.append(STREAMS.requests, CLICK, CLICK);
+  await harness.append(STREAMS.delivery("chat"), doubted(1, "chat"));
+  await harness.append(STREAMS.delivery("ads"), doubted(1, "ads"), doubted(2, "ads"));
+  const [id = "", second = ""] = (await Array.fromAsync(harness.store.read({ to: 2 }))).map((event) => event.id);
+  const retry = async (more: object, event = id) => {
+    const body = { status: "in_doubt", event_ids: [event], accept_doubles: true, ...more };
+    return (await (await post(harness.app, "/api/deliveries/retry", body, { token: TOKEN })).json()) as object;
+  };
+  expect(await list(harness, { status: "in_doubt" })).toMatchObject({ count: 3 });
+  const several = { event_id: id, why: "several_channels" };
+  expect(await retry({})).toMatchObject({
+    done: 0,
+    left: [
+      { ...several, channel: "chat" },
+      { ...several, channel: "ads" },
+    ],
+  });
+  expect(await retry({ channel: "chat", dry_run: true })).toMatchObject({ done: 1 });
+  expect(await retry({ channel: "chat" })).toMatchObject({ done: 1, left: [] });
+  expect(await retry({ channel: "chat" })).toMatchObject({ done: 0, left: [{ event_id: id, why: "not_in_doubt" }] });
+  expect(await retry({}, second)).toMatchObject({ done: 1 });
+  const events = await Array.fromAsync(harness.store.read({ types: ["DispatchRetryRequested"] }));
+  expect(events.map(({ data, meta }) => [data, meta.caller])).toEqual([
+    [{ event_id: id, source: 1, channel: "chat", may_double: true, in_doubt: true }, "tests"],
+    [{ event_id: second, source: 2, channel: "ads", may_double: true, in_doubt: true }, "tests"],
+  ]);
+  const { chat, ads } = harness.projector.state("deliveries");
+  expect([chat.in_doubt, ads.in_doubt, chat.dead, ads.dead]).toEqual([0, 1, 0, 0]);
+  expect([chat.lanes.direct.pending, ads.lanes.direct.pending]).toEqual([1, 1]);
+  // In doubt again, which is another doubt.
+  expect(events[0]?.position).toBe(6);
+  const again = outcomeOf("DispatchInDoubt", { source: 6, channel: "chat", lane: "direct", detail: "again" });
+  await harness.append(STREAMS.delivery("chat"), again);
+  expect((await list(harness, { status: "in_doubt", channel: "chat" })).dispatches).toMatchObject([{ source: 1 }]);
+  expect(await retry({ channel: "chat" })).toMatchObject({ done: 1 });
 });

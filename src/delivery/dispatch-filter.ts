@@ -1,0 +1,130 @@
+import type { Recorded } from "../../events/catalog.ts";
+import { CHANNELS, type ChannelName } from "../../events/channel.ts";
+import type { Failure, LetterPlace, LetterStatus } from "../../projections/dead-letters.ts";
+import { linkKey } from "../../projections/sent-links.ts";
+import { escapeControls } from "../platform/escape-controls.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
+import { ServiceError } from "../platform/service-error.ts";
+import { parseMoment, startOfDay } from "../projector/moment.ts";
+
+/** Dead letters or dispatches in doubt; each must match all members. */
+export interface DispatchFilter {
+  readonly channels: readonly ChannelName[];
+  readonly status: LetterStatus;
+  readonly error?: string;
+  /** `domain/short_code`, or a domain. */
+  readonly link?: string;
+  /** First and last moment at which a dispatch was given up or left in doubt, in ms since 1970. */
+  readonly from?: number;
+  readonly to?: number;
+}
+
+export const STATUSES = ["dead", "in_doubt"] as const satisfies readonly LetterStatus[];
+
+/**
+ * How the last attempt failed. Of one letter several may be true: an answer of 503 is `5xx` and `503`, and `exhausted`
+ * after the last attempt.
+ */
+const ERRORS = [
+  ["refused", "the network refused it for good"],
+  ["exhausted", "all attempts failed"],
+  ["no_answer", "no answer came: no connection, or a timeout"],
+  ["no_request", "no request was made"],
+  ["5xx", "an HTTP status of this class, from 1xx to 5xx"],
+  ["429", "this HTTP status"],
+] as const;
+
+const ERROR_NAMES = ERRORS.map(([name]) => name);
+
+/** A pattern of all that an error may be. */
+export const ERROR = "^(refused|exhausted|no_answer|no_request|[1-5]xx|[1-5][0-9][0-9])$";
+
+/** What each member selects, for `--help` and the API's document. */
+export const DISPATCH_FILTER_WORDS = {
+  channel: "only this channel",
+  status: "dead letters, or dispatches in doubt",
+  error: `only those whose last attempt failed like this: ${ERRORS.map(([name, words]) => `${name} (${words})`).join(", ")}`,
+  link: "only clicks of this link (domain/short_code), or of this domain",
+  from: "only those given up, or in doubt, from this day or time on",
+  to: "only those given up, or in doubt, up to this day or time",
+} as const;
+
+export type FilterName = keyof typeof DISPATCH_FILTER_WORDS;
+export const FILTER_NAMES = Object.keys(DISPATCH_FILTER_WORDS) as readonly FilterName[];
+
+/** The same as sentences. */
+export const FILTER_SENTENCES = Object.fromEntries(
+  Object.entries(DISPATCH_FILTER_WORDS).map(([name, words]) => [
+    name,
+    `${words.charAt(0).toUpperCase()}${words.slice(1)}.`,
+  ]),
+) as Readonly<Record<FilterName, string>>;
+
+/** A filter as the caller wrote it. */
+export type FilterTexts = { readonly [Name in FilterName]?: string | undefined };
+
+/** `timezone`: IANA name; days are days of it. Throws a ServiceError (usage), which says what is wrong. */
+export function parseDispatchFilter(texts: FilterTexts, timezone: string): DispatchFilter {
+  const { channel, status = "dead", error, link } = texts;
+  const from = texts.from === undefined ? undefined : parseTime(texts.from, timezone, startOfDay);
+  const to = texts.to === undefined ? undefined : parseTime(texts.to, timezone);
+  if (error !== undefined && !new RegExp(ERROR).test(error)) throw unknownValue("an error", ERROR_NAMES, error);
+  if (from !== undefined && to !== undefined && to < from) throw usageError("the time range ends before it begins");
+  return {
+    channels: channel === undefined ? CHANNELS : [parseChoice("a channel", CHANNELS, channel)],
+    status: parseChoice("a status", STATUSES, status),
+    ...omitUndefined({ error, link: link?.replace(/^https?:\/\//i, ""), from, to }),
+  };
+}
+
+function parseChoice<Value extends string>(what: string, known: readonly Value[], text: string): Value {
+  const value = known.find((one) => one === text);
+  if (value === undefined) throw unknownValue(what, known, text);
+  return value;
+}
+
+/** In ms since 1970; `begin`: where a day begins, if the day does not mean its end. */
+function parseTime(text: string, timezone: string, begin?: typeof startOfDay): number {
+  const until = begin?.(text, timezone) ?? parseMoment(text, timezone).until;
+  if (until === undefined) throw usageError(`a time range is between days or times, not positions such as ${text}`);
+  return until.getTime();
+}
+
+function unknownValue(what: string, known: readonly string[], text: string): ServiceError {
+  return usageError(`${what} is one of ${known.join(", ")}, not "${escapeControls(text.slice(0, 40))}"`);
+}
+
+function usageError(message: string): ServiceError {
+  return new ServiceError("usage", message);
+}
+
+/** Whether time and error match. The link is not looked at: only the event knows it. */
+export function matchesEnding({ error, from, to }: DispatchFilter, { at, failure }: LetterPlace): boolean {
+  if (from !== undefined && at < from) return false;
+  if (to !== undefined && at > to) return false;
+  return error === undefined || hasError(failure, error);
+}
+
+function hasError({ refused, asked, status }: Failure, error: string): boolean {
+  switch (error) {
+    case "refused":
+      return refused === true;
+    case "exhausted":
+      return refused === false;
+    case "no_answer":
+      return asked && status === undefined;
+    case "no_request":
+      return !asked;
+    default:
+      return status !== undefined && new RegExp(`^${error.replace("xx", "..")}$`).test(String(status));
+  }
+}
+
+/** Whether `event` is a click of this link (`domain/short_code`), or of a link of this domain. */
+export function isClickOn(link: string, event: Recorded): boolean {
+  if (event.type !== "LinkClicked") return false;
+  const { data } = event;
+  const slash = link.indexOf("/");
+  if (slash === -1) return data.domain.toLowerCase() === link.toLowerCase();
+  return linkKey(data.domain, data.short_code) === linkKey(link.slice(0, slash), link.slice(slash + 1));
+}

@@ -1,0 +1,21 @@
+import type { LogStore } from "../../../events/catalog.ts";
+import { findLetters, type DeadLetter } from "../../../src/delivery/dead-letters.ts";
+import { parseDispatchFilter, type FilterTexts } from "../../../src/delivery/dispatch-filter.ts";
+import { readDispatches, toDispatchJson } from "../../../src/delivery/list-dispatches.ts";
+import type { Projector } from "../../../src/projector/projector.ts";
+
+/** The dead letters, or what else matches, as an operator is told of them and as a decision takes them. */
+export async function listLetters(
+  store: LogStore,
+  projector: Pick<Projector, "state" | "position">,
+  texts: FilterTexts = {},
+): Promise<readonly (DeadLetter & ReturnType<typeof toDispatchJson>)[]> {
+  const at = { deliveries: projector.state("deliveries"), position: projector.position };
+  const letters = await findLetters(store, at, parseDispatchFilter(texts, "UTC"));
+  const dispatches = await readDispatches(store, letters);
+  return letters.map((letter, index) => {
+    const one = dispatches[index];
+    if (one === undefined) throw new Error("a letter was not read");
+    return { ...letter, ...toDispatchJson(one) };
+  });
+}
