@@ -172,6 +172,28 @@ for (const way of WAYS) {
       expect(await region("Needs attention").count()).toBe(0);
     });
 
+    test("of two dead letters the one that the filter finds is retried, by a button that names the number", async () => {
+      installation.sandbox.faults.add({ network: "slack", kind: "channel_archived", count: 1 });
+      const notify = (message: string) => service.post("/api/notify", { message }, BEARER);
+      // Slack refuses the first, and with it the channel; the second fails without a request.
+      for (const message of ["first", "second"]) expect((await notify(message)).status).toBe(502);
+      await operator.follow("Deliveries");
+      await operator.press("Resume chat");
+      await operator.sees("2 dispatches were given up.");
+
+      await operator.fill("Error", "no_request");
+      await operator.press("Show");
+      await operator.sees("1 dispatch was given up.");
+      expect(await region("Dead letters").innerText()).not.toContain("first");
+      await operator.unfold("Retry all of chat");
+      await operator.press("Retry 1 dead letter of chat");
+      await operator.sees("1 dead letter was retried.");
+      await operator.sees("None match.");
+      expect(new URL(operator.page.url()).searchParams.get("error")).toBe("no_request");
+      await operator.follow("Deliveries");
+      await operator.sees("1 dispatch was given up.");
+    });
+
     test("finds one person, reads what happened, suppresses them, and forgets them for ever", async () => {
       await operator.follow("People");
       await operator.fill("Search", "grace");

@@ -1,0 +1,116 @@
+// On the process harness.
+import { expect, test } from "bun:test";
+import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { loadConfig } from "../../src/config/config.ts";
+import { createEventLog, STREAMS, type EventLog, type NewEvent } from "../../src/log/event-log.ts";
+import { openLog } from "../../src/service/open.ts";
+import { CLICK } from "../harness/click.ts";
+import { outcomeOf } from "../harness/memory/outcomes.ts";
+import { clickOf } from "../harness/memory/new-events.ts";
+import { BEARER, openInstallation, until, type Installation, type Running } from "../harness/process.ts";
+
+const MATCHING = 10_000;
+const OTHERS = 300;
+const PER_EVENT = 100;
+
+/** An installation on either engine, whose log `fill` writes first; and its service. */
+async function openWith<T>(
+  stack: AsyncDisposableStack,
+  place: () => Promise<Record<string, string>>,
+  fill: (eventLog: EventLog) => Promise<T>,
+) {
+  const world = stack.use(await openInstallation());
+  Object.assign(world.env, await place());
+  const filled = await writeLog(world, fill);
+  return { world, filled, service: await world.serve() };
+}
+
+async function writeLog<T>({ env }: Installation, fill: (eventLog: EventLog) => Promise<T>): Promise<T> {
+  await using log = await openLog(loadConfig(env, () => ""));
+  return await fill(createEventLog(log, () => Bun.randomUUIDv7()));
+}
+
+const ENGINES = [
+  ["in a file", async () => ({})],
+  ["on a server", async () => ({ DATABASE_URL: await newDatabase(), REACHLOG_KEY: "07".repeat(32) })],
+] as const;
+
+/** Dead letters of chat: so many of an answer of 503, and others of 400; more in all than the projection lists. */
+async function giveUpMany(eventLog: EventLog): Promise<void> {
+  const click = clickOf({ domain: "go.example", short_code: "welcome", channels: ["chat"] });
+  const firsts = Array.from({ length: (MATCHING + OTHERS) / PER_EVENT }, (_, at) => at * PER_EVENT + 1);
+  const clicks = Array.from({ length: PER_EVENT }, () => click);
+  for (const _ of firsts) await eventLog.append(STREAMS.link("go.example", "welcome"), clicks, {});
+  for (const first of firsts) {
+    const refused = first <= OTHERS;
+    const answer = { mode: "single", status: refused ? 400 : 503, detail: "busy", refused } as const;
+    const requests = [{ sources: [[first, first + PER_EVENT - 1] as [number, number]], attempt: 8, ...answer }];
+    const data = { channel: "chat", lane: "clicks", low_watermark: first, requests } as const;
+    await eventLog.append(STREAMS.delivery("chat"), [{ type: "DispatchAbandoned", data }], {});
+  }
+}
+
+/** A message of which it is unknown whether it arrived. Answers its id. */
+async function doubtOne(eventLog: EventLog): Promise<string> {
+  const message: NewEvent = { type: "MessageRequested", data: { text: "perhaps" } };
+  const { first: source, ids } = await eventLog.append(STREAMS.requests, [message], {});
+  const about = { source, channel: "messaging", lane: "direct", mode: "single", detail: "no answer in time" } as const;
+  await eventLog.append(STREAMS.delivery("messaging"), [outcomeOf("DispatchInDoubt", about)], {});
+  return ids[0] ?? "";
+}
+
+interface Decided {
+  readonly done: number;
+  readonly left_count: number;
+  readonly until_position: number;
+}
+
+async function decide(service: Running, body: object) {
+  const answer = await service.post("/api/deliveries/retry", body, BEARER);
+  return { status: answer.status, ...((await answer.json()) as Decided) };
+}
+
+async function countListed(service: Running, query: string): Promise<number> {
+  const answer = await fetch(`${service.url}/api/deliveries?${query}`, { headers: BEARER });
+  return ((await answer.json()) as { readonly count: number }).count;
+}
+
+test.each(ENGINES)(
+  "of 10,000 dead letters %s as many are retried as were named, once, and clicks get in",
+  async (_, place) => {
+    await using stack = new AsyncDisposableStack();
+    const { service } = await openWith(stack, place, giveUpMany);
+    const filter = { all: true, channel: "chat", error: "5xx", link: "go.example/welcome" };
+    expect(await countListed(service, "error=5xx&link=go.example")).toBe(MATCHING);
+    const named = await decide(service, { ...filter, dry_run: true });
+    expect(named).toMatchObject({ status: 200, done: MATCHING, left_count: 0 });
+
+    const pressed = { ...filter, expected: named.done, until_position: named.until_position };
+    const over = new AbortController();
+    const retrying = decide(service, pressed).finally(() => over.abort());
+    const clicks: number[] = [];
+    while (!over.signal.aborted) clicks.push((await service.post("/api/tracking/event", CLICK)).status);
+    expect(new Set(clicks)).toEqual(new Set([202]));
+    expect(await retrying).toMatchObject({ status: 200, done: MATCHING, left_count: 0 });
+
+    expect((await decide(service, pressed)).status).toBe(409);
+    expect(await decide(service, filter)).toMatchObject({ done: 0, left_count: 0 });
+    expect(await countListed(service, "channel=chat")).toBe(OTHERS);
+  },
+);
+
+test.each(ENGINES)("a message in doubt %s is sent again by hand, and once", async (_, place) => {
+  await using stack = new AsyncDisposableStack();
+  const { service, world, filled: id } = await openWith(stack, place, doubtOne);
+  const { telegram } = world.sandbox;
+  expect(await countListed(service, "status=in_doubt")).toBe(1);
+  const body = { status: "in_doubt", event_ids: [id], accept_doubles: true };
+  expect(await decide(service, body)).toMatchObject({ done: 1, left_count: 0 });
+  await until(
+    () => Promise.resolve(telegram.messages.total),
+    (total) => total === 1,
+  );
+  expect(await decide(service, body)).toMatchObject({ done: 0, left_count: 1 });
+  expect(await countListed(service, "status=in_doubt")).toBe(0);
+  expect(telegram.messages.kept.map(({ text }) => text)).toEqual([expect.stringContaining("perhaps")]);
+});
