@@ -399,7 +399,7 @@ function keyOf(state: Contacts, who: Recipient): string | undefined {
 
 /** Who is met by id has it as their key; the key of another one begins with `@`. */
 function keyOfId({ people, ids }: Contacts, { id }: Recipient): string | undefined {
-  if (id === undefined) return undefined;
+  if (id === undefined || id.startsWith("@")) return undefined;
   return people.has(id) ? id : ids.get(id);
 }
 

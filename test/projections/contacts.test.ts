@@ -109,6 +109,16 @@ describe("a person", () => {
     expect(findContact(state, { id: "101" })).not.toHaveProperty("username");
   });
 
+  test("met by a handle that went to another id is not found by that handle in place of an id", () => {
+    const state = given(
+      added({ username: "ann" }),
+      sent({ id: "101", username: "ann_b" }),
+      sent({ id: "103", username: "ann" }),
+    );
+    expect(findContact(state, { id: "@ann" })).toBeUndefined();
+    expect(findContact(state, { username: "ann" })).toMatchObject({ id: "103" });
+  });
+
   test("gets no consent that is recorded for who may have their former handle by now", () => {
     const state = given(
       added(ANN, { basis: "none" }),
