@@ -54,6 +54,7 @@ export const readResource = Type.Union([
   Type.Literal("event"),
   Type.Literal("search"),
   Type.Literal("export"),
+  Type.Literal("suppressions"),
   Type.Literal("stream"),
   Type.Literal("evidence"),
   Type.Literal("preview"),

@@ -116,24 +116,39 @@ export const ConsentRecorded = withPersonal(
   { ...ofRecipient, members: ["recipient", "message_id", ...EVIDENCE], erased: erasedRecipient },
 );
 
+/** `list`: an imported list says so, with a reason of its own or with none. */
+export const suppressionReason = Type.Union([Type.Literal("by_hand"), Type.Literal("opt_out"), Type.Literal("list")]);
+
 /**
- * The recipient never gets a message again. `marks`: keyed hashes of id and handle, which outlast their other data.
- * `message_id`: the reply that asked for it.
+ * The recipient never gets a message again. `hashes`: keyed hashes of id and handle, which outlast their other data. A list
+ * may name a recipient by a hash alone: then `recipient` is absent. `message_id`: the reply that asked for it.
+ * `suppressed_at` (ISO 8601) and `reason_text`: when and why they were suppressed elsewhere, as a list says.
  */
 export const RecipientSuppressed = withPersonal(
   defineEvent(
     "RecipientSuppressed",
     Type.Object(
       {
-        recipient,
-        reason: Type.Union([Type.Literal("by_hand"), Type.Literal("opt_out")]),
+        recipient: Type.Optional(recipient),
+        reason: suppressionReason,
+        reason_text: Type.Optional(Type.String()),
+        suppressed_at: Type.Optional(Type.String()),
         hashes: Type.Optional(Type.Array(Type.String())),
         message_id: Type.Optional(Type.String()),
       },
       closed,
     ),
   ),
-  { ...ofRecipient, members: ["recipient", "message_id"], erased: erasedRecipient },
+  {
+    // Without a name the text belongs to the recipient whose hash it is: an erasure computes it from the name.
+    owner: ({ recipient, hashes: [hash] = [] }: { recipient?: Recipient; hashes?: readonly string[] }): Owner => ({
+      kind: "person",
+      ...(recipient ?? { id: hash }),
+    }),
+    inFolds: true,
+    members: ["recipient", "message_id", "reason_text"],
+    erased: erasedRecipient,
+  },
 );
 
 /** A person wrote to us: appended for their first message, and for their first one after ours. Its text is not kept. */

@@ -196,8 +196,9 @@ function evolveContact(state: Contacts, event: Folded): Contact | undefined {
   }
 }
 
-function suppress(state: Contacts, { recipient, hashes = [] }: DataOf<"RecipientSuppressed">): Contact {
+function suppress(state: Contacts, { recipient, hashes = [] }: DataOf<"RecipientSuppressed">): Contact | undefined {
   mark(state, hashes);
+  if (recipient === undefined) return undefined;
   const contact = meant(state, recipient);
   contact.suppressed = true;
   return contact;

@@ -115,9 +115,11 @@ function evolveResults(state: Results, event: Folded): void {
       const { recipient, received_at } = event.data;
       return react(state, recipient, "replied", received_at);
     }
-    case "RecipientSuppressed":
-      if (event.data.reason === "opt_out") react(state, event.data.recipient, "opted_out", event.time);
+    case "RecipientSuppressed": {
+      const { recipient, reason, suppressed_at = event.time } = event.data;
+      if (recipient !== undefined && reason === "opt_out") react(state, recipient, "opted_out", suppressed_at);
       return;
+    }
     case "RecipientAdded":
     case "ConsentRecorded": {
       const { recipient, tracking = "granted" } = event.data;

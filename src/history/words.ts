@@ -37,6 +37,7 @@ const RESOURCES: Readonly<Record<ReadResource, string>> = {
   event: "one event",
   search: "a search",
   export: "an export of the log",
+  suppressions: "the list of suppressions",
   stream: "the stream of events",
   evidence: "an evidence file",
   preview: "a preview of messages",

@@ -14,6 +14,7 @@ import { healthEndpoints } from "./features/health.ts";
 import { recipientEndpoints } from "./features/recipients.ts";
 import { resultsEndpoints } from "./features/results.ts";
 import { runEndpoints } from "./features/run.ts";
+import { suppressionEndpoints } from "./features/suppressions.ts";
 import { redirectEndpoints, trackingEndpoints } from "./features/clicks.ts";
 import { verificationEndpoints } from "./features/verification.ts";
 import { listEndpoints, type Endpoint, type Protection } from "./server/endpoint.ts";
@@ -31,6 +32,7 @@ export function features(deps: AppDeps) {
     .use(redirectEndpoints(deps))
     .use(deliveryEndpoints(deps))
     .use(recipientEndpoints(deps))
+    .use(suppressionEndpoints(deps))
     .use(consentEndpoints(deps))
     .use(forgetEndpoints(deps))
     .use(verificationEndpoints(deps))

@@ -23,6 +23,8 @@ export interface ErasureTargets {
 export interface Person extends ErasureTargets {
   /** Everything they were ever called. */
   readonly names: readonly Recipient[];
+  /** Of these, their ids and the handles that they have. */
+  readonly held: readonly Recipient[];
   /** Of these, the ones that distinguish them from others: their id, or where none is known the handles that they have. */
   readonly own: readonly Recipient[];
   /** Refs of keys that encrypted what was recorded of others by a handle of theirs. */
@@ -64,9 +66,10 @@ export async function findEncrypted(log: Log, { positions, isHeld, signal }: Kno
   const later = [...ids, ...handles.map((handle) => ({ ...known, ...handle }))];
   const refs = later.flatMap((name) => log.keyring.refsOf(name));
   for (const ref of refs) keys.add(ref);
+  const held = [...ids, ...handles];
   const own = ids.length > 0 ? ids : handles;
   const spared = await findSpared(log, new Set(refs.map(toBaseRef)), keys, signal);
-  return { keys, names: [...names.values()], own, events: positions.length, spared };
+  return { keys, names: [...names.values()], held, own, events: positions.length, spared };
 }
 
 /** What the log has encrypted under these handles with other keys: what it recorded of others who had them before. */
@@ -213,7 +216,10 @@ export async function forgetPerson(
   const answers = await findAnswers(log, person.names, signal);
   const codes = find(projector.state("contacts"))?.personal_links ?? [];
   const links = codes.flatMap((code) => log.keyring.refsOf({ id: personalLinkOwner(code).id }));
-  const keys = new Set([...person.keys, ...answers, ...links]);
+  // What a list said of their hashes.
+  const listed = person.held.flatMap(hashesOf).flatMap((hash) => log.keyring.refsOf({ id: hash }));
+  const texts = (await log.keyring.keys.getAll(listed)).keys();
+  const keys = new Set([...person.keys, ...answers, ...links, ...texts]);
   const hashes = person.own.flatMap((name) => hashesOf(name));
   const data = { hashes, keys: [...keys], spared: [...person.spared], ...reason };
   return { events: person.events, keys: keys.size, ...(await erase(deps, data, metadata)) };

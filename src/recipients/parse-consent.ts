@@ -124,7 +124,7 @@ const DAY = /^\d{4}-\d\d-\d\d$/;
 const NO_TIME = "is neither a day such as 2026-03-02 nor a time with its offset such as 2026-03-02T10:15:00+01:00";
 
 /** A day stays one: nothing is known of its hour. A time becomes one in UTC. */
-function parseDay(text: string, now: number): Parsed {
+export function parseDay(text: string, now: number): Parsed {
   if (text.length > CONSENT_TIME_CHARS_MAX) return { fault: NO_TIME };
   let at: Temporal.Instant;
   try {

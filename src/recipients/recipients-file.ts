@@ -2,8 +2,10 @@ import { ServiceError } from "../platform/service-error.ts";
 import { readCsvRows } from "./file/csv.ts";
 import { FILE_BYTES_MAX, type RecipientsFormat, ROWS_MAX } from "./file/format.ts";
 import { shortened } from "../template/field.ts";
+import { type Columns, RECIPIENT_COLUMNS, SUPPRESSION_COLUMNS } from "./file/header.ts";
 import { readJsonRows, readJsonlRows } from "./file/json.ts";
-import { type FileRow, type ImportedRecipient, readRow, type RowRefusal } from "./file/row.ts";
+import { type Cells, type FileRow, type ImportedRecipient, readRow, type RowRefusal } from "./file/row.ts";
+import { type ImportedSuppression, readSuppression } from "./file/suppression-row.ts";
 
 export interface ImportedRow {
   readonly line: number;
@@ -34,7 +36,7 @@ export interface Duplicate {
   readonly of: number;
 }
 
-const READERS: Readonly<Record<RecipientsFormat, (text: string) => Iterable<FileRow>>> = {
+const READERS: Readonly<Record<RecipientsFormat, (text: string, columns: Columns) => Iterable<FileRow>>> = {
   csv: readCsvRows,
   json: readJsonRows,
   jsonl: readJsonlRows,
@@ -45,19 +47,58 @@ const READERS: Readonly<Record<RecipientsFormat, (text: string) => Iterable<File
  * a ServiceError (invalid) when the file as a whole cannot be understood.
  */
 export function parseRecipients(file: string | Uint8Array, format: RecipientsFormat, now: number): RecipientsFile {
-  const refused: RefusedRow[] = [];
   const people = createPeople();
+  const refused = readRows(READERS[format](decodeText(file), RECIPIENT_COLUMNS), (line, cells) => {
+    const recipient = readRow(cells, now);
+    return "reason" in recipient ? recipient : people.add({ line, recipient });
+  });
+  return { rows: people.rows(), refused, duplicates: people.duplicates };
+}
+
+export interface SuppressionRow {
+  readonly line: number;
+  readonly suppression: ImportedSuppression;
+}
+
+/** What a list of suppressions holds. A row that repeats another one is in it too: each may name what the other does not. */
+export interface SuppressionsFile {
+  readonly rows: readonly SuppressionRow[];
+  readonly refused: readonly RefusedRow[];
+}
+
+/** The same of a list of suppressions. `hashKey`: names the key of its hashes, as {@link readSuppression} wants it. */
+export function parseSuppressions(
+  file: string | Uint8Array,
+  format: RecipientsFormat,
+  now: number,
+  hashKey: string,
+): SuppressionsFile {
+  const rows: SuppressionRow[] = [];
+  const refused = readRows(READERS[format](decodeText(file), SUPPRESSION_COLUMNS), (line, cells) => {
+    const suppression = readSuppression(cells, now, hashKey);
+    if ("refusal" in suppression) return suppression.refusal;
+    rows.push({ line, suppression });
+    return undefined;
+  });
+  return { rows, refused };
+}
+
+/** Hands each row to `take`, which returns why it cannot be used. Returns the refused rows. */
+function readRows(
+  rows: Iterable<FileRow>,
+  take: (line: number, cells: Cells) => RowRefusal | undefined,
+): readonly RefusedRow[] {
+  const refused: RefusedRow[] = [];
   let count = 0;
-  for (const row of READERS[format](decodeText(file))) {
+  for (const row of rows) {
     count += 1;
     if (count > ROWS_MAX) throw new ServiceError("invalid", `the file has more than ${ROWS_MAX} rows`);
     const { line } = row;
-    const recipient = "refused" in row ? row.refused : readRow(row.cells, now);
-    const refusal = "reason" in recipient ? recipient : people.add({ line, recipient });
+    const refusal = "refused" in row ? row.refused : take(line, row.cells);
     if (refusal === undefined) continue;
     refused.push({ line, value: shortened(refusal.value, VALUE_SHOWN_CHARS_MAX), reason: refusal.reason });
   }
-  return { rows: people.rows(), refused, duplicates: people.duplicates };
+  return refused;
 }
 
 /** Keeps each recipient once, by id and by handle. */

@@ -4,6 +4,7 @@ import { type Contacts, findContact } from "../../projections/contacts.ts";
 import { type EventLog, type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
 import { record } from "../log/handle.ts";
 import type { Projector } from "../projector/projector.ts";
+import type { SuppressionRecord } from "./file/suppression-row.ts";
 import { recipientAmong } from "./recipient-name.ts";
 
 export interface SuppressDeps {
@@ -19,20 +20,30 @@ export interface Suppressed {
   readonly repeated: boolean;
 }
 
+/** The recipient of a suppression, and the reason; without `recipient` they are known by `hash` alone. */
+export interface Suppression extends SuppressionRecord {
+  readonly recipient?: Recipient;
+  readonly hash?: string;
+}
+
+type SuppressionEvent = NewEvent<"RecipientSuppressed">;
+
 /**
  * Suppresses a recipient for good. All their known names are hashed, so that after an erasure none of them identifies the
- * recipient. Decides nothing where the log holds all of these hashes.
+ * recipient. Decides nothing where the log holds the hashes of the names that are given, and no contact has them that is not
+ * suppressed: what was recorded first stays.
  */
 export function decideSuppression(
   contacts: Contacts,
-  name: string,
+  { recipient, hash, ...record }: Suppression,
   hashesOf: HashesOf,
-): { readonly events: readonly NewEvent[] } {
-  const recipient = recipientAmong(contacts, name);
-  const contact = findContact(contacts, recipient);
-  const hashes = [...new Set([...hashesOf(recipient), ...hashesOf(contact ?? {})])];
-  if (contact?.suppressed === true && hashes.every((hash) => contacts.hashes.has(hash))) return { events: [] };
-  return { events: [{ type: "RecipientSuppressed", data: { recipient, reason: "by_hand", hashes } }] };
+): { readonly events: readonly SuppressionEvent[] } {
+  const contact = recipient && findContact(contacts, recipient);
+  const given = [...hashesOf(recipient ?? {}), ...(hash === undefined ? [] : [hash])];
+  if (contact?.suppressed !== false && given.every((one) => contacts.hashes.has(one))) return { events: [] };
+  const hashes = [...new Set([...given, ...hashesOf(contact ?? {})])];
+  const named = recipient === undefined ? {} : { recipient };
+  return { events: [{ type: "RecipientSuppressed", data: { ...named, ...record, hashes } }] };
 }
 
 /**
@@ -43,8 +54,9 @@ export async function suppress(deps: SuppressDeps, name: string, metadata: Event
   const { eventLog, projector, hashesOf } = deps;
   await projector.until((await eventLog.store.streamHead(STREAMS.outreach)).position);
   const contacts = projector.state("contacts");
-  const isKnown = findContact(contacts, recipientAmong(contacts, name)) !== undefined;
-  const { events } = decideSuppression(contacts, name, hashesOf);
+  const recipient = recipientAmong(contacts, name);
+  const isKnown = findContact(contacts, recipient) !== undefined;
+  const { events } = decideSuppression(contacts, { recipient, reason: "by_hand" }, hashesOf);
   if (events.length > 0) await record(deps, STREAMS.outreach, events, { metadata });
   return { isKnown, repeated: events.length === 0 };
 }
@@ -65,4 +77,16 @@ export function createSuppressionHashes(key: Uint8Array): HashesOf {
     ...(id === undefined ? [] : [hash("id", id)]),
     ...(username === undefined ? [] : [hash("handle", username.toLowerCase())]),
   ];
+}
+
+/** Digits that tell the keys of logs apart: of a list's rows they say whether its hashes match anything here. */
+const KEY_DIGITS = 8;
+
+/** No id of the network begins with a zero. */
+const NO_RECIPIENT: Recipient = { id: "0" };
+
+/** Names the key of these hashes, and says nothing of it. */
+export function nameHashKey(hashesOf: HashesOf): string {
+  const [hash = ""] = hashesOf(NO_RECIPIENT);
+  return Buffer.from(hash, "base64url").toString("hex").slice(0, KEY_DIGITS);
 }

@@ -62,6 +62,10 @@ describe("each operation for programs, asked of a running service", () => {
     const consent = { recipient, tracking: "denied", tracking_source: "mail" } as const;
     expect((await client.POST("/social/recipients/consent", { body: consent })).data?.tracking).toBe("denied");
     expect((await client.POST("/social/recipients/suppress", { body: { recipient } })).data?.known).toBe(true);
+    const list = { suppressions: [{ username: "cid", reason: "opt_out", suppressed_at: "2026-03-02" }] };
+    expect((await client.POST("/social/suppressions", { body: list })).data?.added).toBe(1);
+    const { data: exported } = await client.GET("/social/suppressions", { parseAs: "text" });
+    expect(exported).toContain('"cid"');
     const { error: unknown } = await client.POST("/social/recipients/retry", { body: { recipient: "nobody_known" } });
     expect(unknown?.status).toBe(404);
     expect((await client.POST("/social/recipients/forget", { body: { recipient } })).data?.keys).toBeGreaterThan(0);

@@ -37,6 +37,7 @@ const READS: Readonly<Record<string, Read>> = {
     filters: ["recipient", "type"],
     recipient: ADA,
   },
+  "suppressions export": { resource: "suppressions" },
   "deliveries show 2": { resource: "deliveries", records: 1 },
 };
 
@@ -45,6 +46,7 @@ const OTHERS = [
   ..."serve demo sandbox doctor ready settings stats quota clicks replay backup restore restored migrate".split(" "),
   ..."upgrade-check forget mcp completion".split(" "),
   ...["import", "consent", "suppress", "retry", "forget"].map((name) => `recipients ${name}`),
+  "suppressions import",
   ...["run", "stop", "reconcile"].map((name) => `outreach ${name}`),
   ...["add", "list", "import"].map((name) => `links ${name}`),
   ...["verify", "head", "check", "consistency", "import"].map((name) => `audit ${name}`),

@@ -15,6 +15,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
   stopRun: "outreach stop",
   testChannels: "deliveries test",
   importRecipients: "recipients import",
+  importSuppressions: "suppressions import",
   suppressRecipient: "recipients suppress",
   recordConsent: "recipients consent",
   retryRecipient: "recipients retry",

@@ -83,6 +83,14 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       { recipient: ada, reason: "opt_out", hashes: ["x"], message_id: "78" },
       "@ada_builds (1001) was suppressed because they opted out in message 78; no run contacts them again",
     ],
+    [
+      { recipient: ada, reason: "list", reason_text: "asked by phone", suppressed_at: "2026-03-02", hashes: ["x"] },
+      '@ada_builds (1001) was suppressed by a list ("asked by phone"), as of 2026-03-02; no run contacts them again',
+    ],
+    [
+      { reason: "opt_out", suppressed_at: "2026-03-02T09:15:00.000Z", hashes: ["x"] },
+      "a recipient known by a hash alone was suppressed because they opted out, as of 2026-03-02T09:15:00.000Z; no run contacts them again",
+    ],
   ],
   DirectMessageReceived: [
     [

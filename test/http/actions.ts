@@ -9,6 +9,7 @@ export const ACTIONS = [
   "/social/recipients/suppress",
   "/social/recipients/retry",
   "/social/recipients/forget",
+  "/social/suppressions",
   "/api/tracking/forget",
   "/api/audit/verify",
 ] as const;
@@ -21,6 +22,7 @@ export const READINGS = [
   "GET /api/audit/head session",
   "GET /api/audit/proof/:event session",
   "GET /api/audit/export session",
+  "GET /social/suppressions session",
 ] as const;
 
 /** The paths of these. */

@@ -75,6 +75,8 @@ const OPERATIONS: Readonly<Record<Typed, true>> = {
   "/social/run post": true,
   "/social/run/stop post": true,
   "/social/results get": true,
+  "/social/suppressions get": true,
+  "/social/suppressions post": true,
   "/social/stats get": true,
   "/results get": true,
 };

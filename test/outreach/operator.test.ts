@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { contacts as contactsProjection } from "../../projections/contacts.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { allowRetry, decideRetry } from "../../src/recipients/allow-retry.ts";
+import { recipientAmong } from "../../src/recipients/recipient-name.ts";
 import { decideSuppression, suppress, createSuppressionHashes } from "../../src/recipients/suppress.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { given } from "../harness/memory/decider.ts";
@@ -33,7 +34,7 @@ describe("a suppression", () => {
   const suppressing =
     (subject: string) =>
     ({ contacts }: { readonly contacts: ReturnType<typeof contactsProjection.initial> }) =>
-      decideSuppression(contacts, subject, hashesOf);
+      decideSuppression(contacts, { recipient: recipientAmong(contacts, subject), reason: "by_hand" }, hashesOf);
 
   test.each(["@Ann", "ann", "https://x.com/ann"])("of %s hashes every name that is known of the person", (subject) => {
     given(LISTED)

@@ -17,6 +17,7 @@ const LINES = [
   "contacts 1003",
   "recipients list",
   "recipients suppress 1003",
+  "suppressions export",
   "outreach preview",
   "outreach preview 1004 --json",
   "account show",

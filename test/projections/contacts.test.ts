@@ -576,7 +576,7 @@ test("whatever happened, nobody who was suppressed by id, or has our message, is
       let state = contacts.initial();
       for (const event of events) {
         state = contacts.evolve(state, event);
-        if (event.type === "RecipientSuppressed" && event.data.recipient.id !== undefined) {
+        if (event.type === "RecipientSuppressed" && event.data.recipient?.id !== undefined) {
           stopped.add(event.data.recipient.id);
         }
         for (const id of stopped) expect(findContact(state, { id })?.suppressed).toBe(true);

@@ -115,9 +115,10 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
     },
     (dice) => {
       const hashes = dice.once(2) ? { hashes: [`mark-${dice.pick([1, 2, 3])}`] } : {};
-      // Of somebody who was erased the marks are left.
-      const recipient = "hashes" in hashes && dice.once(3) ? {} : someone(dice);
-      log.add("RecipientSuppressed", { recipient, reason: "opt_out", ...hashes });
+      // Of a recipient who was erased, or is known by a hash alone, the hashes are left.
+      const named =
+        "hashes" in hashes && dice.once(3) ? dice.pick([{}, { recipient: {} }]) : { recipient: someone(dice) };
+      log.add("RecipientSuppressed", { ...named, reason: dice.pick(["opt_out", "list"] as const), ...hashes });
     },
     (dice) => {
       const received_at = dice.pick(["2025-01-01T00:00:00.000Z", "2027-01-01T00:00:00.000Z"]);

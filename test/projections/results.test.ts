@@ -122,6 +122,20 @@ test("a suppression by hand is no opt-out", async () => {
   expect(await byVariant([attempted("1"), sent("1"), byHand])).toMatchObject([{ opted_out: 0 }]);
 });
 
+test("an opt-out of a list counts from the day on that the list says, and one by a hash alone counts for no message", async () => {
+  const listed = (suppressed_at: string): NewEvent => ({
+    type: "RecipientSuppressed",
+    data: { recipient: ANN, reason: "opt_out", suppressed_at },
+  });
+  const hashed: NewEvent = { type: "RecipientSuppressed", data: { reason: "opt_out", hashes: ["h"] } };
+  for (const [event, opted_out] of [
+    [listed(AFTER), 1],
+    [listed("2020-01-01"), 0],
+    [hashed, 0],
+  ] as const)
+    expect(await byVariant([attempted("1"), sent("1"), event])).toMatchObject([{ opted_out }]);
+});
+
 test("an opt-out that names only the handle, in whatever letters, finds its person, and the last who had it", async () => {
   const namesake = { id: "109", username: "ANN" };
   const newEvents = [

@@ -1,7 +1,7 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../../events/catalog.ts";
 import { Command, formatOption, readConfig, usageError, type MakeCommand } from "../shared/command.ts";
-import { fail, type Terminal } from "../shared/terminal.ts";
+import type { Terminal } from "../shared/terminal.ts";
 import { toSelection, type LogFilter } from "../../history/log-filter.ts";
 import { storedEvents } from "../../history/select-events.ts";
 import { EXPORT_FORMATS, type Format } from "../../log/export-formats.ts";
@@ -10,10 +10,8 @@ import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { discloseRecipient, type PersonalRead } from "../../privacy/read-audit.ts";
 import { foldTo } from "../../projector/fold-to.ts";
 import { openExistingLog, openExistingStoredLog, recordRead } from "../shared/log-session.ts";
-import { makeNewFile } from "../shared/new-file.ts";
+import { writeNewFile } from "../shared/new-file.ts";
 import { startProgress } from "../shared/progress.ts";
-import { printable } from "../shared/table.ts";
-import { writeText } from "../shared/write.ts";
 
 export const exportLog: MakeCommand = (terminal, exit) =>
   new Command("export")
@@ -44,8 +42,7 @@ events can be imported.`,
         }
         await using source = await openSource(terminal, encrypted === true, filter);
         if (encrypted !== true) await recordRead(terminal, source.store, toExportRead(source, filter));
-        if (out !== undefined) return await exportToFile(source, terminal, format, out);
-        return await writeLog(source, terminal, format, terminal.out);
+        return await writeNewFile(terminal, out, (write) => writeLog(source, terminal, format, write));
       }),
     );
 
@@ -80,24 +77,6 @@ async function openShown(
   if (isEncrypted) return { store: stack.use(await openExistingStoredLog(terminal)), show: (events) => events };
   const store = stack.use(await openExistingLog(terminal));
   return { store, show: shownBy(store.open) };
-}
-
-/** Half an export would pass for a whole one: interrupted, none is made. Answers the exit code. */
-async function exportToFile(source: Source, terminal: Terminal, format: Format, file: string): Promise<number | void> {
-  const { signal } = terminal;
-  try {
-    return await makeNewFile(file, (descriptor) =>
-      writeLog(source, terminal, format, (text) => {
-        signal.throwIfAborted();
-        writeText(descriptor, text);
-      }),
-    );
-  } catch (fault) {
-    if (!signal.aborted || fault !== signal.reason) throw fault;
-    fail(terminal, `interrupted: ${printable(file)} was not made`);
-    // The signal's reason is the code that a shell expects of it.
-    return Number(signal.reason);
-  }
 }
 
 async function writeLog(

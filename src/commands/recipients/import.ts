@@ -13,7 +13,7 @@ import { withPath } from "../shared/system-fault.ts";
 import { printable } from "../shared/table.ts";
 
 /** Rows appended at once: few enough for the service beside, whose appends wait meanwhile. */
-const CHUNK_ROWS = 5_000;
+export const CHUNK_ROWS = 5_000;
 
 export async function importFile(
   terminal: Terminal,
@@ -30,14 +30,7 @@ export async function importFile(
     importRecipients(importing, rows, COMMAND_METADATA, { chunkRows: CHUNK_ROWS, signal, onProgress }),
   );
   const { taken, added, withoutConsent, withoutEvidence, fields } = imported;
-  if (taken < rows.length) {
-    const last = rows[taken - 1];
-    const upTo = last === undefined ? "" : `, up to line ${last.line}`;
-    terminal.err(
-      `interrupted: ${taken} of ${rows.length} rows were imported${upTo}; run the import again for the rest\n`,
-    );
-    return Number(signal.reason);
-  }
+  if (taken < rows.length) return reportInterruption(terminal, rows, taken);
   const updated = rows.length - added;
   const without = { without_consent: withoutConsent, without_evidence: withoutEvidence };
   const report = { added, updated, refused, duplicates, ...without, fields };
@@ -50,6 +43,18 @@ export async function importFile(
   answer(terminal, json, report, text);
   if (json !== true) for (const { line, reason } of refused) terminal.err(`line ${line}: ${printable(reason)}\n`);
   return refused.length === 0 ? EXIT.ok : EXIT.fault;
+}
+
+/** Says how far an interrupted import came. Returns the exit code. */
+export function reportInterruption(
+  { err, signal }: Terminal,
+  rows: readonly { readonly line: number }[],
+  taken: number,
+): number {
+  const last = rows[taken - 1];
+  const upTo = last === undefined ? "" : `, up to line ${last.line}`;
+  err(`interrupted: ${taken} of ${rows.length} rows were imported${upTo}; run the import again for the rest\n`);
+  return Number(signal.reason);
 }
 
 /** Columns named at the most: a file of JSON objects may have others in each. */
@@ -79,7 +84,7 @@ function fieldsLine(names: readonly string[]): string {
 const STDIN = "-";
 
 /** The format that was asked for, else that of the file's ending; stdin has none. Throws a ServiceError (usage). */
-function chooseFormat(path: string, given: RecipientsFormat | undefined): RecipientsFormat {
+export function chooseFormat(path: string, given: RecipientsFormat | undefined): RecipientsFormat {
   if (given !== undefined) return given;
   if (path === STDIN) return "csv";
   const format = formatOfName(path);
@@ -87,13 +92,13 @@ function chooseFormat(path: string, given: RecipientsFormat | undefined): Recipi
     throw usageError(`${printable(path)} is a workbook: save it as CSV ("CSV UTF-8") and import that`);
   }
   if (format === undefined) {
-    throw usageError("recipients import needs a file that ends in .csv, .json or .jsonl, or --format");
+    throw usageError("the import needs a file that ends in .csv, .json or .jsonl, or --format");
   }
   return format;
 }
 
 /** The bytes of the file; `-` stands for stdin. */
-async function readInput(path: string): Promise<Uint8Array> {
+export async function readInput(path: string): Promise<Uint8Array> {
   if (path !== STDIN) return withPath(path, () => readFileSync(path));
   const chunks: Uint8Array[] = [];
   let bytes = 0;

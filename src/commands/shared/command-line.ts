@@ -21,6 +21,7 @@ import { outreach } from "../outreach.ts";
 import { quota } from "../quota.ts";
 import { ready } from "../ready.ts";
 import { recipients } from "../recipients.ts";
+import { suppressions } from "../recipients/suppressions.ts";
 import { replay } from "../replay.ts";
 import { results } from "../results.ts";
 import { restoreCommand, restored } from "../restore.ts";
@@ -41,6 +42,7 @@ const COMMANDS: readonly MakeCommand[] = [
   ready,
   settings,
   recipients,
+  suppressions,
   outreach,
   contacts,
   results,

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { SENT_BYTES_MAX } from "../../recipients/file/format.ts";
+import { SENT_BYTES_MAX, SENT_SUPPRESSIONS_BYTES_MAX } from "../../recipients/file/format.ts";
 import { ActionForm } from "../parts/action-form.tsx";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { Table } from "../parts/table.tsx";
@@ -9,15 +9,25 @@ import type { ConsolePage, View } from "../view.ts";
 /** Rows named of each kind: the first ones show what is wrong with the file. */
 const ROWS_SHOWN_MAX = 200;
 
-/** What came of a file of recipients, as the API answers it. Its values are other people's texts. */
-interface ImportReport {
+/** Rows of a file that could not be used. Their values are other people's texts. */
+interface RefusedRows {
+  readonly refused: number;
+  readonly refused_rows: readonly { readonly line: number; readonly value: string; readonly reason: string }[];
+}
+
+/** What came of a list of suppressions, as the API answers it. */
+interface SuppressionsReport extends RefusedRows {
+  readonly added: number;
+  readonly repeated: number;
+}
+
+/** What came of a file of recipients, as the API answers it. */
+interface ImportReport extends RefusedRows {
   readonly added: number;
   readonly updated: number;
   readonly without_consent: number;
   readonly without_evidence: number;
   readonly template_fields: readonly string[];
-  readonly refused: number;
-  readonly refused_rows: readonly { readonly line: number; readonly value: string; readonly reason: string }[];
   readonly duplicates: number;
   readonly duplicate_rows: readonly { readonly line: number; readonly of: number }[];
 }
@@ -64,7 +74,24 @@ export function importReportPage(report: ImportReport): ConsolePage {
   );
 }
 
-function Refused({ refused, refused_rows: rows }: ImportReport): VNode | null {
+/** The same of a list of suppressions. */
+export function suppressionsReportPage(report: SuppressionsReport): ConsolePage {
+  const { added, repeated, refused } = report;
+  return (view) => (
+    <ConsoleDocument title="Import" path="/people" view={view} isStill>
+      <h1>Import of suppressions</h1>
+      <p>
+        {grouped(added)} added, {grouped(repeated)} suppressed before, {grouped(refused)} refused.
+      </p>
+      <Refused {...report} />
+      <p>
+        <a href="/people?status=suppressed">Suppressed people</a>
+      </p>
+    </ConsoleDocument>
+  );
+}
+
+function Refused({ refused, refused_rows: rows }: RefusedRows): VNode | null {
   if (refused === 0) return null;
   return (
     <Section id="refused" title="Refused rows">
@@ -122,18 +149,49 @@ export function ImportForm({ view }: { readonly view: View }): VNode | null {
         tracking_text; all other columns become template fields. Known people are updated.
       </p>
       <ActionForm view={view} back="/people" action="/console/recipients" sendsFile>
-        <label>
-          File{" "}
-          <input
-            type="file"
-            name="file"
-            accept=".csv,.tsv,.txt,.json,.jsonl,.ndjson"
-            required
-            aria-describedby="import-says"
-          />
-        </label>{" "}
-        <button>Import</button>
+        <FileField describedBy="import-says" /> <button>Import</button>
       </ActionForm>
     </Section>
+  );
+}
+
+/** The list of suppressions: in from a file, and out as one. */
+export function SuppressionsForm({ view }: { readonly view: View }): VNode | null {
+  if (view.formToken === undefined) return null;
+  return (
+    <Section id="suppressions" title="Suppression list">
+      <p class="quiet" id="suppressions-says">
+        A CSV, JSON or JSON Lines file of up to {SENT_SUPPRESSIONS_BYTES_MAX / 2 ** 20} MiB, with the columns username
+        (or handle), id and/or hash, reason and suppressed_at. These people never get a message again. This cannot be
+        undone.
+      </p>
+      <ActionForm view={view} back="/people" action="/console/suppressions" sendsFile>
+        <FileField describedBy="suppressions-says" /> <button>Suppress</button>
+      </ActionForm>
+      <p>
+        <a href="/social/suppressions" download>
+          The list as CSV
+        </a>{" "}
+        or{" "}
+        <a href="/social/suppressions?hashed=true" download>
+          with hashes in place of names
+        </a>
+      </p>
+    </Section>
+  );
+}
+
+function FileField({ describedBy }: { readonly describedBy: string }): VNode {
+  return (
+    <label>
+      File{" "}
+      <input
+        type="file"
+        name="file"
+        accept=".csv,.tsv,.txt,.json,.jsonl,.ndjson"
+        required
+        aria-describedby={describedBy}
+      />
+    </label>
   );
 }

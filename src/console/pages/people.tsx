@@ -4,7 +4,7 @@ import type { Basis } from "../../../events/outreach.ts";
 import type { Contact } from "../../../projections/contacts.ts";
 import { inTimeSlices } from "../../platform/time-slices.ts";
 import { ConsoleDocument, grouped } from "../document.tsx";
-import { ImportForm } from "./import.tsx";
+import { ImportForm, SuppressionsForm } from "./import.tsx";
 import { RecipientLink } from "../parts/events.tsx";
 import {
   BASES,
@@ -81,6 +81,7 @@ export async function peoplePage(view: View): Promise<DisclosingPage> {
       )}
       <Pages filter={filter} after={after} next={found.next} />
       <ImportForm view={view} />
+      <SuppressionsForm view={view} />
     </ConsoleDocument>
   );
   return { page, disclosed: { records: found.page.length } };

@@ -36,7 +36,7 @@ export async function recipientPage(view: View): Promise<Made> {
   const contacts = view.state("contacts");
   const username = asked.replace(/^@/, "");
   const contact = findContact(contacts, { id: asked }) ?? findContact(contacts, { username });
-  if (contact === undefined) return isErased(view, asked) ? erased(view, asked) : { missing: unknown(view, asked) };
+  if (contact === undefined) return isHashed(view, asked) ? unnamed(view, asked) : { missing: unknown(view, asked) };
   const before = readNumber(view, "before");
   const positions = contact.positions.filter((position) => before === undefined || position < before);
   const shown = positions.slice(-EVENTS_SHOWN);
@@ -91,20 +91,20 @@ async function renderReads({ store }: View, { reads = [] }: Contact): Promise<VN
   );
 }
 
-/** Of recipients who were erased, hashes of their names are left. */
-function isErased(view: View, asked: string): boolean {
+/** True if the log holds a hash of the name alone: of a recipient who was erased, or was suppressed by it. */
+function isHashed(view: View, asked: string): boolean {
   const { hashes } = view.state("contacts");
   const names = view.settings.hashesOf({ id: asked, username: asked.replace(/^@/, "") });
   return names.some((name) => hashes.has(name));
 }
 
-function erased(view: View, asked: string): VNode {
+function unnamed(view: View, asked: string): VNode {
   return (
     <ConsoleDocument title="Person" path="/people" view={view}>
-      <h1>Erased</h1>
+      <h1>Erased or hashed</h1>
       <p class="empty">
-        The person called <bdi class="breakable">{asked}</bdi> was erased. The log no longer says who they are, and no
-        run writes to them.
+        The person called <bdi class="breakable">{asked}</bdi> was erased, or suppressed by a hash alone. The log does
+        not say who they are, and no run writes to them.
       </p>
     </ConsoleDocument>
   );

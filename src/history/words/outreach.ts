@@ -11,6 +11,7 @@ import {
   run,
   say,
   moment,
+  type Mention,
   type Sentence,
   type EventWords,
 } from "./phrases.ts";
@@ -45,10 +46,13 @@ export const OUTREACH_WORDS = {
     const reply = data.message_id === undefined ? [] : say`, message ${other(data.message_id)}`;
     return say`the consent of ${mention(data.recipient)} was recorded${basis}${sayTracking(data)}${reply}`;
   },
-  RecipientSuppressed: ({ recipient, reason, message_id }) => {
+  RecipientSuppressed: ({ recipient, reason, reason_text, suppressed_at, message_id }) => {
     const asked = message_id === undefined ? [] : say` in message ${other(message_id)}`;
-    const why = reason === "by_hand" ? "by an operator" : say`because they opted out${asked}`;
-    return say`${mention(recipient)} was suppressed ${why}; no run contacts them again`;
+    const quoted = reason_text === undefined ? [] : say` (${quote(reason_text)})`;
+    const why = { by_hand: "by an operator", opt_out: say`because they opted out${asked}`, list: "by a list" }[reason];
+    const since = suppressed_at === undefined ? [] : say`, as of ${sayTime(suppressed_at)}`;
+    const called = recipient === undefined ? "a recipient known by a hash alone" : mention(recipient);
+    return say`${called} was suppressed ${why}${quoted}${since}; no run contacts them again`;
   },
   RecipientRetryAllowed: ({ recipient, run_id }) => {
     const by = run_id === undefined ? "an operator" : say`run ${run(run_id)}`;
@@ -116,10 +120,15 @@ type ConsentEvidence = Pick<
 
 /** Such as ` on 2026-03-02 at https://shop.example/form ("Yes, send me news")`. */
 function sayEvidence({ at, source, text }: Evidence): Sentence {
-  const when = at === undefined ? [] : say` on ${at.includes("T") ? moment(at) : other(at)}`;
+  const when = at === undefined ? [] : say` on ${sayTime(at)}`;
   const where = source === undefined ? [] : say` ${/^https?:/.test(source) ? "at" : "by"} ${other(source)}`;
   const wording = text === undefined ? [] : say` (${quote(text)})`;
   return say`${when}${where}${wording}`;
+}
+
+/** A day, or a time. */
+function sayTime(at: string): Mention {
+  return at.includes("T") ? moment(at) : other(at);
 }
 
 export const RUN_WORDS = {

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { ReadResource } from "../../../events/access.ts";
 import type { EventMetadata } from "../../log/event-log.ts";
 import { classifyError } from "../../log/error-kind.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
@@ -59,6 +60,8 @@ function filtersIn({ request, endpoint }: RequestContext): string[] | undefined 
 /** An open page of the console asks for itself whenever the log grows: that is one read in so much time. */
 export const SAME_READ_MS = 15 * 60_000;
 
+const EXPORTS: readonly ReadResource[] = ["export", "suppressions"];
+
 /** Reads that are remembered: with 44 characters each they stay below 2 MiB. Past that, one may be recorded twice. */
 const REMEMBERED_MAX = 10_000;
 
@@ -78,7 +81,7 @@ function createReadAudit(append: Append, clock: Clock) {
     // A hash, since it names a recipient.
     const text = JSON.stringify([metadata.caller, request, read.recipient]);
     const hash = createHash("sha256").update(text).digest("base64");
-    const known = read.resource === "export" ? undefined : recorded.get(hash);
+    const known = EXPORTS.includes(read.resource) ? undefined : recorded.get(hash);
     const appended = known ?? appendRead(append, read, metadata);
     const own = recorded;
     own.set(hash, appended);

@@ -1,24 +1,19 @@
-import { Type, type Static, type TSchema } from "@sinclair/typebox";
+import { Type, type Static } from "@sinclair/typebox";
 import { importReportPage } from "../../console/pages/import.tsx";
 import type { EventMetadata } from "../../log/event-log.ts";
 import { allowRetry, type RetryRefusal } from "../../recipients/allow-retry.ts";
 import { importRecipients } from "../../recipients/import.ts";
-import { formatOfName, REMARKS_MAX, type RecipientsFormat, SENT_BYTES_MAX } from "../../recipients/file/format.ts";
-import { READ_MS_MAX, readInWorker, type RecipientsRead } from "../../recipients/file/read-in-worker.ts";
-import type { ReadTask } from "../../recipients/file/read-thread.ts";
+import { REMARKS_MAX, type RecipientsFormat, SENT_BYTES_MAX } from "../../recipients/file/format.ts";
+import { READ_MS_MAX } from "../../recipients/file/read-in-worker.ts";
 import { suppress } from "../../recipients/suppress.ts";
 import { sleep } from "../../platform/clock.ts";
 import { formatDuration } from "../../platform/format-duration.ts";
-import { ServiceError } from "../../platform/service-error.ts";
 import { feature, type AppDeps } from "../deps.ts";
-import { jsonBody, fileBody, uploadBody } from "../server/body.ts";
+import { jsonBody, fileBody } from "../server/body.ts";
 import { operation, reply, type Form } from "../server/endpoint.ts";
-import { commonFields } from "../server/form.ts";
-import { appendedOrNothing, Problem, problems, repeatable } from "../server/problem.ts";
+import { appendedOrNothing, type Problem, problems, repeatable } from "../server/problem.ts";
 import { closed, consentMembers, count, text } from "./schema.ts";
-
-/** Rows appended at once: few milliseconds of the thread that serves requests, keys and folds included. */
-const CHUNK_ROWS = 64;
+import { cell, SENT_CHUNK_ROWS, line, listFormats, listUpload, readList, refusedMembers } from "./sent-list.ts";
 
 /** Column names that a report lists: a file of JSON objects may have others in each. */
 const FIELDS_SHOWN_MAX = 50;
@@ -30,8 +25,6 @@ export const recipientName = Type.String({
   examples: ["@sara_sells", "1786543210987654321"],
 });
 export const recipientBody = jsonBody(Type.Object({ recipient: recipientName }, closed));
-
-const line = Type.Integer({ minimum: 1, description: "The line number, as an editor shows it." });
 
 const importReport = Type.Object({
   added: count,
@@ -46,10 +39,7 @@ const importReport = Type.Object({
       "Imported recipients with consent but without its date or source: they get no message while REQUIRE_CONSENT is evidence.",
   }),
   template_fields: Type.Array(text("company"), { description: `The first ${FIELDS_SHOWN_MAX} template fields.` }),
-  refused: count,
-  refused_rows: Type.Array(Type.Object({ line, value: text("ada builds"), reason: text("not a handle of X") }), {
-    description: `The first ${REMARKS_MAX}: the line, the first characters of the unusable value, and the reason.`,
-  }),
+  ...refusedMembers,
   duplicates: count,
   duplicate_rows: Type.Array(Type.Object({ line, of: line }), {
     description: `The first ${REMARKS_MAX}: the row at \`line\` replaced the one at \`of\`.`,
@@ -62,8 +52,6 @@ const csv = Type.String({
     "A header, then a line for each recipient. Columns may come in any order, with quotes, and separated by `;` or tabs.",
   examples: ["username,name,basis\nsara_sells,Sara,opt_in"],
 });
-
-const cell = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
 
 const row = Type.Object(
   {
@@ -97,24 +85,13 @@ const lines = Type.String({
   examples: ['{"username":"sara_sells","name":"Sara"}'],
 });
 
-const FORMATS: ReadonlyMap<string, readonly [RecipientsFormat, TSchema]> = new Map([
-  ["text/csv", ["csv", csv]],
-  ["application/json", ["json", list]],
-  ["application/jsonl", ["jsonl", lines]],
-  ["application/x-ndjson", ["jsonl", lines]],
-]);
-
-/** Of the fields and the marks between them, beside the file. */
-const FORM_BYTES_MAX = 64 * 1024;
-
-const upload = uploadBody(commonFields, SENT_BYTES_MAX + FORM_BYTES_MAX);
+const FORMATS = listFormats(csv, list, lines);
 
 /** Chosen in a browser. Its report is the answer, and kept nowhere: it repeats what stands in other people's rows. */
 const IMPORT_FORM: Form = {
   path: "/console/recipients",
   description: "Answers with a page that lists imported and refused rows; an unreadable file redirects back.",
-  upload: { ...upload, read: (request) => upload.read(request).catch(explain) },
-  body: (_fields, file) => ({ bytes: file?.bytes, kind: parseFormat(file?.kind ?? "") }),
+  ...listUpload(SENT_BYTES_MAX),
   page: importReportPage,
   pageDescription: "The page with the result.",
 };
@@ -212,7 +189,7 @@ async function takeList(
   const { stopping, clock } = deps;
   const task = { file, format, now: clock() };
   const { rows, refused, duplicates } = await readList(task, AbortSignal.any([stopping, signal]));
-  const options = { chunkRows: CHUNK_ROWS, signal: stopping };
+  const options = { chunkRows: SENT_CHUNK_ROWS, signal: stopping };
   const importing = { ...deps, sleep, random: Math.random };
   const { taken, added, withoutConsent, withoutEvidence, fields } = await importRecipients(
     importing,
@@ -232,29 +209,4 @@ async function takeList(
     duplicates: duplicates.count,
     duplicate_rows: [...duplicates.first],
   };
-}
-
-/** As `readInWorker`, with the problems 422 and 503. */
-async function readList(task: ReadTask, signal: AbortSignal): Promise<RecipientsRead> {
-  try {
-    return await readInWorker(task, signal);
-  } catch (fault) {
-    if (signal.aborted) throw problems.logUnavailable(true);
-    throw fault instanceof ServiceError && fault.kind === "invalid" ? problems.unreadableFile(fault.message) : fault;
-  }
-}
-
-/** For people: they chose a file, and know of no body. */
-function explain(fault: unknown): never {
-  if (!(fault instanceof Problem) || fault.status !== 413) throw fault;
-  const words = `The file is larger than ${SENT_BYTES_MAX / 2 ** 20} MiB. Nothing was taken: send it in parts, or import it by the command line.`;
-  throw fault.with({}, { words, nextStep: { href: "/people", label: "Back to the people" } });
-}
-
-/** Throws the problem 422 for what is none by its name. */
-function parseFormat(name: string): RecipientsFormat {
-  const format = formatOfName(name);
-  if (format === "workbook") throw problems.unreadableFile('this is a workbook: save it as CSV ("CSV UTF-8")');
-  if (format === undefined) throw problems.unreadableFile("the file's name does not end in .csv, .json or .jsonl");
-  return format;
 }

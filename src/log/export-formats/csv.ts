@@ -66,6 +66,11 @@ function cell(text: string): string {
   return `"${(TO_BE_GUARDED.test(text) ? GUARD + text : text).replaceAll('"', '""')}"`;
 }
 
+/** A cell of {@link csvRecord} as it was before: without the apostrophe that keeps a spreadsheet from running it. */
+export function readGuarded(text: string): string {
+  return text.startsWith(GUARD) && TO_BE_GUARDED.test(text.slice(GUARD.length)) ? text.slice(GUARD.length) : text;
+}
+
 /** All lines at once; the parser takes a hundred times longer for one by one, which only a fault is worth. */
 function readRecords(lines: readonly string[], columns: number): ReturnType<ReadLines> {
   const records = parseRecords(lines.join("\n"));

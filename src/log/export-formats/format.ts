@@ -76,7 +76,7 @@ export interface ExportChunk {
 /** Events as the text of a file, chunk after chunk: the next are read when the one before was taken. */
 export async function* exportText(
   shown: AsyncIterable<ShownEvent>,
-  { head, line }: ExportFormat,
+  { head, line }: Pick<ExportFormat, "head" | "line">,
 ): AsyncGenerator<ExportChunk, void, void> {
   let text = head;
   let events = 0;

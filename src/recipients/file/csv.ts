@@ -1,5 +1,5 @@
 import { CsvError, parse } from "csv-parse/sync";
-import { readHeader, type Header } from "./header.ts";
+import { readHeader, type Columns, type Header } from "./header.ts";
 import { COLUMNS_MAX } from "./format.ts";
 import type { Cells, FileRow } from "./row.ts";
 import { ServiceError } from "../../platform/service-error.ts";
@@ -20,7 +20,7 @@ interface CsvRecord {
 }
 
 /** Throws for a file without a usable header; a bad row becomes a refused one. */
-export function* readCsvRows(text: string): Generator<FileRow> {
+export function* readCsvRows(text: string, columns: Columns): Generator<FileRow> {
   const named = SEPARATOR_LINE.exec(text);
   const body = named === null ? text : text.slice(named[0].length);
   const delimiter = named?.[1] ?? detectDelimiter(body);
@@ -28,7 +28,7 @@ export function* readCsvRows(text: string): Generator<FileRow> {
   const filled = records.filter(({ cells }) => cells.some((cell) => cell.trim() !== ""));
   const [first, ...rest] = filled;
   if (first === undefined) throw new ServiceError("invalid", "the file is empty");
-  const header = readHeader(first.cells);
+  const header = readHeader(first.cells, columns);
   for (const record of rest) yield toRow(record, header);
   if (unclosedFrom !== undefined) {
     yield {

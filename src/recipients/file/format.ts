@@ -28,6 +28,9 @@ export const FILE_BYTES_MAX = 50 * 1024 * 1024;
 /** Largest file that is taken over HTTP, in bytes: a hundred thousand recipients with some fields each. */
 export const SENT_BYTES_MAX = 10 * 1024 * 1024;
 
+/** The same of suppressions: a hundred thousand recipients, the id and the handle of each as a hash, in JSON Lines. */
+export const SENT_SUPPRESSIONS_BYTES_MAX = 32 * 1024 * 1024;
+
 /** The widest sheet of a spreadsheet program: exports of nearly empty ones have as many columns without a name. */
 export const COLUMNS_MAX = 16_384;
 

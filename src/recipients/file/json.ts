@@ -1,41 +1,41 @@
 import { ServiceError } from "../../platform/service-error.ts";
-import { columnName, shownName } from "./header.ts";
+import { columnName, shownName, type Columns } from "./header.ts";
 import { ROWS_MAX } from "./format.ts";
 import type { Cells, FileRow } from "./row.ts";
 
-/** An array of objects, or `{"recipients": [...]}`. */
-export function* readJsonRows(text: string): Generator<FileRow> {
-  const entries = readEntries(text);
+/** An array of objects, or an object that has it as its only member. */
+export function* readJsonRows(text: string, columns: Columns): Generator<FileRow> {
+  const entries = readEntries(text, columns);
   const lines = entryLines(text);
-  for (const [index, entry] of entries.entries()) yield toRow(entry, lines[index] ?? 1);
+  for (const [index, entry] of entries.entries()) yield toRow(entry, lines[index] ?? 1, columns);
 }
 
 /** One object a line; blank lines are passed over. */
-export function* readJsonlRows(text: string): Generator<FileRow> {
+export function* readJsonlRows(text: string, columns: Columns): Generator<FileRow> {
   for (const [index, content] of text.split(/\r\n|\n|\r/).entries()) {
     if (content.trim() === "") continue;
-    yield readLine(content, index + 1);
+    yield readLine(content, index + 1, columns);
   }
 }
 
-function readLine(content: string, line: number): FileRow {
+function readLine(content: string, line: number, columns: Columns): FileRow {
   const fault = shapeFault(content);
   if (fault !== undefined) return { line, refused: { value: content, reason: `the line ${fault}` } };
   const value = tryParse(content);
   if (value === undefined) return { line, refused: { value: content, reason: "the line is not valid JSON" } };
-  return toRow(value, line);
+  return toRow(value, line, columns);
 }
 
-function readEntries(text: string): readonly unknown[] {
+function readEntries(text: string, { list }: Columns): readonly unknown[] {
   const fault = shapeFault(text);
   if (fault !== undefined) throw new ServiceError("invalid", `the file ${fault}`);
   const value = tryParse(text);
   if (value === undefined) throw new ServiceError("invalid", "the file is not valid JSON");
   if (Array.isArray(value)) return value;
   // Other keys beside it are refused: one of them may be the list that was meant.
-  const entries = isObject(value) && Object.keys(value).length === 1 ? value["recipients"] : undefined;
+  const entries = isObject(value) && Object.keys(value).length === 1 ? value[list] : undefined;
   if (Array.isArray(entries)) return entries;
-  throw new ServiceError("invalid", 'neither an array of objects nor {"recipients": [...]}');
+  throw new ServiceError("invalid", `neither an array of objects nor {"${list}": [...]}`);
 }
 
 /** Undefined stands for invalid: no JSON text has that value. */
@@ -47,11 +47,11 @@ function tryParse(text: string): unknown {
   }
 }
 
-function toRow(entry: unknown, line: number): FileRow {
+function toRow(entry: unknown, line: number, columns: Columns): FileRow {
   if (!isObject(entry)) return { line, refused: { value: JSON.stringify(entry), reason: "not an object" } };
   const cells: Cells = new Map();
   for (const [key, value] of Object.entries(entry)) {
-    const column = columnName(key);
+    const column = columnName(key, columns);
     if (cells.has(column)) return { line, refused: { value: key, reason: `two keys mean ${shownName(column)}` } };
     const text = toText(value);
     if (text === undefined) {

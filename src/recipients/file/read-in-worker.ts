@@ -1,27 +1,27 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { ServiceError } from "../../platform/service-error.ts";
-import type { ImportedRow } from "../recipients-file.ts";
+import type { ImportedRow, SuppressionRow } from "../recipients-file.ts";
 import type { ReadReply, ReadTask, Remarks } from "./read-thread.ts";
 
-/** What a file of recipients holds: all that can be used of it, and some of what cannot. */
-export interface RecipientsRead extends Remarks {
-  readonly rows: readonly ImportedRow[];
+/** What a file holds: all that can be used of it, and some of what cannot. */
+export interface ListRead<Row> extends Remarks {
+  readonly rows: readonly Row[];
 }
 
 /** Longest time to read a file: the largest that is sent takes a second or two. */
 export const READ_MS_MAX = 60_000;
 
 /**
- * Reads recipients in a thread of its own: ten megabytes take a second, and requests do not wait for it. The rows come
+ * Reads recipients or suppressions in a thread of its own: ten megabytes take a second, and requests do not wait for it. The rows come
  * over some at a time, for the same reason. Throws a ServiceError (invalid) as the reading does and when it takes too
  * long, and the signal's reason when that aborts. The thread has ended by then.
  */
-export async function readInWorker(
-  task: ReadTask,
+export async function readInWorker<Task extends ReadTask>(
+  task: Task,
   signal: AbortSignal,
   msMax: number = READ_MS_MAX,
-): Promise<RecipientsRead> {
+): Promise<ListRead<RowOf<Task>>> {
   signal.throwIfAborted();
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(tooLong(msMax)), msMax);
@@ -33,15 +33,15 @@ export async function readInWorker(
   ended.catch(() => {});
   const stopped = once(givenUp, "abort").then(() => givenUp.throwIfAborted());
   stopped.catch(() => {});
-  const next = async (): Promise<ReadReply> => {
+  const next = async (): Promise<ReadReply<RowOf<Task>>> => {
     const reply = once(worker, "message");
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin
     worker.postMessage("next");
-    const [message] = (await Promise.race([reply, ended, stopped])) as [ReadReply];
+    const [message] = (await Promise.race([reply, ended, stopped])) as [ReadReply<RowOf<Task>>];
     return message;
   };
   try {
-    const rows: ImportedRow[] = [];
+    const rows: RowOf<Task>[] = [];
     for (;;) {
       const reply = await next();
       if ("fault" in reply) throw new ServiceError("invalid", reply.fault);
@@ -53,6 +53,9 @@ export async function readInWorker(
     await worker.terminate();
   }
 }
+
+/** What a task reads. */
+export type RowOf<Task extends ReadTask> = Task extends { readonly hashKey: string } ? SuppressionRow : ImportedRow;
 
 function tooLong(msMax: number): ServiceError {
   return new ServiceError("invalid", `to read the file takes longer than ${msMax / 1000} seconds: send it in parts`);

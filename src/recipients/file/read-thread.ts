@@ -1,7 +1,14 @@
-// Reads a file of recipients, and hands it over piece by piece; started by read-in-worker.ts.
+// Reads a file of recipients or of suppressions, and hands it over piece by piece; started by read-in-worker.ts.
 import { parentPort, workerData } from "node:worker_threads";
 import { ServiceError } from "../../platform/service-error.ts";
-import { parseRecipients, type Duplicate, type ImportedRow, type RefusedRow } from "../recipients-file.ts";
+import {
+  parseRecipients,
+  parseSuppressions,
+  type Duplicate,
+  type ImportedRow,
+  type RefusedRow,
+  type SuppressionRow,
+} from "../recipients-file.ts";
 import { REMARKS_MAX, type RecipientsFormat } from "./format.ts";
 
 /** What was not taken as it stands. */
@@ -17,21 +24,26 @@ export interface Some<Member> {
 }
 
 /** Rows of the next piece; at the end, what was not taken; or why the file cannot be read. */
-export type ReadReply = { readonly rows: readonly ImportedRow[] } | Remarks | { readonly fault: string };
+export type ReadReply<Row> = { readonly rows: readonly Row[] } | Remarks | { readonly fault: string };
 
 /** What the thread is started with. `now`: in ms since 1970. */
 export interface ReadTask {
   readonly file: Uint8Array;
   readonly format: RecipientsFormat;
   readonly now: number;
+  /** The file is a list of suppressions, and this names the key of their hashes; absent: of recipients. */
+  readonly hashKey?: string;
 }
 
 /** Rows of one piece: to take them over is a millisecond of the other thread. */
 const PIECE_ROWS = 1_000;
 
-function* createReplies({ file, format, now }: ReadTask): Generator<ReadReply> {
+function* createReplies({ file, format, now, hashKey }: ReadTask): Generator<ReadReply<ImportedRow | SuppressionRow>> {
   try {
-    const { rows, refused, duplicates } = parseRecipients(file, format, now);
+    const { rows, refused, duplicates } =
+      hashKey === undefined
+        ? parseRecipients(file, format, now)
+        : { ...parseSuppressions(file, format, now, hashKey), duplicates: [] };
     for (let at = 0; at < rows.length; at += PIECE_ROWS) yield { rows: rows.slice(at, at + PIECE_ROWS) };
     yield { refused: takeFirst(refused), duplicates: takeFirst(duplicates) };
   } catch (fault) {

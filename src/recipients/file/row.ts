@@ -1,9 +1,8 @@
 import type { Basis } from "../../../events/outreach.ts";
 import type { ConsentRecord } from "../../../projections/consent.ts";
-import { fieldNameFault } from "../../template/field.ts";
 import { isFault, parseConsent } from "../parse-consent.ts";
 import { readHandle, readId } from "./identity.ts";
-import { FIELDS_MAX, isField } from "./header.ts";
+import { columnFault, FIELDS_MAX, isField, RECIPIENT_COLUMNS, type Columns } from "./header.ts";
 
 /** Longest value of a field, in characters: a tenth of the longest message. */
 const VALUE_CHARS_MAX = 1000;
@@ -34,7 +33,7 @@ export interface ImportedRecipient extends ConsentRecord {
 
 /** The recipient, or what of the row cannot be used. `now`: in ms since 1970. */
 export function readRow(cells: Cells, now: number): ImportedRecipient | RowRefusal {
-  const refusal = findRefusal(cells);
+  const refusal = findRefusal(cells, RECIPIENT_COLUMNS);
   if (refusal !== undefined) return refusal;
   const cell = (column: string): string => cells.get(column) ?? "";
   const id = readId(cell("id"));
@@ -66,13 +65,14 @@ function readFields(cells: Cells): Record<string, string> {
   return fields;
 }
 
-function findRefusal(cells: Cells): RowRefusal | undefined {
+/** What of a row cannot be used, whatever its columns mean. */
+export function findRefusal(cells: Cells, columns: Columns): RowRefusal | undefined {
   let fields = 0;
   for (const [column, value] of cells) {
-    const reason = fieldNameFault(column);
+    const reason = columnFault(column, columns);
     if (reason !== undefined) return { value: column, reason };
     if (column === "") return { value, reason: "a field without a name" };
-    if (isField(column) && ++fields > FIELDS_MAX)
+    if (columns.hasFields && isField(column) && ++fields > FIELDS_MAX)
       return { value: column, reason: `more than ${FIELDS_MAX} template fields` };
     if (value.length > VALUE_CHARS_MAX)
       return { value, reason: `${column} has more than ${VALUE_CHARS_MAX} characters` };

@@ -80,6 +80,7 @@ const WITHOUT_JSON: Readonly<Record<string, string>> = {
   demo: "runs until it is stopped",
   sandbox: "runs until it is stopped",
   settings: "prints a file of settings",
+  "suppressions export": "writes a list, in the form that --format says",
   "audit head": "writes a signed note, whose form is a standard",
   "audit prove": "writes a proof, whose form is a standard",
   "audit export": "writes events, in the form that --format says",

@@ -148,13 +148,14 @@ describe("a file chosen in the browser", () => {
     name: string,
     text: string,
     more: Readonly<Record<string, string>> = {},
+    action = "/console/recipients",
   ): Promise<Response> {
     const form = new FormData();
     for (const [field, value] of Object.entries({ form_token, back: "/people", ...more })) form.set(field, value);
     form.set("file", new File([text], name));
     const sent = new Response(form);
     const headers = { cookie, "content-type": sent.headers.get("content-type") ?? "" };
-    return post(harness.app, "/console/recipients", await sent.bytes(), { headers });
+    return post(harness.app, action, await sent.bytes(), { headers });
   }
 
   test("is taken, in the name of whoever signed in, and answered with a report", async () => {
@@ -173,6 +174,25 @@ describe("a file chosen in the browser", () => {
     expect(page).not.toContain("data-position");
     const [event] = await world.harness.events("RecipientAdded");
     expect(event?.meta.caller).toBe("tests");
+  });
+
+  test("that is a list of suppressions suppresses its people; the page has the list as a file", async () => {
+    const world = await openSignedIn();
+    const text = "username,reason\nann,opt_out\nbea,<i>asked</i>\nno handle,\nANN,\n";
+    const page = await (await upload(world, "list.csv", text, {}, "/console/suppressions")).text();
+    expect(page).toContain("2 added, 1 suppressed before, 1 refused.");
+    expect(await rowsOf(page)).toEqual([expect.stringMatching(/^line 4 \| no handle \| username is neither a handle/)]);
+    expect(await oddIn(page)).toEqual([]);
+    expect((await world.harness.events("RecipientSuppressed"))[0]?.meta.caller).toBe("tests");
+    const people = await (await ask(world.harness.app, "/people", { headers: { cookie: world.cookie } })).text();
+    const links = [...people.matchAll(/<a href="(\/social\/suppressions[^"]*)" download>/g)].map(
+      ([, href = ""]) => href,
+    );
+    expect(links).toEqual(["/social/suppressions", "/social/suppressions?hashed=true"]);
+    for (const href of links) {
+      const list = await (await ask(world.harness.app, href, { headers: { cookie: world.cookie } })).text();
+      expect([href, list.includes("ann")]).toEqual([href, href === links[0]]);
+    }
   });
 
   test.each([
@@ -345,7 +365,7 @@ describe("what is done with one person", () => {
     await world.harness.append("outreach", person("bob", "opt_in", "Bob Stone"), attempted(BOB, "A"));
     const page = await world.follow(await act(world, "forget", BOB.id));
     expect(page).toContain("Erased: 2 events can no longer be read");
-    expect(page).toContain("<h1>Erased</h1>");
+    expect(page).toContain("<h1>Erased or hashed</h1>");
     expect(page).not.toContain("Bob Stone");
     const people = await (await ask(world.harness.app, "/people", { headers: { cookie: world.cookie } })).text();
     expect(people).not.toMatch(/bob|Bob/);

@@ -228,7 +228,7 @@ describe("the page of a person", () => {
     await harness.append("outreach", { type: "PersonForgotten", data: { hashes, keys: ["k"] } });
     for (const name of ["2002", "@eve", "EVE"]) {
       const page = await pageAt(harness, `/people/${name}`);
-      expect(await textsAt(page, "h1")).toMatchObject([{ text: "Erased" }]);
+      expect(await textsAt(page, "h1")).toMatchObject([{ text: "Erased or hashed" }]);
       expect(await textsAt(page, ".events, dl, pre")).toEqual([]);
     }
     expect(await pageAt(harness, "/people/2002?as_of=5", 404)).toContain("The log knows no person called");

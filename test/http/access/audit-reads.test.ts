@@ -45,6 +45,7 @@ const READS: Readonly<Record<string, readonly [path: string, Read]>> = {
   "GET /audit/:position": ["/audit/ADDED", { resource: "event", recipient: ADA }],
   "GET /find": [`/find?q=${PLANTED.username}`, { resource: "search", filters: ["q"], records: 1 }],
   "GET /social/results": ["/social/results?by=source&format=csv", { resource: "results", filters: ["by", "format"] }],
+  "GET /social/suppressions": ["/social/suppressions?hashed=true", { resource: "suppressions", filters: ["hashed"] }],
   "GET /api/audit/export": [
     `/api/audit/export?recipient=${PLANTED.username}&format=csv`,
     { resource: "export", recipient: ADA, filters: ["recipient", "format"] },

@@ -17,6 +17,7 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
     "recipients suppress ada_builds",
     "recipients retry grace_codes",
   ],
+  suppressions: ["suppressions import DIRECTORY/elsewhere.env --format csv", "suppressions export"],
   outreach: ["outreach preview", "outreach preview --json", "outreach reconcile"],
   contacts: ["contacts", "contacts --json", "contacts grace_codes"],
   results: ["results", "results --json"],

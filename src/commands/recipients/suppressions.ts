@@ -1,0 +1,96 @@
+import { exportSuppressions, SUPPRESSIONS_FORMATS } from "../../recipients/export-suppressions.ts";
+import { RECIPIENTS_FORMATS, type RecipientsFormat } from "../../recipients/file/format.ts";
+import { REASON_CHARS_MAX } from "../../recipients/file/suppression-row.ts";
+import { importSuppressions } from "../../recipients/import-suppressions.ts";
+import { parseSuppressions } from "../../recipients/recipients-file.ts";
+import { createSuppressionHashes, nameHashKey } from "../../recipients/suppress.ts";
+import { chooseFormat, CHUNK_ROWS, readInput, reportInterruption } from "./import.ts";
+import { Command, group, JSON_OPTION, Option, readConfig, type MakeCommand } from "../shared/command.ts";
+import { COMMAND_METADATA, openExistingLog, openSessionWith, recordRead } from "../shared/log-session.ts";
+import { contactsNow } from "../shared/moment.ts";
+import { writeNewFile } from "../shared/new-file.ts";
+import { withProgress } from "../shared/progress.ts";
+import { printable } from "../shared/table.ts";
+import { answer, EXIT, type Terminal } from "../shared/terminal.ts";
+
+const importList: MakeCommand = (terminal, exit) =>
+  new Command("import")
+    .summary("never write to the recipients of a list")
+    .description(
+      `Columns of a file: id, username (or handle) and/or hash, reason, suppressed_at. A
+row has at least one of the first three. A hash is as an export writes it, of this
+log or of one that was restored or migrated from it; it names no recipient. reason
+is by_hand, opt_out, or a text of the list's own of up to ${REASON_CHARS_MAX} characters, and
+suppressed_at the day or time (ISO 8601) since when it holds elsewhere: the log
+keeps both. Of a recipient who is suppressed already, the first record stays.
+Refused rows are listed with line and reason; the good ones go in, and the exit
+code is 1. An interrupted import says how far it came; run it again to import the
+rest.`,
+    )
+    .argument("<file>", "a .csv, .json or .jsonl; - for stdin")
+    .addOption(
+      new Option("--format <name>", "what the file is, where its ending does not say (stdin: csv)").choices(
+        RECIPIENTS_FORMATS,
+      ),
+    )
+    .option(...JSON_OPTION)
+    .addHelpText("after", "\nExample:\n  reachlog suppressions import unsubscribed.csv")
+    .action(exit((path, options) => importFile(terminal, path, options)));
+
+interface ImportFileOptions {
+  readonly format?: RecipientsFormat | undefined;
+  readonly json?: true | undefined;
+}
+
+async function importFile(terminal: Terminal, path: string, { format, json }: ImportFileOptions): Promise<number> {
+  const chosen = chooseFormat(path, format);
+  const input = await readInput(path);
+  await using session = await openSessionWith(readConfig(terminal));
+  const { logClock, hashesOf } = session;
+  const { rows, refused } = parseSuppressions(input, chosen, logClock.now(), nameHashKey(hashesOf));
+  const { signal } = terminal;
+  const { taken, added } = await withProgress(terminal, "importing", rows.length, (onProgress) =>
+    importSuppressions(session, rows, COMMAND_METADATA, { chunkRows: CHUNK_ROWS, signal, onProgress }),
+  );
+  if (taken < rows.length) return reportInterruption(terminal, rows, taken);
+  const report = { added, repeated: taken - added, refused };
+  const text = `${added} added, ${report.repeated} suppressed before, ${refused.length} refused\n`;
+  answer(terminal, json, report, text);
+  if (json !== true) for (const { line, reason } of refused) terminal.err(`line ${line}: ${printable(reason)}\n`);
+  return refused.length === 0 ? EXIT.ok : EXIT.fault;
+}
+
+const exportList: MakeCommand = (terminal, exit) =>
+  new Command("export")
+    .summary("write the list of suppressions")
+    .description(
+      `Writes all suppressions with reason and date, as an import reads them: recipients
+by name where the log knows it, all others by hash, also those who were forgotten.
+A hash matches only in a log with the same key. In a CSV, cells that a spreadsheet
+would run as formulas begin with an apostrophe, which an import takes away again.`,
+    )
+    .addOption(
+      new Option("--format <name>", "the form of the file").choices(SUPPRESSIONS_FORMATS).default("csv" as const),
+    )
+    .option("--out <file>", "a new file, which has its name only once it is whole; without it, stdout")
+    .option("--hashed", "all by hash, so that the list names no recipient")
+    .addHelpText("after", "\nExample:\n  reachlog suppressions export --hashed --out suppressed.csv")
+    .action(
+      exit(async ({ format, out, hashed }) => {
+        await using log = await openExistingLog(terminal);
+        const hashesOf = createSuppressionHashes(await log.vault.stableKey("suppression"));
+        const { states, position: to } = await contactsNow(log);
+        await recordRead(terminal, log, { resource: "suppressions" });
+        const options = { contacts: states.contacts, to, hashesOf, format, isHashed: hashed === true };
+        return await writeNewFile(terminal, out, async (write) => {
+          for await (const { text } of exportSuppressions(log, options)) write(text);
+        });
+      }),
+    );
+
+export const suppressions = group(
+  "suppressions",
+  "import or export the list of suppressions",
+  [importList, exportList],
+  "Both work beside a running service.",
+);

@@ -1,0 +1,180 @@
+import { Type, type Static } from "@sinclair/typebox";
+import { suppressionsReportPage } from "../../console/pages/import.tsx";
+import type { EventMetadata } from "../../log/event-log.ts";
+import { formatDuration } from "../../platform/format-duration.ts";
+import {
+  exportSuppressions,
+  SUPPRESSIONS_FORMATS,
+  type SuppressionsFormat,
+} from "../../recipients/export-suppressions.ts";
+import { type RecipientsFormat, SENT_SUPPRESSIONS_BYTES_MAX } from "../../recipients/file/format.ts";
+import { READ_MS_MAX } from "../../recipients/file/read-in-worker.ts";
+import { REASON_CHARS_MAX } from "../../recipients/file/suppression-row.ts";
+import { importSuppressions } from "../../recipients/import-suppressions.ts";
+import { nameHashKey } from "../../recipients/suppress.ts";
+import { feature, type AppDeps } from "../deps.ts";
+import { fileBody } from "../server/body.ts";
+import { operation, reply, textReply, type Form } from "../server/endpoint.ts";
+import { problems, repeatable } from "../server/problem.ts";
+import { admitStreamReader } from "../streams/event-stream.ts";
+import { sendFile } from "../streams/file-stream.ts";
+import { closed, count } from "./schema.ts";
+import { cell, SENT_CHUNK_ROWS, listFormats, listUpload, readList, refusedMembers } from "./sent-list.ts";
+
+const importReport = Type.Object({
+  added: count,
+  repeated: Type.Integer({ minimum: 0, description: "Rows that were suppressed before; their first record stays." }),
+  ...refusedMembers,
+});
+
+const csv = Type.String({
+  pattern: String.raw`^(?:username|handle|id|hash)(?:,reason)?(?:,suppressed_at)?(?:\r?\n[^\u0000-\u001f"]*)*$`,
+  description:
+    "A header, then a line for each suppression. Columns may come in any order, with quotes, and separated by `;` or tabs.",
+  examples: ["username,reason,suppressed_at\nsara_sells,opt_out,2025-03-02"],
+});
+
+const row = Type.Object(
+  {
+    username: Type.Optional(Type.String({ examples: ["sara_sells"] })),
+    handle: Type.Optional(Type.String({ examples: ["sara_sells"] })),
+    id: Type.Optional(Type.String({ examples: ["1786543210987654321"] })),
+    hash: Type.Optional(
+      Type.String({ description: "As an export writes it, of a log with the same key. It names no recipient." }),
+    ),
+    reason: Type.Optional(cell),
+    suppressed_at: Type.Optional(
+      Type.String({
+        description: "A day, or a time with its offset (ISO 8601); not in the future.",
+        examples: ["2025-03-02", "2025-03-02T10:15:00+01:00"],
+      }),
+    ),
+  },
+  { ...closed, examples: [{ username: "sara_sells", reason: "opt_out", suppressed_at: "2025-03-02" }] },
+);
+
+const list = Type.Union([Type.Array(row), Type.Object({ suppressions: Type.Array(row) }, closed)]);
+
+const lines = Type.String({
+  pattern: String.raw`^[^\u0000-\u0008]*$`,
+  description: "One object per line, as in a list.",
+  examples: ['{"username":"sara_sells","reason":"opt_out"}'],
+});
+
+/** Chosen in a browser, as a list of recipients is. */
+const IMPORT_FORM: Form = {
+  path: "/console/suppressions",
+  description: "Answers with a page that lists refused rows; an unreadable file redirects back.",
+  ...listUpload(SENT_SUPPRESSIONS_BYTES_MAX),
+  page: suppressionsReportPage,
+  pageDescription: "The page with the result.",
+};
+
+/** Media types, and how a file of it is called. */
+const FILES: Readonly<Record<SuppressionsFormat, { readonly type: string; readonly name: string }>> = {
+  csv: { type: "text/csv; charset=utf-8", name: "reachlog-suppressions.csv" },
+  jsonl: { type: "application/x-ndjson", name: "reachlog-suppressions.jsonl" },
+};
+
+export function suppressionEndpoints(deps: AppDeps) {
+  return feature("suppressions", "/social")
+    .post(
+      "/suppressions",
+      async ({ request, body, call }) => {
+        const list = { file: body.bytes, format: body.kind, signal: request.signal, metadata: call.metadata };
+        return await repeatable(deps.load.whileTaking(() => takeList(deps, list)));
+      },
+      {
+        body: fileBody({ kinds: listFormats(csv, list, lines), bytesMax: SENT_SUPPRESSIONS_BYTES_MAX }),
+        response: { 200: reply("How many rows were added, and which were refused.", importReport) },
+        detail: operation("importSuppressions", "outreach", ["token", "recipients"], {
+          summary: "Suppresses the recipients of a list for good.",
+          description:
+            "Columns, as on the command line: `id`, `username` (or `handle`), `hash`, `reason`, `suppressed_at`. A row has at least one of the first three. " +
+            `\`reason\` is \`by_hand\`, \`opt_out\`, or a text of the list's own of up to ${REASON_CHARS_MAX} characters. ` +
+            "Unusable rows are refused one by one, and the others are imported. From the answer on, no run writes to any of them. A repeat changes nothing. One list is imported at a time (503 `overloaded` for others). " +
+            `Reading takes ${formatDuration(READ_MS_MAX / 1_000)} at most, and ends when the caller hangs up.`,
+          isSlow: true,
+          problems: ["unreadableFile"],
+          form: IMPORT_FORM,
+        }),
+      },
+    )
+    .get(
+      "/suppressions",
+      ({ request, call }) => {
+        const reader = admitStreamReader(deps, call);
+        const { searchParams } = new URL(request.url);
+        const format = formatIn(searchParams);
+        const isHashed = isHashedIn(searchParams);
+        if (request.method === "HEAD") call.disclosed = "nothing";
+        const { encryptedLog, projector, hashesOf } = deps;
+        const open = () => {
+          const [contacts, to] = [projector.state("contacts"), projector.position];
+          return exportSuppressions(encryptedLog, { contacts, to, hashesOf, format, isHashed });
+        };
+        return sendFile(deps, call, reader, { ...FILES[format], open });
+      },
+      {
+        response: {
+          200: textReply("The suppressions.", {
+            mediaType: "text/csv",
+            otherMediaTypes: ["application/x-ndjson"],
+            headers: ["content-disposition"],
+          }),
+        },
+        detail: operation("exportSuppressions", "outreach", ["session", "read"], {
+          summary: "Exports the list of suppressions.",
+          description:
+            "Like `reachlog suppressions export`: recipients by name where the log knows it, all others by hash, each with reason and date. An import reads it. " +
+            "An incomplete answer is cut off, not closed. Needs a token or a console session once a token is configured, and is cut off when that is revoked.",
+          query: {
+            format: "`csv` (the default) or `jsonl` (JSON Lines).",
+            hashed: "`true`: all by hash, so that the list names no recipient. Default: `false`.",
+          },
+          problems: ["invalid", "tooManyStreams"],
+          personalRead: "suppressions",
+          isSlow: true,
+        }),
+      },
+    );
+}
+
+const EITHER = new Intl.ListFormat("en-GB", { type: "disjunction" });
+
+function formatIn(query: URLSearchParams): SuppressionsFormat {
+  const format = SUPPRESSIONS_FORMATS.find((name) => name === (query.get("format") ?? "csv"));
+  if (format !== undefined) return format;
+  throw problems.invalid([{ path: "?format", message: `Expected ${EITHER.format(SUPPRESSIONS_FORMATS)}` }]);
+}
+
+/** Throws the problem 422: a mistyped wish would disclose names. */
+function isHashedIn(query: URLSearchParams): boolean {
+  const hashed = query.get("hashed") ?? "false";
+  if (hashed === "true" || hashed === "false") return hashed === "true";
+  throw problems.invalid([{ path: "?hashed", message: "Expected true or false" }]);
+}
+
+interface SentList {
+  readonly file: Uint8Array;
+  readonly format: RecipientsFormat;
+  /** Aborts when its client hangs up. */
+  readonly signal: AbortSignal;
+  readonly metadata: EventMetadata;
+}
+
+/** Takes a list of suppressions. Throws the problems 422 and 503; after a stop in the midst of it some rows are taken. */
+async function takeList(
+  deps: AppDeps,
+  { file, format, signal, metadata }: SentList,
+): Promise<Static<typeof importReport>> {
+  const { stopping, clock, hashesOf } = deps;
+  const task = { file, format, now: clock(), hashKey: nameHashKey(hashesOf) };
+  const { rows, refused } = await readList(task, AbortSignal.any([stopping, signal]));
+  const { taken, added } = await importSuppressions(deps, rows, metadata, {
+    chunkRows: SENT_CHUNK_ROWS,
+    signal: stopping,
+  });
+  if (taken < rows.length) throw problems.logUnavailable(taken === 0);
+  return { added, repeated: taken - added, refused: refused.count, refused_rows: [...refused.first] };
+}

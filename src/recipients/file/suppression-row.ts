@@ -1,0 +1,69 @@
+import type { DataOf } from "../../../events/catalog.ts";
+import { readGuarded } from "../../log/export-formats/csv.ts";
+import { cleanValue } from "../../template/field.ts";
+import { parseDay } from "../parse-consent.ts";
+import { SUPPRESSION_COLUMNS } from "./header.ts";
+import { readHandle, readId } from "./identity.ts";
+import { type Cells, findRefusal, type RowRefusal } from "./row.ts";
+
+/** Longest reason of a list's own, in characters: a sentence. */
+export const REASON_CHARS_MAX = 500;
+
+/** What a row says of a suppression, besides whose it is. */
+export type SuppressionRecord = Pick<DataOf<"RecipientSuppressed">, "reason" | "reason_text" | "suppressed_at">;
+
+/** At least one of `id`, `username` and `hash` is there; the handle as it was written. */
+export interface ImportedSuppression extends SuppressionRecord {
+  readonly id?: string;
+  readonly username?: string;
+  /** A keyed hash of an id or a handle, without the name of its key. */
+  readonly hash?: string;
+}
+
+/** A hash as an export writes it: what names its key, then the hash. */
+const HASH = /^([0-9a-f]{8})\.([A-Za-z0-9_-]{43})$/;
+
+/**
+ * The suppression, or what of the row cannot be used. `now`: in ms since 1970. `hashKey`: names the key with which this log
+ * hashes; hashes of another key match no recipient here, so they are refused.
+ */
+export function readSuppression(
+  cells: Cells,
+  now: number,
+  hashKey: string,
+): ImportedSuppression | { readonly refusal: RowRefusal } {
+  const cell = (column: string): string => (cells.get(column) ?? "").trim();
+  const refuse = (value: string, reason: string) => ({ refusal: { value, reason } });
+  const refusal = findRefusal(cells, SUPPRESSION_COLUMNS);
+  if (refusal !== undefined) return { refusal };
+  const id = readId(cell("id"));
+  const username = readHandle(cell("username"));
+  if (typeof id === "object") return refuse(cell("id"), id.fault);
+  if (typeof username === "object") return refuse(cell("username"), username.fault);
+  const [isHash, keyOfHash, hash] = HASH.exec(cell("hash")) ?? [];
+  if (cell("hash") !== "" && isHash === undefined)
+    return refuse(cell("hash"), "hash is none that reachlog suppressions export wrote");
+  if (hash !== undefined && keyOfHash !== hashKey)
+    return refuse(cell("hash"), "hash was made with the key of another log, and matches no recipient here");
+  if (id === undefined && username === undefined && hash === undefined)
+    return refuse([...cells.values()].join(", "), "neither a username, an id nor a hash");
+  const text = readGuarded(cleanValue(cell("reason")) ?? "");
+  if (text.length > REASON_CHARS_MAX) return refuse(text, `reason has more than ${REASON_CHARS_MAX} characters`);
+  const at = cell("suppressed_at");
+  const suppressed_at = at === "" ? undefined : parseDay(at, now);
+  if (typeof suppressed_at === "object") return refuse(at, `suppressed_at ${suppressed_at.fault}`);
+  return {
+    ...(id === undefined ? {} : { id }),
+    ...(username === undefined ? {} : { username }),
+    ...(hash === undefined ? {} : { hash }),
+    ...parseReason(text),
+    ...(suppressed_at === undefined ? {} : { suppressed_at }),
+  };
+}
+
+/** `Opt-Out`, `opt out` and `opt_out` are one. Any other text is the list's own reason. */
+function parseReason(text: string): Pick<SuppressionRecord, "reason" | "reason_text"> {
+  const word = text.toLowerCase().replace(/[\s_-]+/g, "_");
+  if (word === "by_hand" || word === "opt_out") return { reason: word };
+  return { reason: "list", ...(word === "" || word === "list" ? {} : { reason_text: text }) };
+}

@@ -1,0 +1,90 @@
+import { type Contacts, findContact } from "../../projections/contacts.ts";
+import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
+import { nextTurn } from "../platform/time-slices.ts";
+import type { ImportOptions } from "./import.ts";
+import type { SuppressionRow } from "./recipients-file.ts";
+import { decideSuppression, type HashesOf, type SuppressDeps, type Suppression } from "./suppress.ts";
+
+/** The result of an import; beside it stands what the file's reading refused. */
+export interface ImportedSuppressions {
+  /** Rows that were taken: all but those after an interruption. */
+  readonly taken: number;
+  /** Of these, rows that the log did not hold before. */
+  readonly added: number;
+}
+
+/**
+ * Rows appended before the projections are waited for. On a server that wait takes as long as some appends; the hashes of
+ * these rows are kept in memory meanwhile.
+ */
+const ROWS_AHEAD_MAX = 5_000;
+
+/**
+ * Suppresses the recipients of these rows, whatever else is appended meanwhile. Interrupted, the same import again takes
+ * the rest. Resolves when the projections hold what was taken; throws what the store's append throws.
+ */
+export async function importSuppressions(
+  { eventLog, projector, hashesOf }: SuppressDeps,
+  rows: readonly SuppressionRow[],
+  metadata: EventMetadata,
+  { chunkRows, signal, onProgress }: ImportOptions,
+): Promise<ImportedSuppressions> {
+  let [taken, added, ahead] = [0, 0, 0];
+  let { position: last } = await eventLog.store.streamHead(STREAMS.outreach);
+  let before: Promise<{ readonly last: number }> | undefined;
+  await projector.until(last);
+  let decide = createDecision(hashesOf);
+  while (taken < rows.length && !signal.aborted) {
+    const chunk = rows.slice(taken, taken + chunkRows);
+    const events = decide(projector.state("contacts"), chunk.map(toSuppression));
+    const appending = events.length === 0 ? undefined : eventLog.append(STREAMS.outreach, events, metadata);
+    // Looked at in the next round, or never when the chunk before failed.
+    appending?.catch(() => {});
+    last = Math.max(last, (await before)?.last ?? 0);
+    before = appending;
+    // Answers of the writer thread come so fast that timers and sockets would have no turn in between.
+    await nextTurn();
+    taken += chunk.length;
+    added += events.length;
+    ahead += events.length;
+    onProgress?.(taken);
+    if (ahead < ROWS_AHEAD_MAX) continue;
+    last = Math.max(last, (await before)?.last ?? 0);
+    await projector.until(last);
+    decide = createDecision(hashesOf);
+    ahead = 0;
+  }
+  last = Math.max(last, (await before)?.last ?? 0);
+  await projector.until(last);
+  return { taken, added };
+}
+
+/**
+ * Makes a function that decides which suppressions the log does not hold, each once: a row that adds nothing to those that
+ * it was given before is none.
+ */
+export function createDecision(hashesOf: HashesOf) {
+  const decided = new Set<string>();
+  /** The hashes of names that events have: a contact is shown as suppressed only once an event names it. */
+  const named = new Set<string>();
+  return (contacts: Contacts, suppressions: readonly Suppression[]): readonly NewEvent<"RecipientSuppressed">[] =>
+    suppressions.flatMap((suppression) => {
+      const { recipient = {} } = suppression;
+      const { events } = decideSuppression(contacts, suppression, hashesOf);
+      return events.filter(({ data: { hashes = [] } }) => {
+        const names = findContact(contacts, recipient) === undefined ? [] : hashesOf(recipient);
+        if (names.every((hash) => named.has(hash)) && hashes.every((hash) => decided.has(hash))) return false;
+        for (const hash of names) named.add(hash);
+        for (const hash of hashes) decided.add(hash);
+        return true;
+      });
+    });
+}
+
+function toSuppression({ suppression: { id, username, ...rest } }: SuppressionRow): Suppression {
+  if (id === undefined && username === undefined) return rest;
+  return {
+    recipient: { ...(id === undefined ? {} : { id }), ...(username === undefined ? {} : { username }) },
+    ...rest,
+  };
+}
