@@ -146,3 +146,6 @@ export interface RunContext extends OutreachContext, Waiting {
   readonly lease: HeldLease;
   readonly metadata: EventMetadata;
 }
+
+/** How often a run decides at the most: an import beside it appends to the same stream all the time. */
+export const RUN_ATTEMPTS_MAX = 50;

@@ -5,7 +5,7 @@ import { type NewEvent, STREAMS } from "../log/event-log.ts";
 import { handle, record } from "../log/handle.ts";
 import { isoTime } from "../platform/clock.ts";
 import { errorFields } from "../platform/logger.ts";
-import { outreachState, quotaNow, type RunContext } from "./context.ts";
+import { outreachState, quotaNow, RUN_ATTEMPTS_MAX, type RunContext } from "./context.ts";
 import { renderAll } from "../template/template.ts";
 import {
   decideTurn,
@@ -118,7 +118,7 @@ function runSendLoop(run: RunContext): Promise<RunEnd> {
     placesLeft: () => remaining(outreachState(run), run.rules, quotaNow(run)),
     async skip(refused) {
       const decide = () => ({ events: newSkips(outreachState(run), run_id, refused) });
-      await handle(run, STREAMS.outreach, decide, { metadata, lease });
+      await handle(run, STREAMS.outreach, decide, { metadata, lease, attempts: RUN_ATTEMPTS_MAX });
     },
     async write(user, source) {
       // Before a message and not after one: after the last there is nothing to wait for.

@@ -7,7 +7,7 @@ import { STREAMS, type NewEvent } from "../log/event-log.ts";
 import { handle, record, type AppendDecision } from "../log/handle.ts";
 import { SocialError, type InboxMessage, type SocialNetwork } from "../networks/network.ts";
 import { guardCursors } from "./sources/paged.ts";
-import { outreachState, type RetryPolicy, type RunContext } from "./context.ts";
+import { outreachState, RUN_ATTEMPTS_MAX, type RetryPolicy, type RunContext } from "./context.ts";
 import { isSuppressed, type OutreachState } from "./decide.ts";
 
 /** Messages read at once: mostly few are new, and each costs money; who finds many asks for more. */
@@ -120,7 +120,7 @@ async function isTooOld({ eventLog, projector }: RunContext): Promise<(message: 
 async function recordMessages(run: RunContext, messages: readonly InboxMessage[]): Promise<void> {
   const { metadata, lease } = run;
   const decide = () => decideReceived(outreachState(run), run, messages);
-  await handle(run, STREAMS.outreach, decide, { metadata, lease });
+  await handle(run, STREAMS.outreach, decide, { metadata, lease, attempts: RUN_ATTEMPTS_MAX });
 }
 
 /** What messages (newest first) say that the state does not hold yet: who wrote, who answered, who asks to be left alone. */

@@ -8,6 +8,7 @@ import {
   isClockSkewed,
   type OutreachContext,
   outreachState,
+  RUN_ATTEMPTS_MAX,
   quotaNow,
   type RunContext,
   today,
@@ -64,7 +65,7 @@ async function intend(context: RunContext, user: SocialUser, source: RecipientSo
     const command = { ...attempt, user, accountId, now: quotaNow(context), source, linkSecret };
     return decideTurn(outreachState(context), context.rules, command);
   };
-  const handled = await handle(context, STREAMS.outreach, decide, { metadata, lease });
+  const handled = await handle(context, STREAMS.outreach, decide, { metadata, lease, attempts: RUN_ATTEMPTS_MAX });
   if ("refusal" in handled) return { attempt: undefined, end: handled.refusal.end };
   const intent = handled.events.at(-1);
   if (intent?.type !== "DirectMessageAttempted") return { attempt: undefined, end: undefined };

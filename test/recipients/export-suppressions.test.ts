@@ -115,7 +115,8 @@ describe.each(ENGINES)("%s", (_where, logOf) => {
       const other = await openWith(stack, addedOf(BEA));
       const list = await textOf(one, format);
       expect(await take(other, list, format)).toEqual({ taken: 4, added: 4 });
-      expect(await textOf(other, format)).toBe(list);
+      // A chunk that needs no new keys may overtake the one before.
+      expect((await textOf(other, format)).split("\n").toSorted()).toEqual(list.split("\n").toSorted());
       expect(await take(other, list, format)).toEqual({ taken: 4, added: 0 });
     }
   });
