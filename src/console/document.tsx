@@ -1,27 +1,29 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
+import { DAY_MS } from "../../projections/time.ts";
 import { isoTime } from "../platform/clock.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
+import { Icon, IconSymbols } from "./parts/icon.tsx";
 import { Time } from "./parts/time.tsx";
 import type { Notice, View } from "./view.ts";
 
 /** The console's pages, in the order of the menu. */
 export const PAGES = [
-  { path: "/", title: "Overview" },
-  { path: "/people", title: "People" },
-  { path: "/links", title: "Links" },
-  { path: "/deliveries", title: "Deliveries" },
-  { path: "/results", title: "Results" },
-  { path: "/audit", title: "Audit" },
-  { path: "/setup", title: "Setup" },
+  { path: "/", title: "Overview", icon: "house" },
+  { path: "/people", title: "People", icon: "users" },
+  { path: "/activity", title: "Activity", icon: "list" },
+  { path: "/deliveries", title: "Deliveries", icon: "inbox" },
+  { path: "/results", title: "Results", icon: "flask-conical" },
+  { path: "/links", title: "Links", icon: "link" },
+  { path: "/setup", title: "Setup", icon: "sliders-horizontal" },
 ] as const;
 
 export type PagePath = (typeof PAGES)[number]["path"];
 
 interface ConsoleDocumentProps {
   readonly title: string;
-  /** Undefined on a page that is not of the menu, such as the sign-in. */
+  /** Undefined on a page that is not of the menu. */
   readonly path?: PagePath;
   readonly view?: View;
   /** Stands as it is when events arrive: what it shows is recorded nowhere, and cannot be asked for again. */
@@ -47,30 +49,40 @@ export function ConsoleDocument({ title, path, view, isStill = false, children }
         <a class="skip" href="#main">
           Skip to the content
         </a>
-        <header>
-          <a class="brand" href="/">
-            reachlog
-          </a>
-          {path === undefined ? null : <Menu path={path} />}
-          {view === undefined ? null : <SignOut view={view} />}
-        </header>
-        {view === undefined || isStill ? null : <MomentBar view={view} />}
-        {awaySince === undefined ? null : <AwayBar since={awaySince} />}
-        {view?.notice === undefined ? null : <NoticeBar {...view.notice} />}
-        <main id="main" data-position={isStill ? undefined : view?.position}>
-          {children}
-        </main>
-        {view === undefined ? null : <Footer view={view} />}
+        {view === undefined ? (
+          <main id="main">{children}</main>
+        ) : (
+          <div class="frame">
+            <header class="side">
+              <a class="brand" href="/">
+                reachlog
+              </a>
+              <Menu path={path} />
+              <Foot view={view} />
+            </header>
+            <div>
+              <FindForm wanted={view.query.get("q") ?? ""} />
+              {isStill ? null : <MomentBar view={view} />}
+              {awaySince === undefined ? null : <AwayBar since={awaySince} />}
+              {view.notice === undefined ? null : <NoticeBar {...view.notice} />}
+              <main id="main" data-position={isStill ? undefined : view.position}>
+                {children}
+              </main>
+            </div>
+          </div>
+        )}
+        <IconSymbols />
       </body>
     </html>
   );
 }
 
-function Menu({ path }: { readonly path: PagePath }): VNode {
+function Menu({ path }: { readonly path: PagePath | undefined }): VNode {
   return (
     <nav aria-label="Pages">
       {PAGES.map((page) => (
         <a href={page.path} aria-current={page.path === path ? "page" : undefined}>
+          <Icon name={page.icon} />
           {page.title}
         </a>
       ))}
@@ -78,11 +90,63 @@ function Menu({ path }: { readonly path: PagePath }): VNode {
   );
 }
 
+/** The first question of all, on every page: the key / leads to it. */
+function FindForm({ wanted }: { readonly wanted: string }): VNode {
+  const label = "Why did @… get a message? A handle, a link, a run, an event, a position";
+  return (
+    <form class="top" role="search" method="get" action="/find">
+      <label class="find">
+        <Icon name="search" />
+        <input
+          name="q"
+          value={wanted}
+          maxLength={400}
+          required
+          aria-label={label}
+          placeholder="Why did @… get a message?"
+        />
+      </label>
+    </form>
+  );
+}
+
+/** How far the log was read for the page, whether it is kept up to date, and who is signed in. */
+function Foot({ view }: { readonly view: View }): VNode {
+  const { position, time } = view;
+  const { user, authorized } = view.state("account");
+  return (
+    <div class="foot">
+      <p id="connection" role="status" />
+      <p id="shown">
+        {position === 0 ? (
+          "The log is empty."
+        ) : (
+          <>
+            Read up to position <b>{grouped(position)}</b>
+            {time === undefined ? null : (
+              <>
+                , <Time at={time} />
+              </>
+            )}
+            .
+          </>
+        )}
+      </p>
+      {user === null || !authorized ? null : (
+        <p>
+          Sends as <bdi>@{user.username}</bdi>
+        </p>
+      )}
+      <SignOut view={view} />
+    </div>
+  );
+}
+
 /** Renders nothing where the console needs no sign-in. */
 function SignOut({ view: { formToken, settings } }: { readonly view: View }): VNode | null {
   if (formToken === undefined || !settings.wantsToken()) return null;
   return (
-    <form class="sign-out" method="post" action="/session/end">
+    <form method="post" action="/session/end">
       <input type="hidden" name="form_token" value={formToken} />
       <button>Sign out</button>
     </form>
@@ -108,80 +172,83 @@ function NoticeBar({ text, isFault, nextStep }: Notice): VNode {
   );
 }
 
-/** Which moment the page is of, and the way to any other: a slider over the log, and a day. */
+/** Which moment the page is of, and the way to any other: known moments, a day or a time, and a slider over the log. */
 function MomentBar({ view }: { readonly view: View }): VNode | null {
-  const { asOf, position, head } = view;
+  const { asOf, position, time, head, query, now } = view;
   if (head === 0) return null;
+  const presets = [
+    ["An hour ago", isoTime(now - HOUR_MS)],
+    ["A day ago", isoTime(now - DAY_MS)],
+    ["A week ago", isoTime(now - 7 * DAY_MS)],
+  ] as const;
   return (
     <section class={asOf === undefined ? "moment" : "moment past"} aria-label="Moment">
-      {asOf === undefined ? null : <PastSays view={view} />}
+      {asOf === undefined ? null : (
+        <p>
+          <b>As of position {grouped(position)}</b>,{" "}
+          {time === undefined ? "before the first event" : <Time at={time} />}. Settings, such as the daily limit, are
+          those of now. Nothing can be done here.{" "}
+          <a href={`/activity?from=${position + 1}`} data-moment>
+            What happened since
+          </a>
+          {" · "}
+          <a href={`?${withoutMoment(query)}`} data-moment>
+            Back to now
+          </a>
+        </p>
+      )}
       <details open={asOf !== undefined}>
-        <summary>Look at an earlier moment</summary>
-        <form class="filter" method="get" data-moment>
-          <OtherFields query={view.query} />
-          <label class="slider">
-            <span>
-              As of position <span data-value>{grouped(position)}</span>
-            </span>
-            <input type="range" name="as_of" min={1} max={head} value={Math.max(1, position)} />
-          </label>
-          <button>Go</button>
-        </form>
-        <form class="filter" method="get" data-moment>
-          <OtherFields query={view.query} />
-          <label>
-            End of <input type="date" name="as_of" required />
-          </label>
-          <button>Go</button>
-        </form>
+        <summary>
+          <Icon name="clock" />
+          Look at an earlier moment
+        </summary>
+        <div class="filter">
+          {presets.map(([label, at]) => (
+            <a href={`?${withMoment(query, at)}`} data-moment>
+              {label}
+            </a>
+          ))}
+          <form class="filter" method="get" data-moment>
+            <OtherFields query={query} />
+            <label>
+              At <input type="datetime-local" name="as_of" required />
+            </label>
+            <button>Go</button>
+          </form>
+          <form class="filter slider" method="get" data-moment>
+            <OtherFields query={query} />
+            <label>
+              <span>
+                As of position <span data-value>{grouped(position)}</span>
+              </span>
+              <input type="range" name="as_of" min={1} max={head} value={Math.max(1, position)} />
+            </label>
+            <button>Go</button>
+          </form>
+        </div>
       </details>
     </section>
   );
 }
 
-function PastSays({ view: { query, position, time } }: { readonly view: View }): VNode {
-  const others = new URLSearchParams(query);
-  others.delete("as_of");
-  return (
-    <p>
-      <b>As of position {grouped(position)}</b>, {time === undefined ? "before the first event" : <Time at={time} />}.
-      Settings, such as the daily limit, are those of now. Nothing can be done here.{" "}
-      <a href={`?${others}`} data-moment>
-        Back to now
-      </a>
-    </p>
-  );
+const HOUR_MS = 3_600_000;
+
+function withoutMoment(query: URLSearchParams): URLSearchParams {
+  return new URLSearchParams([...query].filter(([name]) => name !== "as_of"));
+}
+
+function withMoment(query: URLSearchParams, asOf: string): URLSearchParams {
+  return new URLSearchParams([...withoutMoment(query), ["as_of", asOf]]);
 }
 
 /** What else the page was asked for: a form sends its own fields only. */
 function OtherFields({ query }: { readonly query: URLSearchParams }): VNode {
   return (
     <>
-      {[...query].map(([name, value]) => (name === "as_of" ? null : <input type="hidden" name={name} value={value} />))}
+      {[...withoutMoment(query)].map(([name, value]) => (
+        <input type="hidden" name={name} value={value} />
+      ))}
     </>
-  );
-}
-
-function Footer({ view: { position, time } }: { readonly view: View }): VNode {
-  return (
-    <footer>
-      <p id="shown">
-        {position === 0 ? (
-          "The log is empty."
-        ) : (
-          <>
-            Read up to position <b>{grouped(position)}</b>
-            {time === undefined ? null : (
-              <>
-                , <Time at={time} />
-              </>
-            )}
-            .
-          </>
-        )}
-      </p>
-      <p id="connection" role="status" />
-    </footer>
   );
 }
 

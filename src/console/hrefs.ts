@@ -2,7 +2,7 @@ import type { Recipient } from "../../events/outreach.ts";
 import { markOfErased } from "../../events/encryption.ts";
 
 export function eventHref(position: number): string {
-  return `/audit/${position}`;
+  return `/activity/${position}`;
 }
 
 export function linkHref(domain: string, shortCode: string): string {

@@ -73,9 +73,9 @@ async function pagesOf(log: string): Promise<{ readonly clicks: number; readonly
     "/links/go.example/spring",
     "/deliveries",
     "/results",
-    "/audit",
-    "/audit?type=RunFinished",
-    `/audit/${click.position}`,
+    "/activity",
+    "/activity?type=RunFinished",
+    `/activity/${click.position}`,
     "/setup",
   ];
   return { clicks, pages };

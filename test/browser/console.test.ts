@@ -23,9 +23,9 @@ const PATHS = [
   "/links/go.example/a",
   "/deliveries",
   "/results",
-  "/audit",
-  "/audit?type=LinkClicked",
-  "/audit/1",
+  "/activity",
+  "/activity?type=LinkClicked",
+  "/activity/1",
   "/find?q=long",
   "/setup",
   "/docs",
@@ -97,7 +97,7 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
     const { page, wrong } = await signedIn({ colorScheme });
     const named: string[] = [];
     for (const type of NAMING) {
-      await page.goto(`${service.url}/audit?type=${type}`);
+      await page.goto(`${service.url}/activity?type=${type}`);
       const links = await page.locator(".events li:first-child a").all();
       for (const link of links) named.push((await link.getAttribute("href")) ?? "");
     }
@@ -117,7 +117,7 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
 
   test("a moment in a sentence is exact: no page says until in 2 hours, at now or since 5 seconds ago", async () => {
     const { page } = await signedIn();
-    await page.goto(`${service.url}/audit?type=AccountAuthorized`);
+    await page.goto(`${service.url}/activity?type=AccountAuthorized`);
     await page.waitForSelector("text=Live.");
     const sentence = await page.locator(".sentence", { hasText: "access token lasts until" }).first().innerText();
     const [expires] = (await exported(installation)).flatMap(({ type, data }) =>
@@ -189,7 +189,7 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
     await page.waitForURL(/search=person_7/);
     expect(await page.locator("tbody tr").count()).toBe(1);
     expect(await page.textContent("tbody")).toContain("@person_7 (Person 7)");
-    await page.goto(`${service.url}/audit`);
+    await page.goto(`${service.url}/activity?show=everything`);
     await page.selectOption("select[name=type]", "RunStarted");
     await page.click("button:has-text('Show')");
     await page.click(".events a");
@@ -251,10 +251,10 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
 
   test("the log is verified by a button, the page shows what came of it, and what fits is downloaded", async () => {
     const { page, wrong } = await signedIn();
-    await page.goto(`${service.url}/audit?type=LinkClicked`);
+    await page.goto(`${service.url}/activity?type=LinkClicked`);
     await page.click("button:has-text('Verify now')");
     await page.waitForSelector("text=whole up to position");
-    await page.goto(`${service.url}/audit?type=LinkClicked`);
+    await page.goto(`${service.url}/activity?type=LinkClicked`);
     const [download] = await Promise.all([page.waitForEvent("download"), page.click("text=JSON Lines")]);
     const lines = readFileSync(await download.path(), "utf8")
       .trimEnd()
@@ -267,7 +267,7 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
 
   test("by keyboard alone, from the first link to an event", async () => {
     const { page } = await signedIn();
-    await page.goto(`${service.url}/audit`);
+    await page.goto(`${service.url}/activity?show=everything`);
     await page.keyboard.press("Tab");
     expect(await page.evaluate(() => document.activeElement?.textContent)).toContain("Skip to the content");
     await page.focus("ol a");
@@ -278,7 +278,7 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
 
   test("a service that is killed is reported as lost; the page goes on by itself when it is back, and misses nothing", async () => {
     const { page } = await signedIn();
-    await page.goto(`${service.url}/audit`);
+    await page.goto(`${service.url}/activity?show=everything`);
     await page.waitForSelector("#connection:has-text('Live')");
     const { url } = service;
     service.process.kill("SIGKILL");

@@ -131,15 +131,20 @@ describe.skipIf(!hasBrowser)("texts that others wrote to do harm", () => {
       "RecipientAdded",
     ]);
     const encoded = encodeURIComponent(hostile(100));
-    const lists = ["/", "/people", "/links", "/deliveries", "/audit"].flatMap((path) => [
+    const lists = ["/", "/people", "/links", "/deliveries", "/activity"].flatMap((path) => [
       path,
       `${path}?as_of=${events.length}`,
     ]);
     const links = ["go.example", hostile(253)].map(
       (domain) => `/links/${encodeURIComponent(domain)}/${encodeURIComponent(CODE)}`,
     );
-    const asked = [`/people?search=${encoded}`, `/people/${encoded}`, `/find?q=${encoded}`, `/audit?stream=${encoded}`];
-    const ofEvents = [...byType.values()].map(([event]) => `/audit/${event?.position}`);
+    const asked = [
+      `/people?search=${encoded}`,
+      `/people/${encoded}`,
+      `/find?q=${encoded}`,
+      `/activity?stream=${encoded}`,
+    ];
+    const ofEvents = [...byType.values()].map(([event]) => `/activity/${event?.position}`);
     const person = ["/people/@ada_builds", `/people/@ada_builds?as_of=${events.length}`];
     for (const path of [...lists, ...links, ...asked, ...ofEvents, ...person]) {
       const answer = await page.goto(service.url + path);

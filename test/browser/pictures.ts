@@ -12,7 +12,7 @@ import { temporaryFolder } from "../harness/temporary.ts";
 const README_PICTURES = join(import.meta.dirname, "../../docs/pictures");
 
 /** What a stranger sees first. */
-const README_PAGES: Readonly<Record<string, string>> = { overview: "/", audit: "/audit" };
+const README_PAGES: Readonly<Record<string, string>> = { overview: "/", activity: "/activity" };
 
 const PAGES: Readonly<Record<string, string>> = {
   ...README_PAGES,
@@ -22,7 +22,7 @@ const PAGES: Readonly<Record<string, string>> = {
   link: "/links/go.example/welcome",
   deliveries: "/deliveries",
   results: "/results",
-  event: "/audit/1",
+  event: "/activity/1",
   setup: "/setup",
 };
 

@@ -24,8 +24,8 @@ const PAGES = [
   "/links/go.example/a",
   "/deliveries",
   "/results",
-  "/audit",
-  "/audit/2",
+  "/activity",
+  "/activity/2",
   "/setup",
   "/find?q=@bob",
   `/find?q=${RUN}`,
@@ -109,7 +109,8 @@ test("each page as of a moment is what it was then, to the letter", async () => 
   for (const [stream, ...newEvents] of LIFE) {
     await world.append(stream, ...newEvents);
     const { position } = world.projector;
-    for (const path of PAGES) if (path !== "/audit/2" || position > 2) then.push([position, path, await seenAt(path)]);
+    for (const path of PAGES)
+      if (path !== "/activity/2" || position > 2) then.push([position, path, await seenAt(path)]);
   }
   const head = world.projector.position;
   let different = 0;
@@ -129,7 +130,7 @@ describe("as of an earlier moment", () => {
   });
 
   test("all that leads to another page keeps the moment; only one link leads back to now", async () => {
-    for (const path of [...PAGES, "/audit?type=LinkClicked", "/links?skip=0"]) {
+    for (const path of [...PAGES, "/activity?type=LinkClicked", "/links?skip=0"]) {
       const page = await pageAt(asOf(path, 9));
       const links = [...page.matchAll(/<a\b[^>]*?href="([^"]*)"/g)].map(([, href = ""]) => href);
       const [operations = [], pages = []] = [true, false].map((isApi) =>
@@ -166,8 +167,8 @@ describe("as of an earlier moment", () => {
     expect(await pageAt(asOf("/", first?.time ?? ""))).toContain("<b>As of position 1</b>");
     expect(await pageAt(asOf("/", "2001-01-01"))).toContain("before the first event");
     expect(await pageAt(asOf("/", "2999-01-01"))).toContain(`<b>As of position ${world.projector.position}</b>`);
-    await pageAt(asOf("/audit/6", 5), 404);
-    await pageAt(asOf("/audit/5", 5));
+    await pageAt(asOf("/activity/6", 5), 404);
+    await pageAt(asOf("/activity/5", 5));
   });
 
   test("what is no moment is answered with the page of now, which says why", async () => {

@@ -47,7 +47,7 @@ beforeAll(async () => {
 afterAll(() => harness[Symbol.asyncDispose]());
 
 async function shown(query: string): Promise<readonly number[]> {
-  const page = await (await ask(harness.app, `/audit?${query}`)).text();
+  const page = await (await ask(harness.app, `/activity?${query}`)).text();
   const list = page.slice(page.indexOf('<ol class="events">'), page.indexOf("Export all that fit"));
   return [...list.matchAll(/<div class="quiet"><a href="\/audit\/(\d+)">/g)].map(([, position]) => Number(position));
 }
@@ -117,7 +117,7 @@ test("a page that is cut goes on where it ended, under the same filter", async (
   );
   await many.append("requests", { type: "NotificationRequested", data: { message: "m", service: "s", level: "info" } });
   const seen: number[] = [];
-  let path: string | undefined = "/audit?stream=requests&type=MessageRequested";
+  let path: string | undefined = "/activity?stream=requests&type=MessageRequested";
   while (path !== undefined) {
     const page: string = await (await ask(many.app, path)).text();
     const positions = [...page.matchAll(/<div class="quiet"><a href="\/audit\/(\d+)">/g)].map(([, at]) => Number(at));
@@ -135,13 +135,13 @@ test("of a long stream only so much is looked at for one page, and the next one 
   for (let round = 0; round < 2; round++) await long.append("elsewhere", ...Array.from({ length: 501 }, () => message));
   const other: NewEvent = { type: "NotificationRequested", data: { message: "m", service: "s", level: "info" } };
   for (let round = 0; round < 10; round++) await long.append("requests", ...Array.from({ length: 500 }, () => other));
-  const page = await (await ask(long.app, "/audit?stream=requests&type=MessageRequested")).text();
+  const page = await (await ask(long.app, "/activity?stream=requests&type=MessageRequested")).text();
   expect(page).toContain("None among those looked at.");
   const older = /href="([^"]*)">Older events/.exec(page)?.[1]?.replaceAll("&amp;", "&") ?? "";
-  expect(await (await ask(long.app, older)).text()).toContain('<a href="/audit/1">');
-  const rare = await (await ask(long.app, "/audit?stream=requests&type=ChannelTestRequested")).text();
-  expect(rare).toContain('<div class="quiet"><a href="/audit/2">');
-  expect(await (await ask(long.app, "/audit?stream=elsewhere&type=ChannelTestRequested")).text()).toContain(
+  expect(await (await ask(long.app, older)).text()).toContain('<a href="/activity/1">');
+  const rare = await (await ask(long.app, "/activity?stream=requests&type=ChannelTestRequested")).text();
+  expect(rare).toContain('<div class="quiet"><a href="/activity/2">');
+  expect(await (await ask(long.app, "/activity?stream=elsewhere&type=ChannelTestRequested")).text()).toContain(
     "No events.",
   );
 });
@@ -152,8 +152,8 @@ test("a run of long ago is found without a look at what came since", async () =>
   for (let round = 0; round < 11; round++) {
     await long.append("outreach", ...Array.from({ length: 500 }, (_, index) => person(`person_${round}_${index}`)));
   }
-  const page = await (await ask(long.app, `/audit?run=${RUN}`)).text();
-  for (const position of [1, 2]) expect(page).toContain(`<div class="quiet"><a href="/audit/${position}">`);
+  const page = await (await ask(long.app, `/activity?run=${RUN}`)).text();
+  for (const position of [1, 2]) expect(page).toContain(`<div class="quiet"><a href="/activity/${position}">`);
   expect(page).not.toContain("Older events");
 });
 
@@ -164,7 +164,7 @@ test.each([
   ["from=yesterday", "a moment is a position"],
   ["to=2026-02-31", "there is no such time"],
 ])("%s can mean nothing: the page says why, and the export is refused", async (query, why) => {
-  expect(await (await ask(harness.app, `/audit?${query}`)).text()).toContain(why);
+  expect(await (await ask(harness.app, `/activity?${query}`)).text()).toContain(why);
   expect(await problemIn(await ask(harness.app, `/api/audit/export?${query}`))).toBe("422 invalid-request");
 });
 

@@ -6,11 +6,11 @@ import { ask, INSTANCE, openApp, TOKEN } from "../harness/memory/app.ts";
 import { click, openConsole, pageAt, person, rowsOf, textsAt } from "./pages.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
 
-const PAGES = ["/", "/setup", "/people", "/links", "/deliveries", "/results", "/audit", "/audit/1"];
+const PAGES = ["/", "/setup", "/people", "/links", "/deliveries", "/results", "/activity", "/activity/1"];
 
 test("a log without events is a page that says what to do, on each page", async () => {
   const harness = await openConsole();
-  for (const path of ["/", "/setup", "/people", "/links", "/deliveries", "/results", "/audit"]) {
+  for (const path of ["/", "/setup", "/people", "/links", "/deliveries", "/results", "/activity"]) {
     expect(await pageAt(harness, path)).toContain("The log is empty.");
   }
   expect(await pageAt(harness, "/people")).toContain("reachlog recipients import FILE");
@@ -40,7 +40,7 @@ test("the overview counts the clicks of people, and of bots, of the last hours",
   await harness.append("link-go.example/a", click("a"), click("a"), click("a", true));
   const page = await pageAt(harness, "/");
   expect(page).toMatch(/people <b>2<\/b>.*suspected <b>0<\/b>.*bots <b>1<\/b>/);
-  expect(page).toContain('<a href="/audit/3">3</a>');
+  expect(page).toContain('<a href="/activity/3">3</a>');
 });
 
 describe("people", () => {
@@ -98,8 +98,8 @@ test("what strangers wrote is text on every page, and turns nothing around", asy
     { type: "RunStarted", data: { run_id: HOSTILE, dry_run: false } },
   );
   const text = encodeURIComponent(`${HOSTILE}/${HOSTILE}`);
-  const queries = [`/links/${text}/${text}`, `/people?search=${text}`, `/audit?stream=${text}&type=${text}`];
-  const events = [1, 2, 3, 4, 5, 6, 7].map((position) => `/audit/${position}`);
+  const queries = [`/links/${text}/${text}`, `/people?search=${text}`, `/activity?stream=${text}&type=${text}`];
+  const events = [1, 2, 3, 4, 5, 6, 7].map((position) => `/activity/${position}`);
   for (const path of [...PAGES, ...queries, ...events]) {
     const page = await pageAt(harness, path);
     // oxlint-disable-next-line no-control-regex

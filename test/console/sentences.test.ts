@@ -18,7 +18,7 @@ test("an event is the sentence of the command line, and leads to what it names a
   const harness = await openConsole();
   await harness.append("outreach", person("ada"), attempted(ADA, "Hi Ada"));
   await harness.append("link-go.example/a", click("a/b"));
-  for (const path of ["/", "/audit"]) {
+  for (const path of ["/", "/activity?show=everything"]) {
     const page = await pageAt(harness, path);
     const sentences = await textsAt(page, ".events .sentence");
     const events = await Array.fromAsync(harness.store.read({ backwards: true }));
@@ -32,7 +32,7 @@ test("an event is the sentence of the command line, and leads to what it names a
       ["/people/@ada"],
     ]);
     const lines = await textsAt(page, ".events li > .quiet");
-    expect(lines.flatMap(({ links }) => links)).toEqual(["/audit/3", "/audit/2", "/audit/1"]);
+    expect(lines.flatMap(({ links }) => links)).toEqual(["/activity/3", "/activity/2", "/activity/1"]);
   }
 });
 
@@ -45,9 +45,9 @@ test("an outcome leads to what requested it, and a moment is one that the script
     outcomeOf("DispatchFailed", { ...failed, retry_at: "2026-11-20T10:00:00.000Z" }),
     outcomeOf("DispatchFailed", { ...failed, retry_at: "2026-11-20<b>" }),
   );
-  const page = await pageAt(harness, "/audit");
+  const page = await pageAt(harness, "/activity?show=everything");
   const [wrong, right] = await textsAt(page, ".events .sentence");
-  expect(right).toMatchObject({ links: ["/audit/1"], text: expect.stringContaining("2026-11-20 10:00:00 UTC") });
+  expect(right).toMatchObject({ links: ["/activity/1"], text: expect.stringContaining("2026-11-20 10:00:00 UTC") });
   expect(wrong?.text).toEndWith("next attempt at 2026-11-20<b>");
   expect(page).not.toContain('datetime="2026-11-20<b>');
 });
@@ -58,13 +58,13 @@ test.each(["", "x"])(
     const harness = await openConsole();
     const text = `${first}${"😀".repeat(2_000)} the end`;
     await harness.append("requests", { type: "MessageRequested", data: { text } });
-    const [sentence] = await textsAt(await pageAt(harness, "/audit"), ".events .sentence");
+    const [sentence] = await textsAt(await pageAt(harness, "/activity?show=everything"), ".events .sentence");
     expect(sentence?.text.length).toBeLessThan(450);
-    expect(sentence?.links).toEqual(["/audit/1"]);
+    expect(sentence?.links).toEqual(["/activity/1"]);
     expect(sentence?.text).toEndWith("… whole event");
     // No character is cut in half.
     expect(sentence?.text).not.toContain("\ufffd");
-    const [whole] = await textsAt(await pageAt(harness, "/audit/1"), ".sentence");
+    const [whole] = await textsAt(await pageAt(harness, "/activity/1"), ".sentence");
     expect(whole?.text).toContain("the end");
   },
 );
@@ -74,13 +74,13 @@ test("a hundred of the longest sentences fit the page", async () => {
   const message = `<&"'`.repeat(1_000);
   const long = { type: "NotificationRequested", data: { message, service: message, level: "info" } } as const;
   for (let at = 0; at < 100; at++) await harness.append("requests", long);
-  expect((await pageAt(harness, "/audit")).length).toBeLessThan(200_000);
+  expect((await pageAt(harness, "/activity?show=everything")).length).toBeLessThan(200_000);
 });
 
 test("who was erased is called so, and leads nowhere", async () => {
   const harness = await openConsole();
   await harness.append("outreach", attempted({ id: "erased:01", username: "erased:01" }, "erased"));
-  const [sentence] = await textsAt(await pageAt(harness, "/audit"), ".events .sentence");
+  const [sentence] = await textsAt(await pageAt(harness, "/activity?show=everything"), ".events .sentence");
   expect(sentence?.text).toContain("is sending to erased, quota day");
   expect(sentence?.links).toEqual([`/runs/${RUN}`]);
 });
@@ -101,7 +101,7 @@ test("what others wrote is text in a sentence, isolated from our words, and no a
     { type: "DirectMessageSent", data: { ...message, message_id: HOSTILE, settled_by: "answer" } },
     { type: "DirectMessageReceived", data: { recipient, message_id: HOSTILE, received_at: HOSTILE } },
   );
-  const page = await pageAt(harness, "/audit");
+  const page = await pageAt(harness, "/activity?show=everything");
   expect(await oddIn(page)).toEqual([]);
   // oxlint-disable-next-line no-control-regex
   expect(page).not.toMatch(/[\u202a-\u202e\u2066-\u2069\u0000]/);

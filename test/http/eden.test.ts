@@ -41,6 +41,8 @@ const OPERATIONS: Readonly<Record<Typed, true>> = {
   "/api/tracking/event post": true,
   "/api/tracking/forget post": true,
   "/api/tracking/test post": true,
+  "/activity get": true,
+  "/activity/:position get": true,
   "/audit get": true,
   "/audit/:position get": true,
   "/console.css get": true,

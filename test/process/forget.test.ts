@@ -88,7 +88,7 @@ async function signIn(service: Running): Promise<string> {
   return signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
 }
 
-const PAGES = ["/", "/people", "/links", "/results", "/deliveries", "/audit"];
+const PAGES = ["/", "/people", "/links", "/results", "/deliveries", "/activity"];
 
 /** A position at which the person is known, and nobody forgotten. */
 const BEFORE = 12;
@@ -132,7 +132,7 @@ test(
     // What is looked for afterwards was there, if only for who has the keys.
     const before = await answersOf(world, service);
     expect(found(traces, { export: before["audit export"] ?? "" })).toHaveLength(traces.length);
-    const then = [`/people?as_of=${BEFORE}`, `contacts --json --as-of ${BEFORE}`, `/audit?as_of=${BEFORE}`];
+    const then = [`/people?as_of=${BEFORE}`, `contacts --json --as-of ${BEFORE}`, `/activity?as_of=${BEFORE}`];
     for (const where of then) expect(before[where]).toContain("ada_builds");
     expect(found(traces, { encrypted: before["audit export --encrypted"] ?? "", ...(await bytesOf(world)) })).toEqual(
       [],

@@ -131,7 +131,7 @@ describe("texts of others", () => {
       const signedIn = await service.get("/session", { method: "POST", body: form });
       const cookie = (signedIn.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
       let all = "";
-      for (const path of ["/", "/people", "/links", "/deliveries", "/results", "/audit"]) {
+      for (const path of ["/", "/people", "/links", "/deliveries", "/results", "/activity"]) {
         const answer = await service.get(path, { headers: { cookie } });
         const page = await answer.text();
         expect(answer.status).toBe(200);

@@ -73,7 +73,7 @@ function Run({ view, count }: { readonly view: View; readonly count: number }): 
         </>
       }
     >
-      <button>Send messages</button>
+      <button class="primary">Send messages</button>
     </ConfirmedAction>
   );
 }

@@ -13,10 +13,9 @@ import { type DisclosingPage, readText, type View } from "../view.ts";
 export async function findPage(view: View): Promise<DisclosingPage> {
   const wanted = readText(view, "q");
   const found = wanted === undefined ? [] : await find(view, wanted);
-  const page = (
-    <ConsoleDocument title="Find" path="/audit" view={view}>
+  return (
+    <ConsoleDocument title="Find" path="/" view={view}>
       <h1>Find</h1>
-      <FindForm wanted={wanted} />
       {wanted === undefined ? null : found.length === 0 ? (
         <p class="empty">
           The log knows nothing called so. <a href={`/people?${new URLSearchParams({ search: wanted })}`}>People</a> are
@@ -37,24 +36,6 @@ export async function findPage(view: View): Promise<DisclosingPage> {
     </ConsoleDocument>
   );
   return { page, disclosed: { records: found.length } };
-}
-
-export function FindForm({ wanted }: { readonly wanted?: string | undefined }): VNode {
-  return (
-    <form class="filter" method="get" action="/find">
-      <label>
-        Find{" "}
-        <input
-          name="q"
-          value={wanted ?? ""}
-          maxLength={400}
-          placeholder="@handle, domain/code, id, position"
-          required
-        />
-      </label>
-      <button>Find</button>
-    </form>
-  );
 }
 
 interface Found {

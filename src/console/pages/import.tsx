@@ -149,7 +149,7 @@ export function ImportForm({ view }: { readonly view: View }): VNode | null {
         tracking_text; all other columns become template fields. Known people are updated.
       </p>
       <ActionForm view={view} back="/people" action="/console/recipients" sendsFile>
-        <FileField describedBy="import-says" /> <button>Import</button>
+        <FileField describedBy="import-says" /> <button class="primary">Import</button>
       </ActionForm>
     </Section>
   );

@@ -125,7 +125,7 @@ export async function linkPage(view: View): Promise<VNode> {
         <Section id="newest" title="Newest clicks">
           <EventList events={clicks.slice(0, CLICKS_SHOWN)} />
           <p>
-            <a href={`/audit?${new URLSearchParams({ stream })}`}>All events of this link</a>
+            <a href={`/activity?show=everything&${new URLSearchParams({ stream })}`}>All events of this link</a>
           </p>
         </Section>
       )}
@@ -167,6 +167,7 @@ function ForgetClicks({ view }: { readonly view: View }): VNode | null {
       back="/links"
       action="/console/clicks/forget"
       label="Erase the clicks of an address"
+      isDangerous
       says="Address, user agent and query of its clicks can never be read again, nor the records of its wrong tokens; they stay counted. It cannot be undone. Not reached is what networks, chats and backups of the key file hold. On a big log it takes a while."
     >
       <label>

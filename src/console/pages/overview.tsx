@@ -1,27 +1,28 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import type { Recorded } from "../../../events/catalog.ts";
+import { EVENT_TYPES, type Recorded } from "../../../events/catalog.ts";
 import { isSkewed, SKEW_REMEDY, skewInWords } from "../../log/log-clock.ts";
 import { channelsOf, pendingOf } from "../../../projections/deliveries.ts";
 import { labelOf, periodsOf } from "../../../projections/periods.ts";
 import { usedAt } from "../../../projections/quota.ts";
-import type { Stats } from "../../../projections/stats.ts";
 import { noMessages } from "../../../projections/timeline.ts";
 import { findLast } from "../../log/event-log.ts";
 import { momentIn, resetsAt } from "../../outreach/quota-day.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { ActionForm } from "../parts/action-form.tsx";
-import { BarChart, ClicksChart } from "../parts/charts.tsx";
+import { BarChart, ClicksChart, fitToData } from "../parts/charts.tsx";
 import { ChannelStatus } from "../parts/channel-status.tsx";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
-import { EventList } from "../parts/events.tsx";
+import { GroupedEvents, ROUTINE } from "../parts/events.tsx";
 import { runCard, Card } from "../parts/run-card.tsx";
 import { missingForRun } from "../parts/setup-steps.tsx";
 import { Time } from "../parts/time.tsx";
 import { lastPeriods, newestEvents, type View } from "../view.ts";
-import { NumberCells, numbers, Table } from "../parts/table.tsx";
+import { Table } from "../parts/table.tsx";
 
-const NEWEST_SHOWN = 20;
+/** Events read for the newest lines: of clicks and deliveries many are one line. */
+const NEWEST_READ = 200;
+const NEWEST_LINES = 12;
 const DAYS_SHOWN = 30;
 
 /** How today's run goes, what needs attention, and what happened last. */
@@ -30,13 +31,18 @@ export async function overviewPage(view: View): Promise<VNode> {
   const inDoubt = [...view.state("run").open.values()].filter((attempt) => attempt.in_doubt).length;
   const verified = await findLast(view.store, "LogVerified", view.position);
   const attention = needsAttention(view, inDoubt, verified);
-  const events = await newestEvents(view, { limit: NEWEST_SHOWN });
+  const types = EVENT_TYPES.filter((type) => !ROUTINE.includes(type));
+  const events = await newestEvents(view, { types, limit: NEWEST_READ });
   return (
     <ConsoleDocument title="reachlog" path="/" view={view}>
       <h1>Overview</h1>
       <SetupLeft view={view} />
+      <div class="columns">
+        {run}
+        <QuotaCard view={view} />
+      </div>
       {attention.length === 0 ? null : (
-        <section class="attention" aria-labelledby="attention">
+        <section class="card attention" aria-labelledby="attention">
           <h2 id="attention">Needs attention</h2>
           <ul>
             {attention.map((sentence) => (
@@ -45,23 +51,21 @@ export async function overviewPage(view: View): Promise<VNode> {
           </ul>
         </section>
       )}
-      <div class="cards">
-        {run}
-        <QuotaCard view={view} />
-        <StatsCard stats={view.state("stats")} inDoubt={inDoubt} />
-      </div>
+      <Figures view={view} inDoubt={inDoubt} />
       <div class="charts">
         <MessagesChart view={view} />
         <ClicksChart view={view} unit="hour" quarters={view.state("suspected").quarters} />
       </div>
-      <Channels view={view} />
+      <div class="columns">
+        <Section id="newest" title="Newest events">
+          <GroupedEvents events={events} lines={NEWEST_LINES} />
+          <p>
+            <a href="/activity">All activity</a>
+          </p>
+        </Section>
+        <Channels view={view} />
+      </div>
       {await instances(view)}
-      <Section id="newest" title="Newest events">
-        <EventList events={events} />
-        <p>
-          <a href="/audit">All events</a>
-        </p>
-      </Section>
     </ConsoleDocument>
   );
 }
@@ -101,31 +105,39 @@ function QuotaCard({ view }: Viewed): VNode {
   );
 }
 
-function StatsCard({ stats, inDoubt }: { readonly stats: Stats; readonly inDoubt: number }): VNode {
+/** All messages, and what came of those of the known variants. */
+function Figures({ view, inDoubt }: Viewed & { readonly inDoubt: number }): VNode {
+  const { sent, skipped, failed } = view.state("stats");
+  const figures = [
+    ["Sent", sent],
+    ["Skipped", skipped],
+    ["Failed", failed],
+    ["In doubt", inDoubt],
+  ] as const;
   return (
-    <Card title="All messages">
-      <p class="figure">
-        {grouped(stats.sent)} <small>sent</small>
-      </p>
-      <p>
-        {grouped(stats.skipped)} skipped, {grouped(stats.failed)} failed, {grouped(inDoubt)} in doubt
-      </p>
-    </Card>
+    <dl class="card figures" aria-label="All messages">
+      {figures.map(([label, number]) => (
+        <div>
+          <dt>{label}</dt>
+          <dd class="figure">{grouped(number)}</dd>
+        </div>
+      ))}
+    </dl>
   );
 }
 
 function MessagesChart({ view }: Viewed): VNode {
   const query = lastPeriods(view, "day", DAYS_SHOWN);
   const days = periodsOf(view.state("timeline").quarters, query, noMessages);
-  const bars = days.map(({ start, counts }) => ({ label: labelOf(start, query), counts }));
+  const bars = fitToData(days.map(({ start, counts }) => ({ label: labelOf(start, query), counts })));
   const series = [
     { kind: "sent", name: "sent", color: 1 },
     { kind: "skipped", name: "skipped", color: 3 },
-    { kind: "failed", name: "failed", color: 2 },
+    { kind: "failed", name: "failed", color: 4 },
   ] as const;
   return (
     <BarChart
-      title={`Messages per day, last ${days.length} days`}
+      title={`Messages per day, last ${bars.length} days`}
       series={series}
       bars={bars}
       empty="No message was sent, skipped or failed in these days."
@@ -136,22 +148,22 @@ function MessagesChart({ view }: Viewed): VNode {
 function Channels({ view }: Viewed): VNode {
   return (
     <Section id="channels" title="Channels">
-      <Table
-        label="Table of channels"
-        columns={["channel", "state", ...numbers("delivered", "pending", "skipped", "in doubt", "dead letters")]}
-      >
+      <ul class="rows">
         {channelsOf(view.state("deliveries")).map(([name, channel]) => (
-          <tr>
-            <th scope="row">{name}</th>
-            <td>
+          <li>
+            <h3>
+              <a href={`/deliveries?channel=${name}`}>{name}</a>
+            </h3>
+            <p>
               <ChannelStatus view={view} name={name} />
-            </td>
-            <NumberCells
-              of={[channel.dispatched, pendingOf(channel), channel.skipped, channel.in_doubt, channel.dead]}
-            />
-          </tr>
+            </p>
+            <p class="quiet">
+              {grouped(channel.dispatched)} delivered, {grouped(pendingOf(channel))} pending, {grouped(channel.skipped)}{" "}
+              skipped
+            </p>
+          </li>
         ))}
-      </Table>
+      </ul>
     </Section>
   );
 }
@@ -188,7 +200,7 @@ function needsAttention(view: View, inDoubt: number, verified: Recorded<"LogVeri
   const sentences = [
     verified?.data.result === "broken" && (
       <>
-        <a href="/audit">The log is broken</a>: <bdi>{verified.data.fault}</bdi>.
+        <a href="/activity">The log is broken</a>: <bdi>{verified.data.fault}</bdi>.
       </>
     ),
     isSkewed(skewMs) && (

@@ -6,6 +6,7 @@ import { inTimeSlices } from "../../platform/time-slices.ts";
 import { ConsoleDocument, grouped } from "../document.tsx";
 import { ImportForm, SuppressionsForm } from "./import.tsx";
 import { RecipientLink } from "../parts/events.tsx";
+import { Badge, type IconName, type Tone } from "../parts/icon.tsx";
 import {
   BASES,
   effectiveBasis,
@@ -38,6 +39,25 @@ export const STATUS_WORDS: Readonly<Record<ShownStatus, string>> = {
   failed: "failed",
   suppressed: "suppressed",
 };
+
+const STATUS_LOOKS: Readonly<Record<ShownStatus, readonly [Tone, IconName]>> = {
+  open: ["neutral", "clock"],
+  attempted: ["info", "send"],
+  in_doubt: ["warn", "circle-question-mark"],
+  sent: ["good", "send"],
+  failed: ["bad", "triangle-alert"],
+  suppressed: ["warn", "ban"],
+};
+
+export function StatusBadge({ contact }: { readonly contact: Contact }): VNode {
+  const status = toShownStatus(contact);
+  const [tone, icon] = STATUS_LOOKS[status];
+  return (
+    <Badge tone={tone} icon={icon}>
+      {STATUS_WORDS[status]}
+    </Badge>
+  );
+}
 
 export const BASIS_WORDS: Readonly<Record<Basis, string>> = {
   dm_first: "wrote first",
@@ -170,7 +190,9 @@ function PeopleTable({ people }: { readonly people: readonly Contact[] }): VNode
           <th scope="row" class="breakable">
             <RecipientLink recipient={contact} name={formatContactName(contact)} />
           </th>
-          <td>{STATUS_WORDS[toShownStatus(contact)]}</td>
+          <td>
+            <StatusBadge contact={contact} />
+          </td>
           <td class="roomy">{BASIS_WORDS[effectiveBasis(contact)]}</td>
           <td class="roomy">{contact.skipped.join(", ").replaceAll("_", " ")}</td>
           <td class="roomy">{contact.attempted_at === undefined ? null : <Time at={contact.attempted_at} />}</td>

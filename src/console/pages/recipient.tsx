@@ -11,13 +11,13 @@ import { formatDuration } from "../../platform/format-duration.ts";
 import { discloseRecipient } from "../../privacy/read-audit.ts";
 import { eventHref, hrefForLink, recipientHref, runHref } from "../hrefs.ts";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
-import { EventList, Words } from "../parts/events.tsx";
+import { EventList, EventSentence, Words } from "../parts/events.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";
 import { NumberCells, numbers, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
-import { effectiveBasis, isFrom, ORIGINS, toShownStatus } from "../people-filter.ts";
+import { effectiveBasis, isFrom, ORIGINS } from "../people-filter.ts";
 import { type Made, readNumber, type View } from "../view.ts";
-import { BASIS_WORDS, formatContactName, ORIGIN_WORDS, STATUS_WORDS } from "./people.tsx";
+import { BASIS_WORDS, formatContactName, ORIGIN_WORDS, StatusBadge } from "./people.tsx";
 
 /** Events of one page: of most recipients these are all. */
 const EVENTS_SHOWN = 200;
@@ -45,13 +45,18 @@ export async function recipientPage(view: View): Promise<Made> {
   const page = (
     <ConsoleDocument title={formatContactName(contact)} path="/people" view={view}>
       <h1 class="breakable">
-        <bdi>{formatContactName(contact)}</bdi>
+        <bdi>{formatContactName(contact)}</bdi> <StatusBadge contact={contact} />
       </h1>
-      <RecipientActions view={view} contact={contact} back={recipientHref(contact) ?? "/people"} />
-      <Facts view={view} contact={contact} events={events} />
+      <div class="columns">
+        {before === undefined ? <Case view={view} contact={contact} attempts={attempts} events={events} /> : null}
+        <div class="stack">
+          <Facts contact={contact} events={events} />
+          <RecipientActions view={view} contact={contact} back={recipientHref(contact) ?? "/people"} />
+        </div>
+      </div>
       {before === undefined ? (
         <>
-          <Messages attempts={attempts} events={events} />
+          <Messages attempts={attempts.slice(1)} events={events} />
           <TheirLinks
             view={view}
             isTracked={contact.tracking.status === "granted"}
@@ -126,6 +131,87 @@ function unknown(view: View, asked: string): VNode {
   );
 }
 
+interface CaseProps extends FactsProps {
+  /** The newest first. */
+  readonly attempts: readonly Attempt[];
+}
+
+/** Answers why they got their newest message, or why they got none: each step with the event that proves it. */
+function Case({ view, contact, attempts, events }: CaseProps): VNode {
+  const [attempt] = attempts;
+  const name = contact.username === undefined ? "they" : `@${contact.username}`;
+  const skipped = events.find(({ type }) => type === "DirectMessageSkipped");
+  const replied = events.find(
+    ({ type, position }) => type === "DirectMessageReceived" && position > (attempt?.position ?? 0),
+  );
+  const suppressed = events.find(({ type }) => type === "RecipientSuppressed");
+  const clicks = describeClicks(view, contact);
+  return (
+    <section class="card" aria-labelledby="case">
+      <h2 id="case">
+        Why did <bdi>{name}</bdi> get {attempt === undefined ? "no" : "a"} message?
+      </h2>
+      <ol class="reasons">
+        <Reason title="Consent" proof={findGrounds(effectiveBasis(contact), events)}>
+          <Words sentence={describeConsent(contact)} />
+        </Reason>
+        {attempt === undefined ? null : (
+          <Reason title="Message" proof={attempt}>
+            Variant <bdi>{attempt.data.variant}</bdi>, in <a href={runHref(attempt.data.run_id)}>this run</a>,{" "}
+            <Time at={attempt.time} />: {describeOutcome(attempt, events)}.
+            <pre class="bubble" tabIndex={0}>
+              <bdi>{attempt.data.text}</bdi>
+            </pre>
+          </Reason>
+        )}
+        {attempt !== undefined || skipped === undefined ? null : (
+          <Reason title="Skipped" proof={skipped}>
+            <EventSentence event={skipped} />
+          </Reason>
+        )}
+        {attempt !== undefined || skipped !== undefined ? null : (
+          <Reason title="Not written to">No run has come to them yet.</Reason>
+        )}
+        {clicks === "" ? null : <Reason title="Clicks">{clicks}.</Reason>}
+        {replied === undefined ? null : (
+          <Reason title="Reply" proof={replied}>
+            <EventSentence event={replied} />
+          </Reason>
+        )}
+        {suppressed === undefined ? null : (
+          <Reason title="Suppressed" proof={suppressed}>
+            <EventSentence event={suppressed} />
+          </Reason>
+        )}
+      </ol>
+    </section>
+  );
+}
+
+interface ReasonProps {
+  readonly title: string;
+  /** The event that says so. */
+  readonly proof?: Recorded | undefined;
+  readonly children: ComponentChildren;
+}
+
+function Reason({ title, proof, children }: ReasonProps): VNode {
+  return (
+    <li>
+      <h3>{title}</h3>
+      <div class="breakable">{children}</div>
+      {proof === undefined ? null : (
+        <p class="quiet">
+          <a href={eventHref(proof.position)}>Event {grouped(proof.position)}</a> ·{" "}
+          <a href={`/api/audit/proof/${proof.position}`} download>
+            Proof
+          </a>
+        </p>
+      )}
+    </li>
+  );
+}
+
 interface FactsProps {
   readonly view: View;
   readonly contact: Contact;
@@ -133,14 +219,11 @@ interface FactsProps {
   readonly events: readonly Recorded[];
 }
 
-function Facts({ view, contact, events }: FactsProps): VNode {
+function Facts({ contact, events }: Pick<FactsProps, "contact" | "events">): VNode {
   const { id, username, variant, received, replied, skipped, fields, attempted_at } = contact;
   const rows: readonly (readonly [string, ComponentChildren])[] = [
-    ["status", STATUS_WORDS[toShownStatus(contact)]],
     ["skipped for", skipped.join(", ").replaceAll("_", " ")],
     ["grounds for writing", <Grounds basis={effectiveBasis(contact)} events={events} />],
-    ["consent", <Words sentence={describeConsent(contact)} />],
-    ["their clicks", describeClicks(view, contact)],
     [
       "source",
       ORIGINS.filter((origin) => isFrom(contact, origin))
@@ -183,11 +266,7 @@ function describeClicks(view: View, contact: Contact): string {
 
 /** Why we may write to them, and the event that proves it: their first message to us, or the import that says so. */
 function Grounds({ basis, events }: { readonly basis: Basis; readonly events: readonly Recorded[] }): VNode {
-  const wrote = events.findLast(({ type }) => type === "DirectMessageReceived");
-  const imported = events.find(
-    ({ type, data }) => type === "RecipientAdded" || (type === "ConsentRecorded" && data.basis !== undefined),
-  );
-  const proof = (basis === "dm_first" ? wrote : undefined) ?? imported;
+  const proof = findGrounds(basis, events);
   return (
     <>
       {BASIS_WORDS[basis]}
@@ -200,6 +279,15 @@ function Grounds({ basis, events }: { readonly basis: Basis; readonly events: re
   );
 }
 
+/** `events`: the newest first. */
+function findGrounds(basis: Basis, events: readonly Recorded[]): Recorded | undefined {
+  const wrote = events.findLast(({ type }) => type === "DirectMessageReceived");
+  const imported = events.find(
+    ({ type, data }) => type === "RecipientAdded" || (type === "ConsentRecorded" && data.basis !== undefined),
+  );
+  return (basis === "dm_first" ? wrote : undefined) ?? imported;
+}
+
 interface MessagesProps {
   readonly attempts: readonly Attempt[];
   /** All that is shown of the recipient; both the newest first. */
@@ -210,7 +298,7 @@ interface MessagesProps {
 function Messages({ attempts, events }: MessagesProps): VNode | null {
   if (attempts.length === 0) return null;
   return (
-    <Section id="messages" title="Messages to them">
+    <Section id="messages" title="Earlier messages to them">
       {attempts.slice(0, MESSAGES_SHOWN).map((attempt) => (
         <Message attempt={attempt} outcome={describeOutcome(attempt, events)} />
       ))}

@@ -183,7 +183,7 @@ function Verdict({ view, by, rows }: RowsProps): VNode | null {
   const isClear = best.low > next.high;
   const more = Math.max(0, (requiredSampleSize(best.rate, next.rate) ?? 0) - Math.min(best.sent, next.sent));
   return (
-    <section class="attention" aria-labelledby="verdict">
+    <section class="card" aria-labelledby="verdict">
       <h2 id="verdict">{isClear ? `${best.name} gets more replies` : "Too early to call"}</h2>
       <p>
         <bdi>{best.name}</bdi> is ahead of <bdi>{next.name}</bdi> by {points} points in replies,{" "}

@@ -2,6 +2,7 @@
 import type { VNode } from "preact";
 import { ActionForm } from "../parts/action-form.tsx";
 import { ConsoleDocument, Section } from "../document.tsx";
+import { Badge, type IconName, type Tone } from "../parts/icon.tsx";
 import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { toTokenId } from "../../config/tokens.ts";
@@ -11,12 +12,12 @@ import type { View } from "../view.ts";
 
 export function setupPage(view: View): VNode {
   const steps = setupSteps(view);
-  const done = steps.filter(({ status }) => status === "done").length;
+  const finished = steps.filter(({ status }) => status === "done");
   return (
     <ConsoleDocument title="Setup" path="/setup" view={view}>
       <h1>Setup</h1>
       <p>
-        {done} of {steps.length} steps are done.{" "}
+        {finished.length} of {steps.length} steps are done.{" "}
         {steps.every(({ status }) => status !== "to_do") ? (
           <>
             A run can start: <a href="/">the overview</a> has a dry run, which lists its recipients.
@@ -25,11 +26,15 @@ export function setupPage(view: View): VNode {
           "Changes in .env take effect when the service restarts; all else shows here at once."
         )}
       </p>
-      <ol class="steps">
-        {steps.map((step) => (
-          <StepItem step={step} />
-        ))}
-      </ol>
+      <ol class="steps">{steps.flatMap((step) => (step.status === "done" ? [] : [<StepItem step={step} />]))}</ol>
+      <details>
+        <summary>{finished.length} finished steps</summary>
+        <ol class="steps">
+          {finished.map((step) => (
+            <StepItem step={step} />
+          ))}
+        </ol>
+      </details>
       <CallersSection view={view} />
       <Section id="test" title="Test the channels">
         <p>Sends a test message to each configured channel, and says what its network answered.</p>
@@ -70,11 +75,14 @@ function CallersSection({ view }: { readonly view: View }): VNode | null {
 
 function StepItem({ step }: { readonly step: SetupStep }): VNode {
   const { title, status, says, env, command } = step;
-  const [color, words] = STATUS_WORDS[status];
+  const [tone, icon, words] = STATUS_LOOKS[status];
   return (
     <li>
       <h2>
-        {title} <span class={`status ${color}`}>{words}</span>
+        {title}{" "}
+        <Badge tone={tone} icon={icon}>
+          {words}
+        </Badge>
       </h2>
       <p>{says}</p>
       {env === undefined ? null : <Lines where="In .env:" lines={env} />}
@@ -92,8 +100,8 @@ function Lines({ where, lines }: { readonly where: string; readonly lines: reado
   );
 }
 
-const STATUS_WORDS: Readonly<Record<SetupStep["status"], readonly [color: string, words: string]>> = {
-  done: ["green", "done"],
-  to_do: ["amber", "to do"],
-  left_out: ["grey", "left out"],
+const STATUS_LOOKS: Readonly<Record<SetupStep["status"], readonly [Tone, IconName, words: string]>> = {
+  done: ["good", "check", "done"],
+  to_do: ["warn", "triangle-alert", "to do"],
+  left_out: ["neutral", "x", "left out"],
 };

@@ -16,7 +16,7 @@ export function signInPage(hasFailed: boolean): VNode {
         <label>
           Token <input name="token" type="password" autocomplete="current-password" autofocus required />
         </label>
-        <button>Sign in</button>
+        <button class="primary">Sign in</button>
       </form>
       <h2>Where the token is</h2>
       <ul class="quiet">

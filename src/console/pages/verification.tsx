@@ -7,6 +7,7 @@ import { ActionForm } from "../parts/action-form.tsx";
 import { eventHref } from "../hrefs.ts";
 import { grouped } from "../document.tsx";
 import { By } from "../parts/events.tsx";
+import { Badge } from "../parts/icon.tsx";
 import { Time } from "../parts/time.tsx";
 import type { View } from "../view.ts";
 
@@ -23,7 +24,7 @@ export async function renderProof(view: View): Promise<VNode> {
         <LastVerification last={last} head={view.position} />
       )}
       {progress === undefined ? (
-        <ActionForm view={view} back="/audit" action="/console/audit/verify">
+        <ActionForm view={view} back="/activity" action="/console/audit/verify">
           <button>Verify now</button>
         </ActionForm>
       ) : (
@@ -46,11 +47,17 @@ function LastVerification({ last, head }: { readonly last: Recorded<"LogVerified
     <p>
       {result === "whole" ? (
         <>
-          <span class="status green">whole</span> up to position {grouped(position)}
+          <Badge tone="good" icon="shield-check">
+            whole
+          </Badge>{" "}
+          up to position {grouped(position)}
         </>
       ) : (
         <>
-          <span class="status red">broken</span>: <bdi>{last.data.fault}</bdi>
+          <Badge tone="bad" icon="triangle-alert">
+            broken
+          </Badge>
+          : <bdi>{last.data.fault}</bdi>
           {broken === undefined ? null : (
             <>
               {" ("}

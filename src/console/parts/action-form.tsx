@@ -34,13 +34,21 @@ interface ConfirmedActionProps extends ActionFormProps {
   /** On the button; behind it stands what the action does, and the button that does it. */
   readonly label: string;
   readonly says: ComponentChildren;
+  /** Something is lost for good. */
+  readonly isDangerous?: boolean;
 }
 
 /** An action that asks once before it is done, without script. */
-export function ConfirmedAction({ label, says, children, ...form }: ConfirmedActionProps): VNode | null {
+export function ConfirmedAction({
+  label,
+  says,
+  isDangerous = false,
+  children,
+  ...form
+}: ConfirmedActionProps): VNode | null {
   if (form.view.formToken === undefined) return null;
   return (
-    <details class="confirmed">
+    <details class={isDangerous ? "confirmed dangerous" : "confirmed"}>
       <summary>{label}</summary>
       <p>{says}</p>
       <ActionForm {...form}>{children}</ActionForm>

@@ -3,6 +3,7 @@ import type { VNode } from "preact";
 import type { ChannelName } from "../../../events/channel.ts";
 import { pendingOf } from "../../../projections/deliveries.ts";
 import { grouped } from "../document.tsx";
+import { Badge, type IconName } from "./icon.tsx";
 import { Time } from "./time.tsx";
 import type { View } from "../view.ts";
 
@@ -19,41 +20,58 @@ export function ChannelStatus({ view, name, failuresInARow: failures = 0 }: Chan
   if (suspended !== null) {
     return (
       <>
-        <span class="status red">suspended</span> since <Time at={suspended.since} isExact />:{" "}
-        <bdi>{suspended.detail}</bdi>
+        <Badge tone="bad" icon="pause">
+          Suspended
+        </Badge>{" "}
+        since <Time at={suspended.since} isExact />: <bdi>{suspended.detail}</bdi>
       </>
     );
   }
   if (!view.settings.configured.includes(name)) {
-    if (pending === 0) return <span class="status grey">not configured</span>;
+    if (pending === 0) return <NotConfigured tone="neutral" />;
     return (
       <>
-        <span class="status red">not configured</span>: what is pending waits until it is
+        <NotConfigured tone="bad" />: what is pending waits until it is
       </>
     );
   }
   const circuit = view.live?.circuit(name);
-  if (circuit === "open") return <Status color="red" word="paused" why="its network failed several times in a row" />;
+  if (circuit === "open") return <Status tone="bad" word="Paused" why="its network failed several times in a row" />;
   if (circuit === "half_open")
-    return <Status color="amber" word="trying again" why="one request tells whether its network is back" />;
+    return <Status tone="warn" word="Trying again" why="one request tells whether its network is back" />;
   if (failures > 0) {
     const why = failures === 1 ? "the last attempt failed" : `the last ${grouped(failures)} attempts failed`;
-    return <Status color="amber" word="failing" why={why} />;
+    return <Status tone="warn" word="Failing" why={why} />;
   }
-  return pending > 0 ? <Status color="amber" word="delivering" /> : <Status color="green" word="up to date" />;
+  return pending > 0 ? <Status tone="info" word="Delivering" /> : <Status tone="good" word="Up to date" />;
 }
 
 interface StatusProps {
-  readonly color: "green" | "amber" | "red";
+  readonly tone: "good" | "info" | "warn" | "bad";
   readonly word: string;
   readonly why?: string;
 }
 
-function Status({ color, word, why }: StatusProps): VNode {
+const ICONS = { good: "check", info: "clock", warn: "clock", bad: "pause" } as const satisfies Record<
+  StatusProps["tone"],
+  IconName
+>;
+
+function Status({ tone, word, why }: StatusProps): VNode {
   return (
     <>
-      <span class={`status ${color}`}>{word}</span>
-      {why === undefined ? null : `: ${why}`}
+      <Badge tone={tone} icon={ICONS[tone]}>
+        {word}
+      </Badge>
+      {why === undefined ? null : <span> {why}</span>}
     </>
+  );
+}
+
+function NotConfigured({ tone }: { readonly tone: "neutral" | "bad" }): VNode {
+  return (
+    <Badge tone={tone} icon="x">
+      Not configured
+    </Badge>
   );
 }

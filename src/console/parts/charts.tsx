@@ -12,7 +12,7 @@ export interface Series<Kind extends string> {
   readonly kind: Kind;
   readonly name: string;
   /** `.bar-1` and so on of the stylesheet: the same kind has the same color in each chart. */
-  readonly color: 1 | 2 | 3;
+  readonly color: 1 | 2 | 3 | 4;
 }
 
 export interface Bar<Kind extends string> {
@@ -29,9 +29,13 @@ interface BarChartProps<Kind extends string> {
   readonly empty: string;
 }
 
-const HEIGHT = 120;
-const BAR_WIDTH = 20;
-const GAP = 4;
+/** Pixels; the width is in percent of the page's, so that text never scales. */
+const HEIGHT = 196;
+const BELOW = 22;
+/** Percent of the width beside the bars, for the numbers of the axis. */
+const LEFT = 7;
+const TICKS_MAX = 4;
+const LABELS_MAX = 5;
 
 /** Stacked bars with a legend, and the same numbers as a table for screen readers. */
 export function BarChart<Kind extends string>({ title, series, bars, empty }: BarChartProps<Kind>): VNode {
@@ -58,46 +62,79 @@ export function BarChart<Kind extends string>({ title, series, bars, empty }: Ba
 type BarsProps<Kind extends string> = Pick<BarChartProps<Kind>, "series" | "bars" | "title">;
 
 function Bars<Kind extends string>({ series, bars, most, title }: BarsProps<Kind> & { readonly most: number }): VNode {
-  const width = bars.length * (BAR_WIDTH + GAP);
+  const step = tickStep(most);
+  const top = Math.ceil(most / step) * step;
+  const toY = (value: number): number => rounded(HEIGHT - (value / top) * (HEIGHT - 8));
+  const width = (100 - LEFT) / bars.length;
+  const every = Math.ceil(bars.length / LABELS_MAX);
   return (
-    <>
-      <svg viewBox={`0 0 ${width} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={title}>
-        {bars.map((bar, at) => {
-          let below = 0;
-          return (
-            <g>
-              <title>{`${bar.label}: ${series.map(({ kind, name }) => `${grouped(bar.counts[kind])} ${name}`).join(", ")}`}</title>
-              <rect class="hover" x={at * (BAR_WIDTH + GAP)} y={0} width={BAR_WIDTH + GAP} height={HEIGHT} />
-              {series.map(({ kind, color }) => {
-                const height = (bar.counts[kind] / most) * HEIGHT;
-                below += height;
-                return height === 0 ? null : (
-                  <rect
-                    class={`bar-${color}`}
-                    x={at * (BAR_WIDTH + GAP) + GAP / 2}
-                    y={rounded(HEIGHT - below)}
-                    width={BAR_WIDTH}
-                    height={rounded(height)}
-                  />
-                );
-              })}
-            </g>
-          );
-        })}
-      </svg>
-      <div class="axis" aria-hidden="true">
-        <span>{bars[0]?.label}</span>
-        <span>at most {grouped(most)}</span>
-        <span>{bars.at(-1)?.label}</span>
-      </div>
-    </>
+    <svg class="plot" height={HEIGHT + BELOW} role="img" aria-label={title}>
+      {Array.from({ length: top / step + 1 }, (_, at) => at * step).map((value) => (
+        <>
+          <line class="grid" x1={`${LEFT}%`} x2="100%" y1={toY(value)} y2={toY(value)} />
+          <text x={`${LEFT - 1}%`} y={toY(value) + 4} text-anchor="end">
+            {grouped(value)}
+          </text>
+        </>
+      ))}
+      {bars.map((bar, at) => {
+        let below = 0;
+        const left = LEFT + at * width;
+        return (
+          <g>
+            <title>{`${bar.label}: ${series.map(({ kind, name }) => `${grouped(bar.counts[kind])} ${name}`).join(", ")}`}</title>
+            <rect class="zone" x={percent(left)} y={0} width={percent(width)} height={HEIGHT} />
+            {series.map(({ kind, color }) => {
+              const from = below;
+              below += bar.counts[kind];
+              return bar.counts[kind] === 0 ? null : (
+                <rect
+                  class={`bar-${color}`}
+                  x={percent(left + width * 0.15)}
+                  y={toY(below)}
+                  width={percent(width * 0.7)}
+                  height={rounded(toY(from) - toY(below))}
+                />
+              );
+            })}
+          </g>
+        );
+      })}
+      {bars.map(({ label }, at) =>
+        (bars.length - 1 - at) % every === 0 ? (
+          <text
+            x={percent(at === bars.length - 1 ? 100 : LEFT + (at + 0.5) * width)}
+            y={HEIGHT + BELOW - 4}
+            text-anchor={at === bars.length - 1 ? "end" : "middle"}
+          >
+            {shorten(label)}
+          </text>
+        ) : null,
+      )}
+    </svg>
   );
+}
+
+/** The least of 1, 2, 5, 10, 20 … that needs no more ticks than fit. */
+function tickStep(most: number): number {
+  for (let size = 1; ; size *= 10) {
+    for (const step of [size, 2 * size, 5 * size]) if (step * TICKS_MAX >= most) return step;
+  }
+}
+
+/** `2026-11-20` as `11-20`, and `2026-11-20 14:00` as `14:00`: the whole label is in the title and the table. */
+function shorten(label: string): string {
+  return label.split(" ")[1] ?? label.replace(/^\d{4}-/, "");
+}
+
+function percent(number: number): string {
+  return `${rounded(number)}%`;
 }
 
 function Numbers<Kind extends string>({ series, bars, title }: BarsProps<Kind>): VNode {
   return (
     <details>
-      <summary>{title}: the numbers</summary>
+      <summary>The numbers as a table</summary>
       <Table label={`${title}: the numbers`} columns={["when", ...numbers(...series.map(({ name }) => name))]}>
         {bars.toReversed().map((bar) => (
           <tr>
@@ -132,6 +169,14 @@ const LINK_SERIES = [
   { kind: "bots", name: "bots", color: 3 },
 ] as const;
 
+/** The last periods from the first of them in which something is counted, a few at least; the others say nothing. */
+export function fitToData<Kind extends string>(bars: readonly Bar<Kind>[]): readonly Bar<Kind>[] {
+  const first = bars.findIndex(({ counts }) => Object.values<number>(counts).some((count) => count > 0));
+  return first === -1 ? bars : bars.slice(Math.max(0, Math.min(first, bars.length - BARS_MIN)));
+}
+
+const BARS_MIN = 12;
+
 interface ClicksChartProps {
   readonly view: View;
   readonly unit: "day" | "hour";
@@ -142,13 +187,14 @@ interface ClicksChartProps {
 /** Clicks over the newest days or hours, by who made them. */
 export function ClicksChart({ view, unit, quarters, isOfLink = false }: ClicksChartProps): VNode {
   const query = lastPeriods(view, unit, unit === "day" ? DAYS_SHOWN : HOURS_SHOWN);
-  const bars = periodsOf(quarters, query, noClicks).map(({ start, counts: { clicks, suspected, bots } }) => ({
+  const periods = periodsOf(quarters, query, noClicks).map(({ start, counts: { clicks, suspected, bots } }) => ({
     label: labelOf(start, query),
     counts: { people: clicks - suspected, suspected, bots },
   }));
+  const bars = fitToData(periods);
   return (
     <BarChart
-      title={`Clicks per ${unit}, last ${query.count} ${unit}s`}
+      title={`Clicks per ${unit}, last ${bars.length} ${unit}s`}
       series={isOfLink ? LINK_SERIES : ALL_SERIES}
       bars={bars}
       empty={`No link was clicked in these ${unit}s.`}

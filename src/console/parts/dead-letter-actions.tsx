@@ -35,6 +35,7 @@ export function DecideLetter({ view, back, letter }: DecideLetterProps): VNode {
         {...common}
         action={DISCARD}
         label="Discard"
+        isDangerous
         says="Discards it for good: it cannot be retried later. The log keeps the reason."
       >
         <Why />
@@ -116,6 +117,7 @@ export function DecideAllLetters(props: DecideAllLettersProps): VNode | null {
         {...numbered(letters.length)}
         action={DISCARD}
         label={`Discard all of ${channel}`}
+        isDangerous
         says={`Discards ${all} for good: ${letters.length === 1 ? "it" : "they"} cannot be retried later. The log keeps the reason.`}
       >
         <Why />

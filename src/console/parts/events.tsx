@@ -1,13 +1,16 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
-import type { Recorded } from "../../../events/catalog.ts";
+import type { EventType, Recorded } from "../../../events/catalog.ts";
 import type { Recipient } from "../../../events/outreach.ts";
 import { ERASED } from "../../../events/encryption.ts";
+import { positionsOf, type Sources } from "../../../events/sources.ts";
+import { msOf } from "../../../projections/time.ts";
 import { EVENT_ID } from "../../history/find-event.ts";
 import { toSentence } from "../../history/words.ts";
 import type { Mention, Sentence } from "../../history/words/phrases.ts";
 import { eventHref, isErased, linkHref, recipientHref, runHref } from "../hrefs.ts";
 import { grouped } from "../document.tsx";
+import { Icon, type IconName, type Tone } from "./icon.tsx";
 import { Time } from "./time.tsx";
 
 /** Characters of a sentence that a list shows: texts of others may be thousands long, and a hundred are on a page. */
@@ -21,7 +24,7 @@ interface EventSentenceProps {
 
 /** What an event says, in a sentence that leads to what it names, and sets apart what others wrote. */
 export function EventSentence({ event, isWhole = false }: EventSentenceProps): VNode {
-  const { shown, isCut } = cut(toSentence(event), isWhole ? Infinity : CHARACTERS_SHOWN);
+  const { shown, isCut } = cut(capitalize(toSentence(event)), isWhole ? Infinity : CHARACTERS_SHOWN);
   return (
     <p class="sentence">
       <Words sentence={shown} />
@@ -33,6 +36,11 @@ export function EventSentence({ event, isWhole = false }: EventSentenceProps): V
       ) : null}
     </p>
   );
+}
+
+/** A sentence that begins with a word of ours begins with a capital. */
+function capitalize([first = "", ...rest]: Sentence): Sentence {
+  return typeof first === "string" ? [first.charAt(0).toUpperCase() + first.slice(1), ...rest] : [first, ...rest];
 }
 
 /** A sentence with links to what it names. */
@@ -114,22 +122,249 @@ export function OptionalLink({ href, children }: OptionalLinkProps): VNode {
   return href === undefined ? <>{children}</> : <a href={href}>{children}</a>;
 }
 
+type Look = readonly [icon: IconName, tone: Tone];
+
+/** How an event looks in a list. What is not named here is routine. */
+const LOOKS: Partial<Record<EventType, Look>> = {
+  LinkClicked: ["mouse-pointer-2", "info"],
+  PersonalLinkClicked: ["mouse-pointer-2", "info"],
+  LinkAdded: ["link", "neutral"],
+  NotificationRequested: ["bell", "info"],
+  MessageRequested: ["send", "info"],
+  RecipientAdded: ["upload", "accent"],
+  ConsentRecorded: ["check", "good"],
+  RecipientSuppressed: ["ban", "warn"],
+  RecipientRetryAllowed: ["rotate-cw", "accent"],
+  DirectMessageReceived: ["reply", "good"],
+  DirectMessageAttempted: ["send", "neutral"],
+  DirectMessageSent: ["send", "accent"],
+  DirectMessageSkipped: ["skip-forward", "neutral"],
+  DirectMessageFailed: ["triangle-alert", "bad"],
+  DirectMessageInDoubt: ["circle-question-mark", "warn"],
+  RunStarted: ["play", "accent"],
+  RunPaused: ["clock", "neutral"],
+  RunStopRequested: ["pause", "warn"],
+  RunFinished: ["check", "good"],
+  DryRunFinished: ["eye", "accent"],
+  RunAbandoned: ["triangle-alert", "bad"],
+  RunRefused: ["triangle-alert", "warn"],
+  DispatchSucceeded: ["check", "good"],
+  DispatchFailed: ["clock", "warn"],
+  DispatchInDoubt: ["circle-question-mark", "warn"],
+  DispatchAbandoned: ["triangle-alert", "bad"],
+  DispatchRetryRequested: ["rotate-cw", "accent"],
+  DispatchDiscarded: ["trash", "neutral"],
+  CircuitOpened: ["pause", "warn"],
+  CircuitClosed: ["check", "good"],
+  ChannelSuspended: ["pause", "bad"],
+  ChannelResumed: ["play", "good"],
+  AccountAuthorized: ["key-round", "accent"],
+  TokenUsed: ["key-round", "neutral"],
+  TokenRefreshFailed: ["triangle-alert", "bad"],
+  AuthenticationsFailed: ["triangle-alert", "warn"],
+  KeyRotated: ["key-round", "accent"],
+  LogVerified: ["shield-check", "good"],
+  LogRestored: ["archive", "warn"],
+  LogLossAccepted: ["triangle-alert", "bad"],
+  BackupMade: ["archive", "good"],
+  PersonForgotten: ["trash", "warn"],
+};
+
+/** Whether events of the type say that something is wrong, or may be. */
+export function isProblem(type: EventType): boolean {
+  const [, tone] = LOOKS[type] ?? [];
+  return tone === "bad" || tone === "warn";
+}
+
+function toLook(event: Recorded): Look {
+  if (event.type === "LinkClicked" && event.data.bot) return ["bot", "neutral"];
+  if (event.type === "LogVerified" && event.data.result === "broken") return ["triangle-alert", "bad"];
+  return LOOKS[event.type] ?? ["clock", "neutral"];
+}
+
+function Glyph({ look: [icon, tone] }: { readonly look: Look }): VNode {
+  return (
+    <span class={`glyph ${tone}`}>
+      <Icon name={icon} />
+    </span>
+  );
+}
+
 /** Events in sentences, one a line, each leading to its own page. */
 export function EventList({ events }: { readonly events: readonly Recorded[] }): VNode {
   if (events.length === 0) return <p class="empty">No events.</p>;
   return (
     <ol class="events">
       {events.map((event) => (
-        <li>
-          <div class="quiet">
-            <a href={eventHref(event.position)}>{grouped(event.position)}</a> <Time at={event.time} />
-            <By caller={event.meta.caller} />
-          </div>
-          <EventSentence event={event} />
-        </li>
+        <EventRow event={event} />
       ))}
     </ol>
   );
+}
+
+function EventRow({ event }: { readonly event: Recorded }): VNode {
+  return (
+    <li>
+      <Glyph look={toLook(event)} />
+      <EventSentence event={event} />
+      <div class="when">
+        <a href={eventHref(event.position)}>
+          <Time at={event.time} />
+        </a>
+        <By caller={event.meta.caller} />
+      </div>
+    </li>
+  );
+}
+
+/** What is repeated so often that it hides the rest. A failure or a decision is never among it. */
+const GROUPS = {
+  clicks: [
+    "LinkClicked",
+    "PersonalLinkClicked",
+    "DispatchSucceeded",
+    "DispatchSkipped",
+    "DispatchClaimed",
+    "DispatchFailed",
+  ],
+  sends: ["DirectMessageAttempted", "DirectMessageSent", "RunPaused", "LinkAdded"],
+  skips: ["DirectMessageSkipped"],
+  imports: ["RecipientAdded", "ConsentRecorded"],
+  service: ["RequestAnswered", "ProjectionRebuilt", "TokenUsed", "TokenRefreshed", "InboxRead", "SourceRead"],
+} as const satisfies Record<string, readonly EventType[]>;
+
+/** What no news is. Clicks are: how many there are says something. */
+export const ROUTINE: readonly EventType[] = [...GROUPS.service, "DispatchClaimed"];
+
+type GroupName = keyof typeof GROUPS;
+
+const GROUP_LOOKS: Readonly<Record<GroupName, Look>> = {
+  clicks: ["mouse-pointer-2", "info"],
+  sends: ["send", "accent"],
+  skips: ["skip-forward", "neutral"],
+  imports: ["upload", "accent"],
+  service: ["clock", "neutral"],
+};
+
+/** Fewer neighbours are shown one by one. */
+const GROUP_EVENTS_MIN = 3;
+
+/** From the first to the last of a group. */
+const GROUP_MS_MAX = 3_600_000;
+
+/** Events of an opened group; the log has the rest. */
+const GROUP_SHOWN_MAX = 20;
+
+function findGroup({ type }: Recorded): GroupName | undefined {
+  return (Object.keys(GROUPS) as GroupName[]).find((name) => (GROUPS[name] as readonly EventType[]).includes(type));
+}
+
+interface Neighbours {
+  readonly name: GroupName | undefined;
+  readonly events: Recorded[];
+}
+
+/** Neighbours of one kind together; `events`: the newest first. */
+function toNeighbours(events: readonly Recorded[]): readonly Neighbours[] {
+  const all: Neighbours[] = [];
+  for (const event of events) {
+    const name = findGroup(event);
+    const last = all.at(-1);
+    const [newest] = last?.events ?? [];
+    const isNear = newest !== undefined && msOf(newest.time) - msOf(event.time) <= GROUP_MS_MAX;
+    if (last !== undefined && name !== undefined && last.name === name && isNear) last.events.push(event);
+    else all.push({ name, events: [event] });
+  }
+  return all;
+}
+
+/** Events, the newest first; what repeats is one line, with the events behind it. At most `lines` lines. */
+export function GroupedEvents({
+  events,
+  lines,
+}: {
+  readonly events: readonly Recorded[];
+  readonly lines: number;
+}): VNode {
+  if (events.length === 0) return <p class="empty">No events.</p>;
+  const rows = toNeighbours(events).flatMap(({ name, events: own }) =>
+    name === undefined || own.length < GROUP_EVENTS_MIN
+      ? own.map((event) => <EventRow event={event} />)
+      : [<GroupRow name={name} events={own} />],
+  );
+  return <ol class="events">{rows.slice(0, lines)}</ol>;
+}
+
+function GroupRow({ name, events }: { readonly name: GroupName; readonly events: readonly Recorded[] }): VNode {
+  const newest = events[0]!;
+  const oldest = events.at(-1)!;
+  return (
+    <li>
+      <details>
+        <summary>
+          <Glyph look={GROUP_LOOKS[name]} />
+          <span>{summarize(name, events)}</span>
+          <span class="when">
+            <Time at={newest.time} />
+          </span>
+        </summary>
+        <EventList events={events.slice(0, GROUP_SHOWN_MAX)} />
+        {events.length <= GROUP_SHOWN_MAX ? null : (
+          <a href={`/activity?show=everything&from=${oldest.position}&to=${newest.position}`}>
+            All {grouped(events.length)} events
+          </a>
+        )}
+      </details>
+    </li>
+  );
+}
+
+/** Such as `41 clicks on 6 links, 7 by bots · 118 delivered · 3 to be retried`. */
+function summarize(name: GroupName, events: readonly Recorded[]): string {
+  const count = (type: EventType): number => events.filter((event) => event.type === type).length;
+  switch (name) {
+    case "clicks":
+      return summarizeClicks(events);
+    case "sends": {
+      const sent = count("DirectMessageSent");
+      return sent === 0
+        ? `${counted(count("DirectMessageAttempted"), "message")} on the way`
+        : `${counted(sent, "message")} sent`;
+    }
+    case "skips":
+      return `${counted(events.length, "recipient")} skipped`;
+    case "imports":
+      return `${counted(count("RecipientAdded"), "recipient")} imported`;
+    case "service":
+      return `${counted(events.length, "event")} of the service itself`;
+  }
+}
+
+function summarizeClicks(events: readonly Recorded[]): string {
+  const clicks = events.filter((event) => event.type === "LinkClicked");
+  const links = new Set(clicks.map(({ stream }) => stream)).size;
+  const bots = clicks.filter(({ data }) => data.bot).length;
+  const countDispatches = (type: "DispatchSucceeded" | "DispatchSkipped" | "DispatchFailed"): number =>
+    events.reduce((sum, event) => (event.type === type ? sum + dispatchesIn(event.data.requests) : sum), 0);
+  const parts = [
+    [
+      clicks.length,
+      `${counted(clicks.length, "click")} on ${counted(links, "link")}${bots === 0 ? "" : `, ${grouped(bots)} by bots`}`,
+    ],
+    [countDispatches("DispatchSucceeded"), `${grouped(countDispatches("DispatchSucceeded"))} delivered`],
+    [countDispatches("DispatchSkipped"), `${grouped(countDispatches("DispatchSkipped"))} not sent`],
+    [countDispatches("DispatchFailed"), `${grouped(countDispatches("DispatchFailed"))} to be retried`],
+  ] as const;
+  return parts.flatMap(([number, words]) => (number === 0 ? [] : [words])).join(" · ");
+}
+
+function dispatchesIn(requests: readonly { readonly sources: Sources }[]): number {
+  return requests.reduce((sum, { sources }) => sum + positionsOf(sources).length, 0);
+}
+
+/** `1 click`, `1,200 clicks` */
+function counted(number: number, noun: string): string {
+  return `${grouped(number)} ${noun}${number === 1 ? "" : "s"}`;
 }
 
 /** Behind what the caller did; renders nothing where it is not known who did it. */
@@ -138,7 +373,7 @@ export function By({ caller }: { readonly caller: string | undefined }): VNode |
   return (
     <>
       {" by "}
-      <bdi>{caller}</bdi>
+      <bdi>{caller === "anonymous" ? "API without token" : caller}</bdi>
     </>
   );
 }

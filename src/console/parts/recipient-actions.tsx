@@ -32,6 +32,7 @@ export function RecipientActions({ view, contact, back }: RecipientActionsProps)
         <ConfirmedAction
           {...form}
           label="Suppress"
+          isDangerous
           action="/console/recipients/suppress"
           says={<>{label} never gets a message again, even after another import. This cannot be undone.</>}
         >
@@ -51,6 +52,7 @@ export function RecipientActions({ view, contact, back }: RecipientActionsProps)
       <ConfirmedAction
         {...form}
         label="Forget"
+        isDangerous
         action="/console/recipients/forget"
         says={
           <>
@@ -62,6 +64,10 @@ export function RecipientActions({ view, contact, back }: RecipientActionsProps)
       >
         <Select label="Ground" name="ground" values={GROUNDS} chosen={undefined} none="not said" />
         <Select label="Requested by" name="requested_by" values={REQUESTERS} chosen={undefined} none="not said" />
+        <label>
+          Type {label} to confirm{" "}
+          <input name="confirm" required pattern={RegExp.escape(name)} title={name} autocomplete="off" />
+        </label>
         <button>Forget {label} for ever</button>
       </ConfirmedAction>
       <ConfirmedAction

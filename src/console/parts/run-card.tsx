@@ -106,7 +106,8 @@ function StopForm({ view, run: { run_id, stop_requested_at } }: RunProps): VNode
 function StartForm({ view }: { readonly view: View }): VNode {
   return (
     <ActionForm view={view} back="/" action="/console/run/dry">
-      <button>Dry run</button> <small class="quiet">lists the recipients of a run, and sends nothing</small>
+      <button class="primary">Dry run</button>{" "}
+      <small class="quiet">lists the recipients of a run, and sends nothing</small>
     </ActionForm>
   );
 }

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { auditPage, eventPage } from "../../console/pages/log-browser.tsx";
+import { activityPage, eventPage } from "../../console/pages/activity.tsx";
 import { ASSETS, type RenderedPage } from "../../console/console.ts";
 import { deliveriesPage } from "../../console/pages/deliveries.tsx";
 import { renderPage } from "../../console/document.tsx";
@@ -102,11 +102,18 @@ export function consoleEndpoints(deps: AppDeps) {
       }),
     )
     .get(
-      "/audit",
-      ...page(auditPage, "log", "getConsoleAudit", "The log, newest event first.", {
-        query: { ...FILTER_WORDS, before: "Only events before this position, where the previous page ended." },
+      "/activity",
+      ...page(activityPage, "getConsoleActivity", "What happened, newest event first.", {
+        query: {
+          ...FILTER_WORDS,
+          show: "What is shown where no type is named: `news`, `everything`, `messages`, `clicks`, `deliveries` or `problems`.",
+          not: "No events of this type; may be given several times.",
+          before: "Only events before this position, where the previous page ended.",
+        },
       }),
     )
+    .get("/audit", ...moved("getConsoleAudit", "The former address of the page Activity."))
+    .get("/audit/:position", ...moved("getConsoleAuditEvent", "The former address of one event's page."))
     .get(
       "/find",
       ...page(findPage, "search", "getConsoleFind", "Finds pages by name.", {
@@ -114,8 +121,8 @@ export function consoleEndpoints(deps: AppDeps) {
       }),
     )
     .get(
-      "/audit/:position",
-      ...page(eventPage, "event", "getConsoleEvent", "One event, with all of its data.", {
+      "/activity/:position",
+      ...page(eventPage, "getConsoleEvent", "One event, with all of its data.", {
         parameters: { position: "Its position in the log." },
       }),
     )
@@ -213,6 +220,19 @@ function viewed(personalRead: PersonalData, id: string, summary: string, { param
       problems: parameters === undefined && query === undefined ? [] : ["notFound"],
     }),
   };
+}
+
+/** Leads to the page that /audit was once. */
+function moved(id: string, summary: string) {
+  const declared = {
+    response: { 308: textReply("Where it is now.", { headers: ["location"] }) },
+    detail: operation(id, "console", "open", { summary, description: "Leads to the address of now." }),
+  };
+  const move = ({ call }: { readonly call: RequestContext }) => {
+    const { pathname, search } = new URL(call.request.url);
+    return whole(redirect(308, pathname.replace("/audit", "/activity") + search));
+  };
+  return [move, declared] as const;
 }
 
 /**

@@ -29,7 +29,7 @@ test("a person, a link, a run and an event are found by whatever they are called
   expect(await resultsOf("@ADA")).toEqual([ada]);
   expect(await resultsOf("ada")).toEqual([ada]);
   // Digits are an id and a position.
-  expect(await resultsOf("2")).toEqual([ada, ["Event at position 2", "/audit/2"]]);
+  expect(await resultsOf("2")).toEqual([ada, ["Event at position 2", "/activity/2"]]);
   for (const link of ["go.example/a/b", "https://go.example/a/b"]) {
     expect(await resultsOf(link)).toEqual([["Link go.example/a/b", "/links/go.example/a%2Fb"]]);
   }
@@ -38,7 +38,7 @@ test("a person, a link, a run and an event are found by whatever they are called
   await harness.store.append("link-go.example/a", [
     makeEvent("LinkClicked", id, (click("a") as NewEvent<"LinkClicked">).data, {}),
   ]);
-  expect(await resultsOf(id)).toEqual([[`Event ${id}`, "/audit/4"]]);
+  expect(await resultsOf(id)).toEqual([[`Event ${id}`, "/activity/4"]]);
 });
 
 test.each(["eve", "go.example/c", "/a", "go.example/", "4", "0", makeId(), "<b>\u202e"])(
@@ -55,7 +55,7 @@ test.each(["eve", "go.example/c", "/a", "go.example/", "4", "0", makeId(), "<b>\
 
 test("the audit asks what to find, and nothing is looked for before", async () => {
   const { harness } = await openSome();
-  for (const path of ["/audit", "/find"]) {
+  for (const path of ["/activity", "/find"]) {
     const page = await pageAt(harness, path);
     expect(page).toContain('action="/find"');
     expect(page).not.toContain("nothing called so");

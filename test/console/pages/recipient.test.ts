@@ -130,7 +130,7 @@ describe("the page of a person", () => {
     );
     const page = await pageAt(harness, "/people/1001");
     expect((await factsOf(page))["grounds for writing"]).toBe("wrote first, by event 1");
-    expect((await textsAt(page, "dl dd")).flatMap(({ links }) => links)).toEqual(["/audit/1"]);
+    expect((await textsAt(page, "dl dd")).flatMap(({ links }) => links)).toEqual(["/activity/1"]);
     const bob = await factsOf(await pageAt(harness, "/people/@bob"));
     expect(bob).toMatchObject({
       "grounds for writing": "none, by event 3",

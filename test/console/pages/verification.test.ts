@@ -40,18 +40,18 @@ function tamper(file: string, position: number): void {
 test("a log is verified beside the service, one at a time, and what came of it is an event of whoever asked", async () => {
   const { harness, page, verified, untilVerified } = await openBrowser();
   expect(await verified()).toEqual({ running: null, last: null });
-  expect(await page("/audit")).toContain("The log was not verified yet.");
+  expect(await page("/activity")).toContain("The log was not verified yet.");
   const { hash } = await harness.store.head();
   const answers = await Promise.all([1, 2].map(() => post(harness.app, "/api/audit/verify", {}, { token: TOKEN })));
   expect(answers.map(({ status }) => status)).toEqual([202, 409]);
   expect(await answers[0]?.json()).toMatchObject({ status: "started", position: 300 });
   expect(await verified()).toMatchObject({ running: { caller: "tests", position: 300 } });
-  const going = await page("/audit");
+  const going = await page("/activity");
   expect(going).toMatch(/<progress data-refresh(="true")? max="300"/);
   expect(going).not.toContain("Verify now");
   const last = { caller: "tests", position: 300, hash, checked: 300, result: "whole" };
   expect(await untilVerified()).toMatchObject({ running: null, last });
-  expect(await page("/audit")).toMatch(/whole<\/span> up to position 300.*by <bdi>tests<\/bdi>/s);
+  expect(await page("/activity")).toMatch(/whole<\/span> up to position 300.*by <bdi>tests<\/bdi>/s);
   expect(await page("/")).not.toContain("The log is broken");
 });
 
@@ -62,7 +62,7 @@ test("a log that is broken is not hidden: where and why is said on the pages, by
   const fault = expect.stringMatching(/^the chain is broken at position 7: /) as string;
   const last = { checked: 6, result: "broken", broken_position: 7, fault };
   expect(await untilVerified()).toMatchObject({ last });
-  for (const path of ["/", "/audit"]) expect(await page(path)).toContain("the chain is broken at position 7");
+  for (const path of ["/", "/activity"]) expect(await page(path)).toContain("the chain is broken at position 7");
   expect(harness.logged.join("\n")).toContain('["error","the log is broken",');
   expect(harness.logged.join("\n")).toContain("announced: the log is broken: the chain is broken at position 7");
 });
@@ -86,10 +86,10 @@ test("a log without what its checkpoint knew is broken too, and no head of it is
 
 test("a browser that signed in verifies by a form, and downloads a head that an auditor can check", async () => {
   const { harness, headers, page, untilVerified, files } = await openBrowser();
-  const form_token = /name="form_token" value="([^"]+)"/.exec(await page("/audit"))?.[1] ?? "";
-  const body = new URLSearchParams({ form_token, back: "/audit" }).toString();
+  const form_token = /name="form_token" value="([^"]+)"/.exec(await page("/activity"))?.[1] ?? "";
+  const body = new URLSearchParams({ form_token, back: "/activity" }).toString();
   const answer = await post(harness.app, "/console/audit/verify", body, { headers: { ...FORM, ...headers } });
-  expect([answer.status, answer.headers.get("location")]).toEqual([303, "/audit"]);
+  expect([answer.status, answer.headers.get("location")]).toEqual([303, "/activity"]);
   expect(await untilVerified()).toMatchObject({ last: { caller: "tests", result: "whole" } });
   const download = await ask(harness.app, "/api/audit/head", { headers });
   expect(download.headers.get("content-disposition")).toContain("attachment");

@@ -52,7 +52,7 @@ describe("a path with parameters", () => {
     "/links/a/b/",
     "/links/a/b/c",
     "/links/a/%",
-    "/audit/%ff",
+    "/activity/%ff",
   ])("nothing is at %s", async (path) => {
     await using world = await openApp({ tokens: false });
     expect(await problemIn(await ask(world.app, path))).toBe("404 not-found");

@@ -8,7 +8,7 @@ const BROWSER = { accept: "text/html,application/xhtml+xml,application/xml;q=0.9
 
 const REFUSED = [
   ["an unknown path", "/nowhere/%3Cb%3Ecanary", "GET", 404],
-  ["an event that is not there", "/audit/999", "GET", 404],
+  ["an event that is not there", "/activity/999", "GET", 404],
   ["a method that the path has not", "/people", "POST", 405],
 ] as const;
 

@@ -20,24 +20,24 @@ describe("the audit", () => {
     const harness = await openConsole();
     await harness.append("link-go.example/a", ...Array.from({ length: 101 }, () => click("a")));
     await harness.append("outreach", person("ada"));
-    const first = await pageAt(harness, "/audit");
+    const first = await pageAt(harness, "/activity");
     const positions = (page: string) => [...page.matchAll(/\/audit\/(\d+)"/g)].map(([, at]) => Number(at));
     expect(positions(first)).toEqual(Array.from({ length: 100 }, (_, index) => 102 - index));
     const older = /href="(\/audit\?before=[^"]*)"/.exec(first)?.[1] ?? "";
     expect(positions(await pageAt(harness, older))).toEqual([2, 1]);
-    expect(positions(await pageAt(harness, "/audit?type=RecipientAdded"))).toEqual([102]);
-    expect(positions(await pageAt(harness, "/audit?stream=outreach"))).toEqual([102]);
-    expect(positions(await pageAt(harness, "/audit?stream=nobody"))).toEqual([]);
+    expect(positions(await pageAt(harness, "/activity?type=RecipientAdded"))).toEqual([102]);
+    expect(positions(await pageAt(harness, "/activity?stream=outreach"))).toEqual([102]);
+    expect(positions(await pageAt(harness, "/activity?stream=nobody"))).toEqual([]);
   });
 
   test("opens an event with its hash, the one before it, and who caused it", async () => {
     const harness = await openConsole();
     await harness.append("outreach", person("ada"), person("bob"));
-    const page = await pageAt(harness, "/audit/2");
+    const page = await pageAt(harness, "/activity/2");
     expect(page).toContain((await harness.store.hashAt(2)) ?? "none");
     expect(page).toContain((await harness.store.hashAt(1)) ?? "none");
     expect(page).toContain("&quot;bob&quot;");
-    expect((await ask(harness.app, "/audit/3")).status).toBe(404);
+    expect((await ask(harness.app, "/activity/3")).status).toBe(404);
     expect(page).toContain('href="/api/audit/proof/2"');
   });
 });
@@ -59,7 +59,7 @@ describe("the page of a click", () => {
       outcomeOf("DispatchSucceeded", { ...ads, source: 2, latency_ms: 3 }),
       outcomeOf("DispatchSucceeded", { ...ads, source: 1, attempt: 2, latency_ms: 3 }),
     );
-    const page = await pageAt(harness, "/audit/1");
+    const page = await pageAt(harness, "/activity/1");
     const [failed, succeeded, ...others] = await sentencesOf(page);
     expect(failed).toStartWith("ads: position 1 not delivered (attempt 1, 503)");
     expect(succeeded).toStartWith("ads: position 1 delivered (attempt 2");
@@ -80,9 +80,9 @@ describe("the page of a click", () => {
     });
     await harness.append("delivery-chat", outcomeOf("DispatchSucceeded", { ...chat, source: 3, latency_ms: 3 }));
     const ended = ["chat: position 1 became a dead letter", "an operator retried", "chat: position 3 delivered"];
-    const sentences = await sentencesOf(await pageAt(harness, "/audit/1"));
+    const sentences = await sentencesOf(await pageAt(harness, "/activity/1"));
     expect(sentences.map((sentence, at) => sentence.slice(0, ended[at]?.length))).toEqual(ended);
-    expect(await sentencesOf(await pageAt(harness, "/audit/3"))).toHaveLength(1);
+    expect(await sentencesOf(await pageAt(harness, "/activity/3"))).toHaveLength(1);
   });
 
   test("whose channel is far behind names the command that looks further", async () => {
@@ -90,13 +90,13 @@ describe("the page of a click", () => {
     await harness.append("link-go.example/a", dispatched("a"), dispatched("b"));
     const other = outcomeOf("DispatchSucceeded", { ...DETAIL, channel: "ads", source: 2, latency_ms: 3 });
     await harness.append("delivery-ads", ...Array.from({ length: 1_000 }, () => other));
-    expect(await pageAt(harness, "/audit/1")).toContain("This channel was far behind");
-    expect(await pageAt(harness, "/audit/2")).not.toContain("This channel was far behind");
+    expect(await pageAt(harness, "/activity/1")).toContain("This channel was far behind");
+    expect(await pageAt(harness, "/activity/2")).not.toContain("This channel was far behind");
   });
 });
 
 test("the page of what requests nothing has no such part", async () => {
   const harness = await openConsole();
   await harness.append("outreach", person("ada"));
-  expect(await pageAt(harness, "/audit/1")).not.toContain(">Outcomes<");
+  expect(await pageAt(harness, "/activity/1")).not.toContain(">Outcomes<");
 });

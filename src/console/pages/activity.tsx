@@ -1,0 +1,309 @@
+/** @jsxImportSource preact */
+import type { VNode } from "preact";
+import { EVENT_TYPES, type EventType } from "../../../events/catalog.ts";
+import { filterIn, type LogFilter, toSelection } from "../../history/log-filter.ts";
+import { type ChannelOutcome, readOutcomes } from "../../history/dispatch-outcomes.ts";
+import { readPage, type Selection } from "../../history/select-events.ts";
+import { ServiceError } from "../../platform/service-error.ts";
+import { eventHref } from "../hrefs.ts";
+import { ConsoleDocument, grouped, Section } from "../document.tsx";
+import { Select } from "../parts/action-form.tsx";
+import { EventList, EventSentence, GroupedEvents, isProblem, ROUTINE, spaced } from "../parts/events.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { Time } from "../parts/time.tsx";
+import { newestEvents, readChoice, readNumber, type View } from "../view.ts";
+import { renderProof } from "./verification.tsx";
+
+const EVENTS_SHOWN = 100;
+
+/** Events read for the news, of which most are of a group. */
+const NEWS_READ = 500;
+
+/** What is shown of the log, by the types of its events. Undefined: all of them. */
+const VIEWS = {
+  news: EVENT_TYPES.filter((type) => !(ROUTINE as readonly EventType[]).includes(type)),
+  everything: undefined,
+  messages: EVENT_TYPES.filter((type) => /^(DirectMessage|Run|DryRun|Recipient|Consent)/.test(type)),
+  clicks: ["LinkClicked", "PersonalLinkClicked", "LinkAdded"],
+  deliveries: EVENT_TYPES.filter((type) => /^(Dispatch|Circuit|Channel|Notification|MessageRequested)/.test(type)),
+  problems: EVENT_TYPES.filter((type) => isProblem(type)),
+} as const satisfies Record<string, readonly EventType[] | undefined>;
+
+type Shown = keyof typeof VIEWS;
+
+const VIEW_WORDS: Readonly<Record<Shown, string>> = {
+  news: "News",
+  everything: "Everything",
+  messages: "Messages",
+  clicks: "Clicks",
+  deliveries: "Deliveries",
+  problems: "Problems",
+};
+
+const SHOWN = Object.keys(VIEWS) as readonly Shown[];
+
+/** The log in sentences, newest first: all of it, or what is asked for by type, stream, recipient, link, run and time. */
+export async function activityPage(view: View): Promise<VNode> {
+  const { shown, filter } = readFilter(view);
+  const selection = await selected(view, filter);
+  return (
+    <ConsoleDocument title="Activity" path="/activity" view={view}>
+      <div class="head">
+        <h1>Activity</h1>
+        <p>All that happened, in order. Nothing is ever changed.</p>
+      </div>
+      {await renderProof(view)}
+      <ul class="tabs" aria-label="What is shown">
+        {SHOWN.map((one) => (
+          <li>
+            <a
+              href={addressWith("/activity", view.query, { show: one, type: undefined })}
+              aria-current={one === shown ? "page" : undefined}
+            >
+              {VIEW_WORDS[one]}
+            </a>
+          </li>
+        ))}
+      </ul>
+      <FilterForm filter={filter} shown={shown} />
+      <TypeChips view={view} />
+      {typeof selection === "string" ? (
+        <p class="notice fault" role="alert">
+          {selection}.
+        </p>
+      ) : (
+        await found(view, selection, filter, shown)
+      )}
+    </ConsoleDocument>
+  );
+}
+
+/**
+ * What of the address selects events. `type` and `not` name types, and win over `show`; without any of them the news are
+ * shown, and with a filter everything that it selects.
+ */
+function readFilter(view: View): { readonly shown: Shown | undefined; readonly filter: LogFilter } {
+  const { query } = view;
+  const filter = filterIn(query);
+  const excluded = query.getAll("not").filter((type) => type !== "");
+  const isNarrowed = Object.keys(filter).some((name) => name !== "types");
+  const shown =
+    filter.types === undefined
+      ? (readChoice(view, "show", SHOWN) ?? (isNarrowed || excluded.length > 0 ? "everything" : "news"))
+      : undefined;
+  const types: readonly string[] | undefined = filter.types ?? (shown === undefined ? undefined : VIEWS[shown]);
+  if (excluded.length === 0) return { shown, filter: types === undefined ? filter : { ...filter, types } };
+  return { shown, filter: { ...filter, types: (types ?? EVENT_TYPES).filter((type) => !excluded.includes(type)) } };
+}
+
+/** What the filter means; a text: why it can mean nothing. */
+async function selected({ store, state, settings, position }: View, filter: LogFilter): Promise<Selection | string> {
+  const { timezone } = settings;
+  try {
+    return await toSelection(filter, { store, contacts: () => state("contacts"), timezone, position });
+  } catch (fault) {
+    if (fault instanceof ServiceError && fault.kind === "usage") return fault.message;
+    throw fault;
+  }
+}
+
+async function found(
+  view: View,
+  selection: Selection,
+  { types = [] }: LogFilter,
+  shown: Shown | undefined,
+): Promise<VNode> {
+  const { events, next } = await readPage(view.store, selection, {
+    before: readNumber(view, "before"),
+    limit: shown === "news" ? NEWS_READ : EVENTS_SHOWN,
+  });
+  const last = selection.kind === "range" ? selection.range.last : view.position;
+  const exported = { show: undefined, not: undefined, type: types, to: String(last) };
+  return (
+    <>
+      {events.length === 0 && next !== undefined ? (
+        <p class="empty">None among those looked at.</p>
+      ) : shown === "news" ? (
+        <GroupedEvents events={events} lines={EVENTS_SHOWN} />
+      ) : (
+        <EventList events={events} />
+      )}
+      <p class="pages">
+        {view.query.has("before") ? <a href={addressWith("/activity", view.query, {})}>Newest events</a> : null}{" "}
+        {next === undefined ? null : (
+          <a href={addressWith("/activity", view.query, { before: String(next) })}>Older events</a>
+        )}
+        <span>
+          Export all that fit:{" "}
+          <a href={addressWith("/api/audit/export", view.query, exported)} download>
+            JSON Lines
+          </a>
+          ,{" "}
+          <a href={addressWith("/api/audit/export", view.query, { ...exported, format: "csv" })} download>
+            CSV
+          </a>
+        </span>
+      </p>
+    </>
+  );
+}
+
+interface FilterFormProps {
+  readonly filter: LogFilter;
+  readonly shown: Shown | undefined;
+}
+
+function FilterForm({ filter, shown }: FilterFormProps): VNode {
+  const isNarrowed = TEXT_FIELDS.some(({ name }) => filter[name] !== undefined);
+  return (
+    <details open={isNarrowed}>
+      <summary>Filter</summary>
+      <form class="filter" method="get" action="/activity">
+        {shown === undefined ? null : <input type="hidden" name="show" value={shown} />}
+        <Select name="type" label="Type" values={EVENT_TYPES} chosen={undefined} inWords={spaced} />
+        <Select name="not" label="Not of type" values={EVENT_TYPES} chosen={undefined} inWords={spaced} none="none" />
+        {TEXT_FIELDS.map(({ name, label, placeholder }) => (
+          <label>
+            {label} <input name={name} value={filter[name] ?? ""} maxLength={400} placeholder={placeholder} />
+          </label>
+        ))}
+        <button>Show</button>
+      </form>
+    </details>
+  );
+}
+
+/** The types that the address names, each with the way to its opposite and to a list without it. */
+function TypeChips({ view: { query } }: { readonly view: View }): VNode | null {
+  const chips = (["type", "not"] as const).flatMap((name) =>
+    query.getAll(name).flatMap((type) => (type === "" ? [] : [[name, type] as const])),
+  );
+  if (chips.length === 0) return null;
+  return (
+    <ul class="chips" aria-label="Types">
+      {chips.map(([name, type]) => {
+        const opposite = name === "type" ? "not" : "type";
+        const others = query.getAll(name).filter((one) => one !== type);
+        return (
+          <li>
+            Type{" "}
+            <a
+              href={addressWith("/activity", query, { [name]: others, [opposite]: [...query.getAll(opposite), type] })}
+              aria-label={`Show events that are ${name === "type" ? "not " : ""}of the type ${spaced(type)}`}
+            >
+              {name === "type" ? "is" : "is not"}
+            </a>{" "}
+            <b>{spaced(type)}</b>{" "}
+            <a href={addressWith("/activity", query, { [name]: others })} aria-label={`Remove ${spaced(type)}`}>
+              <Icon name="x" />
+            </a>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+const TEXT_FIELDS = [
+  { name: "stream", label: "Stream", placeholder: "all" },
+  { name: "recipient", label: "Recipient", placeholder: "@handle or id" },
+  { name: "link", label: "Link", placeholder: "domain/code" },
+  { name: "run", label: "Run", placeholder: "id" },
+  { name: "from", label: "From", placeholder: "day, time or position" },
+  { name: "to", label: "To", placeholder: "day, time or position" },
+] as const;
+
+/** An address with the same filter, and what is another there; undefined: it is left out. */
+function addressWith(
+  path: string,
+  query: URLSearchParams,
+  other: Readonly<Record<string, string | readonly string[] | undefined>>,
+): string {
+  const kept = [...query].filter(
+    ([name, value]) => value !== "" && !["before", "as_of"].includes(name) && !(name in other),
+  );
+  const more = Object.entries(other).flatMap(([name, value = []]) => [value].flat().map((one) => [name, one] as const));
+  const all = new URLSearchParams([...kept, ...more].map(([name, value]) => [name, value]));
+  return all.size === 0 ? path : `${path}?${all}`;
+}
+
+/**
+ * One event with all of its data, the outcomes of its dispatches, and the hash of the previous event (for position 1: 64
+ * zeros).
+ */
+export async function eventPage(view: View): Promise<VNode | undefined> {
+  const asked = Number(/^\d{1,15}$/.exec(view.parameters["position"] ?? "")?.[0] ?? 0);
+  if (asked < 1) return undefined;
+  const [event] = await newestEvents(view, { from: asked, to: asked, limit: 1 });
+  if (event === undefined) return undefined;
+  const reading = { store: view.store, to: view.position, onProgress: () => {} };
+  const outcomes = await readOutcomes(reading, event);
+  const previousHash = (await view.store.hashAt(asked - 1)) ?? "";
+  const { position, type, stream, version, time, id, hash, meta, data } = event;
+  const rows: readonly (readonly [string, VNode | string])[] = [
+    ["time", <Time at={time} />],
+    ["stream", <bdi>{`${stream}, version ${version}`}</bdi>],
+    ["id", <code>{id}</code>],
+    ["caller", <bdi>{meta.caller ?? "not recorded"}</bdi>],
+    ["request id", <code>{meta.request_id ?? "none"}</code>],
+    ["trace", <code>{meta.traceparent ?? "none"}</code>],
+    ["hash", <code>{hash}</code>],
+    ["previous hash", <code>{previousHash}</code>],
+  ];
+  return (
+    <ConsoleDocument title={`Event ${position}`} path="/activity" view={view}>
+      <h1>
+        {spaced(type)} <small>at position {grouped(position)}</small>
+      </h1>
+      <EventSentence event={event} isWhole />
+      <dl class="facts">
+        {rows.map(([name, value]) => (
+          <div>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      <DispatchOutcomes id={id} outcomes={outcomes} />
+      <p>
+        <a href={`/api/audit/proof/${position}`} download>
+          Prove it
+        </a>
+        .{" "}
+        <span class="quiet">
+          A proof for a reader without the log, who checks it with{" "}
+          <code>reachlog audit check FILE --public-key KEY</code>; <code>reachlog audit head --public-key</code> prints
+          the key. It proves these bytes, in which personal data is encrypted, so it stays valid after an erasure.
+        </span>
+      </p>
+      <h2>Data</h2>
+      <pre tabIndex={0}>{JSON.stringify(data, null, 2)}</pre>
+      <p>
+        {position > 1 ? <a href={eventHref(position - 1)}>Previous</a> : null}{" "}
+        {position < view.position ? <a href={eventHref(position + 1)}>Next</a> : null}{" "}
+        <a href={`/activity?${new URLSearchParams({ stream })}`}>Events of this stream</a>
+      </p>
+    </ConsoleDocument>
+  );
+}
+
+/** The outcomes of an event's dispatches, channel by channel; renders nothing for an event that requested none. */
+function DispatchOutcomes({ id, outcomes }: { id: string; outcomes: readonly ChannelOutcome[] }): VNode | null {
+  if (outcomes.length === 0) return null;
+  return (
+    <Section id="outcomes" title="Outcomes">
+      {outcomes.map(({ channel, events, isWhole }) => (
+        <>
+          <h3>{channel}</h3>
+          {events.length > 0 ? <EventList events={events} /> : null}
+          {isWhole && events.length === 0 ? <p class="empty">No attempt is recorded yet.</p> : null}
+          {isWhole ? null : (
+            <p>
+              This channel was far behind: <code>reachlog deliveries show {id}</code> looks further.
+            </p>
+          )}
+        </>
+      ))}
+    </Section>
+  );
+}

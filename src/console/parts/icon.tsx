@@ -1,0 +1,109 @@
+/** @jsxImportSource preact */
+import { h, type VNode } from "preact";
+import archive from "lucide/dist/esm/icons/archive.mjs";
+import ban from "lucide/dist/esm/icons/ban.mjs";
+import bell from "lucide/dist/esm/icons/bell.mjs";
+import bot from "lucide/dist/esm/icons/bot.mjs";
+import check from "lucide/dist/esm/icons/check.mjs";
+import chevronRight from "lucide/dist/esm/icons/chevron-right.mjs";
+import circleQuestionMark from "lucide/dist/esm/icons/circle-question-mark.mjs";
+import clock from "lucide/dist/esm/icons/clock.mjs";
+import download from "lucide/dist/esm/icons/download.mjs";
+import eye from "lucide/dist/esm/icons/eye.mjs";
+import flaskConical from "lucide/dist/esm/icons/flask-conical.mjs";
+import house from "lucide/dist/esm/icons/house.mjs";
+import inbox from "lucide/dist/esm/icons/inbox.mjs";
+import keyRound from "lucide/dist/esm/icons/key-round.mjs";
+import link from "lucide/dist/esm/icons/link.mjs";
+import list from "lucide/dist/esm/icons/list.mjs";
+import mousePointer2 from "lucide/dist/esm/icons/mouse-pointer-2.mjs";
+import pause from "lucide/dist/esm/icons/pause.mjs";
+import play from "lucide/dist/esm/icons/play.mjs";
+import reply from "lucide/dist/esm/icons/reply.mjs";
+import rotateCw from "lucide/dist/esm/icons/rotate-cw.mjs";
+import search from "lucide/dist/esm/icons/search.mjs";
+import send from "lucide/dist/esm/icons/send.mjs";
+import shieldCheck from "lucide/dist/esm/icons/shield-check.mjs";
+import skipForward from "lucide/dist/esm/icons/skip-forward.mjs";
+import slidersHorizontal from "lucide/dist/esm/icons/sliders-horizontal.mjs";
+import trash from "lucide/dist/esm/icons/trash.mjs";
+import triangleAlert from "lucide/dist/esm/icons/triangle-alert.mjs";
+import upload from "lucide/dist/esm/icons/upload.mjs";
+import users from "lucide/dist/esm/icons/users.mjs";
+import x from "lucide/dist/esm/icons/x.mjs";
+
+const ICONS = {
+  archive,
+  ban,
+  bell,
+  bot,
+  check,
+  "chevron-right": chevronRight,
+  "circle-question-mark": circleQuestionMark,
+  clock,
+  download,
+  eye,
+  "flask-conical": flaskConical,
+  house,
+  inbox,
+  "key-round": keyRound,
+  link,
+  list,
+  "mouse-pointer-2": mousePointer2,
+  pause,
+  play,
+  reply,
+  "rotate-cw": rotateCw,
+  search,
+  send,
+  "shield-check": shieldCheck,
+  "skip-forward": skipForward,
+  "sliders-horizontal": slidersHorizontal,
+  trash,
+  "triangle-alert": triangleAlert,
+  upload,
+  users,
+  x,
+} as const;
+
+export type IconName = keyof typeof ICONS;
+
+/** A picture of what stands beside it in words: it says nothing of its own. */
+export function Icon({ name }: { readonly name: IconName }): VNode {
+  return (
+    <svg class="icon" aria-hidden="true">
+      <use href={`#icon-${name}`} />
+    </svg>
+  );
+}
+
+/** What the icons of a page are drawn from, once for all of them. */
+export function IconSymbols(): VNode {
+  return (
+    <svg hidden>
+      {Object.entries(ICONS).map(([name, elements]) => (
+        <symbol id={`icon-${name}`} viewBox="0 0 24 24">
+          {elements.map(([tag, attributes]) => h(tag, attributes))}
+        </symbol>
+      ))}
+    </svg>
+  );
+}
+
+export type Tone = "neutral" | "good" | "warn" | "bad" | "info" | "accent";
+
+interface BadgeProps {
+  readonly tone: Tone;
+  readonly icon: IconName;
+  readonly children: string;
+}
+
+/** A state in one or two words, with its icon and colour. */
+export function Badge({ tone, icon, children }: BadgeProps): VNode {
+  return (
+    <span class={`badge ${tone}`}>
+      <Icon name={icon} />
+      {children.charAt(0).toUpperCase() + children.slice(1)}
+    </span>
+  );
+}
