@@ -129,17 +129,21 @@ describe("as of an earlier moment", () => {
     for (const [stream, ...newEvents] of LIFE) await world.append(stream, ...newEvents);
   });
 
-  test("all that leads to another page keeps the moment; only one link leads back to now", async () => {
+  test("all that leads to another page keeps the moment; only one link leads back to now, and one to what came since", async () => {
     for (const path of [...PAGES, "/activity?type=LinkClicked", "/links?skip=0"]) {
       const page = await pageAt(asOf(path, 9));
-      const links = [...page.matchAll(/<a\b[^>]*?href="([^"]*)"/g)].map(([, href = ""]) => href);
+      const isChoice = (link: string): boolean => link.includes("data-moment");
+      const all = [...page.matchAll(/<a\b[^>]*?href="([^"]*)"[^>]*>/g)];
+      const links = all.flatMap(([link, href = ""]) => (isChoice(link) ? [] : [href]));
+      const choices = all.flatMap(([link, href = ""]) => (isChoice(link) ? [href] : []));
       const [operations = [], pages = []] = [true, false].map((isApi) =>
         links.filter((href) => href.startsWith("/") && /^\/(?:api|social)\//.test(href) === isApi),
       );
       expect(operations.filter((href) => href.includes("as_of"))).toEqual([]);
       expect(pages.length).toBeGreaterThan(5);
       for (const href of pages) expect(href).toMatch(/[?;]as_of=9$/);
-      expect(links.filter((href) => href.startsWith("?"))).toHaveLength(1);
+      expect(choices.filter((href) => href.startsWith("?") && !href.includes("as_of="))).toHaveLength(1);
+      expect(choices.filter((href) => !href.startsWith("?"))).toEqual(["/activity?from=10"]);
       for (const [form = ""] of page.matchAll(/<form\b[^>]*method="get".*?<\/form>/gs)) {
         expect(form.match(/name="as_of"/g)).toHaveLength(1);
       }

@@ -49,7 +49,7 @@ afterAll(() => harness[Symbol.asyncDispose]());
 async function shown(query: string): Promise<readonly number[]> {
   const page = await (await ask(harness.app, `/activity?${query}`)).text();
   const list = page.slice(page.indexOf('<ol class="events">'), page.indexOf("Export all that fit"));
-  return [...list.matchAll(/<div class="quiet"><a href="\/audit\/(\d+)">/g)].map(([, position]) => Number(position));
+  return [...list.matchAll(/<div class="when"><a href="\/activity\/(\d+)">/g)].map(([, position]) => Number(position));
 }
 
 async function exported(query: string): Promise<readonly number[]> {
@@ -120,7 +120,7 @@ test("a page that is cut goes on where it ended, under the same filter", async (
   let path: string | undefined = "/activity?stream=requests&type=MessageRequested";
   while (path !== undefined) {
     const page: string = await (await ask(many.app, path)).text();
-    const positions = [...page.matchAll(/<div class="quiet"><a href="\/audit\/(\d+)">/g)].map(([, at]) => Number(at));
+    const positions = [...page.matchAll(/<div class="when"><a href="\/activity\/(\d+)">/g)].map(([, at]) => Number(at));
     expect(positions.length).toBeLessThanOrEqual(100);
     seen.push(...positions);
     path = /href="([^"]*before=[^"]*)">Older events/.exec(page)?.[1]?.replaceAll("&amp;", "&");
@@ -140,7 +140,7 @@ test("of a long stream only so much is looked at for one page, and the next one 
   const older = /href="([^"]*)">Older events/.exec(page)?.[1]?.replaceAll("&amp;", "&") ?? "";
   expect(await (await ask(long.app, older)).text()).toContain('<a href="/activity/1">');
   const rare = await (await ask(long.app, "/activity?stream=requests&type=ChannelTestRequested")).text();
-  expect(rare).toContain('<div class="quiet"><a href="/activity/2">');
+  expect(rare).toContain('<div class="when"><a href="/activity/2">');
   expect(await (await ask(long.app, "/activity?stream=elsewhere&type=ChannelTestRequested")).text()).toContain(
     "No events.",
   );
@@ -153,7 +153,7 @@ test("a run of long ago is found without a look at what came since", async () =>
     await long.append("outreach", ...Array.from({ length: 500 }, (_, index) => person(`person_${round}_${index}`)));
   }
   const page = await (await ask(long.app, `/activity?run=${RUN}`)).text();
-  for (const position of [1, 2]) expect(page).toContain(`<div class="quiet"><a href="/activity/${position}">`);
+  for (const position of [1, 2]) expect(page).toContain(`<div class="when"><a href="/activity/${position}">`);
   expect(page).not.toContain("Older events");
 });
 

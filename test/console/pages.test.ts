@@ -1,5 +1,6 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
+import { eventHref } from "../../src/console/hrefs.ts";
 import { PEOPLE_SHOWN } from "../../src/console/pages/people.tsx";
 import { oddIn } from "../harness/page.ts";
 import { ask, INSTANCE, openApp, TOKEN } from "../harness/memory/app.ts";
@@ -26,10 +27,12 @@ test("the overview shows the quota, each channel, and what needs attention, but 
   });
   const page = await pageAt(harness, "/");
   expect(page).toContain("0 <small>of 100 messages</small>");
-  const [ads = "", chat = ""] = await rowsOf(page.slice(page.indexOf('id="channels"')));
-  expect(ads).toStartWith("ads | up to date | 0 | 0");
-  expect(chat).toContain("suspended since");
-  expect(chat).toContain("410 &lt;archived>");
+  const [ads, chat] = await textsAt(page, ".rows li");
+  expect(ads).toEqual({
+    text: "adsUp to date0 delivered, 0 pending, 0 skipped",
+    links: ["/deliveries?channel=ads"],
+  });
+  expect(chat?.text).toMatch(/^chatSuspended since .*: 410 <archived>0 delivered/);
   expect(page).toContain("reachlog deliveries resume chat");
   expect(page).not.toContain("keyed-hash");
 });
@@ -40,7 +43,7 @@ test("the overview counts the clicks of people, and of bots, of the last hours",
   await harness.append("link-go.example/a", click("a"), click("a"), click("a", true));
   const page = await pageAt(harness, "/");
   expect(page).toMatch(/people <b>2<\/b>.*suspected <b>0<\/b>.*bots <b>1<\/b>/);
-  expect(page).toContain('<a href="/activity/3">3</a>');
+  expect((await textsAt(page, ".events .when")).flatMap(({ links }) => links)).toEqual([3, 2, 1].map(eventHref));
 });
 
 describe("people", () => {
@@ -52,9 +55,9 @@ describe("people", () => {
     });
     const found = async (query: string) => rowsOf(await pageAt(harness, `/people?${query}`));
     expect(await found("")).toHaveLength(2);
-    expect(await found("search=AD")).toEqual(["@ada (Ada L) | not written to yet | opted in |  | "]);
+    expect(await found("search=AD")).toEqual(["@ada (Ada L) | Not written to yet | opted in |  | "]);
     expect(await found("search=%40ada")).toHaveLength(1);
-    expect(await found("status=suppressed")).toEqual(["@bob | suppressed | none |  | "]);
+    expect(await found("status=suppressed")).toEqual(["@bob | Suppressed | none |  | "]);
     expect(await found("basis=opt_in&status=suppressed")).toEqual([]);
     expect(await found("status=nonsense")).toHaveLength(2);
   });

@@ -23,7 +23,11 @@ test("an event is the sentence of the command line, and leads to what it names a
     const sentences = await textsAt(page, ".events .sentence");
     const events = await Array.fromAsync(harness.store.read({ backwards: true }));
     // Ids are whole on the pages that they lead to.
-    const short = (words: string): string => words.replace(RUN, "…000000aa").replace(" (1001)", "");
+    const short = (words: string): string =>
+      words
+        .replace(RUN, "…000000aa")
+        .replace(" (1001)", "")
+        .replace(/^[a-z]/, (letter) => letter.toUpperCase());
     expect(sentences.map(({ text }) => text)).toEqual(events.map((event) => short(describeEvent(event))));
     expect(page).toContain(`title="${RUN}"`);
     expect(sentences.map(({ links }) => links)).toEqual([
@@ -31,7 +35,7 @@ test("an event is the sentence of the command line, and leads to what it names a
       [`/runs/${RUN}`, "/people/1001"],
       ["/people/@ada"],
     ]);
-    const lines = await textsAt(page, ".events li > .quiet");
+    const lines = await textsAt(page, ".events li > .when");
     expect(lines.flatMap(({ links }) => links)).toEqual(["/activity/3", "/activity/2", "/activity/1"]);
   }
 });

@@ -1,24 +1,37 @@
 /** All that a page of ours is made of. */
 const ELEMENTS = new Set(
   `html head meta title link script body header nav main footer section h1 h2 h3 p a b small span bdi ul ol li div dl dt dd
-   pre code table thead tbody tr th td figure figcaption svg g rect details summary time meter progress form label input select
-   option button fieldset legend`.split(/\s+/),
+   pre code table thead tbody tr th td figure figcaption svg g rect line text use symbol details summary time meter progress
+   form label input select option button fieldset legend`.split(/\s+/),
 );
+
+/** What an icon is drawn from, which is in a `symbol` and nowhere else. */
+const SHAPES = new Set(["path", "circle", "rect", "line", "polyline", "polygon", "ellipse"]);
 
 /** What of a page is not ours: elements, handlers, and addresses of elsewhere. */
 export async function oddIn(page: string): Promise<readonly string[]> {
   const odd: string[] = [];
-  const rewriter = new HTMLRewriter().on("*", {
+  let drawn = 0;
+  const rewriter = new HTMLRewriter().on("symbol > *", {
+    element({ tagName }) {
+      if (SHAPES.has(tagName) && !ELEMENTS.has(tagName)) drawn -= 1;
+    },
+  });
+  rewriter.on("*", {
     element(element) {
       const { tagName } = element;
-      if (!ELEMENTS.has(tagName)) odd.push(tagName);
+      if (!ELEMENTS.has(tagName)) {
+        if (SHAPES.has(tagName)) drawn += 1;
+        else odd.push(tagName);
+      }
       if (tagName === "script" && element.getAttribute("src") !== "/console.js") odd.push("a script that is not ours");
       for (const [name = "", value = ""] of element.attributes) {
         if (name.startsWith("on") || name === "style") odd.push(`${tagName} ${name}`);
-        if ((name === "href" || name === "src") && !/^(\/(?!\/)|#main$|data:,$)/.test(value)) odd.push(value);
+        if (tagName === "use" && name === "href" && /^#icon-[a-z0-9-]+$/.test(value)) continue;
+        if ((name === "href" || name === "src") && !/^(\/(?!\/)|\?|#main$|data:,$)/.test(value)) odd.push(value);
       }
     },
   });
   await rewriter.transform(new Response(page)).text();
-  return odd;
+  return drawn === 0 ? odd : [...odd, "a shape outside of an icon"];
 }

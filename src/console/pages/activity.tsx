@@ -189,7 +189,7 @@ function TypeChips({ view: { query } }: { readonly view: View }): VNode | null {
             Type{" "}
             <a
               href={addressWith("/activity", query, { [name]: others, [opposite]: [...query.getAll(opposite), type] })}
-              aria-label={`Show events that are ${name === "type" ? "not " : ""}of the type ${spaced(type)}`}
+              aria-label={`${name === "type" ? "is, change to is not" : "is not, change to is"}: ${spaced(type)}`}
             >
               {name === "type" ? "is" : "is not"}
             </a>{" "}

@@ -39,8 +39,11 @@ export function EventSentence({ event, isWhole = false }: EventSentenceProps): V
 }
 
 /** A sentence that begins with a word of ours begins with a capital. */
-function capitalize([first = "", ...rest]: Sentence): Sentence {
-  return typeof first === "string" ? [first.charAt(0).toUpperCase() + first.slice(1), ...rest] : [first, ...rest];
+function capitalize(sentence: Sentence): Sentence {
+  const first = sentence.findIndex((part) => part !== "");
+  return sentence.map((part, at) =>
+    at === first && typeof part === "string" ? part.charAt(0).toUpperCase() + part.slice(1) : part,
+  );
 }
 
 /** A sentence with links to what it names. */

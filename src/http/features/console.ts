@@ -113,7 +113,12 @@ export function consoleEndpoints(deps: AppDeps) {
       }),
     )
     .get("/audit", ...moved("getConsoleAudit", "The former address of the page Activity."))
-    .get("/audit/:position", ...moved("getConsoleAuditEvent", "The former address of one event's page."))
+    .get(
+      "/audit/:position",
+      ...moved("getConsoleAuditEvent", "The former address of one event's page.", {
+        position: "Its position in the log.",
+      }),
+    )
     .get(
       "/find",
       ...page(findPage, "search", "getConsoleFind", "Finds pages by name.", {
@@ -222,15 +227,20 @@ function viewed(personalRead: PersonalData, id: string, summary: string, { param
   };
 }
 
-/** Leads to the page that /audit was once. */
-function moved(id: string, summary: string) {
+/** Redirects a former address under /audit to the page that is under /activity now, with its query. */
+function moved(id: string, summary: string, parameters: Operation["parameters"] = {}) {
   const declared = {
-    response: { 308: textReply("Where it is now.", { headers: ["location"] }) },
-    detail: operation(id, "console", "open", { summary, description: "Leads to the address of now." }),
+    response: { 308: textReply("The page's address.", { headers: ["location"] }) },
+    detail: operation(id, "console", "open", {
+      summary,
+      description: "Redirects to the page's address, with the query.",
+      parameters,
+      problems: Object.keys(parameters).length === 0 ? [] : ["notFound"],
+    }),
   };
   const move = ({ call }: { readonly call: RequestContext }) => {
     const { pathname, search } = new URL(call.request.url);
-    return whole(redirect(308, pathname.replace("/audit", "/activity") + search));
+    return whole(redirect(308, pathname.replace("/audit", "/activity") + search, { "cache-control": "no-store" }));
   };
   return [move, declared] as const;
 }

@@ -15,15 +15,16 @@ function dispatched(code: string): NewEvent {
 
 const sentencesOf = async (page: string) => (await textsAt(page, ".events .sentence")).map(({ text }) => text);
 
-describe("the audit", () => {
+describe("the activity", () => {
   test("shows the newest events first, by type and stream, page by page", async () => {
     const harness = await openConsole();
     await harness.append("link-go.example/a", ...Array.from({ length: 101 }, () => click("a")));
     await harness.append("outreach", person("ada"));
-    const first = await pageAt(harness, "/activity");
-    const positions = (page: string) => [...page.matchAll(/\/audit\/(\d+)"/g)].map(([, at]) => Number(at));
+    const first = await pageAt(harness, "/activity?show=everything");
+    const positions = (page: string) =>
+      [...page.matchAll(/<div class="when"><a href="\/activity\/(\d+)"/g)].map(([, at]) => Number(at));
     expect(positions(first)).toEqual(Array.from({ length: 100 }, (_, index) => 102 - index));
-    const older = /href="(\/audit\?before=[^"]*)"/.exec(first)?.[1] ?? "";
+    const older = /href="([^"]*before=[^"]*)">Older events/.exec(first)?.[1]?.replaceAll("&amp;", "&") ?? "";
     expect(positions(await pageAt(harness, older))).toEqual([2, 1]);
     expect(positions(await pageAt(harness, "/activity?type=RecipientAdded"))).toEqual([102]);
     expect(positions(await pageAt(harness, "/activity?stream=outreach"))).toEqual([102]);
@@ -61,8 +62,8 @@ describe("the page of a click", () => {
     );
     const page = await pageAt(harness, "/activity/1");
     const [failed, succeeded, ...others] = await sentencesOf(page);
-    expect(failed).toStartWith("ads: position 1 not delivered (attempt 1, 503)");
-    expect(succeeded).toStartWith("ads: position 1 delivered (attempt 2");
+    expect(failed).toStartWith("Ads: position 1 not delivered (attempt 1, 503)");
+    expect(succeeded).toStartWith("Ads: position 1 delivered (attempt 2");
     expect(others).toEqual([]);
     expect(await textsAt(page, "h3")).toMatchObject([{ text: "ads" }, { text: "chat" }]);
     expect(page).toContain("No attempt is recorded yet.");
@@ -79,7 +80,7 @@ describe("the page of a click", () => {
       data: { event_id: id, source: 1, channel: "chat" },
     });
     await harness.append("delivery-chat", outcomeOf("DispatchSucceeded", { ...chat, source: 3, latency_ms: 3 }));
-    const ended = ["chat: position 1 became a dead letter", "an operator retried", "chat: position 3 delivered"];
+    const ended = ["Chat: position 1 became a dead letter", "An operator retried", "Chat: position 3 delivered"];
     const sentences = await sentencesOf(await pageAt(harness, "/activity/1"));
     expect(sentences.map((sentence, at) => sentence.slice(0, ended[at]?.length))).toEqual(ended);
     expect(await sentencesOf(await pageAt(harness, "/activity/3"))).toHaveLength(1);

@@ -7,6 +7,7 @@ import { disposedAfterEach } from "../../harness/dispose.ts";
 import { ask, openApp, post, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
 import { outcomeOf } from "../../harness/memory/outcomes.ts";
 import { clickOf } from "../../harness/memory/new-events.ts";
+import { textsAt } from "../pages.ts";
 
 const disposed = disposedAfterEach();
 
@@ -78,7 +79,7 @@ describe("the page of deliveries", () => {
     const page = await pageAt("/deliveries");
     expect(page).toContain("No dead letters");
     expect(page).toContain("Nothing is in doubt.");
-    expect(page.match(/up to date/g)).toHaveLength(3);
+    expect(page.match(/Up to date/g)).toHaveLength(3);
   });
 
   test("shows the figures of deliveries lag, and why a channel is red or amber", async () => {
@@ -89,7 +90,8 @@ describe("the page of deliveries", () => {
     const failed = outcomeOf("DispatchFailed", { source: 1, channel: "ads", lane: "clicks", detail: "", retry_at });
     await harness.append(STREAMS.delivery("ads"), failed);
     const page = await pageAt("/deliveries");
-    expect(page).toContain('<span class="status red">suspended</span>');
+    expect(await textsAt(page, ".badge.bad")).toMatchObject([{ text: "Suspended" }]);
+    expect((await textsAt(page, ".badge.warn"))[0]).toMatchObject({ text: "Failing" });
     expect(page).toContain("channel_is_archived");
     expect(page).toContain("the last attempt failed");
     expect(page).not.toContain("keyed-hash");
@@ -113,7 +115,7 @@ describe("the page of deliveries", () => {
     expect(letters).toMatch(
       /<b>chat<\/b>, out of attempts after 8, .*: <bdi>gone<\/bdi>; an attempt of .* may have arrived/s,
     );
-    expect(inDoubt).toContain('a person clicked <a href="/links/go.example/x">');
+    expect(inDoubt).toContain('A person clicked <a href="/links/go.example/x">');
     expect(inDoubt).toMatch(/<b>ads<\/b>, in doubt at attempt 1, .*status 504\): <bdi>timed out<\/bdi>/s);
     expect(await pageAt("/deliveries?channel=messaging")).not.toContain("timed out");
   });

@@ -53,7 +53,7 @@ test.each(["eve", "go.example/c", "/a", "go.example/", "4", "0", makeId(), "<b>\
   },
 );
 
-test("the audit asks what to find, and nothing is looked for before", async () => {
+test("every page asks what to find, and nothing is looked for before", async () => {
   const { harness } = await openSome();
   for (const path of ["/activity", "/find"]) {
     const page = await pageAt(harness, path);

@@ -42,9 +42,9 @@ describe("links", () => {
     expect(link).toContain("2 different visitors");
     const clicks = await textsAt(link, ".events .sentence");
     expect(clicks.map(({ text }) => text.slice(0, 16))).toEqual([
-      "a person clicked",
-      "a bot clicked go",
-      "a person clicked",
+      "A person clicked",
+      "A bot clicked go",
+      "A person clicked",
     ]);
   });
 

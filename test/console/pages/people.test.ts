@@ -344,7 +344,7 @@ describe("what is done with one person", () => {
     const opted = { basis: "opt_in", consent_at: "2025-03-02", consent_source: "trade fair" };
     const page = await world.follow(await record(opted));
     expect(page).toContain("The consent is recorded.");
-    expect((await textsAt(page, "dd")).map(({ text }) => text)).toContain(
+    expect((await textsAt(page, ".reasons div")).map(({ text }) => text)).toContain(
       "Opted in on 2025-03-02 by trade fair; tracking unknown.",
     );
     const recipient = { username: "bob" };

@@ -20,6 +20,22 @@ function received(message_id: string): NewEvent {
 
 const MESSAGES = 'section[aria-labelledby="messages"] p';
 
+/** The steps of the case, by name: what each says, and the event that proves it. */
+async function reasonsOf(page: string): Promise<Readonly<Record<string, { text: string; links: readonly string[] }>>> {
+  const reasons =
+    page
+      .match(/<ol class="reasons">.*?<\/ol>/s)?.[0]
+      .split("<li>")
+      .slice(1) ?? [];
+  const entries = reasons.map(async (reason) => {
+    const [title] = await textsAt(reason, "h3");
+    const [said] = await textsAt(reason, "div");
+    const proofs = await textsAt(`<li>${reason}`, "li > p");
+    return [title?.text ?? "", { text: said?.text ?? "", links: proofs.flatMap(({ links }) => links) }] as const;
+  });
+  return Object.fromEntries(await Promise.all(entries));
+}
+
 /** The facts of a page, by name. */
 async function factsOf(page: string): Promise<Readonly<Record<string, string>>> {
   const names = await textsAt(page, "dl dt");
@@ -47,11 +63,10 @@ describe("the page of a person", () => {
   test("shows how far we got, on what grounds, and what is known of them", async () => {
     const harness = await openWithAda();
     const page = await pageAt(harness, "/people/1001");
-    expect(await textsAt(page, "h1")).toMatchObject([{ text: "@ada (Ada L)" }]);
+    expect(await textsAt(page, "h1")).toMatchObject([{ text: "@ada (Ada L) Sent" }]);
+    expect((await reasonsOf(page))["Consent"]).toMatchObject({ text: "Opted in; tracking unknown." });
     expect(await factsOf(page)).toMatchObject({
-      status: "sent",
       "grounds for writing": "opted in, by event 1",
-      consent: "Opted in; tracking unknown.",
       variant: "B",
       source: "imported",
       id: "1001",
@@ -78,10 +93,10 @@ describe("the page of a person", () => {
       },
     );
     const page = await pageAt(harness, "/people/1001");
-    expect(await factsOf(page)).toMatchObject({
-      "grounds for writing": "opted in, by event 6",
-      consent:
-        'Opted in on 2025-03-02 at https://shop.example/<b> ("Yes, \\"news\\""); tracking denied on 2025-04-01 10:00:00 UTC by message.',
+    expect((await factsOf(page))["grounds for writing"]).toBe("opted in, by event 6");
+    expect((await reasonsOf(page))["Consent"]).toEqual({
+      text: 'Opted in on 2025-03-02 at https://shop.example/<b> ("Yes, \\"news\\""); tracking denied on 2025-04-01 10:00:00 UTC by message.',
+      links: ["/activity/6", "/api/audit/proof/6"],
     });
     expect(await oddIn(page)).toEqual([]);
   });
@@ -90,10 +105,10 @@ describe("the page of a person", () => {
     const harness = await openWithAda();
     const page = await pageAt(harness, "/people/1001");
     expect(await textsAt(page, "pre")).toMatchObject([{ text: "Hi Ada,\nlook at https://go.example/a" }]);
-    const [about] = await textsAt(page, MESSAGES);
-    expect(about?.text).toContain("variant B");
-    expect(about?.text).toEndWith("; sent.");
-    expect(about?.links).toEqual([`/runs/${RUN}`]);
+    const { Message: about } = await reasonsOf(page);
+    expect(about?.text).toMatch(/^Variant B, in this run, .*: sent\./);
+    expect(about?.links).toEqual(["/activity/3", "/api/audit/proof/3"]);
+    expect(await textsAt(page, ".reasons div")).toContainEqual(expect.objectContaining({ links: [`/runs/${RUN}`] }));
   });
 
   test("tells all that the log says of them, and of nobody else, newest first", async () => {
@@ -101,8 +116,8 @@ describe("the page of a person", () => {
     const sentences = await sentencesOf(await pageAt(harness, "/people/1001"));
     expect(sentences.map((sentence) => sentence.replace(/ sent us.*| was.*| is sending.*/, ""))).toEqual([
       "@ada",
-      "message m1",
-      "run …000000aa",
+      "Message m1",
+      "Run …000000aa",
       "@ada",
     ]);
   });
@@ -150,12 +165,10 @@ describe("the page of a person", () => {
       { type: "DirectMessageInDoubt", data: { ...MESSAGE, attempt_id: "a2", detail: "" } },
       attempted("three", { attempt_id: "a3" }),
     );
-    const about = await textsAt(await pageAt(harness, "/people/1001"), MESSAGES);
-    expect(about.map(({ text }) => text.replace(/.*; /, ""))).toEqual([
-      "its outcome is not known yet.",
-      "in doubt.",
-      "failed, recipient closed.",
-    ]);
+    const page = await pageAt(harness, "/people/1001");
+    expect((await reasonsOf(page))["Message"]?.text).toContain(": its outcome is not known yet.");
+    const about = await textsAt(page, MESSAGES);
+    expect(about.map(({ text }) => text.replace(/.*; /, ""))).toEqual(["in doubt.", "failed, recipient closed."]);
   });
 
   test("shows the newest 200 events, and leads to the older ones", async () => {
@@ -212,8 +225,8 @@ describe("the page of a person", () => {
       { type: "PersonalLinkClicked", data: { code: "secret" } },
       { type: "DirectMessageSent", data: { ...MESSAGE, message_id: "m", settled_by: "answer" } },
     );
-    const clicks = async () => (await factsOf(await pageAt(harness, "/people/1001")))["their clicks"];
-    expect(await clicks()).toBe("0 on links of their own; 1 more may be X itself, and are not counted as theirs");
+    const clicks = async () => (await reasonsOf(await pageAt(harness, "/people/1001")))["Clicks"]?.text;
+    expect(await clicks()).toBe("0 on links of their own; 1 more may be X itself, and are not counted as theirs.");
     await harness.append("outreach", {
       type: "ConsentRecorded",
       data: { recipient: ADA, tracking: "denied", tracking_source: "message" },

@@ -25,7 +25,7 @@ test("a run is its events from its start to its end, and nothing of others", asy
   await harness.append("outreach", finished(run), started(after), skipped(after, "ada"));
   const page = await pageAt(harness, `/runs/${run}`);
   const [start, skip, end, ...others] = (await textsAt(page, ".sentence")).map(({ text }) => text);
-  expect(start).toBe(`run …${run.slice(-8)} started`);
+  expect(start).toBe(`Run …${run.slice(-8)} started`);
   expect(skip).toContain(" skipped @ada");
   expect(end).toContain(" ended, completed");
   expect(others).toEqual([]);

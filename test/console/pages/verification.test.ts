@@ -51,7 +51,7 @@ test("a log is verified beside the service, one at a time, and what came of it i
   expect(going).not.toContain("Verify now");
   const last = { caller: "tests", position: 300, hash, checked: 300, result: "whole" };
   expect(await untilVerified()).toMatchObject({ running: null, last });
-  expect(await page("/activity")).toMatch(/whole<\/span> up to position 300.*by <bdi>tests<\/bdi>/s);
+  expect(await page("/activity")).toMatch(/Whole<\/span> up to position 300.*by <bdi>tests<\/bdi>/s);
   expect(await page("/")).not.toContain("The log is broken");
 });
 
