@@ -45,7 +45,7 @@ describe.skipIf(!hasBrowser)("a person with a browser", () => {
     await page.fill("input[name=token]", TOKEN);
     await page.click("button");
     expect(await page.textContent("main")).toContain("Sends as @acme_team");
-    expect(await page.textContent("main")).toContain("the account @acme_team");
+    expect(await page.textContent("main")).toContain("The account @acme_team");
     await page.reload();
     expect(await page.textContent("main")).toContain("Sends as @acme_team");
     const session = (await browser.cookies()).find(({ name }) => name === "reachlog_session");

@@ -28,7 +28,9 @@ export function setupPage(view: View): VNode {
       </p>
       <ol class="steps">{steps.flatMap((step) => (step.status === "done" ? [] : [<StepItem step={step} />]))}</ol>
       <details>
-        <summary>{finished.length} finished steps</summary>
+        <summary>
+          <span>Finished steps</span> <small class="quiet">{finished.length}</small>
+        </summary>
         <ol class="steps">
           {finished.map((step) => (
             <StepItem step={step} />

@@ -7,7 +7,7 @@ import { positionsOf, type Sources } from "../../../events/sources.ts";
 import { msOf } from "../../../projections/time.ts";
 import { EVENT_ID } from "../../history/find-event.ts";
 import { toSentence } from "../../history/words.ts";
-import type { Mention, Sentence } from "../../history/words/phrases.ts";
+import { join, type Mention, other, say, type Sentence } from "../../history/words/phrases.ts";
 import { eventHref, isErased, linkHref, recipientHref, runHref } from "../hrefs.ts";
 import { grouped } from "../document.tsx";
 import { Icon, type IconName, type Tone } from "./icon.tsx";
@@ -306,7 +306,9 @@ function GroupRow({ name, events }: { readonly name: GroupName; readonly events:
       <details>
         <summary>
           <Glyph look={GROUP_LOOKS[name]} />
-          <span>{summarize(name, events)}</span>
+          <span class="breakable">
+            <Words sentence={summarize(name, events)} />
+          </span>
           <span class="when">
             <Time at={newest.time} />
           </span>
@@ -323,7 +325,7 @@ function GroupRow({ name, events }: { readonly name: GroupName; readonly events:
 }
 
 /** Such as `41 clicks on 6 links, 7 by bots · 118 delivered · 3 to be retried`. */
-function summarize(name: GroupName, events: readonly Recorded[]): string {
+function summarize(name: GroupName, events: readonly Recorded[]): Sentence {
   const count = (type: EventType): number => events.filter((event) => event.type === type).length;
   switch (name) {
     case "clicks":
@@ -331,34 +333,38 @@ function summarize(name: GroupName, events: readonly Recorded[]): string {
     case "sends": {
       const sent = count("DirectMessageSent");
       return sent === 0
-        ? `${counted(count("DirectMessageAttempted"), "message")} on the way`
-        : `${counted(sent, "message")} sent`;
+        ? say`${counted(count("DirectMessageAttempted"), "message")} on the way`
+        : say`${counted(sent, "message")} sent`;
     }
     case "skips":
-      return `${counted(events.length, "recipient")} skipped`;
+      return say`${counted(events.length, "recipient")} skipped`;
     case "imports":
-      return `${counted(count("RecipientAdded"), "recipient")} imported`;
+      return say`${counted(count("RecipientAdded"), "recipient")} imported`;
     case "service":
-      return `${counted(events.length, "event")} of the service itself`;
+      return say`${counted(events.length, "event")} of the service itself`;
   }
 }
 
-function summarizeClicks(events: readonly Recorded[]): string {
+function summarizeClicks(events: readonly Recorded[]): Sentence {
   const clicks = events.filter((event) => event.type === "LinkClicked");
-  const links = new Set(clicks.map(({ stream }) => stream)).size;
+  const links = [...new Set(clicks.map(({ data: { domain, short_code } }) => `${domain}/${short_code}`))];
+  const [link = ""] = links;
   const bots = clicks.filter(({ data }) => data.bot).length;
   const countDispatches = (type: "DispatchSucceeded" | "DispatchSkipped" | "DispatchFailed"): number =>
     events.reduce((sum, event) => (event.type === type ? sum + dispatchesIn(event.data.requests) : sum), 0);
   const parts = [
     [
       clicks.length,
-      `${counted(clicks.length, "click")} on ${counted(links, "link")}${bots === 0 ? "" : `, ${grouped(bots)} by bots`}`,
+      say`${counted(clicks.length, "click")} on ${links.length === 1 ? other(link) : counted(links.length, "link")}${bots === 0 ? "" : `, ${grouped(bots)} by bots`}`,
     ],
-    [countDispatches("DispatchSucceeded"), `${grouped(countDispatches("DispatchSucceeded"))} delivered`],
-    [countDispatches("DispatchSkipped"), `${grouped(countDispatches("DispatchSkipped"))} not sent`],
-    [countDispatches("DispatchFailed"), `${grouped(countDispatches("DispatchFailed"))} to be retried`],
+    [countDispatches("DispatchSucceeded"), [`${grouped(countDispatches("DispatchSucceeded"))} delivered`]],
+    [countDispatches("DispatchSkipped"), [`${grouped(countDispatches("DispatchSkipped"))} not sent`]],
+    [countDispatches("DispatchFailed"), [`${grouped(countDispatches("DispatchFailed"))} to be retried`]],
   ] as const;
-  return parts.flatMap(([number, words]) => (number === 0 ? [] : [words])).join(" · ");
+  return join(
+    parts.flatMap(([number, words]) => (number === 0 ? [] : [words])),
+    " · ",
+  );
 }
 
 function dispatchesIn(requests: readonly { readonly sources: Sources }[]): number {

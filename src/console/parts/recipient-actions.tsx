@@ -51,6 +51,7 @@ export function RecipientActions({ view, contact, back }: RecipientActionsProps)
       )}
       <ConfirmedAction
         {...form}
+        fields={{ ...form.fields, name }}
         label="Forget"
         isDangerous
         action="/console/recipients/forget"

@@ -2,8 +2,9 @@ import { type Static, Type } from "@sinclair/typebox";
 import { findNamed } from "../../recipients/recipient-name.ts";
 import { forgetAddress, forgetPerson, type Forgotten } from "../../privacy/forget.ts";
 import { feature, type AppDeps } from "../deps.ts";
-import { jsonBody } from "../server/body.ts";
+import { type Fields, jsonBody } from "../server/body.ts";
 import { operation, reply } from "../server/endpoint.ts";
+import { leaveOutEmpty } from "../server/form.ts";
 import { appendedOrNothing, problems } from "../server/problem.ts";
 import { recipientName } from "./recipients.ts";
 import { closed, count, id, oneOf } from "./schema.ts";
@@ -27,6 +28,14 @@ const reason = {
 const NOT_REACHED =
   "Data at networks, in chats and in backups of the key file is not erased. This cannot be undone. A large log takes a while.";
 
+/** The console's form asks to type the name of the recipient whose data is lost: the browser checks it, and so does this. */
+function readConfirmed({ name, confirm, ...fields }: Fields): Fields {
+  if (name === undefined || confirm?.trim() !== name) {
+    throw problems.malformed(`Nothing was erased: type ${name ?? "the recipient's name"} to confirm.`);
+  }
+  return leaveOutEmpty(fields);
+}
+
 export function forgetEndpoints(deps: AppDeps) {
   return feature("forgetting", "")
     .post(
@@ -49,7 +58,7 @@ export function forgetEndpoints(deps: AppDeps) {
           problems: ["unknownRecipient"],
           form: {
             path: "/console/recipients/forget",
-            body: ({ confirm: _typed, ...fields }) => fields,
+            body: readConfirmed,
             notice: saysErased,
           },
         }),

@@ -109,7 +109,7 @@ function addForm(
 }
 
 /** What a person leaves empty says nothing. */
-function leaveOutEmpty(fields: Fields): Fields {
+export function leaveOutEmpty(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== ""));
 }
 

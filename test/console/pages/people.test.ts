@@ -292,9 +292,9 @@ describe("what is done with one person", () => {
     { harness, cookie, form_token }: Awaited<ReturnType<typeof openSignedIn>>,
     action: string,
     recipient: string,
-    back = `/people/${BOB.id}`,
+    { back = `/people/${BOB.id}`, ...more }: Readonly<Record<string, string>> = {},
   ): Promise<Response> {
-    const body = new URLSearchParams({ form_token, back, recipient }).toString();
+    const body = new URLSearchParams({ form_token, back, recipient, ...more }).toString();
     return post(harness.app, `/console/recipients/${action}`, body, { headers: { ...FORM, cookie } });
   }
 
@@ -363,13 +363,20 @@ describe("what is done with one person", () => {
   test("forgets: the page that it leads back to says so, and knows nobody", async () => {
     const world = await openSignedIn();
     await world.harness.append("outreach", person("bob", "opt_in", "Bob Stone"), attempted(BOB, "A"));
-    const page = await world.follow(await act(world, "forget", BOB.id));
+    for (const typed of ["", "@bo", "bob"]) {
+      const refused = await world.follow(await act(world, "forget", BOB.id, { name: "@bob", confirm: typed }));
+      expect(refused).toContain('role="alert">Nothing was erased: type @bob to confirm.');
+    }
+    expect(await world.follow(await act(world, "forget", BOB.id))).toContain("Nothing was erased");
+    expect(await world.harness.events("PersonForgotten")).toEqual([]);
+    const confirmed = { name: "@bob", confirm: "@bob", ground: "", requested_by: "" };
+    const page = await world.follow(await act(world, "forget", BOB.id, confirmed));
     expect(page).toContain("Erased: 2 events can no longer be read");
     expect(page).toContain("<h1>Erased or hashed</h1>");
     expect(page).not.toContain("Bob Stone");
     const people = await (await ask(world.harness.app, "/people", { headers: { cookie: world.cookie } })).text();
     expect(people).not.toMatch(/bob|Bob/);
-    const again = await world.follow(await act(world, "forget", BOB.id));
+    const again = await world.follow(await act(world, "forget", BOB.id, confirmed));
     expect(again).toContain('role="alert">No recipient has that name');
   });
 
