@@ -100,5 +100,13 @@ const { position } = document.querySelector("main").dataset;
 if (document.body.dataset.asOf === undefined && position !== undefined) follow(position);
 document.querySelectorAll(".moment input[type=range]").forEach(watchSlider);
 
+/** The key / leads to the search box, but never while something is being typed. */
+document.addEventListener("keydown", (event) => {
+  const isTyping = event.target.closest("input, select, textarea") !== null;
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || isTyping) return;
+  event.preventDefault();
+  document.querySelector(".find input").focus();
+});
+
 showTimes();
 setInterval(showTimes, 1_000);

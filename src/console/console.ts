@@ -8,7 +8,7 @@ import type { PastStates } from "../projector/past-states.ts";
 import type { Disclosed } from "../privacy/read-audit.ts";
 import { renderPage } from "./document.tsx";
 import { notReadyPage } from "./pages/error-page.tsx";
-import type { ConsoleSettings, Live, Made, ConsolePage, View } from "./view.ts";
+import type { ConsoleSettings, Live, Made, ConsolePage, OtherPage, View } from "./view.ts";
 import { cloneElement, type ComponentChildren, type FunctionComponent, h, isValidElement, type VNode } from "preact";
 import { PROJECTION_NAMES, type ProjectionName, type StateOf, type States } from "../../projections/all.ts";
 import { ServiceError } from "../platform/service-error.ts";
@@ -27,11 +27,14 @@ export interface ConsoleSources {
 export type Visit = Pick<View, "parameters" | "query" | "formToken" | "notice">;
 
 /** A page as HTML. `missing`: it says that the log knows nothing of this name; `not_ready`: it says that the moment asked for is not; `no_moment`: it is of now and says why. */
-export interface RenderedPage {
+export interface PageText {
   readonly outcome: "shown" | "missing" | "not_ready" | "no_moment";
   readonly text: string;
   readonly disclosed?: Disclosed;
 }
+
+/** A page, or the address of the one that was meant. */
+export type RenderedPage = PageText | ({ readonly outcome: "elsewhere" } & OtherPage);
 
 export type Console = ReturnType<typeof createConsole>;
 
@@ -57,7 +60,7 @@ export function createConsole({ store, projector, past, live, settings, clock }:
         return { outcome: "not_ready", text: renderPage(notReadyPage(visit.query)) };
       case "no_moment": {
         const now = await renderNow(page, { ...visit, notice: { text: made.why, isFault: true } });
-        return now && { ...now, outcome: "no_moment" };
+        return now !== undefined && "text" in now ? { outcome: "no_moment", text: now.text } : now;
       }
     }
   };
@@ -73,9 +76,10 @@ export function createConsole({ store, projector, past, live, settings, clock }:
 
 function rendered(made: Made): RenderedPage | undefined {
   if (made === undefined) return undefined;
-  if ("missing" in made) return { outcome: "missing", text: renderPage(made.missing) };
-  if ("disclosed" in made) return { outcome: "shown", text: renderPage(made.page), disclosed: made.disclosed };
-  return { outcome: "shown", text: renderPage(made) };
+  if ("location" in made) return { outcome: "elsewhere", ...made };
+  return "missing" in made
+    ? { outcome: "missing", text: renderPage(made.missing) }
+    : { outcome: "shown", text: renderPage(made) };
 }
 
 export interface Asset {
@@ -154,8 +158,8 @@ async function makePage(
   try {
     const made = await page({ ...view, state });
     if (made === undefined) return undefined;
-    if ("missing" in made) return { missing: keepMoment(made.missing, view.asOf) };
-    return "disclosed" in made ? { ...made, page: keepMoment(made.page, view.asOf) } : keepMoment(made, view.asOf);
+    if ("location" in made) return { location: hrefAt(made.location, view.asOf) };
+    return "missing" in made ? { missing: keepMoment(made.missing, view.asOf) } : keepMoment(made, view.asOf);
   } catch (fault) {
     if (fault === lacking) return LACKING;
     throw fault;
@@ -203,9 +207,9 @@ function keep(node: ComponentChildren, asOf: string): ComponentChildren {
 /** A path of a console page; operations of the API, anchors and other sites stay unchanged. */
 const PAGE = /^\/(?!\/|api\/|social\/)/;
 
-function hrefAt(href: string, asOf: string): string {
+function hrefAt<Href extends string>(href: Href, asOf: string): Href | `/${string}` {
   if (!PAGE.test(href)) return href;
   const { pathname, searchParams, hash } = new URL(href, "http://console");
   searchParams.set("as_of", asOf);
-  return `${pathname}?${searchParams}${hash}`;
+  return `/${pathname.slice(1)}?${searchParams}${hash}`;
 }

@@ -103,6 +103,7 @@ function FindForm({ wanted }: { readonly wanted: string }): VNode {
           maxLength={400}
           required
           aria-label={label}
+          aria-keyshortcuts="/"
           placeholder="Why did @… get a message?"
         />
       </label>

@@ -266,6 +266,26 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
     await page.context().close();
   });
 
+  test("the key / leads to the search box, and is a letter like others where something is typed", async () => {
+    const { page } = await signedIn();
+    await page.goto(`${service.url}/people`);
+    const isFound = () => page.evaluate(() => document.activeElement?.matches(".find input"));
+    await page.focus("input[name=search]");
+    await page.keyboard.press("/");
+    expect(await page.inputValue("input[name=search]")).toBe("/");
+    expect(await isFound()).toBe(false);
+    await page.focus("main a");
+    await page.keyboard.press("Control+/");
+    expect(await isFound()).toBe(false);
+    await page.keyboard.press("/");
+    expect(await isFound()).toBe(true);
+    await page.keyboard.type("Why did @ada_builds get a message?");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("h2:has-text('Why did @ada_builds get a message?')");
+    expect(await page.title()).toContain("@ada_builds");
+    await page.context().close();
+  });
+
   test("by keyboard alone, from the first link to an event", async () => {
     const { page } = await signedIn();
     await page.goto(`${service.url}/activity?show=everything`);

@@ -58,7 +58,9 @@ async function tabOf(context: BrowserContext, way: Way, wrong: string[]): Promis
       leading(async () => {
         await hand.slideToStart(slider);
         // With script, a slider that has come to rest asks by itself.
-        if (way === "by mouse, without script") await page.getByRole("button", { name: "Go" }).first().click();
+        if (way === "by mouse, without script") {
+          await page.locator("form").filter({ has: slider }).getByRole("button", { name: "Go" }).click();
+        }
       }),
     async sees(what) {
       const wanted = typeof what === "string" || what instanceof RegExp ? page.getByText(what) : what;

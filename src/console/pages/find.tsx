@@ -7,12 +7,17 @@ import { findRunStart } from "../../history/run-events.ts";
 import { eventHref, hrefForLink, recipientHref, runHref } from "../hrefs.ts";
 import { ConsoleDocument, grouped } from "../document.tsx";
 import { formatContactName } from "./people.tsx";
-import { type DisclosingPage, readText, type View } from "../view.ts";
+import { type OtherPage, readText, type View } from "../view.ts";
 
-/** Leads to the page of a recipient, a link, a run or an event, by whatever they are called. */
-export async function findPage(view: View): Promise<DisclosingPage> {
+/**
+ * Leads to the page of a recipient, a link, a run or an event, by whatever they are called; a handle may stand in a
+ * question. A text that may be several of them gets a list.
+ */
+export async function findPage(view: View): Promise<VNode | OtherPage> {
   const wanted = readText(view, "q");
   const found = wanted === undefined ? [] : await find(view, wanted);
+  const [only, ...others] = found;
+  if (only !== undefined && others.length === 0) return { location: only.href };
   return (
     <ConsoleDocument title="Find" path="/" view={view}>
       <h1>Find</h1>
@@ -41,7 +46,7 @@ export async function findPage(view: View): Promise<DisclosingPage> {
 interface Found {
   readonly what: "Person" | "Link" | "Run" | "Event";
   readonly name: string;
-  readonly href: string;
+  readonly href: `/${string}`;
 }
 
 /** The same text may be a position and a recipient's id. */
@@ -54,7 +59,8 @@ async function find(view: View, wanted: string): Promise<readonly Found[]> {
 function findRecipient(view: View, wanted: string): Found | undefined {
   const contacts = view.state("contacts");
   const contact =
-    findContact(contacts, { id: wanted }) ?? findContact(contacts, { username: wanted.replace(/^@/, "") });
+    findContact(contacts, { id: wanted }) ??
+    findContact(contacts, { username: /(?<!\w)@(\w+)/.exec(wanted)?.[1] ?? wanted });
   const href = contact && recipientHref(contact);
   return contact === undefined || href === undefined
     ? undefined

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { activityPage, eventPage } from "../../console/pages/activity.tsx";
-import { ASSETS, type RenderedPage } from "../../console/console.ts";
+import { ASSETS, type PageText } from "../../console/console.ts";
 import { deliveriesPage } from "../../console/pages/deliveries.tsx";
 import { renderPage } from "../../console/document.tsx";
 import { findPage } from "../../console/pages/find.tsx";
@@ -27,7 +27,7 @@ const AS_OF =
   "The page's moment: a position, a day or a time in ISO 8601, as for `--as-of` on the command line. Default: now.";
 
 const STATUS = { shown: 200, missing: 404, no_moment: 400, not_ready: 503 } as const satisfies Record<
-  RenderedPage["outcome"],
+  PageText["outcome"],
   number
 >;
 
@@ -121,8 +121,11 @@ export function consoleEndpoints(deps: AppDeps) {
     )
     .get(
       "/find",
-      ...page(findPage, "search", "getConsoleFind", "Finds pages by name.", {
-        query: { q: "A person, a link, a run or an event: by handle, address, id or position." },
+      ...page(findPage, "getConsoleFind", "Finds pages by name.", {
+        query: {
+          q: "A person, a link, a run or an event: by handle, address, id or position. A handle may stand in a question.",
+        },
+        elsewhere: "The only page that fits.",
       }),
     )
     .get(
@@ -192,7 +195,9 @@ function show({ console, sessions, notices }: AppDeps, page: ConsolePage) {
     const visit = { parameters: params, query, formToken: sessions.formToken(request), notice };
     const rendered = await console.render(page, visit);
     if (rendered === undefined) throw problems.notFound();
-    call.disclosed = rendered.disclosed;
+    if (rendered.outcome === "elsewhere") {
+      return whole(redirect(303, rendered.location, { "cache-control": "no-store" }));
+    }
     const headers = {
       ...(notice === undefined ? {} : { "set-cookie": notices.cleared }),
       ...(rendered.outcome === "not_ready" ? SOON : {}),
@@ -209,13 +214,15 @@ const REPLIES = {
   503: textReply("The log is being read up to that moment.", { mediaType: "text/html", headers: ["retry-after"] }),
 } as const;
 
-type PersonalData = NonNullable<Operation["personalRead"]>;
+type Described = Pick<Operation, "parameters" | "query"> & {
+  /** Where it may lead to in place of a page. */
+  readonly elsewhere?: string;
+};
 
-type Described = Pick<Operation, "parameters" | "query">;
-
-function viewed(personalRead: PersonalData, id: string, summary: string, { parameters, query }: Described = {}) {
+function viewed(id: string, summary: string, { parameters, query, elsewhere }: Described = {}) {
+  const moved = elsewhere === undefined ? {} : { 303: textReply(elsewhere, { headers: ["location"] }) };
   return {
-    response: REPLIES as typeof REPLIES & { readonly 404: Reply<string> },
+    response: { ...REPLIES, ...moved } as typeof REPLIES & { readonly 303: Reply<string>; readonly 404: Reply<string> },
     detail: operation(id, "console", ["session", "read"], {
       personalRead,
       summary,

@@ -100,7 +100,7 @@ function addForm(
       const formToken = deps.sessions.formToken(call.request);
       const visit = { parameters: {}, query: new URLSearchParams(), formToken, notice: undefined };
       const shown = await deps.console.render(form.page(value), visit);
-      if (shown === undefined) throw problems.notFound();
+      if (shown === undefined || !("text" in shown)) throw problems.notFound();
       return html(200, shown.text);
     } catch (fault) {
       return goBack(faultNotice(fault));

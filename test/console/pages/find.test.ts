@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { makeEvent } from "../../../events/catalog.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
+import { ask } from "../../harness/memory/app.ts";
 import { makeId } from "../../../src/platform/clock.ts";
 import { oddIn } from "../../harness/page.ts";
 import { click, openConsole, pageAt, person, textsAt } from "../pages.ts";
@@ -20,38 +21,58 @@ async function openSome() {
       text,
       ...links,
     ]);
-  return { harness, resultsOf };
+  /** Where the browser is led to; null: nowhere. */
+  const pageOf = async (q: string, asOf = ""): Promise<string | null> => {
+    await harness.projector.until((await harness.store.head()).position);
+    const answer = await ask(harness.app, `/find?${new URLSearchParams({ q })}${asOf}`);
+    expect(answer.status).toBe(answer.headers.has("location") ? 303 : 200);
+    return answer.headers.get("location");
+  };
+  return { harness, resultsOf, pageOf };
 }
 
-test("a person, a link, a run and an event are found by whatever they are called", async () => {
-  const { harness, resultsOf } = await openSome();
-  const ada = ["Person @ada (Ada L)", "/people/2"];
-  expect(await resultsOf("@ADA")).toEqual([ada]);
-  expect(await resultsOf("ada")).toEqual([ada]);
-  // Digits are an id and a position.
-  expect(await resultsOf("2")).toEqual([ada, ["Event at position 2", "/activity/2"]]);
-  for (const link of ["go.example/a/b", "https://go.example/a/b"]) {
-    expect(await resultsOf(link)).toEqual([["Link go.example/a/b", "/links/go.example/a%2Fb"]]);
+test("what one person, link, run or event alone is called leads straight to its page; what several are is a list", async () => {
+  const { harness, resultsOf, pageOf } = await openSome();
+  for (const wanted of ["@ADA", "ada", "Why did @ada get a message?", "why did @Ada, of all people"]) {
+    expect([wanted, await pageOf(wanted)]).toEqual([wanted, "/people/2"]);
   }
-  expect(await resultsOf(RUN.toUpperCase())).toEqual([[`Run ${RUN}`, `/runs/${RUN}`]]);
+  // Digits are an id and a position.
+  expect(await pageOf("2")).toBeNull();
+  expect(await resultsOf("2")).toEqual([
+    ["Person @ada (Ada L)", "/people/2"],
+    ["Event at position 2", "/activity/2"],
+  ]);
+  expect(await pageOf("3")).toBe("/activity/3");
+  for (const link of ["go.example/a/b", "https://go.example/a/b"]) {
+    expect(await pageOf(link)).toBe("/links/go.example/a%2Fb");
+  }
+  expect(await pageOf(RUN.toUpperCase())).toBe(`/runs/${RUN}`);
   const id = makeId();
   await harness.store.append("link-go.example/a", [
     makeEvent("LinkClicked", id, (click("a") as NewEvent<"LinkClicked">).data, {}),
   ]);
-  expect(await resultsOf(id)).toEqual([[`Event ${id}`, "/activity/4"]]);
+  expect(await pageOf(id)).toBe("/activity/4");
 });
 
-test.each(["eve", "go.example/c", "/a", "go.example/", "4", "0", makeId(), "<b>\u202e"])(
-  "what is called %j is not known, and the page says so",
-  async (wanted) => {
-    const { harness, resultsOf } = await openSome();
-    expect(await resultsOf(wanted)).toEqual([]);
-    const page = await pageAt(harness, `/find?${new URLSearchParams({ q: wanted })}`);
-    expect(page).toContain("The log knows nothing called so");
-    expect(await oddIn(page)).toEqual([]);
-    expect(page).not.toContain("\u202e");
-  },
-);
+test.each([
+  "eve",
+  "Why did @eve get a message?",
+  "mail@ada",
+  "go.example/c",
+  "/a",
+  "go.example/",
+  "4",
+  "0",
+  makeId(),
+  "<b>\u202e",
+])("what is called %j is not known, and the page says so", async (wanted) => {
+  const { harness, resultsOf } = await openSome();
+  expect(await resultsOf(wanted)).toEqual([]);
+  const page = await pageAt(harness, `/find?${new URLSearchParams({ q: wanted })}`);
+  expect(page).toContain("The log knows nothing called so");
+  expect(await oddIn(page)).toEqual([]);
+  expect(page).not.toContain("\u202e");
+});
 
 test("every page asks what to find, and nothing is looked for before", async () => {
   const { harness } = await openSome();
@@ -63,9 +84,10 @@ test("every page asks what to find, and nothing is looked for before", async () 
 });
 
 test("as of an earlier moment nothing later is found", async () => {
-  const { harness } = await openSome();
+  const { harness, pageOf } = await openSome();
   await harness.append("outreach", person("later"));
   expect(await pageAt(harness, "/find?q=4&as_of=3")).toContain("nothing called so");
   expect(await pageAt(harness, "/find?q=later&as_of=3")).toContain("nothing called so");
-  expect(await pageAt(harness, "/find?q=later")).toContain("/people/@later");
+  expect(await pageOf("later")).toBe("/people/@later");
+  expect(await pageOf("ada", "&as_of=3")).toBe("/people/2?as_of=3");
 });
