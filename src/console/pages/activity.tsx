@@ -8,7 +8,7 @@ import { ServiceError } from "../../platform/service-error.ts";
 import { eventHref } from "../hrefs.ts";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { Select } from "../parts/action-form.tsx";
-import { EventList, EventSentence, GroupedEvents, isProblem, ROUTINE, spaced } from "../parts/events.tsx";
+import { EventList, EventSentence, isProblem, Lines, ROUTINE, spaced, toLines } from "../parts/events.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Time } from "../parts/time.tsx";
 import { newestEvents, readChoice, readNumber, type View } from "../view.ts";
@@ -113,10 +113,14 @@ async function found(
   { types = [] }: LogFilter,
   shown: Shown | undefined,
 ): Promise<VNode> {
-  const { events, next } = await readPage(view.store, selection, {
+  const page = await readPage(view.store, selection, {
     before: readNumber(view, "before"),
     limit: shown === "news" ? NEWS_READ : EVENTS_SHOWN,
   });
+  const { events } = page;
+  const lines = shown === "news" ? toLines(events) : [];
+  const cut = lines.length > EVENTS_SHOWN ? lines[EVENTS_SHOWN - 1]?.events.at(-1) : undefined;
+  const next = cut?.position ?? page.next;
   const last = selection.kind === "range" ? selection.range.last : view.position;
   const exported = { show: undefined, not: undefined, type: types, to: String(last) };
   return (
@@ -124,7 +128,7 @@ async function found(
       {events.length === 0 && next !== undefined ? (
         <p class="empty">None among those looked at.</p>
       ) : shown === "news" ? (
-        <GroupedEvents events={events} lines={EVENTS_SHOWN} />
+        <Lines lines={lines.slice(0, EVENTS_SHOWN)} />
       ) : (
         <EventList events={events} />
       )}

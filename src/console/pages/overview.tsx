@@ -13,7 +13,7 @@ import { ActionForm } from "../parts/action-form.tsx";
 import { BarChart, ClicksChart, fitToData } from "../parts/charts.tsx";
 import { ChannelStatus } from "../parts/channel-status.tsx";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
-import { GroupedEvents, ROUTINE } from "../parts/events.tsx";
+import { Lines, ROUTINE, toLines } from "../parts/events.tsx";
 import { runCard, Card } from "../parts/run-card.tsx";
 import { missingForRun } from "../parts/setup-steps.tsx";
 import { Time } from "../parts/time.tsx";
@@ -58,7 +58,7 @@ export async function overviewPage(view: View): Promise<VNode> {
       </div>
       <div class="columns">
         <Section id="newest" title="Newest events">
-          <GroupedEvents events={events} lines={NEWEST_LINES} />
+          <Lines lines={toLines(events).slice(0, NEWEST_LINES)} />
           <p>
             <a href="/activity">All activity</a>
           </p>

@@ -28,9 +28,7 @@ export function setupPage(view: View): VNode {
       </p>
       <ol class="steps">{steps.flatMap((step) => (step.status === "done" ? [] : [<StepItem step={step} />]))}</ol>
       <details>
-        <summary>
-          <span>Finished steps</span> <small class="quiet">{finished.length}</small>
-        </summary>
+        <summary>Finished steps</summary>
         <ol class="steps">
           {finished.map((step) => (
             <StepItem step={step} />

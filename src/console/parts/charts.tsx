@@ -34,7 +34,8 @@ const HEIGHT = 196;
 const BELOW = 22;
 /** Percent of the width beside the bars, for the numbers of the axis. */
 const LEFT = 7;
-const TICKS_MAX = 4;
+/** Above zero. */
+const TICKS_MAX = 3;
 const LABELS_MAX = 5;
 
 /** Stacked bars with a legend, and the same numbers as a table for screen readers. */

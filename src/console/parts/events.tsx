@@ -262,14 +262,15 @@ function findGroup({ type }: Recorded): GroupName | undefined {
   return (Object.keys(GROUPS) as GroupName[]).find((name) => (GROUPS[name] as readonly EventType[]).includes(type));
 }
 
-interface Neighbours {
+/** A line of the news: one event, or neighbours of one kind. The newest first. */
+interface Line {
   readonly name: GroupName | undefined;
   readonly events: Recorded[];
 }
 
-/** Neighbours of one kind together; `events`: the newest first. */
-function toNeighbours(events: readonly Recorded[]): readonly Neighbours[] {
-  const all: Neighbours[] = [];
+/** What repeats is one line; `events`: the newest first. */
+export function toLines(events: readonly Recorded[]): readonly Line[] {
+  const all: Line[] = [];
   for (const event of events) {
     const name = findGroup(event);
     const last = all.at(-1);
@@ -278,24 +279,23 @@ function toNeighbours(events: readonly Recorded[]): readonly Neighbours[] {
     if (last !== undefined && name !== undefined && last.name === name && isNear) last.events.push(event);
     else all.push({ name, events: [event] });
   }
-  return all;
+  return all.flatMap(({ name, events: own }) =>
+    own.length < GROUP_EVENTS_MIN
+      ? own.map((event) => ({ name: undefined, events: [event] }))
+      : [{ name, events: own }],
+  );
 }
 
-/** Events, the newest first; what repeats is one line, with the events behind it. At most `lines` lines. */
-export function GroupedEvents({
-  events,
-  lines,
-}: {
-  readonly events: readonly Recorded[];
-  readonly lines: number;
-}): VNode {
-  if (events.length === 0) return <p class="empty">No events.</p>;
-  const rows = toNeighbours(events).flatMap(({ name, events: own }) =>
-    name === undefined || own.length < GROUP_EVENTS_MIN
-      ? own.map((event) => <EventRow event={event} />)
-      : [<GroupRow name={name} events={own} />],
+/** Lines of the news, each with the events behind it. */
+export function Lines({ lines }: { readonly lines: readonly Line[] }): VNode {
+  if (lines.length === 0) return <p class="empty">No events.</p>;
+  return (
+    <ol class="events">
+      {lines.map(({ name, events }) =>
+        name === undefined ? <EventRow event={events[0]!} /> : <GroupRow name={name} events={events} />,
+      )}
+    </ol>
   );
-  return <ol class="events">{rows.slice(0, lines)}</ol>;
 }
 
 function GroupRow({ name, events }: { readonly name: GroupName; readonly events: readonly Recorded[] }): VNode {
