@@ -43,6 +43,118 @@ describe("the activity", () => {
   });
 });
 
+const RUN = "0193a000-0000-7000-8000-0000000000aa";
+const ADA = { id: "1001", username: "ada" };
+
+/** Two or so of each tab, and what is in none but everything. */
+const MIXED: readonly NewEvent[] = [
+  person("ada"),
+  { type: "RunStarted", data: { run_id: RUN, dry_run: false } },
+  { type: "DirectMessageSkipped", data: { run_id: RUN, recipient: ADA, reason: "suppressed" } },
+  { type: "RunAbandoned", data: { run_id: RUN, sent: 0, skipped: 1, failed: 0, in_doubt: 0 } },
+  click("a"),
+  click("b", true),
+  { type: "MessageRequested", data: { text: "hello" } },
+  outcomeOf("DispatchSucceeded", { ...DETAIL, channel: "ads", source: 5, latency_ms: 3 }),
+  outcomeOf("DispatchAbandoned", { ...DETAIL, channel: "ads", source: 5, detail: "gone", refused: true }),
+  { type: "TokenUsed", data: { name: "ops", token_id: "b".repeat(12), day: "2026-11-20" } },
+  { type: "RecipientSuppressed", data: { recipient: ADA, reason: "by_hand" } },
+];
+
+/** Positions of the types that each tab shows. */
+const TABS = {
+  news: [1, 2, 3, 4, 5, 6, 7, 8, 9, 11],
+  everything: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
+  messages: [1, 2, 3, 4, 11],
+  clicks: [5, 6],
+  deliveries: [7, 8, 9],
+  problems: [4, 9, 11],
+} as const;
+
+describe("what is shown of the log", () => {
+  async function openMixed() {
+    const harness = await openConsole();
+    await harness.append("elsewhere", ...MIXED);
+    const seenAt = async (path: string) => {
+      const page = await pageAt(harness, path);
+      const hrefs = (await textsAt(page, ".events .when")).flatMap(({ links }) => links);
+      const exported = /href="([^"]*)"[^>]*>JSON Lines/.exec(page)?.[1]?.replaceAll("&amp;", "&") ?? "";
+      const lines = (await (await ask(harness.app, exported)).text()).trim().split("\n");
+      return {
+        page,
+        shown: hrefs.map((href) => Number(href.split("/").at(-1))).toReversed(),
+        exported: lines.flatMap((line) => (line === "" ? [] : [(JSON.parse(line) as { position: number }).position])),
+      };
+    };
+    return { harness, seenAt };
+  }
+
+  test.each(Object.entries(TABS))("the tab %s has exactly its types, and so has its export", async (tab, positions) => {
+    const { seenAt } = await openMixed();
+    const { page, shown, exported } = await seenAt(`/activity?show=${tab}`);
+    expect(shown).toEqual([...positions]);
+    expect(exported).toEqual([...positions]);
+    const tabs = await textsAt(page, ".tabs li");
+    expect(tabs.map(({ links }) => links[0])).toEqual(Object.keys(TABS).map((name) => `/activity?show=${name}`));
+    const [current] = await textsAt(page, '.tabs a[aria-current="page"]');
+    expect(current?.text.toLowerCase()).toBe(tab);
+  });
+
+  test("without a choice it is the news, and what is narrowed down is all that fits", async () => {
+    const { seenAt } = await openMixed();
+    expect((await seenAt("/activity")).shown).toEqual([...TABS.news]);
+    expect((await seenAt("/activity?stream=elsewhere")).shown).toEqual([...TABS.everything]);
+    expect((await seenAt("/activity?show=clicks&from=6")).shown).toEqual([6]);
+  });
+
+  test("a type is chosen, excluded and let go by its chip, and the export follows", async () => {
+    const { harness, seenAt } = await openMixed();
+    const chipsOf = async (path: string) =>
+      (await textsAt(await pageAt(harness, path), ".chips li")).map(({ text, links }) => [
+        text,
+        ...links.map((link) => link.replaceAll("&amp;", "&")),
+      ]);
+    const chosen = "/activity?type=LinkClicked&type=RunStarted&from=2";
+    expect(await seenAt(chosen)).toMatchObject({ shown: [2, 5, 6], exported: [2, 5, 6] });
+    const [[text, isNot = "", removed = ""] = [], second] = await chipsOf(chosen);
+    expect([text, second?.[0]]).toEqual(["Type is Link clicked ", "Type is Run started "]);
+    expect(await seenAt(removed)).toMatchObject({ shown: [2], exported: [2] });
+    // Of the others that are chosen it takes nothing away.
+    expect(await seenAt(isNot)).toMatchObject({ shown: [2], exported: [2] });
+    expect((await chipsOf(isNot)).map(([words]) => words)).toEqual([
+      "Type is Run started ",
+      "Type is not Link clicked ",
+    ]);
+
+    const excluded = "/activity?not=LinkClicked&not=TokenUsed&show=everything";
+    const rest = TABS.everything.filter((position) => ![5, 6, 10].includes(position));
+    expect(await seenAt(excluded)).toMatchObject({ shown: rest, exported: rest });
+    const [[words, is = "", letGo = ""] = []] = await chipsOf(excluded);
+    expect(words).toBe("Type is not Link clicked ");
+    expect((await seenAt(is)).shown).toEqual([5, 6]);
+    expect((await seenAt(letGo)).shown).toEqual(TABS.everything.filter((position) => position !== 10));
+    expect((await chipsOf(letGo)).map(([left]) => left)).toEqual(["Type is not Token used "]);
+  });
+
+  test("a form without a choice names no type", async () => {
+    const { seenAt } = await openMixed();
+    const { page, shown } = await seenAt("/activity?show=clicks&type=&not=&stream=&recipient=&from=6");
+    expect(shown).toEqual([6]);
+    expect(await textsAt(page, ".chips")).toEqual([]);
+  });
+
+  test.each([
+    ["/audit", "/activity"],
+    ["/audit?type=LinkClicked&as_of=5&recipient=%40ada", "/activity?type=LinkClicked&as_of=5&recipient=%40ada"],
+    ["/audit/7?as_of=9", "/activity/7?as_of=9"],
+  ])("the former address %s leads to %s", async (former, current) => {
+    const { harness } = await openMixed();
+    const answer = await ask(harness.app, former);
+    expect([answer.status, answer.headers.get("location")]).toEqual([308, current]);
+    expect((await ask(harness.app, current)).status).toBe(200);
+  });
+});
+
 describe("the page of a click", () => {
   test("shows every attempt on each channel up to the final one, and what it came to", async () => {
     const harness = await openConsole();

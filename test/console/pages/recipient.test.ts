@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { ask, type AppHarness } from "../../harness/memory/app.ts";
+import { addedOf } from "../../harness/memory/new-events.ts";
 import { oddIn } from "../../harness/page.ts";
 import { click, openConsole, pageAt, person, rowsOf, textsAt } from "../pages.ts";
 
@@ -17,6 +18,16 @@ function received(message_id: string): NewEvent {
   const data = { recipient: ADA, message_id, received_at: "2099-11-20T10:00:00.000Z" };
   return { type: "DirectMessageReceived", data };
 }
+
+const SENT: NewEvent = {
+  type: "DirectMessageSent",
+  data: { ...MESSAGE, message_id: "m1", settled_by: "answer" },
+};
+const SKIPPED: NewEvent = {
+  type: "DirectMessageSkipped",
+  data: { run_id: RUN, recipient: ADA, reason: "suppressed" },
+};
+const SUPPRESSED: NewEvent = { type: "RecipientSuppressed", data: { recipient: ADA, reason: "by_hand" } };
 
 const MESSAGES = 'section[aria-labelledby="messages"] p';
 
@@ -110,6 +121,44 @@ describe("the page of a person", () => {
     expect(about?.links).toEqual(["/activity/3", "/api/audit/proof/3"]);
     expect(await textsAt(page, ".reasons div")).toContainEqual(expect.objectContaining({ links: [`/runs/${RUN}`] }));
   });
+
+  test.each<readonly [string, readonly NewEvent[], string, Readonly<Record<string, readonly number[]>>]>([
+    ["was not written to", [], "no", { Consent: [1], "Not written to": [] }],
+    ["was sent a message", [attempted("Hi"), SENT], "a", { Consent: [1], Message: [2] }],
+    ["was skipped", [SKIPPED], "no", { Consent: [1], Skipped: [2] }],
+    [
+      "replied",
+      [received("m0"), attempted("Hi"), SENT, received("m2")],
+      "a",
+      { Consent: [1], Message: [3], Reply: [5] },
+    ],
+    ["was suppressed", [attempted("Hi"), SENT, SUPPRESSED], "a", { Consent: [1], Message: [2], Suppressed: [4] }],
+    ["was suppressed before any", [SUPPRESSED, SKIPPED], "no", { Consent: [1], Skipped: [3], Suppressed: [2] }],
+    [
+      "was written to twice",
+      [attempted("one"), SENT, attempted("two", { attempt_id: "a2" })],
+      "a",
+      { Consent: [1], Message: [4] },
+    ],
+  ])(
+    "answers why a person who %s got a message or none, step by step, each with its event and proof",
+    async (_what, events, got, proofs) => {
+      const harness = await openConsole();
+      await harness.append("outreach", addedOf(ADA, { basis: "opt_in" }), ...events);
+      const page = await pageAt(harness, "/people/1001");
+      const [title] = await textsAt(page, "#case");
+      expect(title?.text).toBe(`Why did @ada get ${got} message?`);
+      const reasons = await reasonsOf(page);
+      expect(Object.fromEntries(Object.entries(reasons).map(([name, { links }]) => [name, links]))).toEqual(
+        Object.fromEntries(
+          Object.entries(proofs).map(([name, positions]) => [
+            name,
+            positions.flatMap((position) => [`/activity/${position}`, `/api/audit/proof/${position}`]),
+          ]),
+        ),
+      );
+    },
+  );
 
   test("tells all that the log says of them, and of nobody else, newest first", async () => {
     const harness = await openWithAda();
