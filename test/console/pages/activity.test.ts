@@ -114,7 +114,7 @@ describe("what is shown of the log", () => {
         text,
         ...links.map((link) => link.replaceAll("&amp;", "&")),
       ]);
-    const chosen = "/activity?type=LinkClicked&type=RunStarted&from=2";
+    const chosen = "/activity?type=LinkClicked&type=RunStarted&not=TokenUsed&from=2";
     expect(await seenAt(chosen)).toMatchObject({ shown: [2, 5, 6], exported: [2, 5, 6] });
     const [[text, isNot = "", removed = ""] = [], second] = await chipsOf(chosen);
     expect([text, second?.[0]]).toEqual(["Type is Link clicked ", "Type is Run started "]);
@@ -123,6 +123,7 @@ describe("what is shown of the log", () => {
     expect(await seenAt(isNot)).toMatchObject({ shown: [2], exported: [2] });
     expect((await chipsOf(isNot)).map(([words]) => words)).toEqual([
       "Type is Run started ",
+      "Type is not Token used ",
       "Type is not Link clicked ",
     ]);
 

@@ -130,7 +130,7 @@ describe("the page of a person", () => {
       "replied",
       [received("m0"), attempted("Hi"), SENT, received("m2")],
       "a",
-      { Consent: [1], Message: [3], Reply: [5] },
+      { Consent: [2], Message: [3], Reply: [5] },
     ],
     ["was suppressed", [attempted("Hi"), SENT, SUPPRESSED], "a", { Consent: [1], Message: [2], Suppressed: [4] }],
     ["was suppressed before any", [SUPPRESSED, SKIPPED], "no", { Consent: [1], Skipped: [3], Suppressed: [2] }],
