@@ -44,6 +44,8 @@ export function loadConfig(given: RawEnvironment, readFile: ReadTextFile, paths?
     webhook: readWebhook(values, env, report),
     /** Undefined: no traces are collected. */
     tracing: readTracing(values, report),
+    /** Where a browser finds a trace, with `{id}` in the place of its id. Undefined: ids lead nowhere. */
+    traceUrl: values.TRACE_URL,
     /** Undefined: no witness cosigns the log's heads. */
     witness: readWitness(values, env, report),
   };

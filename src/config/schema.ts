@@ -154,6 +154,10 @@ export const environmentSchema = Type.Object({
     pattern: "^(?:0(?:\\.\\d{1,9})?|1(?:\\.0{1,9})?)$",
     shown: true,
   }),
+  TRACE_URL: shownText(
+    "an http(s) URL with {id} in the place of a trace's id, such as https://jaeger.example/trace/{id}",
+    "^https?://[^\\s{}]{1,250}\\{id\\}[^\\s{}]{0,250}$",
+  ),
   WITNESS_URL: text("the https URL of a witness, up to add-checkpoint"),
   WITNESS_PUBLIC_KEY: text("NAME+ID+KEY, as reachlog witness serve prints it"),
   LOG_LEVEL: choice(["debug", "info", "warn", "error"], "info"),

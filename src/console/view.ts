@@ -73,6 +73,8 @@ export interface ConsoleSettings {
   readonly sources: readonly RecipientSource[];
   /** Where X sends the browser back to. */
   readonly callback: string;
+  /** Where a browser finds a trace, with `{id}` in the place of its id; undefined: ids lead nowhere. */
+  readonly traceUrl: string | undefined;
   /** Whether the console wants a token. */
   wantsToken(): boolean;
   /** Those of the callers, as they are configured now. */

@@ -24,6 +24,7 @@ export function consoleSettings(config: Config, { configured, recognisesMs }: Ch
     requireConsent,
     sources,
     callback,
+    traceUrl: config.traceUrl,
   };
 }
 

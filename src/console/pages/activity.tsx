@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { EVENT_TYPES, type EventType } from "../../../events/catalog.ts";
+import { EVENT_TYPES, type EventType, type Recorded } from "../../../events/catalog.ts";
 import { filterIn, type LogFilter, toSelection } from "../../history/log-filter.ts";
 import { type ChannelOutcome, readOutcomes } from "../../history/dispatch-outcomes.ts";
 import { readPage, type Selection } from "../../history/select-events.ts";
@@ -9,6 +9,7 @@ import { eventHref } from "../hrefs.ts";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { Select } from "../parts/action-form.tsx";
 import { EventList, EventSentence, isProblem, Lines, ROUTINE, spaced, toLines } from "../parts/events.tsx";
+import { findCauses, findEffects } from "../parts/causes.ts";
 import { Icon } from "../parts/icon.tsx";
 import { Time } from "../parts/time.tsx";
 import { newestEvents, readChoice, readNumber, type View } from "../view.ts";
@@ -250,7 +251,7 @@ export async function eventPage(view: View): Promise<VNode | undefined> {
     ["id", <code>{id}</code>],
     ["caller", <bdi>{meta.caller ?? "not recorded"}</bdi>],
     ["request id", <code>{meta.request_id ?? "none"}</code>],
-    ["trace", <code>{meta.traceparent ?? "none"}</code>],
+    ["trace", <Trace traceparent={meta.traceparent} url={view.settings.traceUrl} />],
     ["hash", <code>{hash}</code>],
     ["previous hash", <code>{previousHash}</code>],
   ];
@@ -268,6 +269,8 @@ export async function eventPage(view: View): Promise<VNode | undefined> {
           </div>
         ))}
       </dl>
+      <Cited id="causes" title="What caused it" events={await findCauses(view, event)} />
+      <Cited id="effects" title="What it caused" events={await findEffects(view, event)} />
       <DispatchOutcomes id={id} outcomes={outcomes} />
       <p>
         <a href={`/api/audit/proof/${position}`} download>
@@ -288,6 +291,29 @@ export async function eventPage(view: View): Promise<VNode | undefined> {
         <a href={`/activity?${new URLSearchParams({ stream })}`}>Events of this stream</a>
       </p>
     </ConsoleDocument>
+  );
+}
+
+/** The trace of a `traceparent` (W3C: version, id, span, flags), which leads to where traces are collected. */
+function Trace({ traceparent, url }: { readonly traceparent: string | undefined; url: string | undefined }): VNode {
+  const [, id] = /^[\da-f]{2}-([\da-f]{32})-/.exec(traceparent ?? "") ?? [];
+  const shown = <code>{traceparent ?? "none"}</code>;
+  return id === undefined || url === undefined ? shown : <a href={url.replace("{id}", id)}>{shown}</a>;
+}
+
+interface CitedProps {
+  readonly id: string;
+  readonly title: string;
+  readonly events: readonly Recorded[];
+}
+
+/** Renders nothing where no event is known. */
+function Cited({ id, title, events }: CitedProps): VNode | null {
+  if (events.length === 0) return null;
+  return (
+    <Section id={id} title={title}>
+      <EventList events={events} />
+    </Section>
   );
 }
 

@@ -14,7 +14,7 @@ import { EventList } from "../parts/events.tsx";
 import { ConfirmedAction } from "../parts/action-form.tsx";
 import { SentTo, sentWith } from "../parts/sent-to.tsx";
 import { Time } from "../parts/time.tsx";
-import { newestEvents, readNumber, type View } from "../view.ts";
+import { newestEvents, readChoice, readNumber, type View } from "../view.ts";
 import { NumberCells, numbers, Table } from "../parts/table.tsx";
 
 /** Rows of one page of a list. */
@@ -36,7 +36,8 @@ interface LinkRow extends Pick<LinkClicks, "clicks" | "bots" | "first" | "last">
 export function linksPage(view: View): VNode {
   const { all, others, quarters } = view.state("suspected");
   const skipped = readNumber(view, "skip") ?? 0;
-  const names = byLastClick(view.state("clicks").links).map(([name]) => name);
+  const order = readChoice(view, "sort", ["clicks"]);
+  const names = order === "clicks" ? byClicks(view) : byLastClick(view.state("clicks").links).map(([name]) => name);
   const links = names.slice(skipped, skipped + LINKS_SHOWN).flatMap((name) => findRow(view, name) ?? []);
   const next = skipped + LINKS_SHOWN;
   return (
@@ -52,7 +53,7 @@ export function linksPage(view: View): VNode {
           No clicks yet. Have your link shortener post each click to <code>/api/tracking/event</code>.
         </p>
       ) : (
-        <LinkTable links={links} />
+        <LinkTable links={links} order={order} />
       )}
       {others.clicks + others.bots === 0 ? null : (
         <p>
@@ -61,17 +62,44 @@ export function linksPage(view: View): VNode {
         </p>
       )}
       <p>
-        {skipped > 0 ? <a href="/links">First links</a> : null}{" "}
-        {next >= names.length ? null : <a href={`/links?skip=${next}`}>More links</a>}
+        {skipped > 0 ? <a href={linksHref(order)}>First links</a> : null}{" "}
+        {next >= names.length ? null : <a href={linksHref(order, next)}>More links</a>}
       </p>
       <ForgetClicks view={view} />
     </ConsoleDocument>
   );
 }
 
-function LinkTable({ links }: { readonly links: readonly LinkRow[] }): VNode {
+/** The links with the most clicks by people first. */
+function byClicks(view: View): readonly string[] {
+  const { links } = view.state("suspected");
+  const clicksOf = (name: string): number => {
+    const { clicks = 0, suspected = 0 } = links.get(name) ?? {};
+    return clicks - suspected;
+  };
+  return [...view.state("clicks").links.keys()].sort((one, other) => clicksOf(other) - clicksOf(one));
+}
+
+type LinkOrder = "clicks" | undefined;
+
+function linksHref(order: LinkOrder, skip = 0): string {
+  const query = new URLSearchParams({ ...(order && { sort: order }), ...(skip > 0 && { skip: String(skip) }) });
+  return query.size === 0 ? "/links" : `/links?${query}`;
+}
+
+function LinkTable({ links, order }: { readonly links: readonly LinkRow[]; readonly order: LinkOrder }): VNode {
+  const columns = [
+    "link",
+    {
+      head: "people",
+      kind: "number",
+      order: order === "clicks" ? "descending" : { href: linksHref("clicks") },
+    } as const,
+    ...numbers("suspected", "bots"),
+    { head: "last click", order: order === undefined ? "descending" : { href: linksHref(undefined) } } as const,
+  ];
   return (
-    <Table label="Links" columns={["link", ...numbers("people", "suspected", "bots"), "last click"]} isTall>
+    <Table label="Links" columns={columns} isTall>
       {links.map(({ link, clicks, suspected, bots, last }) => (
         <tr>
           <th scope="row" class="breakable">

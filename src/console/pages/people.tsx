@@ -88,7 +88,10 @@ export async function peoplePage(view: View): Promise<DisclosingPage> {
         </p>
       ) : (
         <>
-          <Filter filter={filter} variants={variants} />
+          <details class="folded" open={Object.keys(filter).length > 0}>
+            <summary>Filter</summary>
+            <Filter filter={filter} variants={variants} />
+          </details>
           <Counts filter={filter} counts={found.counts} known={known} />
         </>
       )}

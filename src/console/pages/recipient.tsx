@@ -11,6 +11,7 @@ import { formatDuration } from "../../platform/format-duration.ts";
 import { discloseRecipient } from "../../privacy/read-audit.ts";
 import { eventHref, hrefForLink, recipientHref, runHref } from "../hrefs.ts";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
+import { findGrounds } from "../parts/causes.ts";
 import { EventList, EventSentence, Words } from "../parts/events.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";
 import { NumberCells, numbers, Table } from "../parts/table.tsx";
@@ -277,15 +278,6 @@ function Grounds({ basis, events }: { readonly basis: Basis; readonly events: re
       )}
     </>
   );
-}
-
-/** `events`: the newest first. */
-function findGrounds(basis: Basis, events: readonly Recorded[]): Recorded | undefined {
-  const wrote = events.findLast(({ type }) => type === "DirectMessageReceived");
-  const imported = events.find(
-    ({ type, data }) => type === "RecipientAdded" || (type === "ConsentRecorded" && data.basis !== undefined),
-  );
-  return (basis === "dm_first" ? wrote : undefined) ?? imported;
 }
 
 interface MessagesProps {

@@ -3,7 +3,11 @@ import type { ComponentChildren, VNode } from "preact";
 import { grouped } from "../document.tsx";
 
 /** What stands above a column; `number`: aligned as numbers are; `roomy`: only where there is room for it. */
-type Column = string | { readonly head: string; readonly kind: "number" | "roomy" };
+type Column =
+  string | { readonly head: string; readonly kind?: "number" | "roomy" | undefined; readonly order?: ColumnOrder };
+
+/** The rows are in the order of the column, the greatest first; or a link to them in that order. */
+type ColumnOrder = "descending" | { readonly href: string };
 
 export const numbers = (...heads: readonly string[]): readonly Column[] =>
   heads.map((head) => ({ head, kind: "number" }));
@@ -38,10 +42,10 @@ export function Table({ label, columns, isTall = false, isStacked = false, child
         <thead>
           <tr>
             {columns.map((column) => {
-              const { head, kind } = typeof column === "string" ? { head: column, kind: undefined } : column;
+              const { head, kind, order } = typeof column === "string" ? { head: column } : column;
               return (
-                <th scope="col" class={kind}>
-                  {head}
+                <th scope="col" class={kind} aria-sort={order === "descending" ? order : undefined}>
+                  {typeof order === "object" ? <a href={order.href}>{head}</a> : head}
                 </th>
               );
             })}

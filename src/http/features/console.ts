@@ -72,7 +72,15 @@ export function consoleEndpoints(deps: AppDeps) {
         query: { before: "Only events before this position." },
       }),
     )
-    .get("/links", ...page(linksPage, false, "getConsoleLinks", "All links with clicks.", { query: { skip: SKIP } }))
+    .get(
+      "/links",
+      ...page(linksPage, "getConsoleLinks", "All links with clicks.", {
+        query: {
+          skip: SKIP,
+          sort: "`clicks`: those that people clicked most first. Default: the one clicked last first.",
+        },
+      }),
+    )
     .get(
       "/links/:domain/:short_code",
       ...page(linkPage, "link", "getConsoleLink", "One link and its clicks.", {

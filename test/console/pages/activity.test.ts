@@ -1,7 +1,10 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { type NewEvent, eventAt } from "../../../src/log/event-log.ts";
-import { ask } from "../../harness/memory/app.ts";
+import { makeEvent } from "../../../events/catalog.ts";
+import { makeId } from "../../../src/platform/clock.ts";
+import { ask, type AppHarness } from "../../harness/memory/app.ts";
+import { addedOf } from "../../harness/memory/new-events.ts";
 import { outcomeOf } from "../../harness/memory/outcomes.ts";
 import { click, openConsole, pageAt, person, textsAt } from "../pages.ts";
 
@@ -13,7 +16,8 @@ function dispatched(code: string): NewEvent {
   return { type: "LinkClicked", data: { ...data, channels: ["ads", "chat"] } };
 }
 
-const sentencesOf = async (page: string) => (await textsAt(page, ".events .sentence")).map(({ text }) => text);
+const sentencesOf = async (page: string) =>
+  (await textsAt(page, 'section[aria-labelledby="outcomes"] .sentence')).map(({ text }) => text);
 
 describe("the activity", () => {
   test("shows the newest events first, by type and stream, page by page", async () => {
@@ -213,4 +217,74 @@ test("the page of what requests nothing has no such part", async () => {
   const harness = await openConsole();
   await harness.append("outreach", person("ada"));
   expect(await pageAt(harness, "/activity/1")).not.toContain(">Outcomes<");
+});
+
+describe("what belongs to an event", () => {
+  const MESSAGE = { attempt_id: "a1", run_id: RUN, recipient: ADA };
+  const attempted: NewEvent = {
+    type: "DirectMessageAttempted",
+    data: { ...MESSAGE, text: "Hi", variant: "B", day: "2026-11-20" },
+  };
+  const sent: NewEvent = { type: "DirectMessageSent", data: { ...MESSAGE, message_id: "m1", settled_by: "answer" } };
+
+  /** Positions of the events in the list. */
+  async function citedAt(harness: AppHarness, position: number, id: "causes" | "effects"): Promise<readonly number[]> {
+    const page = await pageAt(harness, `/activity/${position}`);
+    const rows = await textsAt(page, `section[aria-labelledby="${id}"] .when`);
+    return rows.flatMap(({ links }) => links).map((href) => Number(href.split("/").at(-1)));
+  }
+
+  test("of a message is its run, the grounds for writing, and its outcome", async () => {
+    const harness = await openConsole();
+    await harness.append(
+      "outreach",
+      addedOf(ADA, { basis: "opt_in" }),
+      { type: "RunStarted", data: { run_id: RUN, dry_run: false } },
+      attempted,
+      sent,
+      { ...attempted, data: { ...attempted.data, attempt_id: "a2" } } as NewEvent,
+    );
+    expect(await citedAt(harness, 3, "causes")).toEqual([2, 1]);
+    expect(await citedAt(harness, 3, "effects")).toEqual([4]);
+    expect(await citedAt(harness, 4, "causes")).toEqual([2, 3]);
+    expect(await citedAt(harness, 5, "causes")).toEqual([2, 1]);
+    for (const position of [1, 2]) {
+      const both = await Promise.all((["causes", "effects"] as const).map((id) => citedAt(harness, position, id)));
+      expect(both).toEqual([[], []]);
+    }
+  });
+
+  test("of a dispatch's outcome, and of a decision on it, is the click", async () => {
+    const harness = await openConsole();
+    await harness.append("link-go.example/a", click("x"), dispatched("a"));
+    const { id } = await eventAt(harness.store, 2);
+    await harness.append(
+      "delivery-ads",
+      outcomeOf("DispatchAbandoned", { ...DETAIL, channel: "ads", source: 2, detail: "gone", refused: true }),
+    );
+    await harness.append("requests", {
+      type: "DispatchRetryRequested",
+      data: { event_id: id, source: 2, channel: "ads" },
+    });
+    expect(await citedAt(harness, 3, "causes")).toEqual([2]);
+    expect(await citedAt(harness, 4, "causes")).toEqual([2]);
+    expect(await citedAt(harness, 2, "causes")).toEqual([]);
+  });
+
+  test("leads to its trace where the address of traces is configured", async () => {
+    const trace = "0af7651916cd43dd8448eb211c80319c";
+    const traceparent = `00-${trace}-b7ad6b7169203331-01`;
+    for (const [env, links] of [
+      [{}, []],
+      [{ TRACE_URL: "https://jaeger.example/trace/{id}?uiFind=1" }, [`https://jaeger.example/trace/${trace}?uiFind=1`]],
+    ] as const) {
+      const harness = await openConsole({ env });
+      const { data } = click("a") as NewEvent<"LinkClicked">;
+      await harness.store.append("link-go.example/a", [makeEvent("LinkClicked", makeId(), data, { traceparent })]);
+      const shown = (await textsAt(await pageAt(harness, "/activity/1"), "dd")).find(
+        ({ text }) => text === traceparent,
+      );
+      expect(shown?.links).toEqual([...links]);
+    }
+  });
 });

@@ -48,6 +48,28 @@ describe("links", () => {
     ]);
   });
 
+  test("are listed by clicks of people too; the heads of the columns say by which, and lead to the other", async () => {
+    const harness = await openConsole();
+    const three = [click("a"), click("a", false, "203.0.113.2"), click("a", false, "203.0.113.3")];
+    await harness.append("link-go.example/a", ...three);
+    await harness.append("link-go.example/b", click("b"), click("b", true), click("b", true), click("b", true));
+    const namesAt = async (path: string) => (await rowsOf(await pageAt(harness, path))).map((row) => row.split(" ")[0]);
+    const ofLinks = (names: readonly (string | undefined)[]) => names.filter((name) => name?.startsWith("go.example"));
+    expect(ofLinks(await namesAt("/links"))).toEqual(["go.example/b", "go.example/a"]);
+    expect(ofLinks(await namesAt("/links?sort=clicks"))).toEqual(["go.example/a", "go.example/b"]);
+    expect(ofLinks(await namesAt("/links?sort=clicks&skip=1"))).toEqual(["go.example/b"]);
+    expect(ofLinks(await namesAt("/links?sort=nonsense"))).toEqual(["go.example/b", "go.example/a"]);
+    for (const [path, sorted, other] of [
+      ["/links", "last click", "/links?sort=clicks"],
+      ["/links?sort=clicks", "people", "/links"],
+    ] as const) {
+      const page = await pageAt(harness, path);
+      expect(await textsAt(page, 'th[aria-sort="descending"]')).toEqual([{ text: sorted, links: [] }]);
+      const heads = await textsAt(page, ".tall thead th");
+      expect(heads.flatMap(({ links }) => links)).toEqual([other]);
+    }
+  });
+
   test("of which nothing is known say so", async () => {
     const harness = await openConsole();
     expect(await pageAt(harness, "/links/nobody/x")).toContain("No click of this link");
