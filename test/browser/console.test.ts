@@ -122,7 +122,7 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
       await page.evaluate(() => {
         const main = document.querySelector("main")!;
         main.append(document.createElement("img"), document.createElement("input"));
-        main.querySelector("h1")!.setAttribute("style", "color: gray; background: #888");
+        Object.assign(main.querySelector("h1")!.style, { color: "gray", background: "#888" });
       });
       const found = (await violationsOf(page)).map(([rule]) => rule);
       expect(found.toSorted()).toEqual(["color-contrast", "image-alt", "label"]);

@@ -885,6 +885,24 @@ describe("the witness", () => {
   });
 });
 
+describe("the address of traces", () => {
+  test("has the place of an id", () => {
+    const TRACE_URL = "https://jaeger.example/trace/{id}?uiFind=1";
+    expect(load({ TRACE_URL }).traceUrl).toBe(TRACE_URL);
+    expect(load({}).traceUrl).toBeUndefined();
+  });
+
+  test.each([
+    "https://jaeger.example/trace/",
+    "jaeger.example/trace/{id}",
+    "javascript:alert({id})",
+    "https://jaeger.example/{id}/{id}",
+    "https://jaeger.example/ {id}",
+  ])("is refused as %s", (TRACE_URL) => {
+    expect(faultsOf({ TRACE_URL })).toEqual([expect.stringContaining("TRACE_URL: ")]);
+  });
+});
+
 describe(".env.example", () => {
   const lines = readFileSync(new URL("../../.env.example", import.meta.url), "utf8").split("\n");
   const settings = lines.flatMap((line) => /^# ([A-Z_]+)=(.*)$/.exec(line)?.slice(1, 3) ?? []);

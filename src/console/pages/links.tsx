@@ -73,11 +73,11 @@ export function linksPage(view: View): VNode {
 /** The links with the most clicks by people first. */
 function byClicks(view: View): readonly string[] {
   const { links } = view.state("suspected");
-  const clicksOf = (name: string): number => {
+  const countClicks = (name: string): number => {
     const { clicks = 0, suspected = 0 } = links.get(name) ?? {};
     return clicks - suspected;
   };
-  return [...view.state("clicks").links.keys()].sort((one, other) => clicksOf(other) - clicksOf(one));
+  return [...view.state("clicks").links.keys()].sort((one, other) => countClicks(other) - countClicks(one));
 }
 
 type LinkOrder = "clicks" | undefined;

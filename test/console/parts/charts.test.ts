@@ -1,4 +1,4 @@
-// On no harness.
+// On the memory harness.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { h } from "preact";
