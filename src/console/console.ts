@@ -60,7 +60,7 @@ export function createConsole({ store, projector, past, live, settings, clock }:
         return { outcome: "not_ready", text: renderPage(notReadyPage(visit.query)) };
       case "no_moment": {
         const now = await renderNow(page, { ...visit, notice: { text: made.why, isFault: true } });
-        return now !== undefined && "text" in now ? { outcome: "no_moment", text: now.text } : now;
+        return now !== undefined && "text" in now ? { ...now, outcome: "no_moment" } : now;
       }
     }
   };
@@ -77,9 +77,9 @@ export function createConsole({ store, projector, past, live, settings, clock }:
 function rendered(made: Made): RenderedPage | undefined {
   if (made === undefined) return undefined;
   if ("location" in made) return { outcome: "elsewhere", ...made };
-  return "missing" in made
-    ? { outcome: "missing", text: renderPage(made.missing) }
-    : { outcome: "shown", text: renderPage(made) };
+  if ("missing" in made) return { outcome: "missing", text: renderPage(made.missing) };
+  if ("disclosed" in made) return { outcome: "shown", text: renderPage(made.page), disclosed: made.disclosed };
+  return { outcome: "shown", text: renderPage(made) };
 }
 
 export interface Asset {
@@ -158,8 +158,9 @@ async function makePage(
   try {
     const made = await page({ ...view, state });
     if (made === undefined) return undefined;
-    if ("location" in made) return { location: hrefAt(made.location, view.asOf) };
-    return "missing" in made ? { missing: keepMoment(made.missing, view.asOf) } : keepMoment(made, view.asOf);
+    if ("location" in made) return { ...made, location: hrefAt(made.location, view.asOf) };
+    if ("missing" in made) return { missing: keepMoment(made.missing, view.asOf) };
+    return "disclosed" in made ? { ...made, page: keepMoment(made.page, view.asOf) } : keepMoment(made, view.asOf);
   } catch (fault) {
     if (fault === lacking) return LACKING;
     throw fault;

@@ -99,13 +99,21 @@ export interface MissingPage {
   readonly missing: VNode;
 }
 
+/** A page with what the record of its read has to name. */
+export interface DisclosingPage {
+  readonly page: VNode;
+  readonly disclosed: Disclosed;
+}
+
 /** The page that was meant is another one. */
 export interface OtherPage {
   readonly location: `/${string}`;
+  /** What that says already. */
+  readonly disclosed: Disclosed;
 }
 
 /** Undefined: there is nothing at the address. */
-export type Made = VNode | MissingPage | OtherPage | undefined;
+export type Made = VNode | MissingPage | DisclosingPage | OtherPage | undefined;
 
 export type ConsolePage = (view: View) => Made | Promise<Made>;
 

@@ -43,6 +43,7 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "console/pages/error-page.tsx": "console/forms",
   "console/pages/import.tsx": "console/pages/people",
   "console/pages/overview.tsx": "browser/console",
+  "console/parts/events.tsx": "console/sentences",
   "console/parts/recipient-actions.tsx": "console/pages/people",
   "console/parts/run-card.tsx": "console/run-control",
   "console/parts/sent-to.tsx": "console/pages/links",

@@ -4,15 +4,17 @@ import { EVENT_TYPES, type EventType, type Recorded } from "../../../events/cata
 import { filterIn, type LogFilter, toSelection } from "../../history/log-filter.ts";
 import { type ChannelOutcome, readOutcomes } from "../../history/dispatch-outcomes.ts";
 import { readPage, type Selection } from "../../history/select-events.ts";
+import { discloseEvent, discloseRecipient } from "../../privacy/read-audit.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { eventHref } from "../hrefs.ts";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { Select } from "../parts/action-form.tsx";
-import { EventList, EventSentence, isProblem, Lines, ROUTINE, spaced, toLines } from "../parts/events.tsx";
+import { EventList, EventSentence, isProblem, spaced } from "../parts/events.tsx";
+import { Lines, ROUTINE, toLines } from "../parts/news.tsx";
 import { findCauses, findEffects } from "../parts/causes.ts";
 import { Icon } from "../parts/icon.tsx";
 import { Time } from "../parts/time.tsx";
-import { newestEvents, readChoice, readNumber, type View } from "../view.ts";
+import { type DisclosingPage, newestEvents, readChoice, readNumber, type View } from "../view.ts";
 import { renderProof } from "./verification.tsx";
 
 const EVENTS_SHOWN = 100;
@@ -44,10 +46,10 @@ const VIEW_WORDS: Readonly<Record<Shown, string>> = {
 const SHOWN = Object.keys(VIEWS) as readonly Shown[];
 
 /** The log in sentences, newest first: all of it, or what is asked for by type, stream, recipient, link, run and time. */
-export async function activityPage(view: View): Promise<VNode> {
+export async function activityPage(view: View): Promise<DisclosingPage> {
   const { shown, filter } = readFilter(view);
   const selection = await selected(view, filter);
-  return (
+  const page = (
     <ConsoleDocument title="Activity" path="/activity" view={view}>
       <div class="head">
         <h1>Activity</h1>
@@ -77,6 +79,7 @@ export async function activityPage(view: View): Promise<VNode> {
       )}
     </ConsoleDocument>
   );
+  return { page, disclosed: discloseRecipient(typeof selection === "string" ? undefined : selection.recipient) };
 }
 
 /**
@@ -236,7 +239,7 @@ function addressWith(
  * One event with all of its data, the outcomes of its dispatches, and the hash of the previous event (for position 1: 64
  * zeros).
  */
-export async function eventPage(view: View): Promise<VNode | undefined> {
+export async function eventPage(view: View): Promise<DisclosingPage | undefined> {
   const asked = Number(/^\d{1,15}$/.exec(view.parameters["position"] ?? "")?.[0] ?? 0);
   if (asked < 1) return undefined;
   const [event] = await newestEvents(view, { from: asked, to: asked, limit: 1 });
@@ -255,7 +258,7 @@ export async function eventPage(view: View): Promise<VNode | undefined> {
     ["hash", <code>{hash}</code>],
     ["previous hash", <code>{previousHash}</code>],
   ];
-  return (
+  const page = (
     <ConsoleDocument title={`Event ${position}`} path="/activity" view={view}>
       <h1>
         {spaced(type)} <small>at position {grouped(position)}</small>
@@ -292,6 +295,7 @@ export async function eventPage(view: View): Promise<VNode | undefined> {
       </p>
     </ConsoleDocument>
   );
+  return { page, disclosed: discloseEvent(event) };
 }
 
 /** The trace of a `traceparent` (W3C: version, id, span, flags), which leads to where traces are collected. */

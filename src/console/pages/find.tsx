@@ -1,5 +1,4 @@
 /** @jsxImportSource preact */
-import type { VNode } from "preact";
 import { findContact } from "../../../projections/contacts.ts";
 import { linkKey } from "../../../projections/sent-links.ts";
 import { EVENT_ID, findEventNear } from "../../history/find-event.ts";
@@ -7,18 +6,19 @@ import { findRunStart } from "../../history/run-events.ts";
 import { eventHref, hrefForLink, recipientHref, runHref } from "../hrefs.ts";
 import { ConsoleDocument, grouped } from "../document.tsx";
 import { formatContactName } from "./people.tsx";
-import { type OtherPage, readText, type View } from "../view.ts";
+import { type DisclosingPage, type OtherPage, readText, type View } from "../view.ts";
 
 /**
  * Leads to the page of a recipient, a link, a run or an event, by whatever they are called; a handle may stand in a
  * question. A text that may be several of them gets a list.
  */
-export async function findPage(view: View): Promise<VNode | OtherPage> {
+export async function findPage(view: View): Promise<DisclosingPage | OtherPage> {
   const wanted = readText(view, "q");
   const found = wanted === undefined ? [] : await find(view, wanted);
+  const disclosed = { records: found.length };
   const [only, ...others] = found;
-  if (only !== undefined && others.length === 0) return { location: only.href };
-  return (
+  if (only !== undefined && others.length === 0) return { location: only.href, disclosed };
+  const page = (
     <ConsoleDocument title="Find" path="/" view={view}>
       <h1>Find</h1>
       {wanted === undefined ? null : found.length === 0 ? (
@@ -40,7 +40,7 @@ export async function findPage(view: View): Promise<VNode | OtherPage> {
       )}
     </ConsoleDocument>
   );
-  return { page, disclosed: { records: found.length } };
+  return { page, disclosed };
 }
 
 interface Found {

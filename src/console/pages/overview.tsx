@@ -13,7 +13,7 @@ import { ActionForm } from "../parts/action-form.tsx";
 import { BarChart, ClicksChart, fitToData } from "../parts/charts.tsx";
 import { ChannelStatus } from "../parts/channel-status.tsx";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
-import { Lines, ROUTINE, toLines } from "../parts/events.tsx";
+import { Lines, ROUTINE, toLines } from "../parts/news.tsx";
 import { runCard, Card } from "../parts/run-card.tsx";
 import { missingForRun } from "../parts/setup-steps.tsx";
 import { Time } from "../parts/time.tsx";

@@ -34,7 +34,9 @@ export function createReadHook({ requestLog, clock, sessions }: ReadHookDeps) {
     const { personalRead } = call.endpoint.operation;
     if (!personalRead || call.disclosed === "nothing") return;
     const { status, stream } = toHttpResponse(returned);
-    if (!DISCLOSING.includes(status)) return;
+    // A search that leads to the only page says that there is one.
+    const isLeading = status === 303 && call.disclosed !== undefined;
+    if (!DISCLOSING.includes(status) && !isLeading) return;
     const { request, metadata } = call;
     // A page is asked for with a session, which is no caller of events.
     const signedIn = metadata.caller === ANONYMOUS ? sessions.tokenOf(request)?.name : undefined;

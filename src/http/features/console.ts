@@ -74,7 +74,7 @@ export function consoleEndpoints(deps: AppDeps) {
     )
     .get(
       "/links",
-      ...page(linksPage, "getConsoleLinks", "All links with clicks.", {
+      ...page(linksPage, false, "getConsoleLinks", "All links with clicks.", {
         query: {
           skip: SKIP,
           sort: "`clicks`: those that people clicked most first. Default: the one clicked last first.",
@@ -111,7 +111,7 @@ export function consoleEndpoints(deps: AppDeps) {
     )
     .get(
       "/activity",
-      ...page(activityPage, "getConsoleActivity", "What happened, newest event first.", {
+      ...page(activityPage, "log", "getConsoleActivity", "What happened, newest event first.", {
         query: {
           ...FILTER_WORDS,
           show: "What is shown where no type is named: `news`, `everything`, `messages`, `clicks`, `deliveries` or `problems`.",
@@ -129,7 +129,7 @@ export function consoleEndpoints(deps: AppDeps) {
     )
     .get(
       "/find",
-      ...page(findPage, "getConsoleFind", "Finds pages by name.", {
+      ...page(findPage, "search", "getConsoleFind", "Finds pages by name.", {
         query: {
           q: "A person, a link, a run or an event: by handle, address, id or position. A handle may stand in a question.",
         },
@@ -138,7 +138,7 @@ export function consoleEndpoints(deps: AppDeps) {
     )
     .get(
       "/activity/:position",
-      ...page(eventPage, "getConsoleEvent", "One event, with all of its data.", {
+      ...page(eventPage, "event", "getConsoleEvent", "One event, with all of its data.", {
         parameters: { position: "Its position in the log." },
       }),
     )
@@ -203,6 +203,7 @@ function show({ console, sessions, notices }: AppDeps, page: ConsolePage) {
     const visit = { parameters: params, query, formToken: sessions.formToken(request), notice };
     const rendered = await console.render(page, visit);
     if (rendered === undefined) throw problems.notFound();
+    call.disclosed = rendered.disclosed;
     if (rendered.outcome === "elsewhere") {
       return whole(redirect(303, rendered.location, { "cache-control": "no-store" }));
     }
@@ -222,12 +223,15 @@ const REPLIES = {
   503: textReply("The log is being read up to that moment.", { mediaType: "text/html", headers: ["retry-after"] }),
 } as const;
 
+type PersonalData = NonNullable<Operation["personalRead"]>;
+
 type Described = Pick<Operation, "parameters" | "query"> & {
   /** Where it may lead to in place of a page. */
   readonly elsewhere?: string;
 };
 
-function viewed(id: string, summary: string, { parameters, query, elsewhere }: Described = {}) {
+function viewed(personalRead: PersonalData, id: string, summary: string, described: Described = {}) {
+  const { parameters, query, elsewhere } = described;
   const moved = elsewhere === undefined ? {} : { 303: textReply(elsewhere, { headers: ["location"] }) };
   return {
     response: { ...REPLIES, ...moved } as typeof REPLIES & { readonly 303: Reply<string>; readonly 404: Reply<string> },
@@ -249,6 +253,7 @@ function moved(id: string, summary: string, parameters: Operation["parameters"] 
     detail: operation(id, "console", "open", {
       summary,
       description: "Redirects to the page's address, with the query.",
+      personalRead: false,
       parameters,
       problems: Object.keys(parameters).length === 0 ? [] : ["notFound"],
     }),

@@ -41,8 +41,11 @@ const READS: Readonly<Record<string, readonly [path: string, Read]>> = {
   "GET /links/:domain/:short_code": ["/links/go.example/spring", { resource: "link" }],
   "GET /deliveries": ["/deliveries?channel=chat", { resource: "deliveries", filters: ["channel"] }],
   "GET /results": ["/results?by=day", { resource: "results", filters: ["by"] }],
-  "GET /audit": [`/audit?recipient=@${PLANTED.username}`, { resource: "log", recipient: ADA, filters: ["recipient"] }],
-  "GET /audit/:position": ["/audit/ADDED", { resource: "event", recipient: ADA }],
+  "GET /activity": [
+    `/activity?recipient=@${PLANTED.username}`,
+    { resource: "log", recipient: ADA, filters: ["recipient"] },
+  ],
+  "GET /activity/:position": ["/activity/ADDED", { resource: "event", recipient: ADA }],
   "GET /find": [`/find?q=${PLANTED.username}`, { resource: "search", filters: ["q"], records: 1 }],
   "GET /social/results": ["/social/results?by=source&format=csv", { resource: "results", filters: ["by", "format"] }],
   "GET /social/suppressions": ["/social/suppressions?hashed=true", { resource: "suppressions", filters: ["hashed"] }],
@@ -172,7 +175,7 @@ describe.each(Object.entries(PLACES))("a log %s", (_where, openPlace) => {
     test.each(Object.keys(READS))("%s is one event, of its caller, without data", async (endpoint) => {
       const [path, wanted] = READS[endpoint]!;
       const before = (await world.reads()).length;
-      expect((await world.read(path, world.headersFor(endpoint))).status).toBe(200);
+      expect((await world.read(path, world.headersFor(endpoint))).status).toBe(path.startsWith("/find") ? 303 : 200);
       const events = (await world.reads()).slice(before);
       expect(events.map(({ data, meta }) => [data, meta.caller])).toEqual([[wanted, "reader"]]);
       const { recipient: _, ...rest } = events[0]!.data;
@@ -193,7 +196,7 @@ describe.each(Object.entries(PLACES))("a log %s", (_where, openPlace) => {
       const { cookie = "" } = world.headersFor("GET /");
       const token = world.headersFor("GET /events");
       expect((await world.read("/people/@a_stranger", { cookie })).status).toBe(404);
-      expect((await world.read("/audit/999999", { cookie })).status).toBe(404);
+      expect((await world.read("/activity/999999", { cookie })).status).toBe(404);
       expect((await world.read("/setup", { cookie })).status).toBe(200);
       expect((await world.read("/events?only=position", token)).status).toBe(200);
       expect((await world.read("/api/audit/export", token, "HEAD")).status).toBe(200);
@@ -218,7 +221,7 @@ describe.each(Object.entries(PLACES))("a log %s", (_where, openPlace) => {
       await world.caughtUp();
       const { text } = await world.read("/people/@planted_ada", headers);
       const section = /<section[^>]*aria-labelledby="reads".*?<\/section>/s.exec(text)?.[0] ?? "";
-      expect([...section.matchAll(/href="\/audit\/(\d+)"/g)].map(([, position]) => Number(position))).toEqual(
+      expect([...section.matchAll(/href="\/activity\/(\d+)"/g)].map(([, position]) => Number(position))).toEqual(
         own.map(({ position }) => position).toReversed(),
       );
       expect(section).toContain("by <bdi>reader</bdi>");
@@ -237,7 +240,7 @@ describe.each(Object.entries(PLACES))("a log %s", (_where, openPlace) => {
     const { place } = await openPlace();
     await using world = await openWorld(place, {});
     for (const [endpoint, [path]] of Object.entries(READS)) {
-      expect((await world.read(path, world.headersFor(endpoint))).status).toBe(200);
+      expect((await world.read(path, world.headersFor(endpoint))).status).toBeLessThan(400);
     }
     expect(await world.reads()).toEqual([]);
   });

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { h } from "preact";
 import { renderToString } from "preact-render-to-string";
 import type { Recorded } from "../../../events/catalog.ts";
-import { Lines, toLines } from "../../../src/console/parts/events.tsx";
+import { Lines, toLines } from "../../../src/console/parts/news.tsx";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { outcomeOf } from "../../harness/memory/outcomes.ts";
 import { click, openConsole, pageAt, person, textsAt } from "../pages.ts";
