@@ -24,7 +24,7 @@ export interface ConsoleSources {
 }
 
 /** What a browser asks of a page, and what it may do there. */
-export type Visit = Pick<View, "parameters" | "query" | "formToken" | "notice">;
+export type Visit = Pick<View, "parameters" | "query" | "formToken" | "notice" | "lastVisit">;
 
 /** A page as HTML. `missing`: it says that the log knows nothing of this name; `not_ready`: it says that the moment asked for is not; `no_moment`: it is of now and says why. */
 export interface PageText {

@@ -38,6 +38,14 @@ export interface View {
   readonly formToken: string | undefined;
   /** The result of the form that led here. */
   readonly notice: Notice | undefined;
+  /** Of this browser, before the one that goes on; undefined: none is known. */
+  readonly lastVisit?: LastVisit | undefined;
+}
+
+/** When a browser was here, in ms since 1970, and how far the log was then. */
+export interface LastVisit {
+  readonly at: number;
+  readonly position: number;
 }
 
 export interface Live {

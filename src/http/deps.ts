@@ -1,3 +1,4 @@
+import type { Visits } from "./access/visits.ts";
 import { Elysia } from "elysia";
 import type { LinkDeps, UsedStates } from "../account/link.ts";
 import type { Authorization } from "../account/oauth.ts";
@@ -64,6 +65,7 @@ export interface AppDeps extends AdmissionDeps {
   readonly proveEvent: (position: number) => ReturnType<typeof proveEvent>;
   readonly console: Console;
   readonly notices: Notices;
+  readonly visits: Visits;
   readonly streamPace: StreamPace;
   /** IANA name; days are days of it. */
   readonly timezone: string;

@@ -14,6 +14,7 @@ import { listHosts } from "../http/server/listen.ts";
 import { createRateLimit, type DailyQuota } from "../http/access/rate-limit.ts";
 import { createRequestLog } from "../http/server/request-log.ts";
 import { createSessions } from "../http/access/session.ts";
+import { createVisits } from "../http/access/visits.ts";
 import { createStreamPace } from "../http/streams/event-stream.ts";
 import type { CheckpointStore } from "../log/checkpoint.ts";
 import type { Instances } from "../log/instances.ts";
@@ -96,6 +97,7 @@ export function appDeps(served: Served): AppDeps {
     anonymousLimit: createRateLimit(() => Math.ceil(http.rateLimitPerMinute / instances.live.length), clock),
     sessions: createSessions({ masterKey: master, authentication, isSecure, isLocal, clock }),
     notices: createNotices(master, isSecure, clock),
+    visits: createVisits(master, isSecure, clock),
     idempotency: createIdempotency({ eventLog, sleep, logger, makeId, stopping }),
     encryptedLog: openedLog,
     timezone: config.outreach.timezone,

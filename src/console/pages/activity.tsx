@@ -24,7 +24,7 @@ const NEWS_READ = 500;
 
 /** What is shown of the log, by the types of its events. Undefined: all of them. */
 const VIEWS = {
-  news: EVENT_TYPES.filter((type) => !(ROUTINE as readonly EventType[]).includes(type)),
+  news: EVENT_TYPES.filter((type) => !ROUTINE.includes(type)),
   everything: undefined,
   messages: EVENT_TYPES.filter((type) => /^(DirectMessage|Run|DryRun|Recipient|Consent)/.test(type)),
   clicks: ["LinkClicked", "PersonalLinkClicked", "LinkAdded"],

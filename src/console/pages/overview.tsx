@@ -37,6 +37,7 @@ export async function overviewPage(view: View): Promise<VNode> {
     <ConsoleDocument title="reachlog" path="/" view={view}>
       <h1>Overview</h1>
       <SetupLeft view={view} />
+      <SinceLastVisit view={view} />
       <div class="columns">
         {run}
         <QuotaCard view={view} />
@@ -82,6 +83,17 @@ function SetupLeft({ view }: Viewed): VNode | null {
     <p>
       {view.position === 0 ? "Welcome. " : ""}Before a run can start: {left.join(", ")}.{" "}
       <a href="/setup">What to set up</a>
+    </p>
+  );
+}
+
+/** Renders nothing where the browser was not here before, or nothing happened since. */
+function SinceLastVisit({ view: { lastVisit, position } }: Viewed): VNode | null {
+  if (lastVisit === undefined || lastVisit.position >= position) return null;
+  return (
+    <p>
+      <a href={`/activity?show=news&from=${lastVisit.position + 1}`}>What happened since you were here</a>{" "}
+      <Time at={isoTime(lastVisit.at)} />.
     </p>
   );
 }

@@ -25,8 +25,7 @@ export async function findCauses(view: View, event: Recorded): Promise<readonly 
     return sources.slice(0, CAUSES_SHOWN);
   }
   const { data, position } = event;
-  const start =
-    "run_id" in data && event.type !== "RunStarted" ? await findRunStart(reading, String(data.run_id)) : undefined;
+  const start = "run_id" in data && event.type !== "RunStarted" ? await findRunStart(reading, data.run_id) : undefined;
   const started = start === undefined ? [] : await Array.fromAsync(eventsAt(view.store, [start]));
   if (!("run_id" in data) || !("recipient" in data)) return started;
   const earlier = (await eventsAbout(view, data.recipient)).filter((one) => one.position < position);

@@ -194,13 +194,14 @@ export function sessionEndpoints({ sessions, failureLimit }: AppDeps) {
 }
 
 /** A page of the console; a browser that is not signed in is asked for a token in its place. */
-function show({ console, sessions, notices }: AppDeps, page: ConsolePage) {
+function show({ console, sessions, notices, visits, projector }: AppDeps, page: ConsolePage) {
   return async ({ call, params = {} }: { readonly call: RequestContext; readonly params?: Record<string, string> }) => {
     const { request } = call;
     if (!sessions.admits(request)) return whole(html(401, renderPage(signInPage(false))));
     const { searchParams: query } = new URL(request.url);
     const notice = notices.read(request);
-    const visit = { parameters: params, query, formToken: sessions.formToken(request), notice };
+    const { before: lastVisit, setCookie: visited } = visits(request, projector.position);
+    const visit = { parameters: params, query, formToken: sessions.formToken(request), notice, lastVisit };
     const rendered = await console.render(page, visit);
     if (rendered === undefined) throw problems.notFound();
     call.disclosed = rendered.disclosed;
@@ -208,7 +209,7 @@ function show({ console, sessions, notices }: AppDeps, page: ConsolePage) {
       return whole(redirect(303, rendered.location, { "cache-control": "no-store" }));
     }
     const headers = {
-      ...(notice === undefined ? {} : { "set-cookie": notices.cleared }),
+      "set-cookie": notice === undefined ? visited : notices.cleared,
       ...(rendered.outcome === "not_ready" ? SOON : {}),
     };
     return whole(html(STATUS[rendered.outcome], rendered.text, headers));

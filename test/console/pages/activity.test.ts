@@ -221,7 +221,7 @@ test("the page of what requests nothing has no such part", async () => {
 
 describe("what belongs to an event", () => {
   const MESSAGE = { attempt_id: "a1", run_id: RUN, recipient: ADA };
-  const attempted: NewEvent = {
+  const attempted: NewEvent<"DirectMessageAttempted"> = {
     type: "DirectMessageAttempted",
     data: { ...MESSAGE, text: "Hi", variant: "B", day: "2026-11-20" },
   };
@@ -242,7 +242,7 @@ describe("what belongs to an event", () => {
       { type: "RunStarted", data: { run_id: RUN, dry_run: false } },
       attempted,
       sent,
-      { ...attempted, data: { ...attempted.data, attempt_id: "a2" } } as NewEvent,
+      { ...attempted, data: { ...attempted.data, attempt_id: "a2" } },
     );
     expect(await citedAt(harness, 3, "causes")).toEqual([2, 1]);
     expect(await citedAt(harness, 3, "effects")).toEqual([4]);

@@ -76,7 +76,7 @@ test("clicks and what came of them are one line, which counts clicks, links, bot
   expect(await summaryOf(await recorded(click("a"), delivered(), delivered()))).toBe(
     "1 click on go.example/a · 2 delivered",
   );
-  const batch = outcomeOf("DispatchSucceeded", { ...DISPATCH, latency_ms: 3 }) as NewEvent<"DispatchSucceeded">;
+  const batch = outcomeOf<"DispatchSucceeded">("DispatchSucceeded", { ...DISPATCH, latency_ms: 3 });
   const requests = batch.data.requests.map((request) => ({ ...request, sources: [[1, 40]] as const }));
   const many = { type: "DispatchSucceeded", data: { ...batch.data, requests } } as unknown as NewEvent;
   expect(await summaryOf(await recorded(many, delivered(), delivered()))).toBe("42 delivered");

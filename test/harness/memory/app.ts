@@ -19,6 +19,7 @@ import { createLoadShedding } from "../../../src/http/access/load-shedding.ts";
 import { createRateLimit } from "../../../src/http/access/rate-limit.ts";
 import { createRequestLog } from "../../../src/http/server/request-log.ts";
 import { createSessions } from "../../../src/http/access/session.ts";
+import { createVisits } from "../../../src/http/access/visits.ts";
 import { createStreamPace } from "../../../src/http/streams/event-stream.ts";
 import { sleep } from "../../../src/platform/clock.ts";
 import { checkpointFiles, type CheckpointStore } from "../../../src/log/checkpoint.ts";
@@ -258,6 +259,7 @@ function wire({
     tracing: undefined,
     sessions: createSessions({ masterKey: MASTER_KEY, authentication, isSecure: false, isLocal: true, clock }),
     notices: createNotices(MASTER_KEY, false, clock),
+    visits: createVisits(MASTER_KEY, false, clock),
     redirects: given.redirects,
     placeVisitor: createVisitorSketch(encryptedLog.keyring.keys, clock),
     verifier,
