@@ -46,6 +46,33 @@ test("the overview counts the clicks of people, and of bots, of the last hours",
   expect((await textsAt(page, ".events .when")).flatMap(({ links }) => links)).toEqual([3, 2, 1].map(eventHref));
 });
 
+test("the charts show the range that is chosen, and else fit the data", async () => {
+  const harness = await openConsole();
+  harness.now = Date.now();
+  await harness.append("link-go.example/a", click("a"));
+  const labelsAt = async (path: string) =>
+    (await rowsOf(await pageAt(harness, path))).flatMap(
+      (row) => /^\d{4}-\d\d-\d\d( \d\d:\d\d)?(?= \|)/.exec(row)?.[0] ?? [],
+    );
+  for (const [range, rows, pattern] of [
+    ["24h", 24, /:00$/],
+    ["7d", 7, /^.{10}$/],
+    ["30d", 30, /^.{10}$/],
+    ["90d", 90, /^.{10}$/],
+    ["nonsense", 12, /^.{10}$/],
+  ] as const) {
+    const labels = await labelsAt(`/links?skip=0&range=${range}`);
+    expect([range, labels.length, labels.filter((label) => !pattern.test(label))]).toEqual([range, rows, []]);
+    const page = await pageAt(harness, `/links?skip=0&range=${range}`);
+    const picker = await textsAt(page, 'ul[aria-label="Range of the charts"] a[aria-current]');
+    expect(picker.map(({ text }) => text.replace(" ", ""))).toEqual([range === "nonsense" ? "Fitted" : range]);
+    expect(page).toContain('href="/links?skip=0&amp;range=7d"');
+  }
+  // Of the overview only the chart of clicks has something to show.
+  expect(await labelsAt("/")).toHaveLength(12);
+  expect(await labelsAt("/?range=30d")).toHaveLength(30);
+});
+
 describe("people", () => {
   test("are found by a part of the handle, by status and by basis", async () => {
     const harness = await openConsole();

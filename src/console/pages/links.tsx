@@ -8,7 +8,7 @@ import { noClicks, type SuspectedCounts } from "../../../projections/suspected.t
 import { msOf } from "../../../projections/time.ts";
 import { STREAMS } from "../../log/event-log.ts";
 import { hrefForLink } from "../hrefs.ts";
-import { ClicksChart } from "../parts/charts.tsx";
+import { ClicksChart, RangePicker } from "../parts/charts.tsx";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { EventList } from "../parts/events.tsx";
 import { ConfirmedAction } from "../parts/action-form.tsx";
@@ -47,6 +47,7 @@ export function linksPage(view: View): VNode {
         {clicksInWords(all.clicks - all.suspected)} by people, {grouped(all.suspected)} suspected to be X itself,{" "}
         {grouped(all.bots)} by bots.
       </p>
+      <RangePicker view={view} path="/links" />
       <ClicksChart view={view} unit="day" quarters={quarters} />
       {links.length === 0 ? (
         <p class="empty">

@@ -10,20 +10,19 @@ import { findLast } from "../../log/event-log.ts";
 import { momentIn, resetsAt } from "../../outreach/quota-day.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { ActionForm } from "../parts/action-form.tsx";
-import { BarChart, ClicksChart, fitToData } from "../parts/charts.tsx";
+import { BarChart, ClicksChart, RangePicker, readRange } from "../parts/charts.tsx";
 import { ChannelStatus } from "../parts/channel-status.tsx";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { Lines, ROUTINE, toLines } from "../parts/news.tsx";
 import { runCard, Card } from "../parts/run-card.tsx";
 import { missingForRun } from "../parts/setup-steps.tsx";
 import { Time } from "../parts/time.tsx";
-import { lastPeriods, newestEvents, type View } from "../view.ts";
+import { newestEvents, type View } from "../view.ts";
 import { Table } from "../parts/table.tsx";
 
 /** Events read for the newest lines: of clicks and deliveries many are one line. */
 const NEWEST_READ = 200;
 const NEWEST_LINES = 12;
-const DAYS_SHOWN = 30;
 
 /** How today's run goes, what needs attention, and what happened last. */
 export async function overviewPage(view: View): Promise<VNode> {
@@ -53,6 +52,7 @@ export async function overviewPage(view: View): Promise<VNode> {
         </section>
       )}
       <Figures view={view} inDoubt={inDoubt} />
+      <RangePicker view={view} path="/" />
       <div class="charts">
         <MessagesChart view={view} />
         <ClicksChart view={view} unit="hour" quarters={view.state("suspected").quarters} />
@@ -139,9 +139,9 @@ function Figures({ view, inDoubt }: Viewed & { readonly inDoubt: number }): VNod
 }
 
 function MessagesChart({ view }: Viewed): VNode {
-  const query = lastPeriods(view, "day", DAYS_SHOWN);
+  const { query, toBars } = readRange(view, "day");
   const days = periodsOf(view.state("timeline").quarters, query, noMessages);
-  const bars = fitToData(days.map(({ start, counts }) => ({ label: labelOf(start, query), counts })));
+  const bars = toBars(days.map(({ start, counts }) => ({ label: labelOf(start, query), counts })));
   const series = [
     { kind: "sent", name: "sent", color: 1 },
     { kind: "skipped", name: "skipped", color: 3 },
@@ -149,10 +149,10 @@ function MessagesChart({ view }: Viewed): VNode {
   ] as const;
   return (
     <BarChart
-      title={`Messages per day, last ${bars.length} days`}
+      title={`Messages per ${query.unit}, last ${bars.length} ${query.unit}s`}
       series={series}
       bars={bars}
-      empty="No message was sent, skipped or failed in these days."
+      empty={`No message was sent, skipped or failed in these ${query.unit}s.`}
     />
   );
 }

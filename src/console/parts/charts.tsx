@@ -1,11 +1,11 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { grouped } from "../document.tsx";
+import { grouped, type PagePath } from "../document.tsx";
 import { numbers, Table } from "./table.tsx";
 import { labelOf, periodsOf } from "../../../projections/periods.ts";
 import type { Quarters } from "../../../projections/quarters.ts";
 import { noClicks, type SuspectedCounts } from "../../../projections/suspected.ts";
-import { lastPeriods, type View } from "../view.ts";
+import { lastPeriods, readChoice, type View } from "../view.ts";
 
 /** One kind of what is stacked in each bar. */
 export interface Series<Kind extends string> {
@@ -155,8 +155,60 @@ function rounded(number: number): number {
   return Math.round(number * 100) / 100;
 }
 
-const DAYS_SHOWN = 30;
-const HOURS_SHOWN = 48;
+/** What a reader may choose. More than 90 days would make a page heavy, and of busy weeks less is kept. */
+const RANGES = {
+  "24h": { unit: "hour", count: 24, words: "24 h" },
+  "7d": { unit: "day", count: 7, words: "7 d" },
+  "30d": { unit: "day", count: 30, words: "30 d" },
+  "90d": { unit: "day", count: 90, words: "90 d" },
+} as const;
+
+const RANGE_NAMES = Object.keys(RANGES) as readonly (keyof typeof RANGES)[];
+
+/** Without a choice: long enough for the rhythm of days or of weeks, and fitted to the data. */
+const FITTED = { hour: 48, day: 30 } as const;
+
+type Unit = keyof typeof FITTED;
+
+/** The periods of a page's charts, and which of their bars are shown. `unit`: without a choice in the address. */
+export function readRange(view: View, unit: Unit) {
+  const name = readChoice(view, "range", RANGE_NAMES);
+  const chosen = name === undefined ? { unit, count: FITTED[unit] } : RANGES[name];
+  const query = lastPeriods(view, chosen.unit, chosen.count);
+  return {
+    query,
+    toBars: <Kind extends string>(bars: readonly Bar<Kind>[]) => (name === undefined ? fitToData(bars) : bars),
+  };
+}
+
+interface RangePickerProps {
+  readonly view: View;
+  /** Of the page. */
+  readonly path: PagePath;
+}
+
+/** Links to the ranges; the first fits the data. */
+export function RangePicker({ view, path }: RangePickerProps): VNode {
+  const chosen = readChoice(view, "range", RANGE_NAMES);
+  const others = [...view.query].filter(([name]) => name !== "range" && name !== "as_of");
+  return (
+    <ul class="tabs" aria-label="Range of the charts">
+      {[undefined, ...RANGE_NAMES].map((name) => {
+        const query = new URLSearchParams([
+          ...others,
+          ...(name === undefined ? [] : [["range", name] as [string, string]]),
+        ]);
+        return (
+          <li>
+            <a href={query.size === 0 ? path : `${path}?${query}`} aria-current={name === chosen ? "true" : undefined}>
+              {name === undefined ? "Fitted" : RANGES[name].words}
+            </a>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
 
 const ALL_SERIES = [
   { kind: "people", name: "people", color: 1 },
@@ -180,25 +232,25 @@ const BARS_MIN = 12;
 
 interface ClicksChartProps {
   readonly view: View;
-  readonly unit: "day" | "hour";
+  readonly unit: Unit;
   readonly quarters: Quarters<SuspectedCounts>;
   readonly isOfLink?: boolean;
 }
 
 /** Clicks over the newest days or hours, by who made them. */
 export function ClicksChart({ view, unit, quarters, isOfLink = false }: ClicksChartProps): VNode {
-  const query = lastPeriods(view, unit, unit === "day" ? DAYS_SHOWN : HOURS_SHOWN);
+  const { query, toBars } = readRange(view, unit);
   const periods = periodsOf(quarters, query, noClicks).map(({ start, counts: { clicks, suspected, bots } }) => ({
     label: labelOf(start, query),
     counts: { people: clicks - suspected, suspected, bots },
   }));
-  const bars = fitToData(periods);
+  const bars = toBars(periods);
   return (
     <BarChart
-      title={`Clicks per ${unit}, last ${bars.length} ${unit}s`}
+      title={`Clicks per ${query.unit}, last ${bars.length} ${query.unit}s`}
       series={isOfLink ? LINK_SERIES : ALL_SERIES}
       bars={bars}
-      empty={`No link was clicked in these ${unit}s.`}
+      empty={`No link was clicked in these ${query.unit}s.`}
     />
   );
 }

@@ -34,6 +34,9 @@ const STATUS = { shown: 200, missing: 404, no_moment: 400, not_ready: 503 } as c
 /** Programs obey the first, browsers the second. */
 const SOON = { "retry-after": "2", refresh: "2" };
 
+const RANGE =
+  "Of the charts: `24h`, `7d`, `30d` or `90d`. Default: the newest hours or days, from the first with data.";
+
 const SKIP = "How many entries to skip.";
 
 export function consoleEndpoints(deps: AppDeps) {
@@ -42,7 +45,9 @@ export function consoleEndpoints(deps: AppDeps) {
   return feature("console", "")
     .get(
       "/",
-      ...page(overviewPage, "overview", "getConsole", "The run, the quota, the channels and the newest events."),
+      ...page(overviewPage, "overview", "getConsole", "The run, the quota, the channels and the newest events.", {
+        query: { range: RANGE },
+      }),
     )
     .get(
       "/runs/:run_id",
@@ -76,6 +81,7 @@ export function consoleEndpoints(deps: AppDeps) {
       "/links",
       ...page(linksPage, false, "getConsoleLinks", "All links with clicks.", {
         query: {
+          range: RANGE,
           skip: SKIP,
           sort: "`clicks`: those that people clicked most first. Default: the one clicked last first.",
         },
