@@ -11,7 +11,8 @@ import { addedOf } from "../harness/memory/new-events.ts";
 
 const ANN = { id: "7", username: "ann" };
 const SELF = { id: "1", username: "us", name: "Us" };
-const NOW = { ms: Date.UTC(2026, 2, 1, 8), day: "2026-03-01", timezone: "UTC" };
+const MS = Date.UTC(2026, 2, 1, 8);
+const NOW = { ms: MS, clockMs: MS, day: "2026-03-01", timezone: "UTC" };
 
 const authorized: NewEvent = {
   type: "AccountAuthorized",

@@ -4,7 +4,8 @@ import type { DataOf } from "../../events/catalog.ts";
 import type { Recipient, SkipReason } from "../../events/outreach.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import type { SocialUser } from "../../src/networks/network.ts";
-import { decideStart, decideStop, remaining } from "../../src/outreach/decide.ts";
+import { decideStart, decideStop } from "../../src/outreach/decide.ts";
+import { remaining } from "../../src/outreach/run-limits.ts";
 import {
   isSkipRecorded,
   judgeKnown,
@@ -20,7 +21,7 @@ import { RULES } from "../harness/memory/outreach.ts";
 import { OWN, person } from "../harness/memory/social-network.ts";
 
 const DAY = "2026-03-01";
-const at = (day: string) => momentIn("UTC", Date.parse(day));
+const at = (day: string) => ({ ...momentIn("UTC", Date.parse(day)), clockMs: Date.parse(day) });
 
 const SEVEN = { id: "7", username: "user_7" };
 const ATTEMPT = { attempt_id: "a", run_id: "r", recipient: SEVEN };

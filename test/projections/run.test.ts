@@ -47,6 +47,8 @@ describe("the run in progress", () => {
       dry_run: false,
       started_at: "2026-11-20T10:00:01.000Z",
       ...COUNTS,
+      places: 0,
+      withdrawn: 0,
       waiting: null,
       stop_requested_at: null,
     });

@@ -65,9 +65,10 @@ function requireTemplate({ outreach: { template } }: Config): Template {
 }
 
 function createRules(template: Template, { config, keyring, hashesOf, findLinkKeys }: Session): OutreachRules {
-  const { requireConsent, dailyLimit } = config.outreach;
+  const { requireConsent, dailyLimit, stopAfterFailures, window } = config.outreach;
   const { isForgotten } = keyring;
-  return { template, requireConsent, dailyLimit, hashes: hashesOf, findLinkKeys, isForgotten };
+  const limits = { dailyLimit, stopAfterFailures, window };
+  return { template, requireConsent, ...limits, hashes: hashesOf, findLinkKeys, isForgotten };
 }
 
 function writeNotes({ outreach: { sources } }: Config, { variants }: Survey): string[] {

@@ -58,6 +58,7 @@ const WAITS: Readonly<Record<PauseReason, string>> = {
   rate_limited: "because X asks to",
   network_unavailable: "because X gives no answer",
   settling: "for X to show what is in doubt",
+  window_closed: "for the sending window",
 };
 
 function formatHeader({ run_id, dry_run, started_at, ...counts }: RunState): string {

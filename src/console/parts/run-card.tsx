@@ -135,6 +135,9 @@ function LastRun({ end }: { readonly end: EndOfRun | undefined }): VNode {
 export const ENDS: Readonly<Record<RunEnd, string>> = {
   completed: "no recipient is left",
   daily_limit_reached: "the day's quota is used up",
+  limit_reached: "it sent as many messages as it was asked to",
+  window_closed: "the sending window is closed for the other recipients",
+  too_many_failures: "too many messages failed",
   time_limit: "it reached the time limit of a run",
   stopped: "it was stopped",
   not_authorized: "X does not accept the authorization any more",

@@ -169,6 +169,12 @@ export const problems = {
         nextStep: { href: "/", label: "To the overview" },
       },
     }),
+  windowClosed: (opensAt: string, seconds: number) =>
+    new Problem(429, "window-closed", `The sending window is closed until ${opensAt}. Start the run then.`, {
+      headers: { "retry-after": String(seconds) },
+      more: { opens_at: opensAt },
+      people: { nextStep: { href: "/", label: "To the overview" } },
+    }),
   internal: () => new Problem(500, "internal-error", "An internal error; the service logged it."),
   refusedByNetwork: (detail: string) => new Problem(502, "delivery-refused", detail),
   networkFailed: (detail: string) => new Problem(502, "network-failed", detail),

@@ -26,6 +26,8 @@ export const RULES: OutreachRules = {
   template: parseTemplate("Hi {{name}}"),
   requireConsent: true,
   dailyLimit: 100,
+  stopAfterFailures: undefined,
+  window: undefined,
   hashes: createSuppressionHashes(MASTER_KEY),
   findLinkKeys: (codes) => codes.map((code) => `key of ${code}`),
   isForgotten: () => false,

@@ -14,6 +14,8 @@ export interface Mutation {
 const HANDLE = "src/log/handle.ts";
 const DECIDE = "src/outreach/decide.ts";
 const SEND = "src/outreach/send.ts";
+const LIMITS = "src/outreach/run-limits.ts";
+const WINDOW = "src/outreach/send-window.ts";
 const RECOVERY = "src/outreach/recover-dead-run.ts";
 const RECONCILE = "src/outreach/reconcile.ts";
 const QUOTA = "projections/quota.ts";
@@ -203,8 +205,8 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "a wait over midnight sends on the old day",
     SEND,
-    'return today(context) === day ? undefined : "day_over";',
-    "return undefined;",
+    'if (now.day !== day) return "day_over";',
+    "",
   ),
   one(
     "an answer in doubt is repeated like a 401",
@@ -295,7 +297,7 @@ export const MUTATIONS: readonly Mutation[] = [
   one("nobody writes down who was forgotten", CONTACTS, "      mark(state, event.data.hashes);\n", ""),
   one(
     "one person's refusal is the account's",
-    DECIDE,
+    LIMITS,
     "export const REFUSED_IN_A_ROW_MAX = 5;",
     "export const REFUSED_IN_A_ROW_MAX = 1;",
   ),
