@@ -43,7 +43,7 @@ interface Screening extends RunActions {
   readonly run: RunContext;
   readonly reader: Reader;
   /**
-   * Network ids of those it asked about, and `@` with the lower-case handle of those whom the network does not know: sources
+   * Network ids of those it asked about, and `@` with the lower-case handle of those unknown to the network: sources
    * overlap, and a list may name a recipient by handle and again by id.
    */
   readonly seen: Set<string>;

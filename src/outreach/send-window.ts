@@ -1,4 +1,5 @@
 import type { QuotaMoment } from "../../projections/quota.ts";
+import { isoTime } from "../platform/clock.ts";
 import type { OpenHours, SendWindow } from "../config/send-window.ts";
 
 /**
@@ -83,4 +84,13 @@ export function opensAt({ hours }: SendWindow, timezone: string, { ms, clockMs }
     .filter((at) => !isOpen(hours, timezone, at))
     .map((at) => changesAt(hours, timezone, at));
   return Math.max(clockMs, ...openings.map((at) => at ?? clockMs));
+}
+
+/** A sentence for an operator; `ms`: now, since the epoch. */
+export function describeWindow({ text, hours, zone, whenClosed }: SendWindow, timezone: string, ms: number): string {
+  const whose = zone === "recipient" ? `each recipient's time zone, or ${timezone} where that is not known` : timezone;
+  const change = changesAt(hours, timezone, ms);
+  const until = change === undefined ? "" : ` until ${isoTime(change)}`;
+  const state = isOpen(hours, timezone, ms) ? "open" : "closed";
+  return `${text} in ${whose}; now ${state} in ${timezone}${until}; outside of it a run ${whenClosed}s`;
 }

@@ -134,7 +134,7 @@ interface FactsProps {
 }
 
 function Facts({ view, contact, events }: FactsProps): VNode {
-  const { id, username, variant, received, replied, skipped, fields, attempted_at } = contact;
+  const { id, username, timezone, variant, received, replied, skipped, fields, attempted_at } = contact;
   const rows: readonly (readonly [string, ComponentChildren])[] = [
     ["status", STATUS_WORDS[toShownStatus(contact)]],
     ["skipped for", skipped.join(", ").replaceAll("_", " ")],
@@ -148,6 +148,7 @@ function Facts({ view, contact, events }: FactsProps): VNode {
         .join(", "),
     ],
     ["handle", username === undefined ? "" : <bdi>@{username}</bdi>],
+    ["time zone", timezone === undefined ? "" : <bdi>{timezone}</bdi>],
     ["id", id === undefined ? "not known yet" : <code>{id}</code>],
     ["last message", attempted_at === undefined ? "none" : <Time at={attempted_at} />],
     ["variant", variant === undefined ? "" : <bdi>{variant}</bdi>],

@@ -141,7 +141,7 @@ function intend(books: Books, event: Recorded<"DirectMessageAttempted">, house: 
     ...fresh,
     asks: [],
   };
-  const isTime = [time, time - LEASE_MS].some((at) => isSendingTime(house, attempt, at));
+  const isTime = [time, time - LEASE_MS].some((at) => isSendingTime(house, books, attempt, at));
   if (!isTime && !wasClockMoved(house, position)) violated("an intent outside of the window", about);
   checkSelection(books, event, house);
   takePlace(books, attempt, house);

@@ -6,12 +6,18 @@ import { homeOf } from "./setting.ts";
 import { isShownOpen, nextEdge } from "./wall-clock.ts";
 
 /** Whether a message to them may go out at that time. */
-export function isSendingTime(house: House, { recipientId, timezone }: Omit<Attempt, "asks">, ms: number): boolean {
+export function isSendingTime(
+  house: House,
+  { listed }: Pick<Books, "listed">,
+  { recipientId, timezone }: Omit<Attempt, "asks">,
+  ms: number,
+): boolean {
   const { window } = house.setting;
   if (window === undefined) return true;
   // Of a handle that changed hands the log may know the zone of another.
   if (window.zone === "recipient" && house.everHeirs.has(recipientId)) return true;
-  const zone = window.zone === "recipient" ? (homeOf(recipientId) ?? timezone) : timezone;
+  const isOwn = window.zone === "recipient" && listed.has(recipientId);
+  const zone = isOwn ? (homeOf(recipientId) ?? timezone) : timezone;
   const isOpen = isShownOpen(window.text, zone, ms);
   return isOpen || (!house.setting.isOwned && isShownOpen(window.text, zone, ms + STEP_MS));
 }
@@ -97,13 +103,13 @@ export function checkOpening(house: House, { time, position, until, zones }: Ope
   if (window === undefined || until === undefined) return violated("a window closed that is none", about);
   if (house.clockMoves.length > 0) return;
   const ms = Date.parse(time);
-  const openings = [...zones].map((zone) => {
-    // The closing is noticed before the event is recorded.
-    const closed = [ms, ms - NOTICED_MS].find((at) => !isShownOpen(window.text, zone, at));
-    return closed === undefined ? undefined : nextEdge(window.text, zone, closed);
-  });
+  const openings = [...zones].flatMap((zone) =>
+    NOTICED_BEFORE_MS.map((before) => ms - before)
+      .filter((at) => !isShownOpen(window.text, zone, at))
+      .map((at) => nextEdge(window.text, zone, at)),
+  );
   if (!openings.includes(Date.parse(until))) violated("a window opens at another time", { ...about, openings });
 }
 
-/** A run may be so long in settling what is in doubt once the window is closed. */
-const NOTICED_MS = 600_000;
+/** A run settles what is in doubt once it has noticed that the window is closed: by minutes. */
+const NOTICED_BEFORE_MS = Array.from({ length: 11 }, (_, minutes) => minutes * 60_000);
