@@ -38,7 +38,8 @@ export interface TriggerRequest {
   readonly selection?: RunSelection;
   /**
    * Makes the trigger idempotent: a repeat answers with the run that the first one started, unless that ended for a reason
-   * that passes by itself: then another run sends what the limit leaves. A dry run is repeated: it does nothing, and what it found is not recorded.
+   * that passes by itself: then another run sends what the limit leaves. A dry run is repeated: it does nothing, and what it
+   * found is not recorded.
    */
   readonly key?: IdempotencyKey;
 }

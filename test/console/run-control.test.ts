@@ -189,7 +189,8 @@ describe("a dry run", () => {
   });
 
   test("for some recipients leads to the run for the same ones", async () => {
-    const harness = await openAuthorized();
+    const env = { RECIPIENT_SOURCES: "list,followers", MESSAGE_TEMPLATE: "Hi\n---\nHello" };
+    const harness = await openAuthorized({ env });
     const page = await pageAt(harness, "/");
     for (const name of ["limit", "variant", "basis", "source"]) expect(page).toContain(`name="${name}"`);
     finding(harness, found(2, 0));

@@ -51,7 +51,10 @@ export function valid(schema: Schema): fc.Arbitrary<unknown> {
     return fc.tuple(...schema.allOf.map(valid)).map((parts) => Object.assign({}, ...parts) as Value);
   if (schema.type === "boolean") return fc.boolean();
   if (schema.type === "string") return textOf(schema);
-  if (schema.type === "integer") return fc.nat().map((number) => number + (schema.minimum ?? 0));
+  if (schema.type === "integer") {
+    const { minimum = 0, maximum = minimum + 0x7fffffff } = schema;
+    return fc.integer({ min: minimum, max: maximum });
+  }
   if (schema.type === "number") return fc.double({ noNaN: true, noDefaultInfinity: true });
   if (schema.type === "null") return fc.constant(null);
   if (schema.type === "array") return fc.array(valid(schema.items ?? {}), { minLength: 1, maxLength: 3 });

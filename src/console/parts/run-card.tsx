@@ -145,9 +145,11 @@ function SelectionFields({ view: { settings } }: { readonly view: View }): VNode
       <label>
         Messages, at most <input type="number" name="limit" min={1} max={settings.dailyLimit} />
       </label>
-      <Select name="variant" label="Variant" values={variants} chosen={undefined} />
+      {variants.length < 2 ? null : <Select name="variant" label="Variant" values={variants} chosen={undefined} />}
       <Select name="basis" label="Basis" values={BASES} chosen={undefined} />
-      <Select name="source" label="Source" values={settings.sources} chosen={undefined} />
+      {settings.sources.length < 2 ? null : (
+        <Select name="source" label="Source" values={settings.sources} chosen={undefined} />
+      )}
     </details>
   );
 }

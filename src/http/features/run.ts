@@ -168,7 +168,15 @@ export function runEndpoints(deps: AppDeps) {
           description:
             "Sends direct messages to the recipients who are due, within the day's quota and the sending window; one run at a time. `limit`, `variant`, `basis` and `source` narrow it: it skips none of the recipients that they leave out. A dry run sends nothing, and lists the recipients a run would write to now.",
           requestHeaders: ["Idempotency-Key", "Prefer"],
-          problems: ["notAuthorized", "running", "dailyLimit", "windowClosed", "noTemplate", "clockSkewed"],
+          problems: [
+            "notAuthorized",
+            "running",
+            "dailyLimit",
+            "windowClosed",
+            "unusableSelection",
+            "noTemplate",
+            "clockSkewed",
+          ],
           isSlow: true,
           limit: { name: "dm-day", allowance: () => quotaAllowance(quota, deps.clock()) },
           form: RUN_FORMS,
@@ -223,10 +231,10 @@ function rejectUnknown({ variant, source }: RunSelection, { outreach: { template
   if (template === undefined) throw problems.noTemplate();
   const labels = template.variants.map(({ label }) => label);
   if (variant !== undefined && !labels.includes(variant)) {
-    throw problems.invalid([{ path: "/variant", message: `The template has the variants ${labels.join(", ")}` }]);
+    throw problems.unusableSelection("/variant", `the template has no variant ${variant}, but ${labels.join(", ")}`);
   }
   if (source !== undefined && !sources.includes(source)) {
-    throw problems.invalid([{ path: "/source", message: `RECIPIENT_SOURCES names ${sources.join(", ")}` }]);
+    throw problems.unusableSelection("/source", `RECIPIENT_SOURCES names ${sources.join(", ")}, and not ${source}`);
   }
 }
 

@@ -122,6 +122,10 @@ export const problems = {
     new Problem(422, "unusable-consent", `Nothing was recorded: ${why}.`, {
       more: { errors: [{ path, message: why }] },
     }),
+  unusableSelection: (path: string, why: string) =>
+    new Problem(422, "unusable-selection", `No run was started: ${why}.`, {
+      more: { errors: [{ path, message: why }] },
+    }),
   verifying: () =>
     new Problem(409, "verification-in-progress", "One verification at a time: another one is in progress."),
   contradicted: () =>

@@ -138,13 +138,13 @@ describe("a run that does not start", () => {
   });
 
   test.each([
-    [{ variant: "C" }, "/variant", "The template has the variants A, B"],
-    [{ source: "followers" }, "/source", "RECIPIENT_SOURCES names list"],
+    [{ variant: "C" }, "/variant", "the template has no variant C, but A, B"],
+    [{ source: "followers" }, "/source", "RECIPIENT_SOURCES names list, and not followers"],
   ])("because %j is not configured: it says what is", async (body, path, message) => {
     await using world = await authorized();
     const response = await run(world, body);
     expect(await response.clone().json()).toMatchObject({ errors: [{ path, message }] });
-    expect([await problemIn(response), world.triggers]).toEqual(["422 invalid-request", []]);
+    expect([await problemIn(response), world.triggers]).toEqual(["422 unusable-selection", []]);
   });
 
   test("because a clock is wrong: it says which, by how much, and what to do", async () => {
