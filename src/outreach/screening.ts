@@ -78,7 +78,9 @@ export async function screenRecipients(run: RunContext, actions: RunActions): Pr
       if (end !== undefined) return { reason: end };
       const opening = nextOpening(screening);
       if (opening === undefined) return { reason: "completed" };
-      if (!pausesWhenClosed) return { reason: "window_closed", until: isoTime(opening) };
+      // It may have opened since they were passed over.
+      const isClosed = opening > run.clock();
+      if (isClosed && !pausesWhenClosed) return { reason: "window_closed", until: isoTime(opening) };
       await run.pause("window_closed", opening);
     }
   } catch (fault) {

@@ -201,6 +201,17 @@ describe("a run outside of the sending window", () => {
     ]);
   });
 
+  test("goes on with those whose window opens while it writes to the others", async () => {
+    await using world = await openOutreach("10");
+    world.network.people.set("11", person("11"));
+    await world.append([addedOf({ id: "11" }, { timezone: "Europe/Berlin" })]);
+    world.network.answers.push({ waitMs: HOUR_MS / 12 });
+    const window = windowOf("Sun 08:01-19:00", { zone: "recipient" });
+    const { run } = await world.start({ rules: { ...RULES, window } });
+    expect(await run()).toMatchObject({ reason: "completed", sent: 2 });
+    expect(reached(world)).toEqual(["11", "10"]);
+  });
+
   test("reads no followers, which costs money, and reads them when it opens", async () => {
     await using world = await openOutreach();
     world.network.people.set("10", person("10"));
