@@ -57,7 +57,8 @@ export function valid(schema: Schema): fc.Arbitrary<unknown> {
   }
   if (schema.type === "number") return fc.double({ noNaN: true, noDefaultInfinity: true });
   if (schema.type === "null") return fc.constant(null);
-  if (schema.type === "array") return fc.array(valid(schema.items ?? {}), { minLength: 1, maxLength: 3 });
+  if (schema.type === "array")
+    return fc.array(valid(schema.items ?? {}), { minLength: 1, maxLength: Math.min(3, schema.maxItems ?? 3) });
   if (schema.type !== "object") throw new Error(`no bodies of the type ${schema.type}`);
   const { properties = {}, required = [] } = schema;
   const members = Object.fromEntries(Object.entries(properties).map(([name, inner]) => [name, valid(inner)]));

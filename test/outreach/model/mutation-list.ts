@@ -37,7 +37,7 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "the intent is not recorded",
     SEND,
-    "await handle(context, STREAMS.outreach, decide, { metadata, lease })",
+    "await handle(context, STREAMS.outreach, decide, { metadata, lease, attempts: RUN_ATTEMPTS_MAX })",
     "decide()",
   ),
   one("a run goes on that was asked to stop", RUNNER, "tasks.stopping, stop.requested]", "tasks.stopping]"),
