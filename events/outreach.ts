@@ -81,6 +81,8 @@ export const RecipientAdded = withPersonal(
         ...consentEvidence,
         tracking: Type.Optional(tracking),
         ...trackingEvidence,
+        /** IANA name of the zone that they live in. */
+        timezone: Type.Optional(Type.String()),
         fields: Type.Record(Type.String(), Type.String()),
         source: Type.Literal("list"),
       },
@@ -89,7 +91,7 @@ export const RecipientAdded = withPersonal(
   ),
   {
     ...ofRecipient,
-    members: ["recipient", "name", "fields", ...EVIDENCE],
+    members: ["recipient", "name", "timezone", "fields", ...EVIDENCE],
     erased: (mark) => ({ ...erasedRecipient(mark), fields: {} }),
   },
 );
@@ -228,15 +230,32 @@ export const RecipientRetryAllowed = withPersonal(
   { ...ofRecipient, members: ["recipient"], erased: erasedRecipient },
 );
 
+export const recipientSource = Type.Union([Type.Literal("list"), Type.Literal("inbound"), ...pagedSource.anyOf]);
+export type RecipientSource = Static<typeof recipientSource>;
+
+/**
+ * `limit`: messages that the run may send, beside the day's quota. `variant`, `basis` and `source`: it is for these
+ * recipients only. Absent: for all.
+ */
 export const RunStarted = defineEvent(
   "RunStarted",
-  Type.Object({ run_id: Type.String(), dry_run: Type.Boolean() }, closed),
+  Type.Object(
+    {
+      run_id: Type.String(),
+      dry_run: Type.Boolean(),
+      limit: Type.Optional(Type.Integer()),
+      variant: Type.Optional(Type.String()),
+      basis: Type.Optional(basis),
+      source: Type.Optional(recipientSource),
+    },
+    closed,
+  ),
 );
 
 /**
  * A run waits: `pace` spreads the messages, `rate_limited` is the network's wish, `network_unavailable` comes before a
- * question is asked again that had no answer, `settling` gives the network time to show a message that is in doubt.
- * `until` in ISO 8601.
+ * question is asked again that had no answer, `settling` gives the network time to show a message that is in doubt,
+ * `window_closed` lasts until messages may go out again. `until` in ISO 8601.
  */
 export const RunPaused = defineEvent(
   "RunPaused",
@@ -248,6 +267,7 @@ export const RunPaused = defineEvent(
         Type.Literal("rate_limited"),
         Type.Literal("network_unavailable"),
         Type.Literal("settling"),
+        Type.Literal("window_closed"),
       ]),
       until: Type.String(),
     },
@@ -258,9 +278,6 @@ export type PauseReason = Static<typeof RunPaused.data>["reason"];
 
 /** An operator ends the run before it has come to its end; what is under way is settled first. */
 export const RunStopRequested = defineEvent("RunStopRequested", Type.Object({ run_id: Type.String() }, closed));
-
-export const recipientSource = Type.Union([Type.Literal("list"), Type.Literal("inbound"), ...pagedSource.anyOf]);
-export type RecipientSource = Static<typeof recipientSource>;
 
 /** A link of one recipient's own. `link`: the shared one of the same variant and target, as its clicks are counted. */
 const personalLink = Type.Object({ code: Type.String(), link: Type.String() }, closed);
@@ -426,13 +443,18 @@ export const usage = Type.Object(
 export type Usage = Static<typeof usage>;
 
 /**
- * Why a run ended: `completed` (no recipient left), a limit, a signal, or an answer of the network. `request_rejected`:
- * the network refused a read, such as a search that it cannot parse. `log_restored`: the log was restored on this day, so
- * the used quota is unknown. `clock_skewed`: the clocks of the machine and of the log are too far apart.
+ * Why a run ended: `completed` (no recipient left), a limit, a signal, or an answer of the network. `limit_reached`: that
+ * of the run itself. `window_closed`: the other recipients may be written to later. `too_many_failures`: the share of
+ * failed messages is too high. `request_rejected`: the network refused a read, such as a search that it cannot parse.
+ * `log_restored`: the log was restored on this day, so the used quota is unknown. `clock_skewed`: the clocks of the
+ * machine and of the log are too far apart.
  */
 export const runEnd = Type.Union([
   Type.Literal("completed"),
   Type.Literal("daily_limit_reached"),
+  Type.Literal("limit_reached"),
+  Type.Literal("window_closed"),
+  Type.Literal("too_many_failures"),
   Type.Literal("time_limit"),
   Type.Literal("stopped"),
   Type.Literal("not_authorized"),
@@ -449,9 +471,12 @@ export const runEnd = Type.Union([
 ]);
 export type RunEnd = Static<typeof runEnd>;
 
+/** When the window opens for the next of those recipients (ISO 8601); of a run that ended as `window_closed`. */
+const until = Type.Optional(Type.String());
+
 export const RunFinished = defineEvent(
   "RunFinished",
-  Type.Object({ run_id: Type.String(), reason: runEnd, ...counts, usage: Type.Optional(usage) }, closed),
+  Type.Object({ run_id: Type.String(), reason: runEnd, until, ...counts, usage: Type.Optional(usage) }, closed),
 );
 
 /** The process of the run died; appended by the next one. */
@@ -461,7 +486,12 @@ export const RunRefused = defineEvent(
   "RunRefused",
   Type.Object(
     {
-      reason: Type.Union([Type.Literal("daily_limit_reached"), Type.Literal("clock_skewed")]),
+      reason: Type.Union([
+        Type.Literal("daily_limit_reached"),
+        Type.Literal("window_closed"),
+        Type.Literal("clock_skewed"),
+      ]),
+      until,
       day: Type.String(),
       used: Type.Integer(),
     },
@@ -475,6 +505,7 @@ export const DryRunFinished = defineEvent(
     {
       run_id: Type.String(),
       reason: runEnd,
+      until,
       would_send: Type.Integer(),
       would_skip: Type.Integer(),
       usage: Type.Optional(usage),

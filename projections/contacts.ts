@@ -20,6 +20,8 @@ export interface Contact extends Consent {
   id?: string;
   username?: string;
   name?: string;
+  /** IANA name of the zone that they live in. */
+  timezone?: string;
   /** Codes of the links of their own that were in messages to them. */
   personal_links: string[];
   fields: Record<string, string>;
@@ -226,6 +228,7 @@ function add(state: Contacts, added: DataOf<"RecipientAdded">): Contact | undefi
   agree(contact, withoutStaleTracking(contact, added));
   contact.fields = added.fields;
   if (added.name !== undefined) contact.name = added.name;
+  if (added.timezone !== undefined) contact.timezone = added.timezone;
   // What was missing or wrong may be put right by the new row, so it is judged and recorded afresh.
   contact.skipped = contact.skipped.filter((reason) => !CORRECTABLE.includes(reason));
   return contact;

@@ -1,5 +1,5 @@
-import type { Folded } from "../events/catalog.ts";
-import type { KnownRecipient, PauseReason } from "../events/outreach.ts";
+import type { DataOf, Folded } from "../events/catalog.ts";
+import type { FailureReason, KnownRecipient, PauseReason } from "../events/outreach.ts";
 import type { Projection } from "./projection.ts";
 
 /** An intent whose outcome is not final: just attempted, or in doubt. */
@@ -16,14 +16,16 @@ export interface OpenAttempt {
   doubted_at?: string;
 }
 
-export interface RunState {
-  run_id: string;
-  dry_run: boolean;
+export interface RunState extends DataOf<"RunStarted"> {
   started_at: string;
   sent: number;
   skipped: number;
   failed: number;
   in_doubt: number;
+  /** Messages of its own that it sent, or may have sent. */
+  places: number;
+  /** Those of `failed` that it never asked the network to send. */
+  withdrawn: number;
   /** What the run waits for, and until when (ISO 8601); null while it works. */
   waiting: { reason: PauseReason; until: string } | null;
   /** When it was asked to end, ISO 8601; null while it goes on. */
@@ -38,7 +40,7 @@ export interface Run {
 
 export const run: Projection<Run> = {
   name: "run",
-  version: 7,
+  version: 8,
   types: [
     "RunStarted",
     "RunPaused",
@@ -67,7 +69,7 @@ function evolveRun(state: Run, event: Folded): void {
   if (state.current !== null && isDoneBy(state.current, event)) state.current.waiting = null;
   switch (event.type) {
     case "RunStarted": {
-      const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
+      const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0, places: 0, withdrawn: 0 };
       state.current = { ...event.data, started_at: event.time, ...counts, waiting: null, stop_requested_at: null };
       return;
     }
@@ -83,6 +85,7 @@ function evolveRun(state: Run, event: Folded): void {
       const { attempt_id, run_id, recipient, text, account_id } = event.data;
       const account = account_id === undefined ? {} : { account_id };
       state.open.set(attempt_id, { run_id, recipient, text, attempted_at: event.time, in_doubt: false, ...account });
+      if (state.current?.run_id === run_id) state.current.places++;
       return;
     }
     case "DirectMessageSkipped":
@@ -93,7 +96,7 @@ function evolveRun(state: Run, event: Folded): void {
     case "DirectMessageSent":
       return settle(state, event.data.attempt_id, "sent");
     case "DirectMessageFailed":
-      return settle(state, event.data.attempt_id, "failed");
+      return fail(state, event.data);
     case "RunFinished":
     case "RunAbandoned":
     case "DryRunFinished":
@@ -115,6 +118,18 @@ function markInDoubt(state: Run, attemptId: string, at: string): void {
   attempt.doubted_at = at;
   if (state.current?.run_id === attempt.run_id) state.current.in_doubt++;
 }
+
+/** Certainly not sent, a message gives its place back. */
+function fail(state: Run, { attempt_id, reason, frees_quota }: DataOf<"DirectMessageFailed">): void {
+  const { current } = state;
+  if (current !== null && state.open.get(attempt_id)?.run_id === current.run_id) {
+    if (frees_quota) current.places--;
+    if (UNTRIED.includes(reason)) current.withdrawn++;
+  }
+  settle(state, attempt_id, "failed");
+}
+
+const UNTRIED: readonly FailureReason[] = ["withdrawn", "suppressed"];
 
 function settle(state: Run, attemptId: string, outcome: "sent" | "failed"): void {
   const attempt = state.open.get(attemptId);

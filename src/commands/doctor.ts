@@ -7,6 +7,7 @@ import { readMasterKey } from "../vault/master-key.ts";
 import { systemClock } from "../platform/clock.ts";
 import type { Config } from "../config/config.ts";
 import { createAnnounce } from "../delivery/suspension.ts";
+import { describeWindow } from "../outreach/send-window.ts";
 import { createLogger } from "../platform/logger.ts";
 import { checkOptOut } from "../template/opt-out.ts";
 import { missingPlaceholders } from "../template/template.ts";
@@ -49,6 +50,7 @@ yet, or not configured) or WRONG, with what to do. Exit code 1 when one is WRONG
           ...config.warnings.flatMap((detail) => toWarnings("configuration", detail)),
           ...describeExpiries(config.http.tokens, systemClock()).flatMap((detail) => toWarnings("tokens", detail)),
           ...optOuts(config),
+          ...sendWindow(config),
           ...toWarnings("core dumps", coreDumpWarning()),
           ...(await checkFiles(config)),
           ...(online === true ? await checkNetworks(config, terminal) : []),
@@ -71,6 +73,11 @@ function optOuts({ x, outreach: { template } }: Config): Finding[] {
   if (x === undefined || template === undefined) return [];
   const { isLinked, detail } = checkOptOut(template);
   return [{ what: "opt-outs", state: isLinked ? "ok" : "warning", detail }];
+}
+
+function sendWindow({ outreach: { window, timezone } }: Config): Finding[] {
+  if (window === undefined) return [];
+  return [{ what: "sending window", state: "ok", detail: describeWindow(window, timezone, systemClock()) }];
 }
 
 async function checkFiles(config: Config): Promise<Finding[]> {

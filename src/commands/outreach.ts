@@ -1,9 +1,9 @@
-import { Command, group, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
+import { Command, group, JSON_OPTION, Option, type MakeCommand, usageError } from "./shared/command.ts";
 import { answer, fail } from "./shared/terminal.ts";
-import { preview } from "./outreach/preview.ts";
+import { basisOption, preview, VARIANT_OPTION } from "./outreach/preview.ts";
 import { reconcile } from "./outreach/reconcile.ts";
 import { watch } from "./outreach/watch.ts";
-import type { Recipient, RunEnd, SkipReason, Usage } from "../../events/outreach.ts";
+import { recipientSource, type Recipient, type RunEnd, type SkipReason, type Usage } from "../../events/outreach.ts";
 import { formatRecipient, plain } from "../history/words/phrases.ts";
 import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
 import { printable, table } from "./shared/table.ts";
@@ -14,6 +14,7 @@ import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
 /** What `POST /social/run` answers to a dry run. */
 interface Rehearsed {
   readonly reason: RunEnd;
+  readonly until?: string;
   readonly estimate: Usage;
   readonly would_send: readonly { readonly recipient: Recipient; readonly text: string; readonly variant: string }[];
   readonly would_skip: readonly { readonly recipient: Recipient; readonly reason: SkipReason }[];
@@ -29,26 +30,41 @@ follows it. A dry run sends nothing, and lists the recipients a run would write 
 ${TOKEN_HELP}`,
     )
     .option("--dry-run", "say what a run would do, and send nothing")
+    .option("--limit <n>", "messages to send, within the day's quota", parseLimit)
+    .option(...VARIANT_OPTION)
+    .addOption(basisOption())
+    .addOption(
+      new Option("--source <source>", "only recipients of this source, which RECIPIENT_SOURCES names").choices(
+        recipientSource.anyOf.map((one) => one.const),
+      ),
+    )
     .option(...URL_OPTION)
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog outreach run --dry-run")
+    .addHelpText("after", "\nExample:\n  reachlog outreach run --dry-run --limit 20 --basis dm_first")
     .action(
-      exit(async ({ dryRun, url, json }) => {
+      exit(async ({ dryRun, url, json, ...selection }) => {
         const dry_run = dryRun === true;
-        const begun = (await askService(terminal, url, "/social/run", { dry_run })) as Rehearsed & { run_id: string };
+        const asked = { dry_run, ...selection };
+        const begun = (await askService(terminal, url, "/social/run", asked)) as Rehearsed & { run_id: string };
         const text = dry_run ? rehearsalText(begun) : `run ${printable(begun.run_id)} has started\n`;
         answer(terminal, json, begun, text);
       }),
     );
 
-function rehearsalText({ reason, estimate, would_send, would_skip }: Rehearsed): string {
+function parseLimit(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw usageError("--limit needs a number");
+  return Number(text);
+}
+
+function rehearsalText({ reason, until, estimate, would_send, would_skip }: Rehearsed): string {
   const sends = would_send.map(({ recipient, variant, text }) => [formatRecipient(recipient), variant, text]);
   const skips = would_skip.map(({ recipient, reason: why }) => [formatRecipient(recipient), plain(why)]);
+  const end = until === undefined ? "" : ` until ${printable(until)}`;
   const cost = `it would cost at most ${estimate.usd.toFixed(2)} USD`;
   return (
     (sends.length === 0 ? "" : `${table(["would be sent to", "variant", "text"], sends)}\n`) +
     (skips.length === 0 ? "" : `${table(["would be skipped", "reason"], skips)}\n`) +
-    `${sends.length} to send, ${skips.length} to skip, ended: ${plain(reason)}; ${cost}\n`
+    `${sends.length} to send, ${skips.length} to skip, ended: ${plain(reason)}${end}; ${cost}\n`
   );
 }
 

@@ -1,9 +1,11 @@
 import type { LinkBase } from "../template/short-link.ts";
 import { parseTemplate, type Template } from "../template/template.ts";
 import { TemplateError } from "../template/parse-parts.ts";
+import { parseTimezone } from "../platform/timezone.ts";
 import { commaList, describeUnreadable, quoteValue } from "./environment.ts";
 import type { Report } from "./error.ts";
 import type { Environment } from "./schema.ts";
+import { parseOpenHours, type SendWindow } from "./send-window.ts";
 import { parseHttpUrl } from "./urls.ts";
 
 export type OutreachConfig = ReturnType<typeof readOutreach>;
@@ -87,6 +89,10 @@ export function readOutreach(
     trackingStopWords: readTrackingStopWords(values, report),
     dailyLimit: values.DAILY_LIMIT,
     timezone: readTimezone(values.QUOTA_TIMEZONE, report),
+    /** When messages may go out. Undefined: always. */
+    window: readWindow(values, report),
+    /** The share of failed messages, from 0 to 1, at which a run ends. Undefined: at none. */
+    stopAfterFailures: readShare(values.STOP_AFTER_FAILURES),
     runMaxMinutes: values.RUN_MAX_MINUTES,
     inDoubtSettleSeconds: values.IN_DOUBT_SETTLE_SECONDS,
     /** Undefined: paced by the network's rate-limit headers. */
@@ -196,12 +202,25 @@ function splitWords(raw: string): string[] {
 }
 
 function readTimezone(raw: string, report: Report): string {
-  try {
-    // Offsets such as +02:00 pass Intl, but they have no summer time: a day boundary would drift by an hour.
-    if (!/^[A-Za-z]/.test(raw)) throw new RangeError("not a name");
-    return new Intl.DateTimeFormat("en", { timeZone: raw }).resolvedOptions().timeZone;
-  } catch {
-    report.fault("QUOTA_TIMEZONE", `${quoteValue(raw)} is no known time zone`, "an IANA name such as Europe/Berlin");
-    return raw;
+  const timezone = parseTimezone(raw);
+  if (timezone !== undefined) return timezone;
+  report.fault("QUOTA_TIMEZONE", `${quoteValue(raw)} is no known time zone`, "an IANA name such as Europe/Berlin");
+  return raw;
+}
+
+/** `30%` is 0.3. */
+function readShare(percentage: string | undefined): number | undefined {
+  return percentage === undefined ? undefined : Number(percentage.replace("%", "")) / 100;
+}
+
+function readWindow(values: Environment, report: Report): SendWindow | undefined {
+  const { SEND_WINDOW: text, SEND_WINDOW_ZONE: zone, SEND_WINDOW_CLOSED: whenClosed } = values;
+  if (text === undefined) return undefined;
+  const entries = commaList(text).map((entry) => ({ entry, hours: parseOpenHours(entry) }));
+  const wanted = "weekdays with hours, such as Mon-Fri 09:00-17:00, Sat 10:00-12:00";
+  if (entries.length === 0) report.fault("SEND_WINDOW", "names no hours", wanted);
+  for (const { entry, hours } of entries) {
+    if (hours === undefined) report.fault("SEND_WINDOW", `${quoteValue(entry)} are no hours of weekdays`, wanted);
   }
+  return { text, hours: entries.flatMap(({ hours = [] }) => hours), zone, whenClosed };
 }

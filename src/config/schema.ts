@@ -9,7 +9,7 @@ interface Wording {
 }
 
 /** X refuses more than 500 a day for an account; 100 is this service's own promise and cannot be raised. */
-const DAILY_LIMIT_MAX = 100;
+export const DAILY_LIMIT_MAX = 100;
 
 const X_HANDLE = "^@?[A-Za-z0-9_]{1,15}$";
 
@@ -105,6 +105,10 @@ export const environmentSchema = Type.Object({
   ),
   DAILY_LIMIT: count(1, DAILY_LIMIT_MAX, DAILY_LIMIT_MAX, "direct messages a day"),
   QUOTA_TIMEZONE: textOr("UTC", "an IANA time zone such as Europe/Berlin", { shown: true }),
+  SEND_WINDOW: shownText("weekdays with hours, such as Mon-Fri 09:00-17:00, Sat 10:00-12:00", ANY),
+  SEND_WINDOW_ZONE: choice(["quota", "recipient"], "quota"),
+  SEND_WINDOW_CLOSED: choice(["end", "pause"], "end"),
+  STOP_AFTER_FAILURES: shownText("a share from 1% to 100%", "^(?:[1-9]\\d?|100)%$"),
   RUN_MAX_MINUTES: count(1, 1440, 180, "minutes"),
   IN_DOUBT_SETTLE_SECONDS: count(0, 3600, 60, "seconds"),
   SEND_SPACING_SECONDS: optionalCount(0, 3600, "seconds"),

@@ -7,6 +7,7 @@ import type { PeriodsQuery } from "../../projections/periods.ts";
 import type { HashesOf } from "../recipients/suppress.ts";
 import type { RecipientSource } from "../config/outreach.ts";
 import type { ConfigParts } from "../config/optional-parts.ts";
+import type { SendWindow } from "../config/send-window.ts";
 import type { ApiToken } from "../config/tokens.ts";
 import type { Circuit } from "../delivery/rate-limiter.ts";
 import type { Instance } from "../log/instances.ts";
@@ -67,6 +68,8 @@ export interface ConsoleSettings {
   readonly dailyLimit: number;
   /** IANA name; days are days of it. */
   readonly timezone: string;
+  /** When messages may go out. Undefined: always. */
+  readonly window: SendWindow | undefined;
   readonly configured: readonly ChannelName[];
   /** For how long its network takes a repeat for what it is, in ms; 0: it never does, or the channel is not configured. */
   recognisesMs(channel: ChannelName): number;

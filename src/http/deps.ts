@@ -55,8 +55,8 @@ export interface AppDeps extends AdmissionDeps {
   readonly runner: Runner | undefined;
   /** Undefined: X is not configured. */
   readonly account: AccountParts | undefined;
-  /** False: no message template, so no run can start. */
-  readonly hasTemplate: boolean;
+  /** Without a template no run can start. */
+  readonly outreach: Pick<Config["outreach"], "template" | "sources">;
   readonly quota: DailyQuota;
   readonly hashesOf: HashesOf;
   readonly findLinkKeys: FindLinkKeys;

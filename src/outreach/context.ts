@@ -1,7 +1,6 @@
 import type { Credentials } from "../account/tokens.ts";
 import type { DataOf } from "../../events/catalog.ts";
 import type { PauseReason, Recipient, RecipientSource } from "../../events/outreach.ts";
-import type { QuotaMoment } from "../../projections/quota.ts";
 import type { Clock, MakeId } from "../platform/clock.ts";
 import type { EventMetadata, EventLog } from "../log/event-log.ts";
 import type { HeldLease } from "../log/lease.ts";
@@ -12,6 +11,7 @@ import type { Projector } from "../projector/projector.ts";
 import type { OutreachRules, OutreachState } from "./decide.ts";
 import type { Prices } from "./usage-meter.ts";
 import { momentIn } from "./quota-day.ts";
+import type { TurnMoment } from "./send-window.ts";
 
 /** Waits `ms`, or less when the signal aborts; never rejects. */
 export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
@@ -111,18 +111,14 @@ function logTime({ projector, clock }: Omit<DayContext, "timezone">): number {
   return Math.max(clock(), projector.time === undefined ? 0 : Date.parse(projector.time));
 }
 
-/** Now, as the quota counts it. */
-export function quotaNow(context: DayContext): QuotaMoment {
-  return momentIn(context.timezone, logTime(context));
+/** Now, as the quota and the sending window count it. */
+export function quotaNow(context: DayContext): TurnMoment {
+  return { ...momentIn(context.timezone, logTime(context)), clockMs: context.clock() };
 }
 
 /** True while the machine's clock and the log's are so far apart that no run may start: either may be wrong. */
 export function isClockSkewed({ skewMs }: Pick<OutreachContext, "skewMs">): boolean {
   return isSkewed(skewMs());
-}
-
-export function today(context: DayContext): string {
-  return quotaNow(context).day;
 }
 
 /** Waits until the projections have seen all that is in the log now, e.g. after a version conflict. */

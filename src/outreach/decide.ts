@@ -9,11 +9,12 @@ import type {
 } from "../../events/outreach.ts";
 import type { Account } from "../../projections/account.ts";
 import { NO_CONSENT } from "../../projections/consent.ts";
-import { entriesOf, findPerson, isOwnRefusal, type Contact, type Contacts } from "../../projections/contacts.ts";
-import { usedAt, type Quota, type QuotaMoment } from "../../projections/quota.ts";
+import { entriesOf, findPerson, type Contact, type Contacts } from "../../projections/contacts.ts";
+import type { Quota } from "../../projections/quota.ts";
 import type { Run } from "../../projections/run.ts";
 import type { Links } from "../../projections/links.ts";
 import { linksIn } from "../../projections/sent-links.ts";
+import type { SendWindow } from "../config/send-window.ts";
 import { addNewLinks, toPersonalLinks } from "../links/message-links.ts";
 import type { NewEvent } from "../log/event-log.ts";
 import type { AppendDecision } from "../log/handle.ts";
@@ -21,6 +22,8 @@ import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.t
 import { describeMissingEvidence, type FindLinkKeys } from "../recipients/record-consent.ts";
 import { createPersonalCode, type ShortLink } from "../template/short-link.ts";
 import { render, type MessageRecipient, type Template } from "../template/template.ts";
+import { isSelected, reasonToEnd, remaining, type RunLimits } from "./run-limits.ts";
+import { isClosed, isClosedFor, type TurnMoment } from "./send-window.ts";
 
 /** What a decision looks at: projections of one position of the log. */
 export interface OutreachState {
@@ -31,11 +34,12 @@ export interface OutreachState {
   readonly links: Links;
 }
 
-export interface OutreachRules {
+export interface OutreachRules extends RunLimits {
   readonly template: Template;
   /** `evidence`: a consent counts only with its date and its source. */
   readonly requireConsent: boolean | "evidence";
-  readonly dailyLimit: number;
+  /** When messages may go out. Undefined: always. */
+  readonly window: SendWindow | undefined;
   /** Keyed hashes of what is known of a recipient, as suppressions keep them. */
   readonly hashes: (recipient: Recipient) => readonly string[];
   readonly findLinkKeys: FindLinkKeys;
@@ -179,14 +183,18 @@ function isSame(self: { id: string; username: string }, recipient: Recipient): b
 export function decideStart(
   state: OutreachState,
   rules: OutreachRules,
-  now: QuotaMoment,
+  now: TurnMoment,
   dryRun: boolean,
-): "start" | "running" | "not_authorized" | "limit_reached" {
+): "start" | "running" | "not_authorized" | "limit_reached" | "window_closed" {
   if (!state.account.authorized) return "not_authorized";
   if (state.run.current !== null) return "running";
-  // A dry run takes no place of the quota.
-  if (!dryRun && remaining(state, rules, now) === 0) return "limit_reached";
-  return "start";
+  // A dry run sends nothing, and takes no place of the quota.
+  if (dryRun) return "start";
+  if (remaining(state, rules, now) === 0) return "limit_reached";
+  const { window } = rules;
+  // Where each recipient has a window of their own, it may be open for some.
+  const endsAtOnce = window?.whenClosed === "end" && window.zone === "quota" && isClosed(window, now.timezone, now);
+  return endsAtOnce ? "window_closed" : "start";
 }
 
 /**
@@ -201,35 +209,6 @@ export function decideStop(
   return { events: [{ type: "RunStopRequested", data: { run_id: current.run_id } }] };
 }
 
-/** Places left of the day's quota at a moment. */
-export function remaining(state: OutreachState, rules: OutreachRules, now: QuotaMoment): number {
-  return Math.max(0, rules.dailyLimit - usedAt(state.quota, now));
-}
-
-/**
- * After so many refusals in a row the account is taken to be at fault, although the network does not say so. Five
- * recipients that a look-up calls open are hardly all closed, and each further request harms a restricted account.
- */
-export const REFUSED_IN_A_ROW_MAX = 5;
-
-/**
- * Whether another refusal counts against the account: returns the recipients refused before it. Undefined: it counts only
- * against this recipient.
- */
-export function refusedForAccount(
-  { contacts }: OutreachState,
-  recipient: KnownRecipient,
-): readonly Recipient[] | undefined {
-  const contact = findPerson(contacts, recipient);
-  if (contact !== undefined && isOwnRefusal(contacts, contact)) return undefined;
-  const before = contacts.refused.filter((id) => id !== recipient.id);
-  if (before.length + 1 < REFUSED_IN_A_ROW_MAX) return undefined;
-  return before.map((id) => {
-    const username = findPerson(contacts, { id })?.username;
-    return { id, ...(username === undefined ? {} : { username }) };
-  });
-}
-
 /** One recipient's turn: who is asked about, and what the intent names. */
 export interface TurnCommand {
   readonly user: SocialUser;
@@ -237,16 +216,17 @@ export interface TurnCommand {
   readonly run_id: string;
   /** Whose run it is; another account that is linked meanwhile gets none of it. */
   readonly accountId: string | undefined;
-  readonly now: QuotaMoment;
+  readonly now: TurnMoment;
   /** Where the run found them; undefined: it retries an earlier one. */
   readonly source?: RecipientSource | undefined;
   /** What the codes of their own links follow from; undefined: they get the shared ones. */
   readonly linkSecret?: string | undefined;
 }
 
-/** `end`: why the run ends; undefined: only the turn does. */
+/** `end`: why the run ends; undefined: only the turn does. `isClosed`: it comes once the recipient's window is open. */
 export interface TurnRefused {
   readonly end: RunEnd | undefined;
+  readonly isClosed?: true;
 }
 
 /** The intent to write to the recipient, or their skip; nothing where the log has that already. */
@@ -259,10 +239,14 @@ export function decideTurn(
   const recipient = { id: user.id, username: user.username };
   const verdict = judgeUser(state, rules, user);
   if (verdict.verdict !== "write") return { events: newSkips(state, run_id, [{ recipient, verdict }]) };
-  if (remaining(state, rules, now) === 0) return { refusal: { end: "daily_limit_reached" } };
+  const end = reasonToEnd(state, rules, now);
+  if (end !== undefined) return { refusal: { end } };
   const { variant, contact } = verdict;
   const personal = linkSecret === undefined ? undefined : writePersonalLinks(rules, verdict, user, linkSecret);
   const from = source ?? (contact?.listed === true ? "list" : undefined);
+  const basis = contact?.basis ?? "none";
+  if (!isSelected(state.run.current, { variant, basis, source: from })) return { events: [] };
+  if (isClosedFor(rules.window, contact, now)) return { refusal: { end: undefined, isClosed: true } };
   const data = {
     attempt_id,
     run_id,
@@ -273,7 +257,7 @@ export function decideTurn(
     ...personal,
     variant,
     template: rules.template.id,
-    basis: contact?.basis ?? "none",
+    basis,
     ...(from === undefined ? {} : { source: from }),
     ...(accountId === undefined ? {} : { account_id: accountId }),
     day: now.day,
@@ -323,7 +307,8 @@ export function newSkips(state: OutreachState, run_id: string, refused: readonly
 }
 
 /** Why a message whose intent was recorded is not sent after all. */
-export type GiveUp = "stopped" | "day_over" | "lease_lost" | "suppressed" | "other_account" | "clock_skewed";
+export type GiveUp =
+  "stopped" | "day_over" | "window_closed" | "lease_lost" | "suppressed" | "other_account" | "clock_skewed";
 
 /** A send that came to an end; `gave_up`: before anything was asked of the network, or after a 429. */
 export type SendDecided =
@@ -333,6 +318,7 @@ export type SendDecided =
 const GIVEN_UP: Readonly<Record<GiveUp, string>> = {
   stopped: "the run ended before the message went out",
   day_over: "the day ended before the message went out",
+  window_closed: "the sending window closed before the message went out",
   lease_lost: "the right to make runs could not be confirmed in time",
   other_account: "another account was linked before the message went out",
   clock_skewed: "the clocks of the machine and of the log were too far apart before the message went out",

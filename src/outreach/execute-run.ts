@@ -14,20 +14,21 @@ import {
   type OutreachRules,
   type OutreachState,
   type Refused,
-  remaining,
   toSkips,
 } from "./decide.ts";
 import type { Meter } from "./usage-meter.ts";
 import { pause, spacingMs, retryBriefly, retryPersistently } from "./pacing.ts";
 import { settleOpen } from "./reconcile.ts";
 import { callsForAction, stopReason } from "./run-end.ts";
-import { screenRecipients } from "./screening.ts";
+import { screenRecipients, type Ended } from "./screening.ts";
 import { takeTurn } from "./send.ts";
 
 /** A finished run, as it is answered. */
 export interface RunReport {
   readonly run_id: string;
   readonly reason: RunEnd;
+  /** When the window opens for the next recipient, ISO 8601; of a run that ended as `window_closed`. */
+  readonly until?: string;
   readonly sent: number;
   readonly skipped: number;
   readonly failed: number;
@@ -61,19 +62,20 @@ export async function perform(started: StartedRun, meter: Meter, dryRun: boolean
 }
 
 async function performReal(run: RunContext, meter: Meter): Promise<RunReport> {
-  let reason: RunEnd;
+  let ended: Ended;
   try {
     await settleOpen(run, run);
-    reason = await runSendLoop(run);
+    ended = await runSendLoop(run);
+    const { reason } = ended;
     if (callsForAction(run, reason)) await run.announce(`outreach stopped: ${reason}`, `run/${run.runId}`);
     await settleOpen(run, run);
   } catch (fault) {
     if (fault instanceof LeaseLost) throw fault;
     run.logger.error("a run ended by a fault", { run_id: run.runId, ...errorFields(fault) });
-    reason = "fault";
+    ended = { reason: "fault" };
   }
   const { started_at, sent, skipped, failed, in_doubt } = currentRun(run);
-  const data = { run_id: run.runId, reason, sent, skipped, failed, in_doubt, usage: meter.usage() };
+  const data = { run_id: run.runId, ...ended, sent, skipped, failed, in_doubt, usage: meter.usage() };
   const finished_at = await appendEnd(run, { type: "RunFinished", data });
   return { ...data, started_at, finished_at };
 }
@@ -81,14 +83,14 @@ async function performReal(run: RunContext, meter: Meter): Promise<RunReport> {
 async function performDry(run: RunContext, meter: Meter): Promise<RunReport> {
   const { started_at } = currentRun(run);
   const preview = await executeDryRun(run);
-  const { reason } = preview;
+  const { would_send, would_skip, variants: _variants, ...ended } = preview;
   const usage = meter.usage();
-  const { length: would_send } = preview.would_send;
-  const data = { run_id: run.runId, reason, would_send, would_skip: preview.would_skip.length, usage };
+  const found = { would_send: would_send.length, would_skip: would_skip.length };
+  const data = { run_id: run.runId, ...ended, ...found, usage };
   const finished_at = await appendEnd(run, { type: "DryRunFinished", data });
   const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
-  const estimate = meter.estimate(preview.would_send.length);
-  return { run_id: run.runId, reason, ...counts, started_at, finished_at, usage, preview: { ...preview, estimate } };
+  const estimate = meter.estimate(would_send.length);
+  return { run_id: run.runId, ...ended, ...counts, started_at, finished_at, usage, preview: { ...preview, estimate } };
 }
 
 /** Appends the run's end and answers when it was recorded. */
@@ -108,14 +110,15 @@ function currentRun(run: RunContext) {
 const REJECTED_IN_A_ROW_MAX = 3;
 
 /** Sends to all recipients who may be written to, one after the other, until something ends the run. */
-function runSendLoop(run: RunContext): Promise<RunEnd> {
+function runSendLoop(run: RunContext): Promise<Ended> {
   const { metadata, lease, runId: run_id } = run;
   /** When the next message may go out, ms since the epoch. */
   let nextSendAt = 0;
   let rejectedInARow = 0;
   return screenRecipients(run, {
     retry: retryPersistently(run),
-    placesLeft: () => remaining(outreachState(run), run.rules, quotaNow(run)),
+    pausesWhenClosed: run.rules.window?.whenClosed === "pause",
+    planned: () => 0,
     async skip(refused) {
       const decide = () => ({ events: newSkips(outreachState(run), run_id, refused) });
       await handle(run, STREAMS.outreach, decide, { metadata, lease, attempts: RUN_ATTEMPTS_MAX });
@@ -125,12 +128,13 @@ function runSendLoop(run: RunContext): Promise<RunEnd> {
       await run.pause("pace", nextSendAt);
       const stopped = stopReason(run);
       if (stopped !== undefined) return stopped;
-      const { called, rate, rejected, end } = await takeTurn(run, user, source);
+      const { called, rate, rejected, isClosed, end } = await takeTurn(run, user, source);
       if (end !== undefined) return end;
       const now = run.clock();
       if (called) nextSendAt = now + spacingMs(rate, now, run.spacingMs, run.random());
       // One recipient may be at fault, or one text; this many in a row have our request in common.
       rejectedInARow = rejected ? rejectedInARow + 1 : 0;
+      if (isClosed) return "closed";
       return rejectedInARow >= REJECTED_IN_A_ROW_MAX ? "request_rejected" : undefined;
     },
     async finishPage(read) {
@@ -140,8 +144,7 @@ function runSendLoop(run: RunContext): Promise<RunEnd> {
 }
 
 /** What a run would do now. It asks the network who can be written to, sends nothing and records no skip. */
-export interface DryRun {
-  readonly reason: RunEnd;
+export interface DryRun extends Ended {
   readonly would_send: readonly { recipient: KnownRecipient; text: string; variant: string }[];
   readonly would_skip: readonly { recipient: Recipient; reason: SkipReason }[];
   /** Every variant of the message, as the first of those would read it. */
@@ -153,17 +156,18 @@ async function executeDryRun(run: RunContext): Promise<DryRun> {
   const would_send: DryRun["would_send"][number][] = [];
   const variants: DryRun["variants"][number][] = [];
   const refused: Refused[] = [];
-  const reason = await screenRecipients(run, {
+  const ended = await screenRecipients(run, {
     retry: retryBriefly(run),
-    placesLeft: () => remaining(outreachState(run), rules, quotaNow(run)) - would_send.length,
+    pausesWhenClosed: false,
+    planned: () => would_send.length,
     async skip(more) {
       refused.push(...more);
     },
-    async write(user) {
+    async write(user, source) {
       const state = outreachState(run);
-      const command = { user, attempt_id: run.makeId(), run_id: run.runId, accountId, now: quotaNow(run) };
+      const command = { user, attempt_id: run.makeId(), run_id: run.runId, accountId, now: quotaNow(run), source };
       const decision = decideTurn(state, rules, command);
-      if ("refusal" in decision) return decision.refusal.end;
+      if ("refusal" in decision) return decision.refusal.isClosed === true ? "closed" : decision.refusal.end;
       const intent = decision.events.at(-1);
       if (intent?.type !== "DirectMessageAttempted") return undefined;
       if (would_send.length === 0) variants.push(...previewVariants(state, rules, user));
@@ -177,7 +181,7 @@ async function executeDryRun(run: RunContext): Promise<DryRun> {
     recipient,
     reason: why,
   }));
-  return { reason, would_send, would_skip, variants };
+  return { ...ended, would_send, would_skip, variants };
 }
 
 /** What every variant of the template says to one recipient; those that lack a field say nothing. */

@@ -17,6 +17,7 @@ const CALLS_FOR_ACTION: ReadonlySet<RunEnd> = new Set([
   "request_rejected",
   "log_restored",
   "clock_skewed",
+  "too_many_failures",
 ]);
 
 /** A dead grant is announced where it is found; one that was just renewed and is refused all the same is not. */
@@ -43,7 +44,13 @@ export function toRunEnd(run: RunContext, fault: unknown): RunEnd {
 }
 
 /** Ends that say nothing of the list, the day or the account: the same run, started once more, may well be complete. */
-const PASSING: ReadonlySet<RunEnd> = new Set<RunEnd>(["network_unavailable", "clock_skewed", "stopped", "fault"]);
+const PASSING: ReadonlySet<RunEnd> = new Set<RunEnd>([
+  "network_unavailable",
+  "window_closed",
+  "clock_skewed",
+  "stopped",
+  "fault",
+]);
 
 /** Newest first: before its start there is nothing of a run. */
 const BACK_TO_START = {
@@ -51,13 +58,21 @@ const BACK_TO_START = {
   backwards: true,
 } as const;
 
-/** Whether a run ended for a reason that passes by itself, such as a network that was down or a process that died. */
-export async function endedTransiently(store: EventStore<Event>, runId: string): Promise<boolean> {
+/**
+ * How far a run came that ended for a reason that passes by itself, such as a network that was down or a process that
+ * died; `places`: messages that it sent, or may have sent. Undefined: it goes on, or ended for another reason.
+ */
+export async function findTransientEnd(
+  store: EventStore<Event>,
+  runId: string,
+): Promise<{ readonly places: number } | undefined> {
   for await (const { type, data } of store.read(BACK_TO_START)) {
     if (!("run_id" in data) || data.run_id !== runId) continue;
-    return type === "RunAbandoned" || ("reason" in data && PASSING.has(data.reason as RunEnd));
+    const isTransient = type === "RunAbandoned" || ("reason" in data && PASSING.has(data.reason as RunEnd));
+    if (!isTransient) return undefined;
+    return { places: "sent" in data ? data.sent + data.in_doubt : 0 };
   }
-  return false;
+  return undefined;
 }
 
 /** The run that was asked to stop, now or before. */

@@ -1,15 +1,18 @@
 import { StoreClosed, type IdempotencyKey } from "eventstore-lite";
 import type { DataOf } from "../../events/catalog.ts";
 import { usedAt } from "../../projections/quota.ts";
-import { STREAMS, type EventMetadata, type NewEvent, eventAt } from "../log/event-log.ts";
+import { STREAMS, type EventMetadata, eventAt } from "../log/event-log.ts";
 import { record } from "../log/handle.ts";
 import type { HeldLease } from "../log/lease.ts";
 import { isSkewed } from "../log/log-clock.ts";
 import { waitForProjections, outreachState, quotaNow, type OutreachContext } from "./context.ts";
 import { decideStart } from "./decide.ts";
+import type { RunSelection } from "./run-limits.ts";
+import { opensAt } from "./send-window.ts";
+import { isoTime } from "../platform/clock.ts";
 import { requestFields, withFields } from "../platform/logger.ts";
 import { createMeter } from "./usage-meter.ts";
-import { endedTransiently, watchForStop } from "./run-end.ts";
+import { findTransientEnd, watchForStop } from "./run-end.ts";
 import { perform, type RunReport, type StartedRun } from "./execute-run.ts";
 import { createRecovery, takeRunLease } from "./recover-dead-run.ts";
 import { createBackgroundTasks } from "./background-tasks.ts";
@@ -25,14 +28,18 @@ export type Triggered =
   | { readonly kind: "not_authorized" }
   /** `skewMs`: by how much the machine's clock is ahead of the log's, or behind it. */
   | { readonly kind: "clock_skewed"; readonly skewMs: number }
-  | { readonly kind: "limit_reached" };
+  | { readonly kind: "limit_reached" }
+  /** `opensAt`: when the sending window opens, ms since the epoch. */
+  | { readonly kind: "window_closed"; readonly opensAt: number };
 
 export interface TriggerRequest {
   readonly dryRun: boolean;
   readonly metadata: EventMetadata;
+  readonly selection?: RunSelection;
   /**
    * Makes the trigger idempotent: a repeat answers with the run that the first one started, unless that ended for a reason
-   * that passes by itself. A dry run is repeated: it does nothing, and what it found is not recorded.
+   * that passes by itself: then another run sends what the limit leaves. A dry run is repeated: it does nothing, and what it
+   * found is not recorded.
    */
   readonly key?: IdempotencyKey;
 }
@@ -124,8 +131,9 @@ async function refuse(
   metadata: EventMetadata,
 ): Promise<Triggered | undefined> {
   const now = quotaNow(context);
-  const recordRefusal = async (reason: DataOf<"RunRefused">["reason"]): Promise<void> => {
-    const data = { reason, day: now.day, used: usedAt(context.projector.state("quota"), now) };
+  const recordRefusal = async (reason: DataOf<"RunRefused">["reason"], until?: string): Promise<void> => {
+    const used = usedAt(context.projector.state("quota"), now);
+    const data = { reason, day: now.day, used, ...(until === undefined ? {} : { until }) };
     await record(context, STREAMS.outreach, [{ type: "RunRefused", data }], { metadata });
   };
   const skewMs = context.skewMs();
@@ -139,6 +147,11 @@ async function refuse(
     case "limit_reached":
       await recordRefusal("daily_limit_reached");
       return { kind: "limit_reached" };
+    case "window_closed": {
+      const opening = opensAt(context.rules.window!, context.timezone, now);
+      await recordRefusal("window_closed", isoTime(opening));
+      return { kind: "window_closed", opensAt: opening };
+    }
     default:
       // A run in the log may be one whose process died: only the lease says so.
       return undefined;
@@ -171,11 +184,13 @@ async function appendStart(
   context: OutreachContext,
   lease: HeldLease,
   runId: string,
-  { dryRun, metadata, key }: TriggerRequest,
+  { dryRun, metadata, selection = {}, key }: TriggerRequest,
 ): Promise<string> {
-  const newEvent: NewEvent = { type: "RunStarted", data: { run_id: runId, dry_run: dryRun } };
-  const append = (under?: IdempotencyKey) =>
-    record(context, STREAMS.outreach, [newEvent], { metadata, lease, ...under });
+  let { limit } = selection;
+  const append = (under?: IdempotencyKey) => {
+    const data = { run_id: runId, dry_run: dryRun, ...selection, ...(limit === undefined ? {} : { limit }) };
+    return record(context, STREAMS.outreach, [{ type: "RunStarted", data }], { metadata, lease, ...under });
+  };
   for (let earlier = 0; ; earlier++) {
     const appended = await append(key === undefined || earlier === 0 ? key : { ...key, key: `${key.key}/${earlier}` });
     if (!appended.repeated) return runId;
@@ -184,7 +199,11 @@ async function appendStart(
       return runId;
     }
     const first = await runStartedAt(context, appended.first);
-    if (!(await endedTransiently(context.eventLog.store, first))) return first;
+    const end = await findTransientEnd(context.eventLog.store, first);
+    if (end === undefined) return first;
+    if (limit === undefined) continue;
+    limit -= end.places;
+    if (limit <= 0) return first;
   }
 }
 

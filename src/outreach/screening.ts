@@ -1,31 +1,40 @@
 import type { DataOf } from "../../events/catalog.ts";
 import type { Recipient, RecipientSource, RunEnd } from "../../events/outreach.ts";
-import { findContact, findPerson, isTriedLast } from "../../projections/contacts.ts";
+import { findContact, findPerson, isTriedLast, type Contact } from "../../projections/contacts.ts";
 import type { SocialUser } from "../networks/network.ts";
 import { isoTime } from "../platform/clock.ts";
 import {
   LOOKUP_BATCH,
   outreachState,
+  quotaNow,
   type BatchEntry,
   type Reader,
   type RetryPolicy,
   type RunContext,
   type Source,
 } from "./context.ts";
-import { judgeKnown, judgeUser, type Refused } from "./decide.ts";
+import { judgeKnown, judgeUser, messageRecipient, type Refused } from "./decide.ts";
 import { readNewMessages } from "./inbox.ts";
 import { eraseLeftClicks } from "../recipients/record-consent.ts";
+import { chooseVariant } from "../template/template.ts";
 import { findOurs, wasRestoredToday } from "./after-restore.ts";
 import { toRunEnd, stopReason } from "./run-end.ts";
+import { isSelected, placesLeft, reasonToEnd } from "./run-limits.ts";
+import { isClosedFor, opensAt, windowZone } from "./send-window.ts";
 
 /** What becomes of those who are met: a run writes and records, a dry run notes what a run would do. */
 export interface RunActions {
   readonly retry: RetryPolicy;
-  /** Of the day's quota. */
-  placesLeft(): number;
+  /** Whether it waits until the window opens for the recipients that are left, or ends. */
+  readonly pausesWhenClosed: boolean;
+  /** Messages that it did not send, but a run would have. */
+  planned(): number;
   skip(refused: readonly Refused[]): Promise<void>;
-  /** Writes to a recipient who passed all checks. Returns why the run ends with it; undefined: it goes on. */
-  write(user: SocialUser, source: RecipientSource | undefined): Promise<RunEnd | undefined>;
+  /**
+   * Writes to a recipient who passed all checks. Returns why the run ends with it; `closed`: their window is; undefined: it
+   * goes on.
+   */
+  write(user: SocialUser, source: RecipientSource | undefined): Promise<RunEnd | "closed" | undefined>;
   /** Called when all of a page were judged. */
   finishPage(read: Omit<DataOf<"SourceRead">, "run_id">): Promise<void>;
 }
@@ -33,48 +42,142 @@ export interface RunActions {
 interface Screening extends RunActions {
   readonly run: RunContext;
   readonly reader: Reader;
-  /** Network ids of those it asked about: sources overlap, and a list may name a recipient by handle and again by id. */
+  /**
+   * Network ids of those it asked about, and `@` with the lower-case handle of those unknown to the network: sources
+   * overlap, and a list may name a recipient by handle and again by id.
+   */
   readonly seen: Set<string>;
   /** Lower-case handle -> id, as the network showed them. */
   readonly ids: Map<string, string>;
+  /** Zones where the window was closed for recipients, since the sources are gone through. */
+  readonly closedZones: Set<string>;
+  /** Recipients of the source were passed over, so that a later read has to find them again. */
+  isSourceUnfinished: boolean;
+}
+
+/** Why a run ends; `until`: when the window opens for the next recipient (ISO 8601). */
+export interface Ended {
+  readonly reason: RunEnd;
+  readonly until?: string;
 }
 
 /**
  * Goes through the recipients of all sources, one after the other, until something ends the run. Who is skipped, why, and in
  * what order is decided here and nowhere else, so that a dry run says what a run does.
  */
-export async function screenRecipients(run: RunContext, treatment: RunActions): Promise<RunEnd> {
-  if (wasRestoredToday(run)) return "log_restored";
-  const { retry, placesLeft } = treatment;
-  const wanted = (): number => Math.min(LOOKUP_BATCH, Math.max(1, placesLeft()));
-  const screening: Screening = { ...treatment, run, reader: { run, retry, wanted }, seen: new Set(), ids: new Map() };
+export async function screenRecipients(run: RunContext, actions: RunActions): Promise<Ended> {
+  if (wasRestoredToday(run)) return { reason: "log_restored" };
+  const { retry, pausesWhenClosed } = actions;
+  const left = (): number => placesLeft(outreachState(run), run.rules, quotaNow(run)) - actions.planned();
+  const reader = { run, retry, wanted: () => Math.min(LOOKUP_BATCH, Math.max(1, left())) };
+  const met = { seen: new Set<string>(), ids: new Map<string, string>(), closedZones: new Set<string>() };
+  const screening: Screening = { ...actions, ...met, run, reader, isSourceUnfinished: false };
   try {
-    // Opt-outs that came meanwhile are known before the first recipient is judged.
-    await readNewMessages(run, retry);
-    await eraseLeftClicks({ ...run, findLinkKeys: run.rules.findLinkKeys }, run);
-    for (const source of run.sources) {
-      const end = await screenSource(screening, source);
-      if (end !== undefined) return end;
+    for (;;) {
+      const end = await screenSources(screening);
+      if (end !== undefined) return { reason: end };
+      const opening = nextOpening(screening);
+      if (opening === undefined) return { reason: "completed" };
+      // It may have opened since they were passed over.
+      const isClosed = opening > run.clock();
+      if (isClosed && !pausesWhenClosed) return { reason: "window_closed", until: isoTime(opening) };
+      await run.pause("window_closed", opening);
     }
-    return stopReason(run) ?? "completed";
   } catch (fault) {
-    return toRunEnd(run, fault);
+    return { reason: toRunEnd(run, fault) };
   }
 }
 
-async function screenSource(screening: Screening, source: Source): Promise<RunEnd | undefined> {
-  const { run, reader, placesLeft, finishPage } = screening;
-  // Reading on would only show whether recipients are left, and cost money.
-  const isUsedUp = (): boolean => source.paid && placesLeft() <= 0;
-  if (run.signal.aborted) return stopReason(run);
-  if (isUsedUp()) return "daily_limit_reached";
-  for await (const { entries, read } of source.batches(reader)) {
-    const end = await screenBatch(screening, source, entries);
+/** All sources, as far as the window is open for their recipients. */
+async function screenSources(screening: Screening): Promise<RunEnd | undefined> {
+  const { run, reader, closedZones } = screening;
+  closedZones.clear();
+  // Opt-outs that came meanwhile are known before the first recipient is judged.
+  await readNewMessages(run, reader.retry);
+  await eraseLeftClicks({ ...run, findLinkKeys: run.rules.findLinkKeys }, run);
+  for (const source of run.sources) {
+    const end = await screenSource(screening, source);
     if (end !== undefined) return end;
-    if (read !== undefined) await finishPage(read);
-    if (isUsedUp()) return "daily_limit_reached";
+  }
+  return stopReason(run);
+}
+
+async function screenSource(screening: Screening, source: Source): Promise<RunEnd | undefined> {
+  const { run, reader, finishPage } = screening;
+  // Reading on would only show whether recipients are left, and cost money.
+  const endIfPaid = (): RunEnd | undefined => (source.paid ? endNow(screening) : undefined);
+  if (run.signal.aborted) return stopReason(run);
+  if (!isSourceSelected(run, source) || isClosedToRead(screening, source)) return undefined;
+  const end = endIfPaid();
+  if (end !== undefined) return end;
+  screening.isSourceUnfinished = false;
+  for await (const { entries, read } of source.batches(reader)) {
+    const ended = await screenBatch(screening, source, entries);
+    if (ended !== undefined) return ended;
+    if (read !== undefined && !screening.isSourceUnfinished) await finishPage(read);
+    const endedNow = endIfPaid();
+    if (endedNow !== undefined) return endedNow;
+    if (isClosedToRead(screening, source)) return undefined;
   }
   return undefined;
+}
+
+/** Why nothing more is sent; undefined: there are places. */
+function endNow({ run, planned }: Screening): RunEnd | undefined {
+  return reasonToEnd(outreachState(run), run.rules, quotaNow(run), planned());
+}
+
+/** Recipients of a paid source mostly have no zone of their own: it is not read while the window is closed in the quota's. */
+function isClosedToRead(screening: Screening, source: Source): boolean {
+  return source.paid && isLater(screening, undefined);
+}
+
+/** Whether the window is closed for the recipient, whose turn then comes later. */
+function isLater(screening: Screening, contact: Contact | undefined): boolean {
+  const { run } = screening;
+  const isLate = isClosedFor(run.rules.window, contact, quotaNow(run));
+  if (isLate) postpone(screening, contact);
+  return isLate;
+}
+
+function postpone(screening: Screening, contact: Contact | undefined): void {
+  const { run, closedZones } = screening;
+  const { window } = run.rules;
+  if (window !== undefined) closedZones.add(windowZone(window, contact?.timezone, quotaNow(run)));
+  screening.isSourceUnfinished = true;
+}
+
+/** When the window opens for the first of those whose turn comes later, ms since the epoch; undefined: there are none. */
+function nextOpening({ run, closedZones }: Screening): number | undefined {
+  const { window } = run.rules;
+  if (window === undefined || closedZones.size === 0) return undefined;
+  const now = quotaNow(run);
+  return Math.min(...[...closedZones].map((zone) => opensAt(window, zone, now)));
+}
+
+/** Of recipients who are tried once more it is known only whether they are listed. */
+function isSourceSelected({ projector }: RunContext, { name }: Source): boolean {
+  const wanted = projector.state("run").current?.source;
+  return wanted === undefined || wanted === name || name === "again" || name === "last";
+}
+
+/** Whether the run is for other recipients than this one. */
+function isLeftOut(
+  screening: Screening,
+  { name }: Source,
+  recipient: Recipient,
+  contact: Contact | undefined,
+): boolean {
+  const { template } = screening.run.rules;
+  const id = recipient.id ?? contact?.id;
+  const found = {
+    variant: id === undefined ? undefined : chooseVariant(template, messageRecipient(contact, recipient).key).label,
+    basis: contact?.basis ?? "none",
+    source: name === "again" || name === "last" ? (contact?.listed === true ? "list" : undefined) : name,
+  } as const;
+  if (isSelected(screening.run.projector.state("run").current, found)) return false;
+  screening.isSourceUnfinished = true;
+  return true;
 }
 
 async function screenBatch(
@@ -82,29 +185,38 @@ async function screenBatch(
   source: Source,
   entries: readonly BatchEntry[],
 ): Promise<RunEnd | undefined> {
-  const { run, reader, placesLeft } = screening;
+  const { run, reader, seen } = screening;
   const open = await screenKnown(screening, source, entries);
   for (let at = 0; at < open.length;) {
     if (run.signal.aborted) return stopReason(run);
-    if (placesLeft() <= 0) return "daily_limit_reached";
+    const end = endNow(screening);
+    if (end !== undefined) return end;
     // A look-up is paid for each recipient, so no more are asked about than there are places.
     const size = reader.wanted();
-    for (const user of await screenUsers(screening, open.slice(at, at + size))) {
+    const asked = open.slice(at, at + size).filter(({ recipient }) => !isLater(screening, find(run, recipient)));
+    for (const user of await screenUsers(screening, source, asked)) {
       if (run.signal.aborted) return stopReason(run);
-      const end = await writeUnlessFound(screening, user, source);
-      if (end !== undefined) return end;
+      const written = await writeUnlessFound(screening, user, source);
+      // Asked about again when their turn comes, which may be on another day.
+      if (written === "closed") seen.delete(user.id);
+      else if (written !== undefined) return written;
     }
     at += size;
   }
   return stopReason(run);
 }
 
-/** Skips those that the log rules out; returns the others. */
+function find(run: RunContext, recipient: Recipient): Contact | undefined {
+  return findPerson(run.projector.state("contacts"), recipient);
+}
+
+/** Skips those that the log rules out, and leaves out those that the run is not for; returns the others. */
 async function screenKnown(
-  { run, seen, ids, skip }: Screening,
+  screening: Screening,
   source: Source,
   entries: readonly BatchEntry[],
 ): Promise<readonly BatchEntry[]> {
+  const { run, seen, ids, skip } = screening;
   const open: BatchEntry[] = [];
   const refused: Refused[] = [];
   const state = outreachState(run);
@@ -115,7 +227,8 @@ async function screenKnown(
     const contact = findPerson(state.contacts, recipient);
     // Their turn comes with the last source only.
     const isHeldBack = source.last !== true && contact !== undefined && isTriedLast(contact);
-    if ((id !== undefined && seen.has(id)) || isHeldBack) continue;
+    if (seen.has(id ?? `@${toHandleKey(named)}`) || isHeldBack) continue;
+    if (isLeftOut(screening, source, recipient, contact)) continue;
     const verdict = judgeKnown(state, run.rules, recipient, user, contact);
     if (verdict.verdict === "ask") open.push({ recipient, ...(user === undefined ? {} : { user }) });
     else refused.push({ recipient, verdict });
@@ -126,19 +239,23 @@ async function screenKnown(
 
 /** Looks the recipients up in the network and skips those that it rules out; returns the others. */
 async function screenUsers(
-  { run, seen, ids, retry, skip }: Screening,
+  screening: Screening,
+  source: Source,
   open: readonly BatchEntry[],
 ): Promise<readonly SocialUser[]> {
+  const { run, seen, ids, retry, skip } = screening;
   const users: SocialUser[] = [];
   const refused: Refused[] = [];
   for (const { entry, user } of await retry(() => lookUp(run, open))) {
     if (user === undefined) {
+      seen.add(entry.recipient.id ?? `@${toHandleKey(entry.recipient)}`);
       refused.push({ recipient: entry.recipient, verdict: { verdict: "skip", reason: "invalid_recipient" } });
       continue;
     }
     if (seen.has(user.id)) continue;
     seen.add(user.id);
     ids.set(toHandleKey(user), user.id);
+    if (isLeftOut(screening, source, user, find(run, user))) continue;
     const verdict = judgeUser(outreachState(run), run.rules, user);
     if (verdict.verdict === "write") users.push(user);
     else refused.push({ recipient: { id: user.id, username: user.username }, verdict });
@@ -152,13 +269,15 @@ function toHandleKey({ username = "" }: Recipient): string {
 }
 
 /** After a restore a recipient may have a message that the log lost. */
-async function writeUnlessFound(
-  { run, retry, skip, write }: Screening,
-  user: SocialUser,
-  { name }: Source,
-): Promise<RunEnd | undefined> {
+async function writeUnlessFound(screening: Screening, user: SocialUser, { name }: Source) {
+  const { run, retry, skip, write } = screening;
+  if (isLater(screening, find(run, user))) return "closed";
   const ours = await findOurs(run, retry, user);
-  if (ours === "none") return write(user, name === "again" || name === "last" ? undefined : name);
+  if (ours === "none") {
+    const written = await write(user, name === "again" || name === "last" ? undefined : name);
+    if (written === "closed") postpone(screening, find(run, user));
+    return written;
+  }
   if (ours === "unknown") return undefined;
   const found = { message_id: ours.id, sent_at: isoTime(ours.createdAt) };
   const verdict = { verdict: "skip", reason: "already_contacted", found } as const;

@@ -1,4 +1,5 @@
-import type { KnownRecipient, RecipientSource, RunEnd } from "../../events/outreach.ts";
+import type { KnownRecipient, RecipientSource } from "../../events/outreach.ts";
+import { findPerson } from "../../projections/contacts.ts";
 import type { Run } from "../../projections/run.ts";
 import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
 import { type AppendDecision, handle } from "../log/handle.ts";
@@ -11,29 +12,32 @@ import {
   RUN_ATTEMPTS_MAX,
   quotaNow,
   type RunContext,
-  today,
 } from "./context.ts";
 import {
   decideSendOutcome,
   decideTurn,
   type GiveUp,
   type OutcomeEvent,
-  refusedForAccount,
   type SendDecided,
   type TurnRefused,
 } from "./decide.ts";
 import { isSuppressed } from "./decide.ts";
 import { RETRY_WAIT_MS_MIN } from "./pacing.ts";
+import { refusedForAccount } from "./run-limits.ts";
+import { isClosedFor } from "./send-window.ts";
 
 /**
  * Intent, send, outcome: one message to one recipient, or the recorded reason why not. `called`: the network was asked to
- * send, so the pace applies. `rejected`: the network refused the message for what it is. `end`: why the run ends here;
- * undefined: it goes on.
+ * send, so the pace applies. `rejected`: the network refused the message for what it is. `isClosed`: their window is, so
+ * they come later. `end`: why the run ends here; undefined: it goes on.
  */
 export async function takeTurn(context: RunContext, user: SocialUser, source: RecipientSource | undefined) {
   for (;;) {
     const intended = await intend(context, user, source);
-    if (intended.attempt === undefined) return { called: false, rate: undefined, rejected: false, end: intended.end };
+    if (intended.attempt === undefined) {
+      const { end, isClosed = false } = intended;
+      return { called: false, rate: undefined, rejected: false, isClosed, end };
+    }
     const result = await sendUntilDecided(context, intended);
     const { newEvent, more, end } = decideSendOutcome(intended.attempt, result, () =>
       refusedForAccount(outreachState(context), intended.attempt.recipient),
@@ -42,7 +46,8 @@ export async function takeTurn(context: RunContext, user: SocialUser, source: Re
     // A new day has places of its own.
     if (result.outcome === "gave_up" && result.why === "day_over") continue;
     const called = result.outcome !== "gave_up" || result.rate !== undefined;
-    return { called, rate: result.rate, rejected: result.outcome === "rejected", end };
+    const isClosed = result.outcome === "gave_up" && result.why === "window_closed";
+    return { called, rate: result.rate, rejected: result.outcome === "rejected", isClosed, end };
   }
 }
 
@@ -52,7 +57,7 @@ interface Intent {
   readonly day: string;
 }
 
-type Intention = Intent | { readonly attempt: undefined; readonly end: RunEnd | undefined };
+type Intention = Intent | (TurnRefused & { readonly attempt: undefined });
 
 /** Decides on the newest state whether the recipient gets a message, and records the intent or the skip. */
 async function intend(context: RunContext, user: SocialUser, source: RecipientSource | undefined): Promise<Intention> {
@@ -66,7 +71,7 @@ async function intend(context: RunContext, user: SocialUser, source: RecipientSo
     return decideTurn(outreachState(context), context.rules, command);
   };
   const handled = await handle(context, STREAMS.outreach, decide, { metadata, lease, attempts: RUN_ATTEMPTS_MAX });
-  if ("refusal" in handled) return { attempt: undefined, end: handled.refusal.end };
+  if ("refusal" in handled) return { attempt: undefined, ...handled.refusal };
   const intent = handled.events.at(-1);
   if (intent?.type !== "DirectMessageAttempted") return { attempt: undefined, end: undefined };
   return { attempt, text: intent.data.text, day: intent.data.day };
@@ -101,8 +106,8 @@ const NOT_ASKED: SendDmResult = { outcome: "unreachable", detail: "given up befo
 
 /**
  * The network cannot be fenced, so this checks right before the send that the run and the day go on, that this instance
- * still has the lease, and that the recipient still may be written to. (On the next day the message would exceed that
- * day's limit.) The log is read last, so that what became durable during the renewal is seen; then the lease is checked
+ * still has the lease, and that the recipient still may be written to, now. (On the next day the message would exceed
+ * that day's limit.) The log is read last, so that what became durable during the renewal is seen; then the lease is checked
  * for the time that the read took.
  */
 async function reasonToGiveUp(context: RunContext, { attempt, day }: Intent): Promise<GiveUp | undefined> {
@@ -115,7 +120,10 @@ async function reasonToGiveUp(context: RunContext, { attempt, day }: Intent): Pr
   if (context.signal.aborted) return "stopped";
   // The lease was renewed just now, which showed the log's time.
   if (isClockSkewed(context)) return "clock_skewed";
-  return today(context) === day ? undefined : "day_over";
+  const now = quotaNow(context);
+  if (now.day !== day) return "day_over";
+  const isClosed = isClosedFor(context.rules.window, findPerson(state.contacts, attempt.recipient), now);
+  return isClosed ? "window_closed" : undefined;
 }
 
 /** What the network did is recorded however busy the stream is: given up, it would count as in doubt. */

@@ -106,7 +106,7 @@ export function appDeps(served: Served): AppDeps {
     redirects: config.links.redirects,
     placeVisitor: createVisitorSketch(openedLog.keyring.keys, clock),
     dispatchBots: config.bots === "dispatch",
-    hasTemplate: config.outreach.template !== undefined,
+    outreach: config.outreach,
     quota,
     verifier,
     signHead: () => signHeadNow(store, checkpoints, clock),

@@ -64,6 +64,8 @@ export function outreachContext(deps: OutreachDeps): OutreachContext {
       template: outreach.template ?? parseTemplate("-"),
       requireConsent: outreach.requireConsent,
       dailyLimit: outreach.dailyLimit,
+      stopAfterFailures: outreach.stopAfterFailures,
+      window: outreach.window,
       hashes: hashesOf,
       findLinkKeys,
       isForgotten: keyring.isForgotten,

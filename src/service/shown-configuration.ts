@@ -11,21 +11,11 @@ type Given = Pick<ConsoleSettings, "hashesOf" | "wantsToken" | "tokens">;
 
 /** What the console's pages know of the configuration: no secret. */
 export function consoleSettings(config: Config, { configured, recognisesMs }: Channels, given: Given): ConsoleSettings {
-  const { dailyLimit, timezone, template, requireConsent, sources } = config.outreach;
+  const { dailyLimit, timezone, window, template, requireConsent, sources } = config.outreach;
   const callback = `${config.http.publicUrl}/social/callback`;
-  return {
-    ...given,
-    configured,
-    recognisesMs,
-    dailyLimit,
-    timezone,
-    parts: listParts(config),
-    template,
-    requireConsent,
-    sources,
-    callback,
-    traceUrl: config.traceUrl,
-  };
+  const outreach = { dailyLimit, timezone, window, template, requireConsent, sources };
+  const { traceUrl } = config;
+  return { ...given, configured, recognisesMs, ...outreach, parts: listParts(config), callback, traceUrl };
 }
 
 /** How this instance shows itself to all others of its log. No secret is in it, nor in its digest. */
@@ -51,6 +41,7 @@ export function ownInstance(config: Config): Instance {
     settings: {
       DAILY_LIMIT: String(outreach.dailyLimit),
       QUOTA_TIMEZONE: outreach.timezone,
+      SEND_WINDOW: outreach.window === undefined ? "none" : `${outreach.window.text} (${outreach.window.zone})`,
       MESSAGE_TEMPLATE: outreach.template === undefined ? "none" : `the text ${outreach.template.id}`,
     },
   };

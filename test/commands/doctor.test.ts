@@ -35,6 +35,16 @@ test("doctor asks for a link to opt out, since X may not show replies written in
   expect((await silent.run(doctor)).out).not.toContain("opt-outs");
 });
 
+test("doctor says when messages go out", async () => {
+  const window = { SEND_WINDOW: "Mon-Fri 09:00-17:00", SEND_WINDOW_ZONE: "recipient", SEND_WINDOW_CLOSED: "pause" };
+  await using world = await openCommands(undefined, { ...X, ...window });
+  expect((await world.run(doctor)).out).toMatch(
+    /^ok {6}sending window: Mon-Fri 09:00-17:00 in each recipient's time zone, or UTC where that is not known; now (?:open|closed) in UTC until \S+Z; outside of it a run pauses$/m,
+  );
+  await using silent = await openCommands(undefined, X);
+  expect((await silent.run(doctor)).out).not.toContain("sending window");
+});
+
 test("doctor has one word for each state, and the same with --json", async () => {
   await using world = await openCommands(undefined, {
     ...X,

@@ -102,6 +102,28 @@ test("whoever would be skipped before the network is asked is counted by reason,
   });
 });
 
+test("only recipients of a variant or with a ground are counted, and an unknown variant is refused", async () => {
+  await using world = await worldWith([
+    added(ANN, { company: "Acme" }),
+    added(BEA),
+    added({ username: "cy" }, { basis: "none" }),
+  ]);
+  const ofB = await world.run(outreach, "preview", "--variant", "B");
+  expect(ofB.out).toContain("variant A: 0 people get it; no recipient is left");
+  expect(ofB.out).toMatch(/variant B for .*; 1 person gets it/);
+  expect((await world.run(outreach, "preview", "--basis", "opt_in")).out).not.toContain("no_consent");
+  const unknown = world.run(outreach, "preview", "--variant", "C").catch((reason: unknown) => reason);
+  expect(await unknown).toMatchObject({ kind: "usage", message: expect.stringContaining("variants: A, B") });
+});
+
+test("the sending window is told, with what it is now", async () => {
+  await using world = await worldWith([added(ANN)]);
+  Object.assign(world.env, { SEND_WINDOW: "Mon-Sun 00:00-24:00" });
+  expect((await world.run(outreach, "preview")).out).toContain(
+    "\nsending window: Mon-Sun 00:00-24:00 in UTC; now open in UTC; outside of it a run ends\n",
+  );
+});
+
 test("a person asked for sees all variants, whether they can be written, and what speaks against it", async () => {
   await using world = await worldWith([added(ANN, { name: "Ann", basis: "none" })]);
   const { out } = await world.run(outreach, "preview", "@ANN");

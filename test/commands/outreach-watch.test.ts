@@ -146,6 +146,8 @@ describe("where a run stands", () => {
     dry_run: false,
     started_at: "2026-11-20T10:00:00.000Z",
     ...COUNTS,
+    places: 1,
+    withdrawn: 0,
     waiting: null,
     stop_requested_at: null,
   };

@@ -774,6 +774,79 @@ test.each(["Berlin", "+02:00", "Mars/Base"])("QUOTA_TIMEZONE=%s is refused", (QU
   expect(faultsOf({ QUOTA_TIMEZONE })).toHaveLength(1);
 });
 
+describe("SEND_WINDOW", () => {
+  const window = (env: Record<string, string>) => load(env).outreach.window;
+
+  test("is any time by default; with hours a run ends outside of them, in QUOTA_TIMEZONE", () => {
+    expect(window({})).toBeUndefined();
+    const hours = [{ day: 6, from: 10 * 60, to: 12 * 60 }];
+    const text = "Sat 10:00-12:00";
+    expect(window({ SEND_WINDOW: text })).toEqual({ text, hours, zone: "quota", whenClosed: "end" });
+    const more = { SEND_WINDOW_ZONE: "recipient", SEND_WINDOW_CLOSED: "pause" };
+    expect(window({ SEND_WINDOW: text, ...more })).toMatchObject({ zone: "recipient", whenClosed: "pause" });
+  });
+
+  test.each([
+    [
+      "mon-tue 9:00-17:30",
+      [
+        [1, 540, 1050],
+        [2, 540, 1050],
+      ],
+    ],
+    [
+      "Sun-Mon 00:00-24:00",
+      [
+        [7, 0, 1440],
+        [1, 0, 1440],
+      ],
+    ],
+    [
+      "Sun 22:00-02:00",
+      [
+        [7, 1320, 1440],
+        [1, 0, 120],
+      ],
+    ],
+    ["Fri 22:00-00:00", [[5, 1320, 1440]]],
+    [
+      "Mon 09:00-12:00, Mon 13:00-17:00",
+      [
+        [1, 540, 720],
+        [1, 780, 1020],
+      ],
+    ],
+  ])("%s", (SEND_WINDOW, wanted) => {
+    expect(window({ SEND_WINDOW })?.hours.map(({ day, from, to }) => [day, from, to])).toEqual(wanted);
+  });
+
+  test.each([
+    "09:00-17:00",
+    "Mon-Fri",
+    "Mon-Fri 09:00",
+    "Mon-Fri 09:00-09:00",
+    "Mon-Fri 24:00-09:00",
+    "Mon-Fri 09:60-17:00",
+    "Mon-Fri 09:00-24:01",
+    "Mo-Fr 09:00-17:00",
+    "Mon-Fri 9-17",
+    ",",
+  ])("%p is refused, with an example", (SEND_WINDOW) => {
+    expect(faultsOf({ SEND_WINDOW })).toEqual([expect.stringContaining("Mon-Fri 09:00-17:00, Sat 10:00-12:00")]);
+  });
+});
+
+test.each([
+  ["1%", 0.01],
+  ["30%", 0.3],
+  ["100%", 1],
+])("STOP_AFTER_FAILURES=%s", (STOP_AFTER_FAILURES, share) => {
+  expect(load({ STOP_AFTER_FAILURES }).outreach.stopAfterFailures).toBe(share);
+});
+test.each(["0%", "101%", "0.3", "30"])("STOP_AFTER_FAILURES=%s is refused", (STOP_AFTER_FAILURES) => {
+  expect(faultsOf({ STOP_AFTER_FAILURES })).toEqual([expect.stringContaining("a share from 1% to 100%")]);
+});
+
 describe("misspelt variables", () => {
   test.each([
     ["API_TOKEN", "API_TOKENS"],

@@ -66,6 +66,40 @@ describe("the run in progress", () => {
   });
 });
 
+describe("the sending window", () => {
+  const env = { SEND_WINDOW: "Mon-Fri 09:00-17:00", QUOTA_TIMEZONE: "Europe/Berlin" };
+
+  test("is shown with what it is now, and until when", async () => {
+    const harness = await openAuthorized({ env });
+    harness.now = Date.parse("2030-01-07T12:00:00Z");
+    const open = '<bdi>Europe/Berlin</bdi>. The window is open there until <time datetime="2030-01-07T16:00:00.000Z"';
+    expect(await pageAt(harness, "/")).toContain(`Messages go out <bdi>Mon-Fri 09:00-17:00</bdi> in ${open}`);
+    harness.now = Date.parse("2030-01-11T16:00:00Z");
+    expect(await pageAt(harness, "/")).toContain(
+      'The window is closed there until <time datetime="2030-01-14T08:00:00.000Z"',
+    );
+    expect(await pageAt(await openAuthorized(), "/")).not.toContain("Messages go out");
+  });
+
+  test("is why the last run ended, and a run waits", async () => {
+    const harness = await openAuthorized({ env });
+    harness.now = Date.now();
+    const until = new Date(harness.now + 900_000).toISOString();
+    const ended = { run_id: "run-1", reason: "window_closed", until, ...COUNTS } as const;
+    await harness.append("outreach", STARTED, { type: "RunFinished", data: ended });
+    expect(await pageAt(harness, "/")).toContain(
+      `the sending window is closed for the other recipients until <time datetime="${until}"`,
+    );
+    const narrow = { type: "RunStarted", data: { run_id: "run-2", dry_run: false, limit: 20, variant: "B" } } as const;
+    const paused = { type: "RunPaused", data: { run_id: "run-2", reason: "window_closed", until } } as const;
+    await harness.append("outreach", narrow, paused);
+    const page = await pageAt(harness, "/");
+    expect(page).toContain("It was started with at most 20 messages for variant B.");
+    expect(page).toContain("0 <small>sent, of at most 20</small>");
+    expect(page).toContain("It waits for the sending window to open, and goes on at");
+  });
+});
+
 describe("without a run", () => {
   test("the overview says how the last one ended", async () => {
     const harness = await openAuthorized();
@@ -152,6 +186,26 @@ describe("a dry run", () => {
     const empty = await (await send(harness, "dry")).text();
     expect(empty).toContain("No recipient is due");
     expect(empty).not.toContain("/console/run/start");
+  });
+
+  test("for some recipients leads to the run for the same ones", async () => {
+    const env = { RECIPIENT_SOURCES: "list,followers", MESSAGE_TEMPLATE: "Hi\n---\nHello" };
+    const harness = await openAuthorized({ env });
+    const page = await pageAt(harness, "/");
+    for (const name of ["limit", "variant", "basis", "source"]) expect(page).toContain(`name="${name}"`);
+    finding(harness, found(2, 0));
+    const selection = { limit: "20", variant: "B", basis: "opt_in", source: "" };
+    const dry = await (await send(harness, "dry", selection)).text();
+    expect(harness.triggers).toMatchObject([{ dryRun: true, selection: { limit: 20, variant: "B", basis: "opt_in" } }]);
+    expect(dry).toContain("A run with at most 20 messages for variant B for recipients with the basis opt in would");
+    expect(dry).toContain("It sends at most 20, its limit.");
+    for (const field of ['name="limit" value="20"', 'name="variant" value="B"', 'name="basis" value="opt_in"']) {
+      expect(dry).toContain(field);
+    }
+    harness.triggered = { kind: "started", run_id: "run-1", done: new Promise(() => {}) };
+    await send(harness, "start", { limit: "20", variant: "B" });
+    expect(harness.triggers.at(-1)).toMatchObject({ dryRun: false, selection: { limit: 20, variant: "B" } });
+    expect(await backAt(harness, await send(harness, "start", { limit: "many" }))).toContain("does not fit its schema");
   });
 
   test("of very many people shows the first, and says how many there are", async () => {

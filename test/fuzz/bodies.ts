@@ -51,10 +51,14 @@ export function valid(schema: Schema): fc.Arbitrary<unknown> {
     return fc.tuple(...schema.allOf.map(valid)).map((parts) => Object.assign({}, ...parts) as Value);
   if (schema.type === "boolean") return fc.boolean();
   if (schema.type === "string") return textOf(schema);
-  if (schema.type === "integer") return fc.nat().map((number) => number + (schema.minimum ?? 0));
+  if (schema.type === "integer") {
+    const { minimum = 0, maximum = minimum + 0x7fffffff } = schema;
+    return fc.integer({ min: minimum, max: maximum });
+  }
   if (schema.type === "number") return fc.double({ noNaN: true, noDefaultInfinity: true });
   if (schema.type === "null") return fc.constant(null);
-  if (schema.type === "array") return fc.array(valid(schema.items ?? {}), { minLength: 1, maxLength: 3 });
+  if (schema.type === "array")
+    return fc.array(valid(schema.items ?? {}), { minLength: 1, maxLength: Math.min(3, schema.maxItems ?? 3) });
   if (schema.type !== "object") throw new Error(`no bodies of the type ${schema.type}`);
   const { properties = {}, required = [] } = schema;
   const members = Object.fromEntries(Object.entries(properties).map(([name, inner]) => [name, valid(inner)]));

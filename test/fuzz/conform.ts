@@ -21,6 +21,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   "minItems",
   "maxItems",
   "minimum",
+  "maximum",
   "minLength",
   "maxLength",
   "pattern",
@@ -43,8 +44,10 @@ export function misfits(schema: Schema, value: unknown, at = ""): string[] {
   if (schema.enum !== undefined && !schema.enum.includes(value)) return [`${at} is none of ${schema.enum.join()}`];
   if (schema.type !== undefined && !isOfType(schema.type, value)) return [`${at} is no ${schema.type}`];
   if (typeof value === "string") return textMisfits(schema, value, at);
-  if (typeof value === "number")
+  if (typeof value === "number") {
+    if (value > (schema.maximum ?? Infinity)) return [`${at} is above ${schema.maximum}`];
     return value < (schema.minimum ?? -Infinity) ? [`${at} is below ${schema.minimum}`] : [];
+  }
   if (Array.isArray(value)) return itemMisfits(schema, value, at);
   return typeof value === "object" && value !== null ? memberMisfits(schema, value, at) : [];
 }

@@ -12,6 +12,7 @@ export interface Schema {
   readonly minItems?: number;
   readonly maxItems?: number;
   readonly minimum?: number;
+  readonly maximum?: number;
   readonly minLength?: number;
   readonly maxLength?: number;
   readonly pattern?: string;

@@ -29,6 +29,10 @@ const failure = { ...message, detail: "", reason: "recipient_closed", frees_quot
 const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, string])[] } = {
   RecipientAdded: [
     [
+      { recipient: { username: "ada_builds" }, timezone: "Asia/Tokyo", basis: "opt_in", fields: {}, source: "list" },
+      "@ada_builds was imported from the list in the time zone Asia/Tokyo; basis: they opted in",
+    ],
+    [
       {
         recipient: { username: "ada_builds" },
         name: "Ada",
@@ -120,6 +124,10 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     ],
   ],
   RunStarted: [
+    [
+      { run_id: "r1", dry_run: false, limit: 20, variant: "A", basis: "dm_first", source: "list" },
+      "run r1 started with at most 20 messages for variant A for recipients with the basis dm first from the source list",
+    ],
     [{ run_id: "r1", dry_run: false }, "run r1 started"],
     [{ run_id: "r1", dry_run: true }, "dry run r1 started"],
   ],
@@ -183,6 +191,10 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
   ],
   RunFinished: [
     [
+      { run_id: "r1", reason: "window_closed", until: "2026-11-20T09:00:00.000Z", ...counts },
+      "run r1 ended, window closed until 2026-11-20T09:00:00.000Z: 2 sent, 1 skipped, 0 failed, 1 in doubt",
+    ],
+    [
       { run_id: "r1", reason: "daily_limit_reached", ...counts },
       "run r1 ended, daily limit reached: 2 sent, 1 skipped, 0 failed, 1 in doubt",
     ],
@@ -195,6 +207,10 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     [{ run_id: "r1", ...counts }, "run r1 was closed after its process died: 2 sent, 1 skipped, 0 failed, 1 in doubt"],
   ],
   RunRefused: [
+    [
+      { reason: "window_closed", until: "2026-11-20T09:00:00.000Z", day: "2026-11-20", used: 1 },
+      "a run was refused: the sending window is closed until 2026-11-20T09:00:00.000Z",
+    ],
     [
       { reason: "daily_limit_reached", day: "2026-11-20", used: 100 },
       "a run was refused, daily limit reached: 100 used on 2026-11-20",

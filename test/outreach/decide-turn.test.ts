@@ -1,8 +1,12 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
+import type { DataOf } from "../../events/catalog.ts";
+import type { FailureReason } from "../../events/outreach.ts";
+import { parseOpenHours, type SendWindow } from "../../src/config/send-window.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { decideTurn, newSkips, type TurnCommand } from "../../src/outreach/decide.ts";
 import type { OutreachState } from "../../src/outreach/decide.ts";
+import { FAILURE_TRIES_MIN } from "../../src/outreach/run-limits.ts";
 import { createPersonalCode } from "../../src/template/short-link.ts";
 import { parseTemplate } from "../../src/template/template.ts";
 import { given } from "../harness/memory/decider.ts";
@@ -11,7 +15,8 @@ import { addedOf } from "../harness/memory/new-events.ts";
 
 const ANN = { id: "7", username: "ann" };
 const SELF = { id: "1", username: "us", name: "Us" };
-const NOW = { ms: Date.UTC(2026, 2, 1, 8), day: "2026-03-01", timezone: "UTC" };
+const MS = Date.UTC(2026, 2, 1, 8);
+const NOW = { ms: MS, clockMs: MS, day: "2026-03-01", timezone: "UTC" };
 
 const authorized: NewEvent = {
   type: "AccountAuthorized",
@@ -115,6 +120,107 @@ describe("one person's turn", () => {
     const full = { ...RULES, dailyLimit: 0 };
     given(authorized, opted).when(turn({}, full)).thenRefused({ end: "daily_limit_reached" });
     given(authorized).when(turn({}, full)).thenEvents({ type: "DirectMessageSkipped" });
+  });
+
+  describe("given a sending window that is closed in the quota's zone", () => {
+    // NOW is a Sunday, 08:00 UTC.
+    const hours = parseOpenHours("Sun 17:00-18:00") ?? [];
+    const window: SendWindow = { text: "", hours, zone: "quota", whenClosed: "end" };
+    const rules = { ...RULES, window };
+    const later = { end: undefined, isClosed: true };
+
+    test("the recipient's turn comes later; but a skip is recorded", () => {
+      given(authorized, opted).when(turn({}, rules)).thenRefused(later);
+      given(authorized).when(turn({}, rules)).thenEvents(skippedIn("r"));
+    });
+
+    test("the recipient's own zone counts where the window goes by it, and is known", () => {
+      const own = { ...rules, window: { ...window, zone: "recipient" } } as const;
+      const inTokyo = addedOf(ANN, { timezone: "Asia/Tokyo" });
+      given(authorized, inTokyo).when(turn({}, rules)).thenRefused(later);
+      given(authorized, inTokyo).when(turn({}, own)).thenEvents({ type: "DirectMessageAttempted" });
+      given(authorized, opted).when(turn({}, own)).thenRefused(later);
+    });
+
+    test("a clock that was set back counts as it is, beside the newest event", () => {
+      const [open, closed] = [Date.UTC(2026, 2, 1, 17), Date.UTC(2026, 2, 1, 8)];
+      given(authorized, opted)
+        .when(turn({ now: { ...NOW, ms: open, clockMs: closed } }, rules))
+        .thenRefused(later);
+      given(authorized, opted)
+        .when(turn({ now: { ...NOW, ms: open, clockMs: open } }, rules))
+        .thenEvents({ type: "DirectMessageAttempted" });
+    });
+  });
+
+  describe("given a run for some recipients", () => {
+    const started = (more: Partial<DataOf<"RunStarted">>): NewEvent => ({
+      type: "RunStarted",
+      data: { run_id: "r", dry_run: false, ...more },
+    });
+    const other = { attempt_id: "b", run_id: "r", recipient: { id: "8", username: "bo" } };
+    const attempted: NewEvent = {
+      type: "DirectMessageAttempted",
+      data: { ...other, text: "Hi", variant: "A", day: NOW.day, timezone: "UTC" },
+    };
+    const failed = (frees_quota: boolean): NewEvent => ({
+      type: "DirectMessageFailed",
+      data: { ...other, reason: frees_quota ? "rejected" : "not_delivered", detail: "", frees_quota, retry: false },
+    });
+    const limited = started({ limit: 1 });
+
+    test("its limit ends it, counted in messages that were sent or may have been", () => {
+      given(authorized, opted, limited).when(turn()).thenEvents({ type: "DirectMessageAttempted" });
+      given(authorized, opted, limited, attempted).when(turn()).thenRefused({ end: "limit_reached" });
+      given(authorized, opted, limited, attempted, failed(false)).when(turn()).thenRefused({ end: "limit_reached" });
+      given(authorized, opted, limited, attempted, failed(true))
+        .when(turn())
+        .thenEvents({ type: "DirectMessageAttempted" });
+    });
+
+    test.each([
+      [{ variant: "A" }, { variant: "B" }],
+      [{ basis: "opt_in" }, { basis: "dm_first" }],
+      [{ source: "list" }, { source: "followers" }],
+    ] as const)("for %j the intent is recorded, for %j nothing is", (wanted, others) => {
+      given(authorized, opted, started(wanted)).when(turn()).thenEvents({ type: "DirectMessageAttempted" });
+      given(authorized, opted, started(others)).when(turn()).thenEvents();
+    });
+  });
+
+  test("given a share of failures that is too high, the run ends, once enough messages were tried", () => {
+    const rules = { ...RULES, stopAfterFailures: 0.3 };
+    const tried = (failures: number, sent: number, reason: FailureReason = "rejected"): NewEvent[] => [
+      { type: "RunStarted", data: { run_id: "r", dry_run: false } },
+      ...Array.from({ length: failures + sent }, (_, nth): NewEvent[] => {
+        const about = { attempt_id: `a${nth}`, run_id: "r", recipient: { id: `1${nth}`, username: `u${nth}` } };
+        const intent = { ...about, text: "Hi", variant: "A", day: NOW.day, timezone: "UTC" };
+        const failure = { ...about, reason, detail: "", frees_quota: true, retry: false };
+        return [
+          { type: "DirectMessageAttempted", data: intent },
+          nth < failures
+            ? { type: "DirectMessageFailed", data: failure }
+            : { type: "DirectMessageSent", data: { ...about, message_id: `m${nth}`, settled_by: "answer" } },
+        ];
+      }).flat(),
+    ];
+    const end = { end: "too_many_failures" };
+    given(authorized, opted, ...tried(3, FAILURE_TRIES_MIN - 3))
+      .when(turn({}, rules))
+      .thenRefused(end);
+    given(authorized, opted, ...tried(3, FAILURE_TRIES_MIN - 3))
+      .when(turn())
+      .thenEvents({ type: "DirectMessageAttempted" });
+    given(authorized, opted, ...tried(3, FAILURE_TRIES_MIN - 4))
+      .when(turn({}, rules))
+      .thenEvents({ type: "DirectMessageAttempted" });
+    given(authorized, opted, ...tried(2, FAILURE_TRIES_MIN - 2))
+      .when(turn({}, rules))
+      .thenEvents({ type: "DirectMessageAttempted" });
+    // The network was not asked for these.
+    given(authorized, opted, ...tried(8, 8, "withdrawn"))
+      .when(turn({}, rules))
+      .thenEvents({ type: "DirectMessageAttempted" });
   });
 });
 

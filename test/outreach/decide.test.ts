@@ -2,9 +2,11 @@
 import { describe, test } from "bun:test";
 import type { DataOf } from "../../events/catalog.ts";
 import type { Recipient, SkipReason } from "../../events/outreach.ts";
+import { parseOpenHours } from "../../src/config/send-window.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import type { SocialUser } from "../../src/networks/network.ts";
-import { decideStart, decideStop, remaining } from "../../src/outreach/decide.ts";
+import { decideStart, decideStop } from "../../src/outreach/decide.ts";
+import { remaining } from "../../src/outreach/run-limits.ts";
 import {
   isSkipRecorded,
   judgeKnown,
@@ -20,7 +22,7 @@ import { RULES } from "../harness/memory/outreach.ts";
 import { OWN, person } from "../harness/memory/social-network.ts";
 
 const DAY = "2026-03-01";
-const at = (day: string) => momentIn("UTC", Date.parse(day));
+const at = (day: string) => ({ ...momentIn("UTC", Date.parse(day)), clockMs: Date.parse(day) });
 
 const SEVEN = { id: "7", username: "user_7" };
 const ATTEMPT = { attempt_id: "a", run_id: "r", recipient: SEVEN };
@@ -78,6 +80,20 @@ describe("whether a run starts", () => {
     ["a run that is in progress counts before the limit", openTo7(RUNNING, ...messages(100)), false, "running"],
   ] as const)("%s", (_what, log, dryRun, wanted) => {
     log.when((state) => decideStart(state, RULES, at(DAY), dryRun)).thenAnswers(wanted);
+  });
+
+  test.each([
+    ["the window is closed, and runs end there", "Mon 09:00-17:00", "quota", "end", false, "window_closed"],
+    ["the window is closed, but a dry run sends nothing", "Mon 09:00-17:00", "quota", "end", true, "start"],
+    ["the window is closed, and runs pause there", "Mon 09:00-17:00", "quota", "pause", false, "start"],
+    ["the window may be open for some recipients", "Mon 09:00-17:00", "recipient", "end", false, "start"],
+    // DAY is a Sunday, at midnight.
+    ["the window is open", "Sun 00:00-17:00", "quota", "end", false, "start"],
+  ] as const)("%s", (_what, text, zone, whenClosed, dryRun, wanted) => {
+    const window = { text, hours: parseOpenHours(text) ?? [], zone, whenClosed };
+    openTo7()
+      .when((state) => decideStart(state, { ...RULES, window }, at(DAY), dryRun))
+      .thenAnswers(wanted);
   });
 
   test("the places of one day do not count on another, and are never fewer than none", () => {

@@ -17,6 +17,6 @@ test("whatever happens to the processes, the log, the clock and the network: nob
   const { filesPutBack, refusedRestores, ended } = counts;
   // What the property met at all: without doubts, crashes, restores and so on it would prove little.
   const met = [accepted, deduplicationWindow, undelivered, crashes, pauses, forgotten, stopped];
-  met.push(counts.replacedLogs, filesPutBack, refusedRestores, ended);
+  met.push(counts.replacedLogs, filesPutBack, refusedRestores, ended, counts.waits, counts.closed);
   expect(Math.min(...met)).toBeGreaterThan(5);
 });

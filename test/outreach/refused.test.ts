@@ -1,6 +1,6 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
-import { REFUSED_IN_A_ROW_MAX } from "../../src/outreach/decide.ts";
+import { REFUSED_IN_A_ROW_MAX } from "../../src/outreach/run-limits.ts";
 import { person } from "../harness/memory/social-network.ts";
 import { openOutreach, type OutreachHarness } from "../harness/memory/outreach.ts";
 

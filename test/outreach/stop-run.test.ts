@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { EventType } from "../../events/catalog.ts";
 import { requestStop, type StopRequested } from "../../src/outreach/run-end.ts";
-import { endedTransiently } from "../../src/outreach/run-end.ts";
+import { findTransientEnd } from "../../src/outreach/run-end.ts";
 import { openOutreach, type OutreachHarness } from "../harness/memory/outreach.ts";
 
 const METADATA = { caller: "ann" };
@@ -70,7 +70,7 @@ describe("a run that is asked to stop", () => {
     const instance = await world.start();
     void stopAt("RunPaused", instance, instance);
     const stopped = await instance.run();
-    expect(await endedTransiently(world.store, stopped.run_id)).toBe(true);
+    expect(await findTransientEnd(world.store, stopped.run_id)).toEqual({ places: 0 });
     expect(await requestStop(instance.context, stopped.run_id, METADATA)).toEqual({ kind: "not_in_progress" });
     expect(await instance.run()).toMatchObject({ reason: "completed", sent: 3 });
   });

@@ -43,6 +43,14 @@ function skipped(recipient: Recipient, reason: DataOf<"DirectMessageSkipped">["r
 }
 
 describe("a person", () => {
+  test("keeps the time zone of the newest row that names one, also of two entries that are one recipient", () => {
+    const named = added({ username: "ann" }, { timezone: "Asia/Tokyo" });
+    const state = given(named, added({ username: "ann" }), added({ id: "101" }), attempted(ANN));
+    expect(findContact(state, ANN)?.timezone).toBe("Asia/Tokyo");
+    const moved = given(named, added({ username: "ann" }, { timezone: "Europe/Berlin" }));
+    expect(findContact(moved, { username: "ann" })?.timezone).toBe("Europe/Berlin");
+  });
+
   test("is found by id, and by handle in any case", () => {
     const state = given(added(ANN));
     expect(findContact(state, { id: "101" })).toMatchObject({ username: "ann", basis: "opt_in", listed: true });

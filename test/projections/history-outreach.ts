@@ -40,7 +40,7 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
   const start: Step = (dice) => {
     if (run !== undefined) return;
     run = { run_id: `run-${++made}`, dry_run: dice.once(4) };
-    log.add("RunStarted", run);
+    log.add("RunStarted", { ...run, ...(dice.once(3) ? { limit: 2, basis: "opt_in", source: "list" } : {}) });
   };
   const attempt: Step = (dice) => {
     if (run === undefined || run.dry_run) return start(dice);
@@ -75,7 +75,7 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
     } else {
       const reason = last.doubted
         ? "not_delivered"
-        : dice.pick(["recipient_closed", "not_permitted", "rate_limited"] as const);
+        : dice.pick(["recipient_closed", "not_permitted", "rate_limited", "withdrawn"] as const);
       const frees_quota = !last.doubted;
       log.add("DirectMessageFailed", { ...outcome, reason, detail: "", frees_quota, retry: reason === "rate_limited" });
     }
@@ -106,7 +106,7 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
     },
     (dice) => {
       const added = { basis: dice.pick(["none", "opt_in", "dm_first"] as const), fields: dice.pick(FIELDS) };
-      const name = dice.once(2) ? { name: "Somebody" } : {};
+      const name = dice.once(2) ? { name: "Somebody", timezone: "Asia/Tokyo" } : {};
       log.add("RecipientAdded", { recipient: someone(dice), ...added, ...name, ...consent(dice), source: "list" });
     },
     (dice) => {
@@ -140,7 +140,7 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
     },
     (dice) => {
       if (run === undefined) return;
-      const reason = dice.pick(["pace", "rate_limited", "settling"] as const);
+      const reason = dice.pick(["pace", "rate_limited", "settling", "window_closed"] as const);
       log.add("RunPaused", { run_id: run.run_id, reason, until: "2026-11-22T10:00:00.000Z" });
     },
     () => {

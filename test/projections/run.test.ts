@@ -47,6 +47,8 @@ describe("the run in progress", () => {
       dry_run: false,
       started_at: "2026-11-20T10:00:01.000Z",
       ...COUNTS,
+      places: 0,
+      withdrawn: 0,
       waiting: null,
       stop_requested_at: null,
     });
@@ -87,6 +89,29 @@ describe("the run in progress", () => {
     expect(given(run, newEvents).current).toMatchObject({ in_doubt: 2 });
     const settled = given(run, [...newEvents, sent("a"), failed("b")]).current;
     expect(settled).toMatchObject({ in_doubt: 0, sent: 1, failed: 1 });
+  });
+
+  test("counts the messages that it sent or may have sent, and those that it never asked for", () => {
+    const of = (id: string, reason: "withdrawn" | "rejected" | "not_delivered", frees_quota: boolean): NewEvent[] => [
+      attempted(id),
+      {
+        type: "DirectMessageFailed",
+        data: { attempt_id: id, run_id: "r1", recipient, reason, detail: "", frees_quota, retry: false },
+      },
+    ];
+    const tried = [attempted("a"), sent("a"), attempted("b"), doubted("b"), ...of("c", "not_delivered", false)];
+    const untried = [...of("d", "withdrawn", true), ...of("e", "rejected", true)];
+    const { current } = given(run, [started("r1"), ...tried, ...untried]);
+    expect(current).toMatchObject({ places: 3, failed: 3, withdrawn: 1 });
+    const next = given(run, [
+      started("r1"),
+      attempted("a"),
+      doubted("a"),
+      ...ENDS.slice(0, 1),
+      started("r2"),
+      failed("a"),
+    ]);
+    expect(next.current).toMatchObject({ places: 0, withdrawn: 0 });
   });
 
   test("counts an outcome once, though it is told twice", () => {

@@ -29,6 +29,22 @@ function fileFault(file: string | Uint8Array, format: RecipientsFormat = "csv"):
   return "accepted";
 }
 
+describe("the time zone", () => {
+  test("is a column of its own, under the name that the runtime has for it", () => {
+    const { rows } = csv("handle,Time zone", "ann,europe/berlin", "bea,");
+    expect(rows.map(({ recipient }) => [recipient.timezone, recipient.fields])).toEqual([
+      ["Europe/Berlin", {}],
+      [undefined, {}],
+    ]);
+  });
+
+  test.each(["Berlin", "+02:00", "CEST+1"])("%s is refused, and the row with it", (zone) => {
+    const { rows, refused } = csv("handle,timezone", `ann,${zone}`, "bea,UTC");
+    expect(rows.map(({ recipient }) => recipient.username)).toEqual(["bea"]);
+    expect(refused).toEqual([{ line: 2, value: zone, reason: "timezone is no IANA time zone such as Europe/Berlin" }]);
+  });
+});
+
 describe("a spreadsheet's export with every oddity", () => {
   const { rows, refused, duplicates } = parseRecipients(fixture("recipients-spreadsheet.csv"), "csv", NOW);
   const byHandle = new Map(rows.map((row) => [row.recipient.username, row]));

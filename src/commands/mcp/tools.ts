@@ -1,5 +1,5 @@
 import { Type, type TObject } from "@sinclair/typebox";
-import { skipReason, type SkipReason } from "../../../events/outreach.ts";
+import { basis, type Basis, skipReason, type SkipReason } from "../../../events/outreach.ts";
 import { FILTER_NAMES, FILTER_SENTENCES, type FilterName } from "../../delivery/dispatch-filter.ts";
 import { GROUPINGS } from "../../history/results.ts";
 import { showHistoryCommand as auditShow } from "../audit/show.ts";
@@ -32,6 +32,8 @@ export interface Input {
   readonly error?: string;
   readonly status?: string;
   readonly reason?: SkipReason;
+  readonly variant?: string;
+  readonly basis?: Basis;
 }
 
 /** What an assistant may ask: a command of the command line that reads, with `--json`. */
@@ -49,8 +51,16 @@ export interface Tool {
 
 /** The arguments of a tool's command, beside `--json`. What follows a `--` is no option, whatever it looks like. */
 export function toArguments(input: Input, { filter = [] }: Pick<Tool, "filter">): readonly string[] {
-  const { as_of, by, from, to, recipient: named, subject, event_id, link } = input;
-  const options = { "as-of": as_of, by, from, to, ...Object.fromEntries(filter.map((name) => [name, input[name]])) };
+  const { as_of, by, from, to, recipient: named, subject, event_id, link, variant, basis: ground } = input;
+  const chosen = { variant, basis: ground };
+  const options = {
+    "as-of": as_of,
+    by,
+    from,
+    to,
+    ...chosen,
+    ...Object.fromEntries(filter.map((name) => [name, input[name]])),
+  };
   const operand = named ?? subject ?? event_id ?? (filter.includes("link") ? undefined : link);
   return [
     ...Object.entries(options).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`])),
@@ -198,7 +208,16 @@ export const TOOLS: readonly Tool[] = [
     description:
       "Which imported recipients would get which text, and which would be skipped and why. Asks no network, since each " +
       "question to X is paid for: what only X knows does not show.",
-    input: Type.Object({ recipient: Type.Optional(recipient) }, closed),
+    input: Type.Object(
+      {
+        recipient: Type.Optional(recipient),
+        variant: Type.Optional(
+          Type.String({ pattern: "^[A-Z]$", description: "Only recipients who get this variant." }),
+        ),
+        basis: Type.Optional(Type.Union(basis.anyOf, { description: "Only recipients with this ground." })),
+      },
+      closed,
+    ),
     command: preview,
   },
 ];

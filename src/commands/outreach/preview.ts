@@ -1,11 +1,14 @@
+import { basis } from "../../../events/outreach.ts";
 import type { Config } from "../../config/config.ts";
 import { configurationError } from "../../config/error.ts";
 import { toRecipient } from "../../../projections/contacts.ts";
 import { outreachState } from "../../outreach/context.ts";
 import type { OutreachRules } from "../../outreach/decide.ts";
+import { describeWindow } from "../../outreach/send-window.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { Template } from "../../template/template.ts";
 import { discloseRecipient } from "../../privacy/read-audit.ts";
-import { Command, JSON_OPTION, usageError, type MakeCommand } from "../shared/command.ts";
+import { Command, JSON_OPTION, Option, usageError, type MakeCommand } from "../shared/command.ts";
 import { answer, fail } from "../shared/terminal.ts";
 import { openSession, recordRead, type Session } from "../shared/log-session.ts";
 import { describeMoment, toAsOfJson } from "../shared/moment.ts";
@@ -18,6 +21,11 @@ import type { Place } from "../../projector/moment.ts";
 /** Recipients named for each skip reason by default: they fit a screen. */
 const PEOPLE_SHOWN = 5;
 
+export const VARIANT_OPTION = ["--variant <letter>", "only recipients who get this variant"] as const;
+
+export const basisOption = () =>
+  new Option("--basis <basis>", "only recipients with this ground").choices(basis.anyOf.map((one) => one.const));
+
 export const preview: MakeCommand = (terminal, exit) =>
   new Command("preview")
     .summary("show the configured template, and who would get which variant")
@@ -29,10 +37,12 @@ that person is not known, 78 without a template.`,
     )
     .argument("[handle]", "whose text to show; without it, of the first recipient who can get it")
     .option("--limit <n>", "people named for each reason of a skip", parseLimit, PEOPLE_SHOWN)
+    .option(...VARIANT_OPTION)
+    .addOption(basisOption())
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog outreach preview sara_sells")
     .action(
-      exit(async (wanted, { limit, json }) => {
+      exit(async (wanted, { limit, json, ...options }) => {
         await using session = await openSession(terminal);
         const { projector, config } = session;
         const template = requireTemplate(config);
@@ -42,10 +52,13 @@ that person is not known, 78 without a template.`,
         if (wanted !== undefined && person === undefined) {
           return fail(terminal, `no recipient is known as ${printable(wanted)} (${describeMoment(place)})`);
         }
-        const found = survey(outreachState({ projector }), rules, { person, limit });
+        const selection = omitUndefined({ variant: options.variant, basis: options.basis });
+        rejectUnknownVariant(template, options.variant);
+        const found = survey(outreachState({ projector }), rules, { person, limit, selection });
         const about = discloseRecipient(person && toRecipient(person));
         await recordRead(terminal, session.eventLog.store, { resource: "preview", ...about });
-        const text = surveyAsText(found, writeNotes(config, found), place);
+        const notes = writeNotes(config, found, session.logClock.now());
+        const text = surveyAsText(found, notes, place);
         return answer(terminal, json, surveyAsJson(found, place), text);
       }),
     );
@@ -53,6 +66,12 @@ that person is not known, 78 without a template.`,
 function parseLimit(text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw usageError("--limit needs a number");
   return Number(text);
+}
+
+function rejectUnknownVariant({ variants }: Template, variant: string | undefined): void {
+  const labels = variants.map(({ label }) => label);
+  if (variant === undefined || labels.includes(variant)) return;
+  throw usageError(`--variant needs one of the template's variants: ${labels.join(", ")}`);
 }
 
 /** Throws a ServiceError (configuration) where there is nothing to preview. */
@@ -65,12 +84,15 @@ function requireTemplate({ outreach: { template } }: Config): Template {
 }
 
 function createRules(template: Template, { config, keyring, hashesOf, findLinkKeys }: Session): OutreachRules {
-  const { requireConsent, dailyLimit } = config.outreach;
+  const { requireConsent, dailyLimit, stopAfterFailures, window } = config.outreach;
   const { isForgotten } = keyring;
-  return { template, requireConsent, dailyLimit, hashes: hashesOf, findLinkKeys, isForgotten };
+  const limits = { dailyLimit, stopAfterFailures, window };
+  return { template, requireConsent, ...limits, hashes: hashesOf, findLinkKeys, isForgotten };
 }
 
-function writeNotes({ outreach: { sources } }: Config, { variants }: Survey): string[] {
+/** `ms`: now, since the epoch. */
+function writeNotes({ outreach }: Config, { variants }: Survey, ms: number): string[] {
+  const { sources, window, timezone } = outreach;
   const texts = variants.map(({ sample }) => (sample?.rendered.ok === true ? sample.rendered.text : ""));
   const notes = Object.values(STAND_INS)
     .filter((standIn) => texts.some((text) => text.includes(standIn)))
@@ -79,6 +101,7 @@ function writeNotes({ outreach: { sources } }: Config, { variants }: Survey): st
   if (others.length === sources.length)
     notes.push("RECIPIENT_SOURCES does not name list: a run writes to no imported recipient");
   if (others.length > 0) notes.push(`people of ${others.join(", ")} show in a dry run only`);
+  if (window !== undefined) notes.push(`sending window: ${describeWindow(window, timezone, ms)}`);
   return notes;
 }
 

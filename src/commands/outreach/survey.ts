@@ -1,6 +1,7 @@
 import type { Recipient, SkipReason } from "../../../events/outreach.ts";
 import { toRecipient, type Contact } from "../../../projections/contacts.ts";
 import { judgeKnown, type OutreachRules, type OutreachState } from "../../outreach/decide.ts";
+import { isSelected, type RunSelection } from "../../outreach/run-limits.ts";
 import { renderAll, chooseVariant, type MessageRecipient, type Rendered } from "../../template/template.ts";
 
 /** What a run would find of the imported recipients before it asks the network anything. */
@@ -24,15 +25,24 @@ export interface Skipped {
 export function survey(
   state: OutreachState,
   rules: OutreachRules,
-  /** `person`: the recipient of the texts; `limit`: of people named for each reason. */
-  { person, limit }: { readonly person: Contact | undefined; readonly limit: number },
+  /** `person`: the recipient of the texts; `limit`: of people named for each reason; `selection`: which recipients a run is for. */
+  {
+    person,
+    limit,
+    selection,
+  }: {
+    readonly person: Contact | undefined;
+    readonly limit: number;
+    readonly selection: Pick<RunSelection, "variant" | "basis">;
+  },
 ) {
   const samples = new Map(person === undefined ? [] : renderSamples(rules, person));
   const open: Contact[] = [];
   const skips = new Map<SkipReason, Skipped>();
   let failed = 0;
   for (const contact of state.contacts.people.values()) {
-    if (!contact.listed) continue;
+    const found = { variant: ownVariant(rules, contact), basis: contact.basis, source: "list" } as const;
+    if (!contact.listed || !isSelected(selection, found)) continue;
     const verdict = judgeKnown(state, rules, toRecipient(contact));
     if (verdict.verdict === "pass") failed++;
     else if (verdict.verdict === "skip") note(skips, verdict.reason, toRecipient(contact), limit);

@@ -7,7 +7,8 @@ import { startStatusLine } from "../shared/progress.ts";
 import type { Folded, Recorded } from "../../../events/catalog.ts";
 import type { PauseReason, Usage } from "../../../events/outreach.ts";
 import { describeEvent } from "../../history/words.ts";
-import { plain } from "../../history/words/phrases.ts";
+import { describeSelection } from "../../history/words/outreach.ts";
+import { formatSentence, plain } from "../../history/words/phrases.ts";
 import { printable } from "../shared/table.ts";
 
 export const watch: MakeCommand = (terminal, exit) =>
@@ -58,10 +59,12 @@ const WAITS: Readonly<Record<PauseReason, string>> = {
   rate_limited: "because X asks to",
   network_unavailable: "because X gives no answer",
   settling: "for X to show what is in doubt",
+  window_closed: "for the sending window",
 };
 
-function formatHeader({ run_id, dry_run, started_at, ...counts }: RunState): string {
-  return `${dry_run ? "dry run" : "run"} ${printable(run_id)}, started ${started_at}: ${formatCounts(counts)} so far\n`;
+function formatHeader({ run_id, dry_run, started_at, ...run }: RunState): string {
+  const asked = printable(formatSentence(describeSelection(run)));
+  return `${dry_run ? "dry run" : "run"} ${printable(run_id)}${asked}, started ${started_at}: ${formatCounts(run)} so far\n`;
 }
 
 function formatEventLine(event: Recorded): string {
@@ -83,19 +86,23 @@ export function formatStatus(run: RunState | null, now: number): string {
 function formatEnd(event: Folded): string | undefined {
   switch (event.type) {
     case "RunFinished": {
-      const { reason, usage } = event.data;
-      return `${event.time} ended, ${plain(reason)}: ${formatCounts(event.data)}${formatCost(usage)}\n`;
+      const { reason, until, usage } = event.data;
+      return `${event.time} ended, ${plain(reason)}${formatUntil(until)}: ${formatCounts(event.data)}${formatCost(usage)}\n`;
     }
     case "DryRunFinished": {
-      const { reason, would_send, would_skip, usage } = event.data;
+      const { reason, until, would_send, would_skip, usage } = event.data;
       const found = `it would send to ${would_send} and skip ${would_skip}`;
-      return `${event.time} ended, ${plain(reason)}: ${found}${formatCost(usage)}\n`;
+      return `${event.time} ended, ${plain(reason)}${formatUntil(until)}: ${found}${formatCost(usage)}\n`;
     }
     case "RunAbandoned":
       return `${event.time} closed, since its process had died: ${formatCounts(event.data)}\n`;
     default:
       return undefined;
   }
+}
+
+function formatUntil(until: string | undefined): string {
+  return until === undefined ? "" : ` until ${printable(until)}`;
 }
 
 function formatCounts({

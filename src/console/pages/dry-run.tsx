@@ -2,19 +2,24 @@
 import type { VNode } from "preact";
 import type { KnownRecipient, Recipient, RunEnd, SkipReason, Usage } from "../../../events/outreach.ts";
 import { usedAt } from "../../../projections/quota.ts";
-import { plain } from "../../history/words/phrases.ts";
+import { describeSelection } from "../../history/words/outreach.ts";
+import { formatSentence, plain } from "../../history/words/phrases.ts";
 import { momentIn } from "../../outreach/quota-day.ts";
+import type { RunSelection } from "../../outreach/run-limits.ts";
 import { ConfirmedAction } from "../parts/action-form.tsx";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { RecipientLink } from "../parts/events.tsx";
 import { ENDS } from "../parts/run-card.tsx";
+import { Time } from "../parts/time.tsx";
 import { formatContactName } from "./people.tsx";
 import type { ConsolePage, View } from "../view.ts";
 import { Table } from "../parts/table.tsx";
 
 /** What a dry run found, as the API answers it. */
-export interface DryRunAnswer {
+export interface DryRunAnswer extends RunSelection {
   readonly reason: RunEnd;
+  /** When the sending window opens for the next recipient. */
+  readonly until?: string;
   readonly would_send: readonly { recipient: KnownRecipient; text: string; variant: string }[];
   readonly would_skip: readonly { recipient: Recipient; reason: SkipReason }[];
   /** What the dry run asked of the network, and what the run would. */
@@ -34,21 +39,29 @@ export function dryRunPage(found: DryRunAnswer): ConsolePage {
     <ConsoleDocument title="Dry run" path="/" view={view} isStill>
       <h1>Dry run</h1>
       <p>
-        A run would write to <b>{people(found.would_send.length)}</b> now and skip {people(found.would_skip.length)}. It
-        would end there: {ENDS[found.reason]}. Nothing was sent.
+        A run{formatSentence(describeSelection(found))} would write to <b>{people(found.would_send.length)}</b> now and
+        skip {people(found.would_skip.length)}. It would end there: {ENDS[found.reason]}
+        {found.until === undefined ? null : (
+          <>
+            {" "}
+            until <Time at={found.until} isExact />
+          </>
+        )}
+        . Nothing was sent.
       </p>
       <p>
         The run costs at most <b>{dollars(found.estimate)}</b>. This look cost at most {dollars(found.usage)}; what was
         read is not charged again today.
       </p>
-      <Run view={view} count={found.would_send.length} />
+      <Run view={view} found={found} />
       <Sends found={found} />
       <Skips found={found} />
     </ConsoleDocument>
   );
 }
 
-function Run({ view, count }: { readonly view: View; readonly count: number }): VNode {
+function Run({ view, found }: FoundProps & { readonly view: View }): VNode {
+  const { length: count } = found.would_send;
   if (count === 0) {
     return (
       <p class="empty">
@@ -58,24 +71,32 @@ function Run({ view, count }: { readonly view: View; readonly count: number }): 
   }
   const { dailyLimit, timezone } = view.settings;
   const left = Math.max(0, dailyLimit - usedAt(view.state("quota"), momentIn(timezone, view.now)));
+  const most = Math.min(left, found.limit ?? Infinity);
   const user = view.state("account").user?.username;
   return (
     <ConfirmedAction
       view={view}
       back="/"
       action="/console/run/start"
+      fields={toFields(found)}
       label="Run"
       says={
         <>
           This sends real messages as <bdi>@{user}</bdi>: to {people(count)}, and to others who become due by then. It
-          sends at most {grouped(left)}, the rest of the day's quota. You can stop a run, but you cannot unsend its
-          messages.
+          sends at most {grouped(most)}, {most < left ? "its limit" : "the rest of the day's quota"}. You can stop a
+          run, but you cannot unsend its messages.
         </>
       }
     >
       <button class="primary">Send messages</button>
     </ConfirmedAction>
   );
+}
+
+/** What the dry run was asked for, for the run that it rehearses. */
+function toFields({ limit, variant, basis, source }: RunSelection): Record<string, string> {
+  const given = Object.entries({ limit, variant, basis, source }).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
 }
 
 interface FoundProps {

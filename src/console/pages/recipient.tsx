@@ -221,7 +221,7 @@ interface FactsProps {
 }
 
 function Facts({ contact, events }: Pick<FactsProps, "contact" | "events">): VNode {
-  const { id, username, variant, received, replied, skipped, fields, attempted_at } = contact;
+  const { id, username, timezone, variant, received, replied, skipped, fields, attempted_at } = contact;
   const rows: readonly (readonly [string, ComponentChildren])[] = [
     ["skipped for", skipped.join(", ").replaceAll("_", " ")],
     ["grounds for writing", <Grounds basis={effectiveBasis(contact)} events={events} />],
@@ -232,6 +232,7 @@ function Facts({ contact, events }: Pick<FactsProps, "contact" | "events">): VNo
         .join(", "),
     ],
     ["handle", username === undefined ? "" : <bdi>@{username}</bdi>],
+    ["time zone", timezone === undefined ? "" : <bdi>{timezone}</bdi>],
     ["id", id === undefined ? "not known yet" : <code>{id}</code>],
     ["last message", attempted_at === undefined ? "none" : <Time at={attempted_at} />],
     ["variant", variant === undefined ? "" : <bdi>{variant}</bdi>],

@@ -2,14 +2,18 @@
 import type { ComponentChildren, VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
 import type { RunEnd } from "../../../events/outreach.ts";
-import { usedAt } from "../../../projections/quota.ts";
 import type { RunState } from "../../../projections/run.ts";
-import { PAUSES } from "../../history/words/outreach.ts";
+import { describeSelection, PAUSES } from "../../history/words/outreach.ts";
+import { formatSentence } from "../../history/words/phrases.ts";
 import { momentIn } from "../../outreach/quota-day.ts";
+import { placesLeft } from "../../outreach/run-limits.ts";
+import { changesAt, isOpen } from "../../outreach/send-window.ts";
 import { runHref } from "../hrefs.ts";
 import { grouped } from "../document.tsx";
+import { isoTime } from "../../platform/clock.ts";
+import { BASES } from "../people-filter.ts";
 import { newestEvents, type View } from "../view.ts";
-import { ActionForm, ConfirmedAction } from "./action-form.tsx";
+import { ActionForm, ConfirmedAction, Select } from "./action-form.tsx";
 import { Time } from "./time.tsx";
 
 /** The run in progress and how to stop it; without one, how the last one ended, and the way to the next. */
@@ -21,6 +25,7 @@ export async function runCard(view: View): Promise<VNode> {
     <Card title={title}>
       {current === null ? <LastRun end={end as EndOfRun | undefined} /> : <Progress view={view} run={current} />}
       <Sender view={view} />
+      <Window view={view} />
       {current === null ? <StartForm view={view} /> : <StopForm view={view} run={current} />}
     </Card>
   );
@@ -42,6 +47,22 @@ function Sender({ view }: { readonly view: View }): VNode {
   );
 }
 
+/** When messages go out; nothing where they always do. */
+function Window({ view: { settings, now } }: { readonly view: View }): VNode | null {
+  const { window, timezone } = settings;
+  if (window === undefined) return null;
+  const change = changesAt(window.hours, timezone, now);
+  return (
+    <p>
+      Messages go out <bdi>{window.text}</bdi> in{" "}
+      {window.zone === "recipient" ? "the recipient's time zone, or in " : ""}
+      <bdi>{timezone}</bdi>. The window is {isOpen(window.hours, timezone, now) ? "open" : "closed"} there
+      {change === undefined ? "" : " until "}
+      {change === undefined ? null : <Time at={isoTime(change)} isExact />}.
+    </p>
+  );
+}
+
 interface RunProps {
   readonly view: View;
   readonly run: RunState;
@@ -49,6 +70,7 @@ interface RunProps {
 
 function Progress({ view, run }: RunProps): VNode {
   const { skipped, failed, in_doubt, waiting, started_at, stop_requested_at } = run;
+  const selection = formatSentence(describeSelection(run));
   const isWaiting = waiting !== null && stop_requested_at === null && Date.parse(waiting.until) > view.now;
   return (
     <>
@@ -57,6 +79,7 @@ function Progress({ view, run }: RunProps): VNode {
         {grouped(skipped)} skipped, {grouped(failed)} failed, {grouped(in_doubt)} in doubt. Started{" "}
         <Time at={started_at} />. <a href={runHref(run.run_id)}>All of it</a>
       </p>
+      {selection === "" ? null : <p>It was started{selection}.</p>}
       {isWaiting ? (
         <p>
           It waits {PAUSES[waiting.reason]}, and goes on at <Time at={waiting.until} isExact />.
@@ -75,8 +98,9 @@ function Progress({ view, run }: RunProps): VNode {
 /** What was sent, of the most that the run can send; it may end before, when all recipients are contacted. */
 function Sent({ view, run: { sent } }: RunProps): VNode {
   const { dailyLimit, timezone } = view.settings;
-  const left = Math.max(0, dailyLimit - usedAt(view.state("quota"), momentIn(timezone, view.now)));
-  const most = sent + left;
+  const limits = { dailyLimit, stopAfterFailures: undefined };
+  const state = { quota: view.state("quota"), run: view.state("run") };
+  const most = sent + placesLeft(state, limits, momentIn(timezone, view.now));
   return (
     <>
       <p class="figure">
@@ -108,7 +132,28 @@ function StartForm({ view }: { readonly view: View }): VNode {
     <ActionForm view={view} back="/" action="/console/run/dry">
       <button class="primary">Dry run</button>{" "}
       <small class="quiet">lists the recipients of a run, and sends nothing</small>
+      <SelectionFields view={view} />
     </ActionForm>
+  );
+}
+
+/** Narrow the run; left empty, it is for all recipients. */
+function SelectionFields({ view: { settings } }: { readonly view: View }): VNode {
+  const variants = settings.template?.variants.map(({ label }) => label) ?? [];
+  return (
+    <details>
+      <summary>Only for some recipients</summary>
+      <div class="filter">
+        <label>
+          Messages, at most <input type="number" name="limit" min={1} max={settings.dailyLimit} />
+        </label>
+        {variants.length < 2 ? null : <Select name="variant" label="Variant" values={variants} chosen={undefined} />}
+        <Select name="basis" label="Basis" values={BASES} chosen={undefined} />
+        {settings.sources.length < 2 ? null : (
+          <Select name="source" label="Source" values={settings.sources} chosen={undefined} />
+        )}
+      </div>
+    </details>
   );
 }
 
@@ -117,6 +162,7 @@ type EndOfRun = Recorded<"RunFinished"> | Recorded<"RunAbandoned">;
 function LastRun({ end }: { readonly end: EndOfRun | undefined }): VNode {
   if (end === undefined) return <p class="empty">There was none yet.</p>;
   const { sent, skipped, failed, in_doubt, run_id } = end.data;
+  const until = end.type === "RunFinished" ? end.data.until : undefined;
   return (
     <>
       <p class="figure">
@@ -126,8 +172,14 @@ function LastRun({ end }: { readonly end: EndOfRun | undefined }): VNode {
         {grouped(skipped)} skipped, {grouped(failed)} failed, {grouped(in_doubt)} in doubt.
       </p>
       <p>
-        Ended <Time at={end.time} />: {end.type === "RunFinished" ? ENDS[end.data.reason] : "its process died"}.{" "}
-        <a href={runHref(run_id)}>All of it</a>
+        Ended <Time at={end.time} />: {end.type === "RunFinished" ? ENDS[end.data.reason] : "its process died"}
+        {until === undefined ? null : (
+          <>
+            {" "}
+            until <Time at={until} isExact />
+          </>
+        )}
+        . <a href={runHref(run_id)}>All of it</a>
       </p>
     </>
   );
@@ -136,6 +188,9 @@ function LastRun({ end }: { readonly end: EndOfRun | undefined }): VNode {
 export const ENDS: Readonly<Record<RunEnd, string>> = {
   completed: "no recipient is left",
   daily_limit_reached: "the day's quota is used up",
+  limit_reached: "it sent as many messages as it was asked to",
+  window_closed: "the sending window is closed for the other recipients",
+  too_many_failures: "too many messages failed",
   time_limit: "it reached the time limit of a run",
   stopped: "it was stopped",
   not_authorized: "X does not accept the authorization any more",

@@ -187,11 +187,12 @@ function tokenStep({ settings, now }: View): SetupStep {
   return { title, status: "left_out", says, command: "reachlog token new NAME" };
 }
 
-function dayStep({ settings: { timezone, dailyLimit } }: View): SetupStep {
+function dayStep({ settings: { timezone, dailyLimit, window } }: View): SetupStep {
   const says = (
     <>
       {grouped(dailyLimit)} messages a day, which begins at midnight in <bdi>{timezone}</bdi>.{" "}
-      <code>QUOTA_TIMEZONE</code> in <code>.env</code> changes that.
+      <code>QUOTA_TIMEZONE</code> in <code>.env</code> changes that. They go out{" "}
+      {window === undefined ? "at any time" : <bdi>{window.text}</bdi>}; <code>SEND_WINDOW</code> changes that.
     </>
   );
   return { title: "The day", status: "done", says };

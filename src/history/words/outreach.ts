@@ -35,11 +35,12 @@ const SKIPS: Readonly<Record<SkipReason, string>> = {
 
 export const OUTREACH_WORDS = {
   RecipientAdded: (data) => {
-    const { recipient, name, basis, fields, source } = data;
+    const { recipient, name, timezone, basis, fields, source } = data;
     const called = name === undefined ? [] : say` with the name ${quote(name)}`;
+    const zone = timezone === undefined ? [] : say` in the time zone ${other(timezone)}`;
     const more = Object.entries(fields).map(([field, value]) => say`, ${other(field)} ${quote(value)}`);
     const consent = say`; basis: ${BASES[basis]}${sayConsentEvidence(data)}${sayTracking(data)}`;
-    return say`${mention(recipient)} was imported from the ${source}${called}${join(more, "")}${consent}`;
+    return say`${mention(recipient)} was imported from the ${source}${called}${zone}${join(more, "")}${consent}`;
   },
   ConsentRecorded: (data) => {
     const basis = data.basis === undefined ? [] : say`; basis: ${BASES[data.basis]}${sayConsentEvidence(data)}`;
@@ -132,7 +133,8 @@ function sayTime(at: string): Mention {
 }
 
 export const RUN_WORDS = {
-  RunStarted: ({ run_id, dry_run }) => say`${dry_run ? "dry run" : "run"} ${run(run_id)} started`,
+  RunStarted: ({ run_id, dry_run, ...selection }) =>
+    say`${dry_run ? "dry run" : "run"} ${run(run_id)} started${describeSelection(selection)}`,
   RunPaused: ({ run_id, reason, until }) => say`run ${run(run_id)} waited until ${moment(until)}, ${PAUSES[reason]}`,
   RunStopRequested: ({ run_id }) => say`a stop of run ${run(run_id)} was requested`,
   InboxRead: ({ run_id, messages, newest_id }) => {
@@ -143,23 +145,43 @@ export const RUN_WORDS = {
     const end = next === undefined ? ", to its end" : "";
     return say`run ${run(run_id)} went through ${people} people of the source ${plain(source)}, ${quote(scope)}${end}`;
   },
-  RunFinished: ({ run_id, reason, usage, ...counts }) =>
-    say`run ${run(run_id)} ended, ${plain(reason)}: ${counted(counts)}${charged(usage)}`,
+  RunFinished: ({ run_id, reason, until, usage, ...counts }) =>
+    say`run ${run(run_id)} ended, ${plain(reason)}${sayUntil(until)}: ${counted(counts)}${charged(usage)}`,
   RunAbandoned: ({ run_id, ...counts }) =>
     say`run ${run(run_id)} was closed after its process died: ${counted(counts)}`,
-  RunRefused: ({ reason, day, used }) =>
-    reason === "clock_skewed"
-      ? say`a run was refused: the clocks of its machine and of the log are too far apart`
-      : say`a run was refused, ${plain(reason)}: ${used} used on ${other(day)}`,
-  DryRunFinished: ({ run_id, reason, would_send, would_skip, usage }) =>
-    say`dry run ${run(run_id)} ended, ${plain(reason)}: it would send to ${would_send} and skip ${would_skip}${charged(usage)}`,
+  RunRefused: ({ reason, until, day, used }) => {
+    if (reason === "clock_skewed") {
+      return say`a run was refused: the clocks of its machine and of the log are too far apart`;
+    }
+    if (reason === "window_closed") return say`a run was refused: the sending window is closed${sayUntil(until)}`;
+    return say`a run was refused, ${plain(reason)}: ${used} used on ${other(day)}`;
+  },
+  DryRunFinished: ({ run_id, reason, until, would_send, would_skip, usage }) =>
+    say`dry run ${run(run_id)} ended, ${plain(reason)}${sayUntil(until)}: it would send to ${would_send} and skip ${would_skip}${charged(usage)}`,
 } satisfies Partial<EventWords>;
+
+function sayUntil(until: string | undefined): Sentence {
+  return until === undefined ? [] : say` until ${moment(until)}`;
+}
+
+/** Such as ` with at most 20 messages for variant A`; empty for a run that is for all recipients. */
+export function describeSelection({ limit, variant, basis, source }: RunSelection): Sentence {
+  return [
+    ...(limit === undefined ? [] : say` with at most ${limit} messages`),
+    ...(variant === undefined ? [] : say` for variant ${other(variant)}`),
+    ...(basis === undefined ? [] : say` for recipients with the basis ${plain(basis)}`),
+    ...(source === undefined ? [] : say` from the source ${plain(source)}`),
+  ];
+}
+
+type RunSelection = Omit<DataOf<"RunStarted">, "run_id" | "dry_run">;
 
 export const PAUSES: Readonly<Record<PauseReason, string>> = {
   pace: "to spread the messages",
   rate_limited: "for the network's rate limit",
   network_unavailable: "because the network did not answer",
   settling: "for the network to show a message that is in doubt",
+  window_closed: "for the sending window to open",
 };
 
 function charged(usage: Usage | undefined): string {

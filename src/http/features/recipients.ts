@@ -59,6 +59,12 @@ const row = Type.Object(
     handle: Type.Optional(Type.String({ examples: ["sara_sells"] })),
     id: Type.Optional(Type.String({ examples: ["1786543210987654321"] })),
     name: Type.Optional(cell),
+    timezone: Type.Optional(
+      Type.String({
+        description: "The IANA name of the zone that they live in, for SEND_WINDOW_ZONE.",
+        examples: ["Europe/Berlin"],
+      }),
+    ),
     ...consentMembers,
   },
   {
@@ -67,6 +73,7 @@ const row = Type.Object(
       {
         username: "sara_sells",
         name: "Sara",
+        timezone: "Europe/Berlin",
         basis: "opt_in",
         consent_at: "2025-03-02",
         consent_source: "https://shop.example/form",
@@ -116,7 +123,7 @@ export function recipientEndpoints(deps: AppDeps) {
         detail: operation("importRecipients", "outreach", ["token", "recipients"], {
           summary: "Adds or updates recipients.",
           description:
-            "Columns, as on the command line: `username` (or `handle`) and/or `id`, `name`, `basis`, `consent_at`, `consent_source`, `consent_text`, `tracking`, `tracking_at`, `tracking_source`, `tracking_text`; all others are template fields. Unusable rows are refused one by one, and the others are imported. A repeat changes nothing. One list is imported at a time (503 `overloaded` for others). " +
+            "Columns, as on the command line: `username` (or `handle`) and/or `id`, `name`, `timezone`, `basis`, `consent_at`, `consent_source`, `consent_text`, `tracking`, `tracking_at`, `tracking_source`, `tracking_text`; all others are template fields. Unusable rows are refused one by one, and the others are imported. A repeat changes nothing. One list is imported at a time (503 `overloaded` for others). " +
             `Reading takes ${formatDuration(READ_MS_MAX / 1_000)} at most, and ends when the caller hangs up.`,
           isSlow: true,
           problems: ["unreadableFile"],

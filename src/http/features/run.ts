@@ -1,14 +1,16 @@
 import { Type } from "@sinclair/typebox";
-import { runEnd, skipReason, usage } from "../../../events/outreach.ts";
+import { basis, recipientSource, runEnd, skipReason, usage } from "../../../events/outreach.ts";
+import { DAILY_LIMIT_MAX } from "../../config/schema.ts";
 import { dryRunPage } from "../../console/pages/dry-run.tsx";
 import type { RunReport } from "../../outreach/execute-run.ts";
-import { endedTransiently, requestStop } from "../../outreach/run-end.ts";
+import { findTransientEnd, requestStop } from "../../outreach/run-end.ts";
+import type { RunSelection } from "../../outreach/run-limits.ts";
 import type { Triggered } from "../../outreach/runner.ts";
-import { sleep } from "../../platform/clock.ts";
+import { isoTime, sleep } from "../../platform/clock.ts";
 import { quotaAllowance } from "../access/rate-limit.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { withHeaders } from "../server/answer.ts";
-import { jsonBody } from "../server/body.ts";
+import { jsonBody, type Fields } from "../server/body.ts";
 import { operation, reply, type Form } from "../server/endpoint.ts";
 import { performOnce } from "../server/idempotency.ts";
 import { appendedOrNothing, problems, startedOrNothing } from "../server/problem.ts";
@@ -17,9 +19,33 @@ import { closed, count, id, orNull, text, time } from "./schema.ts";
 /** The longest a caller may wait for a run (spec: N ≤ 300). */
 const WAIT_MAX_S = 300;
 
+const selectionMembers = {
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: DAILY_LIMIT_MAX,
+      description:
+        "Messages to send, within the day's quota. Those in doubt count; those that were certainly not sent do not.",
+      examples: [20],
+    }),
+  ),
+  variant: Type.Optional(
+    Type.String({ pattern: "^[A-Z]$", description: "Only recipients who get this variant.", examples: ["A"] }),
+  ),
+  basis: Type.Optional(Type.Union(basis.anyOf, { description: "Only recipients with this ground." })),
+  source: Type.Optional(
+    Type.Union(recipientSource.anyOf, {
+      description: "Only recipients of this source, which RECIPIENT_SOURCES names.",
+    }),
+  ),
+};
+
 const runBody = jsonBody(
   Type.Object(
-    { dry_run: Type.Optional(Type.Boolean({ description: "Report what a run would do, and send nothing." })) },
+    {
+      dry_run: Type.Optional(Type.Boolean({ description: "Report what a run would do, and send nothing." })),
+      ...selectionMembers,
+    },
     closed,
   ),
 );
@@ -40,6 +66,8 @@ const finished = Type.Object({
   dry_run: Type.Boolean(),
   status: Type.Literal("finished"),
   reason: runEnd,
+  until: Type.Optional(Type.String({ format: "date-time", description: "When the sending window opens." })),
+  ...selectionMembers,
   sent: count,
   skipped: count,
   failed: count,
@@ -75,10 +103,23 @@ const stats = Type.Object({
 });
 
 const RUN_FORMS: readonly Form[] = [
-  { id: "dryRunByForm", path: "/console/run/dry", body: () => ({ dry_run: true }), page: dryRunPage },
+  {
+    id: "dryRunByForm",
+    path: "/console/run/dry",
+    body: (fields) => ({ dry_run: true, ...readSelection(fields) }),
+    page: dryRunPage,
+  },
   // Does not wait for the run's end: the overview shows how it goes.
-  { path: "/console/run/start", notice: () => "The run has started." },
+  { path: "/console/run/start", body: readSelection, notice: () => "The run has started." },
 ];
+
+/** What the form says of the run; what is empty says nothing. */
+function readSelection(fields: Fields) {
+  const filled = Object.entries(fields).filter(([, value]) => value !== "");
+  return Object.fromEntries(
+    filled.map(([name, value]) => [name, name === "limit" && /^\d+$/.test(value) ? Number(value) : value]),
+  );
+}
 
 export function runEndpoints(deps: AppDeps) {
   const { eventLog, projector, idempotency, quota, awaySince } = deps;
@@ -93,9 +134,9 @@ export function runEndpoints(deps: AppDeps) {
           async (key) => {
             const { runner } = deps;
             if (runner === undefined || !projector.state("account").authorized) throw problems.notAuthorized();
-            if (!deps.hasTemplate) throw problems.noTemplate();
-            const dryRun = body.dry_run ?? false;
-            const request = { dryRun, metadata: call.metadata, ...(key === undefined ? {} : { key }) };
+            const { dry_run: dryRun = false, ...selection } = body;
+            rejectUnknown(selection, deps);
+            const request = { dryRun, selection, metadata: call.metadata, ...(key === undefined ? {} : { key }) };
             // Without the key store a run would end by a fault at the first event that names a recipient.
             const triggering = deps.encryptedLog.keyring.keys.revision().then(() => runner.trigger(request));
             const { run_id, done } = startedOrThrow(await startedOrNothing(triggering), deps);
@@ -103,14 +144,17 @@ export function runEndpoints(deps: AppDeps) {
             const headers = waitS === undefined ? {} : { "preference-applied": `wait=${waitS}` };
             const waitMs = dryRun ? undefined : (waitS ?? 0) * 1000;
             const report = waitMs === 0 ? undefined : await withinMs(done, waitMs);
-            if (report !== undefined) return withHeaders(status(200, shown(report, dryRun)), headers);
+            if (report !== undefined) return withHeaders(status(200, shown(report, dryRun, selection)), headers);
             // A dry run always waits: without a report it died of a fault, which is logged.
             if (dryRun) throw problems.internal();
             return withHeaders(status(202, { run_id, dry_run: dryRun, status: "started" as const }), headers);
           },
           {
             isExclusive: true,
-            isOver: (kept) => endedTransiently(eventLog.store, (JSON.parse(kept.body) as { run_id: string }).run_id),
+            async isOver(kept) {
+              const { run_id } = JSON.parse(kept.body) as { run_id: string };
+              return (await findTransientEnd(eventLog.store, run_id)) !== undefined;
+            },
           },
         ),
       {
@@ -122,9 +166,17 @@ export function runEndpoints(deps: AppDeps) {
         detail: operation("startRun", "outreach", ["strict", "run"], {
           summary: "Starts a run of the outreach agent.",
           description:
-            "Sends direct messages to the recipients who are due, within the day's quota; one run at a time. A dry run sends nothing, and lists the recipients a run would write to.",
+            "Sends direct messages to the recipients who are due, within the day's quota and the sending window; one run at a time. `limit`, `variant`, `basis` and `source` narrow it: it skips none of the recipients that they leave out. A dry run sends nothing, and lists the recipients a run would write to now.",
           requestHeaders: ["Idempotency-Key", "Prefer"],
-          problems: ["notAuthorized", "running", "dailyLimit", "noTemplate", "clockSkewed"],
+          problems: [
+            "notAuthorized",
+            "running",
+            "dailyLimit",
+            "windowClosed",
+            "unusableSelection",
+            "noTemplate",
+            "clockSkewed",
+          ],
           isSlow: true,
           limit: { name: "dm-day", allowance: () => quotaAllowance(quota, deps.clock()) },
           form: RUN_FORMS,
@@ -174,6 +226,18 @@ export function runEndpoints(deps: AppDeps) {
     );
 }
 
+/** Throws the problem 503 without a template, and 422 for a variant or a source that is not configured. */
+function rejectUnknown({ variant, source }: RunSelection, { outreach: { template, sources } }: AppDeps): void {
+  if (template === undefined) throw problems.noTemplate();
+  const labels = template.variants.map(({ label }) => label);
+  if (variant !== undefined && !labels.includes(variant)) {
+    throw problems.unusableSelection("/variant", `the template has no variant ${variant}, but ${labels.join(", ")}`);
+  }
+  if (source !== undefined && !sources.includes(source)) {
+    throw problems.unusableSelection("/source", `RECIPIENT_SOURCES names ${sources.join(", ")}, and not ${source}`);
+  }
+}
+
 function startedOrThrow(triggered: Triggered, { quota, clock }: AppDeps): Extract<Triggered, { kind: "started" }> {
   switch (triggered.kind) {
     case "started":
@@ -184,6 +248,10 @@ function startedOrThrow(triggered: Triggered, { quota, clock }: AppDeps): Extrac
       throw problems.notAuthorized();
     case "clock_skewed":
       throw problems.clockSkewed(triggered.skewMs);
+    case "window_closed": {
+      const { opensAt } = triggered;
+      throw problems.windowClosed(isoTime(opensAt), Math.max(1, Math.ceil((opensAt - clock()) / 1000)));
+    }
     case "limit_reached":
       throw problems.dailyLimit(quota.limit, quotaAllowance(quota, clock()).seconds);
   }
@@ -204,8 +272,8 @@ async function withinMs(done: Promise<RunReport | undefined>, ms: number | undef
 }
 
 /** A report as callers see it: what a dry run found stands beside the rest. */
-function shown({ run_id, preview: found, ...report }: RunReport, dryRun: boolean) {
-  const ended = { run_id, dry_run: dryRun, status: "finished" as const, ...report };
+function shown({ run_id, preview: found, ...report }: RunReport, dryRun: boolean, selection: RunSelection) {
+  const ended = { run_id, dry_run: dryRun, status: "finished" as const, ...selection, ...report };
   if (found === undefined) return ended;
   const { estimate, variants, would_send, would_skip } = found;
   return { ...ended, estimate, variants, would_send, would_skip };

@@ -122,6 +122,10 @@ export const problems = {
     new Problem(422, "unusable-consent", `Nothing was recorded: ${why}.`, {
       more: { errors: [{ path, message: why }] },
     }),
+  unusableSelection: (path: string, why: string) =>
+    new Problem(422, "unusable-selection", `No run was started: ${why}.`, {
+      more: { errors: [{ path, message: why }] },
+    }),
   verifying: () =>
     new Problem(409, "verification-in-progress", "One verification at a time: another one is in progress."),
   contradicted: () =>
@@ -168,6 +172,12 @@ export const problems = {
         words: `Today's ${limit} messages are used up; the overview says when the day starts again.`,
         nextStep: { href: "/", label: "To the overview" },
       },
+    }),
+  windowClosed: (opensAt: string, seconds: number) =>
+    new Problem(429, "window-closed", `The sending window is closed until ${opensAt}. Start the run then.`, {
+      headers: { "retry-after": String(seconds) },
+      more: { opens_at: opensAt },
+      people: { nextStep: { href: "/", label: "To the overview" } },
     }),
   internal: () => new Problem(500, "internal-error", "An internal error; the service logged it."),
   refusedByNetwork: (detail: string) => new Problem(502, "delivery-refused", detail),

@@ -19,7 +19,7 @@ export interface Columns {
 
 export const RECIPIENT_COLUMNS: Columns = {
   list: "recipients",
-  known: new Set(["username", "id", "name", ...CONSENT_MEMBERS]),
+  known: new Set(["username", "id", "name", "timezone", ...CONSENT_MEMBERS]),
   identifying: ["username", "id"],
   hasFields: true,
 };
@@ -44,6 +44,7 @@ const SYNONYMS = new Map([
   ["x user id", "id"],
   ["twitter id", "id"],
   ["twitter user id", "id"],
+  ["time zone", "timezone"],
 ]);
 
 /** Names that a sentence shows, and characters of each: a file may have thousands, of any length. */

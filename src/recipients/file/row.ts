@@ -1,5 +1,6 @@
 import type { Basis } from "../../../events/outreach.ts";
 import type { ConsentRecord } from "../../../projections/consent.ts";
+import { parseTimezone } from "../../platform/timezone.ts";
 import { isFault, parseConsent } from "../parse-consent.ts";
 import { readHandle, readId } from "./identity.ts";
 import { columnFault, FIELDS_MAX, isField, RECIPIENT_COLUMNS, type Columns } from "./header.ts";
@@ -27,6 +28,8 @@ export interface ImportedRecipient extends ConsentRecord {
   /** As it was written, without @ and address: compare it in lower case. */
   readonly username?: string;
   readonly name?: string;
+  /** IANA name of the zone that they live in. */
+  readonly timezone?: string;
   readonly basis: Basis;
   readonly fields: Readonly<Record<string, string>>;
 }
@@ -45,11 +48,17 @@ export function readRow(cells: Cells, now: number): ImportedRecipient | RowRefus
   }
   const consent = parseConsent((member) => cells.get(member), now);
   if (isFault(consent)) return { value: cell(consent.member), reason: consent.reason };
+  const zone = cell("timezone").trim();
+  const timezone = parseTimezone(zone);
+  if (zone !== "" && timezone === undefined) {
+    return { value: zone, reason: "timezone is no IANA time zone such as Europe/Berlin" };
+  }
   const name = (cells.get("name") ?? "").trim();
   return {
     ...(id === undefined ? {} : { id }),
     ...(username === undefined ? {} : { username }),
     ...(name === "" ? {} : { name }),
+    ...(timezone === undefined ? {} : { timezone }),
     ...consent,
     basis: consent.basis ?? "none",
     fields: readFields(cells),

@@ -38,6 +38,7 @@ import { createFindLinkKeys } from "../../../src/recipients/record-consent.ts";
 import { createSuppressionHashes } from "../../../src/recipients/suppress.ts";
 import { createEraseHandler } from "../../../src/privacy/retention.ts";
 import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
+import { parseTemplate } from "../../../src/template/template.ts";
 import { consoleSettings } from "../../../src/service/shown-configuration.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
 import { openEncryptedMemoryLog, randomId, type MemoryLog } from "./log.ts";
@@ -158,6 +159,9 @@ export async function openApp(given: Given = {}): Promise<AppHarness> {
   };
   return world;
 }
+
+/** Two variants. */
+const TEMPLATE = parseTemplate("Hi\n---\nHello");
 
 export const INSTANCE: Instance = {
   id: "0195a0f0-0000-7000-8000-000000000001",
@@ -291,7 +295,7 @@ function wire({
     delivery,
     dispatchBots: true,
     runner: given.hasX === false ? undefined : runner,
-    hasTemplate: given.hasTemplate ?? true,
+    outreach: { sources: config.outreach.sources, template: given.hasTemplate === false ? undefined : TEMPLATE },
     quota,
     account,
     version: "1.2.3",

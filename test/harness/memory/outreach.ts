@@ -8,7 +8,7 @@ import type { OutreachRules } from "../../../src/outreach/decide.ts";
 import { createSuppressionHashes } from "../../../src/recipients/suppress.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
 import type { RunReport } from "../../../src/outreach/execute-run.ts";
-import { createRunner, type Runner } from "../../../src/outreach/runner.ts";
+import { createRunner, type Runner, type TriggerRequest } from "../../../src/outreach/runner.ts";
 import { lastSource, listSource } from "../../../src/outreach/sources/sources.ts";
 import { createStopWords } from "../../../src/outreach/stop-words.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
@@ -26,6 +26,8 @@ export const RULES: OutreachRules = {
   template: parseTemplate("Hi {{name}}"),
   requireConsent: true,
   dailyLimit: 100,
+  stopAfterFailures: undefined,
+  window: undefined,
   hashes: createSuppressionHashes(MASTER_KEY),
   findLinkKeys: (codes) => codes.map((code) => `key of ${code}`),
   isForgotten: () => false,
@@ -45,7 +47,7 @@ interface Instance {
   /** Resolves when it died. */
   readonly dead: Promise<void>;
   /** Starts a run and waits for its end. */
-  run(options?: { dryRun?: boolean }): Promise<RunReport>;
+  run(options?: Partial<Omit<TriggerRequest, "metadata">>): Promise<RunReport>;
 }
 
 export interface OutreachHarness extends MemoryLog {
@@ -147,8 +149,8 @@ async function startInstance({ time, network, store, makeId, settings }: Making)
     die: life.die,
     dieAt: life.dieAt,
     dead: life.dead,
-    async run({ dryRun = false } = {}) {
-      const triggered = await runner.trigger({ dryRun, metadata: METADATA });
+    async run(options = {}) {
+      const triggered = await runner.trigger({ dryRun: false, ...options, metadata: METADATA });
       if (triggered.kind !== "started") throw new Error(`no run was started: ${triggered.kind}`);
       const report = await triggered.done;
       if (report === undefined) throw new Error("the run died of a fault");

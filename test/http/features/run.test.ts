@@ -98,6 +98,17 @@ test("a dry run that died of a fault is an internal error", async () => {
   expect(await problemIn(await run(world, { dry_run: true }))).toBe("500 internal-error");
 });
 
+test("a run is started with the limit and for the recipients that its caller asks for, and its report says so", async () => {
+  await using world = await authorized();
+  const done = Promise.resolve({ ...REPORT, reason: "window_closed" as const, until: "2026-03-02T09:00:00.000Z" });
+  world.triggered = { kind: "started", run_id, done };
+  const selection = { limit: 20, variant: "B", basis: "dm_first", source: "list" };
+  const response = await run(world, selection, "wait=10");
+  expect(world.triggers).toMatchObject([{ dryRun: false, selection }]);
+  const until = "2026-03-02T09:00:00.000Z";
+  expect(await response.json()).toMatchObject({ ...selection, reason: "window_closed", until });
+});
+
 describe("a run that does not start", () => {
   test("because one is in progress: its id is given", async () => {
     await using world = await authorized();
@@ -114,6 +125,26 @@ describe("a run that does not start", () => {
     expect(response.headers.get("retry-after")).toBe("57600");
     expect(response.headers.get("ratelimit-policy")).toBe('"dm-day";q=100;w=86400');
     expect(await problemIn(response)).toBe("429 daily-limit-reached");
+  });
+
+  test("because the sending window is closed: it says when that opens", async () => {
+    await using world = await authorized();
+    world.triggered = { kind: "window_closed", opensAt: world.now + 3_600_000 };
+    const response = await run(world);
+    expect(response.headers.get("retry-after")).toBe("3600");
+    const opens_at = new Date(world.now + 3_600_000).toISOString();
+    expect(await response.clone().json()).toMatchObject({ opens_at });
+    expect(await problemIn(response)).toBe("429 window-closed");
+  });
+
+  test.each([
+    [{ variant: "C" }, "/variant", "the template has no variant C, but A, B"],
+    [{ source: "followers" }, "/source", "RECIPIENT_SOURCES names list, and not followers"],
+  ])("because %j is not configured: it says what is", async (body, path, message) => {
+    await using world = await authorized();
+    const response = await run(world, body);
+    expect(await response.clone().json()).toMatchObject({ errors: [{ path, message }] });
+    expect([await problemIn(response), world.triggers]).toEqual(["422 unusable-selection", []]);
   });
 
   test("because a clock is wrong: it says which, by how much, and what to do", async () => {

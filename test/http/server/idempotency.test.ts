@@ -333,6 +333,7 @@ describe("the answer of a run", () => {
 
   test.each([
     ["the network was down", finished("network_unavailable")],
+    ["the sending window was closed", finished("window_closed")],
     ["the service was stopped", finished("stopped")],
     ["of a fault of ours", finished("fault")],
     ["its process died", { type: "RunAbandoned", data: { run_id: "run-1", ...counts } } satisfies NewEvent],
@@ -347,6 +348,7 @@ describe("the answer of a run", () => {
     ["goes on", undefined],
     ["is complete", finished("completed")],
     ["used the day up", finished("daily_limit_reached")],
+    ["sent what it was asked to", finished("limit_reached")],
     ["took its time", finished("time_limit")],
     ["has found what an operator has to see to", finished("sender_restricted")],
   ])("that %s is given again", async (_why, end) => {

@@ -2,11 +2,13 @@ import type { Recipient } from "../../../events/outreach.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { SocialError } from "../../../src/networks/network.ts";
 import { nextDayAt } from "../../../src/outreach/quota-day.ts";
+import type { RunSelection } from "../../../src/outreach/run-limits.ts";
 import type { SimulatedNetwork } from "../../harness/memory/social-network.ts";
 import { authorize, METADATA, SECOND, type House } from "./house.ts";
 import type { Instance } from "./instance.ts";
 import type { Fate } from "./process.ts";
-import { personId } from "./setting.ts";
+import { homeOf, personId } from "./setting.ts";
+import { nextEdge } from "./wall-clock.ts";
 
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
@@ -38,8 +40,17 @@ export async function start(house: House): Promise<Instance> {
   return instance;
 }
 
-export function trigger({ runner, look }: Instance, dryRun: boolean): void {
-  unattended(look().then(() => runner.trigger({ dryRun, metadata: METADATA })));
+export function trigger({ runner, look }: Instance, dryRun: boolean, selection: RunSelection = {}): void {
+  unattended(look().then(() => runner.trigger({ dryRun, selection, metadata: METADATA })));
+}
+
+/** Sets the clock to shortly before the window closes or opens next in a zone. */
+export function jumpToEdge(house: House, { beforeMs, home }: { beforeMs: number; home: boolean }): void {
+  const { window } = house.setting;
+  if (window === undefined) return;
+  const zone = home ? (homeOf(personId(1)) ?? house.timezone) : house.timezone;
+  const now = house.clock();
+  house.jump(nextEdge(window.text, zone, now) - beforeMs - now);
 }
 
 /**

@@ -1,3 +1,5 @@
+import type { RunEnd } from "../../../events/outreach.ts";
+import type { RunSelection } from "../../../src/outreach/run-limits.ts";
 import type { House } from "./house.ts";
 import type { Ask } from "./witness.ts";
 
@@ -67,7 +69,21 @@ export interface Books {
   backlogBefore: number;
   /** The account that is linked, and the position that says so. */
   linked: { readonly id: string; readonly position: number } | undefined;
-  openRun: { readonly id: string; readonly dry: boolean; readonly at: number } | undefined;
+  openRun:
+    | {
+        readonly id: string;
+        readonly dry: boolean;
+        readonly at: number;
+        /** What its caller asked for. */
+        readonly selection: RunSelection;
+      }
+    | undefined;
+  /** How often a run waited for the window. */
+  waits: number;
+  /** Messages that were given up in the last look, since the window had closed. */
+  late: number;
+  /** How runs ended that were started. */
+  readonly ends: RunEnd[];
 }
 
 export function createBooks(): Books {
@@ -91,6 +107,9 @@ export function createBooks(): Books {
     backlogBefore: -Infinity,
     linked: undefined,
     openRun: undefined,
+    waits: 0,
+    late: 0,
+    ends: [],
   };
 }
 

@@ -4,6 +4,7 @@ import {
   faultOf,
   HOUR_MS,
   INSTANCES_MAX,
+  jumpToEdge,
   jumpToMidnight,
   linkSecond,
   listening,
@@ -22,8 +23,10 @@ import { backup, beside, importExport, loseRun, loss, restoreBeside } from "./lo
 import { forget, handOver, rename } from "./names.ts";
 import { answer, fate, LATE_MS_MAX, lateMs, readFault } from "./arbitraries.ts";
 import { authorize, METADATA, type House } from "./house.ts";
+import { FAILURE_TRIES_MIN } from "../../../src/outreach/run-limits.ts";
+import { RUN_MAX_MS } from "./instance.ts";
 import type { Ledger } from "./ledger.ts";
-import { KINDS, personId, ZONES } from "./setting.ts";
+import { KINDS, personId, selection, ZONES } from "./setting.ts";
 
 export type HistoryCommand = fc.AsyncCommand<Ledger, House>;
 
@@ -90,6 +93,14 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
   command("trigger at all", fc.boolean(), async (house, dryRun) => {
     for (const index of house.instances().keys()) trigger(await listening(house, index), dryRun);
   }),
+  command(
+    "trigger for some",
+    fc.record({ which, dryRun: fc.constantFrom(false, false, true), selection, waitMs: fc.constantFrom(0, MINUTE_MS) }),
+    async (house, { which: one, dryRun, selection: asked, waitMs }) => {
+      trigger(await listening(house, one), dryRun, asked);
+      await house.clockwork.pass(waitMs);
+    },
+  ),
   command("trigger, then", fc.record({ which, fate }), async (house, given) => {
     const instance = await listening(house, given.which);
     instance.process.meet(given.fate);
@@ -170,6 +181,40 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
     jumpToMidnight(house, { beforeMs: 30_000, back: false });
     house.network.answers.unshift({ waitMs: MINUTE_MS });
     trigger(await listening(house, given), false);
+  }),
+  command(
+    "wait over an edge of the window",
+    fc.record({
+      which,
+      home: fc.boolean(),
+      beforeMs: fc.constantFrom(1_000, 30_000),
+      isLimited: fc.boolean(),
+      selection: fc.oneof(fc.constant({}), selection),
+    }),
+    async (house, given) => {
+      jumpToEdge(house, given);
+      // A 429 has the message wait with its intent recorded.
+      if (given.isLimited) house.network.answers.unshift({ waitMs: MINUTE_MS });
+      trigger(await listening(house, given.which), false, given.selection);
+      await house.clockwork.pass(4 * MINUTE_MS);
+    },
+  ),
+  command("one ahead at an edge of the window", fc.record({ which, home: fc.boolean() }), async (house, given) => {
+    jumpToEdge(house, { ...given, beforeMs: 2 * MINUTE_MS });
+    (await listening(house, given.which)).moveClock(3 * MINUTE_MS);
+    for (const index of house.instances().keys()) {
+      trigger(await listening(house, index), false);
+      await house.clockwork.pass(MINUTE_MS / 2);
+    }
+  }),
+  command("every other message fails", which, async (house, given) => {
+    await house.list(Array.from({ length: FAILURE_TRIES_MIN + 2 }, () => "open" as const));
+    house.network.answers.length = 0;
+    for (let nth = 0; nth < FAILURE_TRIES_MIN; nth++) {
+      house.network.answers.push(nth % 2 === 0 ? "recipient_closed" : undefined);
+    }
+    trigger(await listening(house, given), false);
+    await house.clockwork.pass(RUN_MAX_MS);
   }),
   command("reconcile a run", fc.record({ which, steps: fc.nat(40) }), async (house, given) => {
     const { runner } = await listening(house, given.which);
@@ -258,6 +303,7 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
   command("move to another zone", fc.constantFrom(...ZONES), async (house, zone) => {
     house.killAll();
     house.timezone = zone;
+    house.timezones.add(zone);
     await start(house);
   }),
   command(

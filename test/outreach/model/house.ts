@@ -53,6 +53,8 @@ export interface House {
   events(from: number): Promise<Recorded[]>;
   /** QUOTA_TIMEZONE. A process has the one that it was started with, so that all end before it changes. */
   timezone: string;
+  /** All that it was. */
+  readonly timezones: Set<string>;
   /** Position of the last event that no copy of the log lacks. */
   readonly begun: number;
   backUp(): Promise<void>;
@@ -193,6 +195,7 @@ export async function openHouse(setting: Setting, log: Log, observer: Observer):
     },
     events: async (from) => (await Array.fromAsync(store.read({ from }))).map(witness.asAppended),
     timezone: setting.timezone,
+    timezones: new Set([setting.timezone]),
     get begun() {
       return begun;
     },

@@ -22,6 +22,7 @@ import {
 import { createStopWords } from "../../../src/outreach/stop-words.ts";
 import { createEraseHandler } from "../../../src/privacy/retention.ts";
 import type { Keyring } from "../../../src/privacy/keyring.ts";
+import { parseTemplate } from "../../../src/template/template.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
 import { RULES } from "../../harness/memory/outreach.ts";
 import type { House } from "./house.ts";
@@ -103,7 +104,7 @@ export async function startInstance(house: House, deps: InstanceDeps): Promise<I
     skewMs: () => logClock.skewMs(projector.time),
     credentials,
     sources: [...list, ...others],
-    rules: { ...RULES, dailyLimit: setting.dailyLimit, requireConsent: !setting.followers, isForgotten },
+    rules: { ...RULES, ...pickRules(setting), template: TEMPLATE, requireConsent: !setting.followers, isForgotten },
     prices: X_PRICES,
     isOptOut: createStopWords(["stop"]),
     newLinkSecret: undefined,
@@ -151,6 +152,13 @@ export async function startInstance(house: House, deps: InstanceDeps): Promise<I
     beat: hearts.ring,
     requestStop: (metadata) => requestStop(deciding, undefined, metadata),
   };
+}
+
+/** Two variants. */
+export const TEMPLATE = parseTemplate("Hi {{name}}\n---\nHello {{name}}");
+
+function pickRules({ dailyLimit, window, stopAfterFailures }: House["setting"]) {
+  return { dailyLimit, window, stopAfterFailures };
 }
 
 /** What no two instances may differ in is another test's matter. */

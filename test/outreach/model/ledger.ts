@@ -5,6 +5,7 @@ import { PAGES_MAX } from "./instance.ts";
 import { checkErased } from "./erased.ts";
 import type { Copy, House } from "./house.ts";
 import { enter } from "./rules.ts";
+import { isSendingTime } from "./windows.ts";
 import { SHOWN_MS, type Accepted } from "../../harness/memory/social-network.ts";
 import type { Ask } from "./witness.ts";
 
@@ -70,11 +71,9 @@ export function createLedger(house: House): Ledger {
 const LATE_MS = 30_000;
 
 /** A request to send against what the log held when it was made. */
-function judge(
-  { latest, suppressed, stopped, askedAfterStop, linked }: Books,
-  ask: Ask,
-  { witness, setting: { isOwned } }: House,
-): void {
+function judge(books: Books, ask: Ask, house: House): void {
+  const { latest, suppressed, stopped, askedAfterStop, linked } = books;
+  const { witness, setting } = house;
   const attempt = latest.get(ask.recipientId) ?? violated("a request without an intent", ask);
   attempt.asks.push(ask);
   if (attempt.settledAt !== undefined) violated("a request for an attempt that is settled", ask);
@@ -91,7 +90,11 @@ function judge(
   if (isLinkedBefore && linked.id !== attempt.accountId) violated("a request by another account", { ...ask, linked });
   if (!ask.isTimeKnown) return;
   if (dayIn(attempt.timezone, ask.ownTime) !== attempt.day) violated("a request on another day", ask);
-  if (!isOwned && Math.abs(ask.skewMs) > CLOCK_SKEW_MS_MAX + LATE_MS) violated("a request by a wrong clock", ask);
+  for (const at of [ask.ownTime, ask.clock]) {
+    if (!isSendingTime(house, books, attempt, at)) violated("a request outside of the window", ask);
+  }
+  if (!setting.isOwned && Math.abs(ask.skewMs) > CLOCK_SKEW_MS_MAX + LATE_MS)
+    violated("a request by a wrong clock", ask);
 }
 
 /** Nobody has a second message, whatever log it was sent by; one that an operator allowed to repeat does not count. */

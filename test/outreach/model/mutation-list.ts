@@ -14,6 +14,8 @@ export interface Mutation {
 const HANDLE = "src/log/handle.ts";
 const DECIDE = "src/outreach/decide.ts";
 const SEND = "src/outreach/send.ts";
+const LIMITS = "src/outreach/run-limits.ts";
+const WINDOW = "src/outreach/send-window.ts";
 const RECOVERY = "src/outreach/recover-dead-run.ts";
 const RECONCILE = "src/outreach/reconcile.ts";
 const QUOTA = "projections/quota.ts";
@@ -35,7 +37,7 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "the intent is not recorded",
     SEND,
-    "await handle(context, STREAMS.outreach, decide, { metadata, lease })",
+    "await handle(context, STREAMS.outreach, decide, { metadata, lease, attempts: RUN_ATTEMPTS_MAX })",
     "decide()",
   ),
   one("a run goes on that was asked to stop", RUNNER, "tasks.stopping, stop.requested]", "tasks.stopping]"),
@@ -76,13 +78,13 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       {
         file: DECIDE,
-        from: 'if (remaining(state, rules, now) === 0) return { refusal: { end: "daily_limit_reached" } };',
+        from: "if (end !== undefined) return { refusal: { end } };",
         to: "",
       },
       {
         file: SCREENING,
-        from: "Math.min(LOOKUP_BATCH, Math.max(1, placesLeft()));",
-        to: "LOOKUP_BATCH;",
+        from: "Math.min(LOOKUP_BATCH, Math.max(1, left()))",
+        to: "LOOKUP_BATCH",
       },
     ],
   },
@@ -166,8 +168,8 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "the day is that of UTC",
     CONTEXT,
-    "return momentIn(context.timezone, logTime(context));",
-    'return momentIn("UTC", logTime(context));',
+    "...momentIn(context.timezone, logTime(context))",
+    '...momentIn("UTC", logTime(context))',
   ),
   one(
     "the day is that of the clock alone",
@@ -200,19 +202,14 @@ export const MUTATIONS: readonly Mutation[] = [
     "if (lease !== undefined) learn(",
     "if (lease === null) learn(",
   ),
-  one(
-    "a wait over midnight sends on the old day",
-    SEND,
-    'return today(context) === day ? undefined : "day_over";',
-    "return undefined;",
-  ),
+  one("a wait over midnight sends on the old day", SEND, 'if (now.day !== day) return "day_over";', ""),
   one(
     "an answer in doubt is repeated like a 401",
     "src/account/tokens.ts",
     'if (result.outcome !== "unauthorized") return result;',
     'if (result.outcome !== "unauthorized" && result.outcome !== "in_doubt") return result;',
   ),
-  one("the inbox is not read", SCREENING, "    await readNewMessages(run, retry);\n", ""),
+  one("the inbox is not read", SCREENING, "  await readNewMessages(run, reader.retry);\n", ""),
   one(
     "the inbox is read without the late",
     "src/outreach/inbox.ts",
@@ -292,10 +289,64 @@ export const MUTATIONS: readonly Mutation[] = [
     "one !== toBaseRef(one) && !spared.has(one)",
     "one !== toBaseRef(one)",
   ),
+  one(
+    "an intent is recorded although the window is closed",
+    DECIDE,
+    "if (isClosedFor(rules.window, contact, now)) return { refusal: { end: undefined, isClosed: true } };",
+    "",
+  ),
+  one("the window is not looked at before each request", SEND, 'return isClosed ? "window_closed" : undefined;', ""),
+  one(
+    "a run starts although the window is closed",
+    DECIDE,
+    'return endsAtOnce ? "window_closed" : "start";',
+    'return "start";',
+  ),
+  one("a recipient's own zone does not count", WINDOW, "(own ?? timezone)", "timezone"),
+  one(
+    "the window counts from midnight, as if clocks never changed",
+    WINDOW,
+    "const { dayOfWeek, hour, minute } = toZone(timezone, ms);",
+    'const midnight = toZone(timezone, ms).startOfDay();\n  const { dayOfWeek, hour, minute } = toZone("UTC", ms + midnight.offsetNanoseconds / 1e6);',
+  ),
+  one(
+    "the window goes by the newest event alone",
+    WINDOW,
+    "return !isOpen(hours, timezone, ms) || !isOpen(hours, timezone, clockMs);",
+    "return !isOpen(hours, timezone, ms);",
+  ),
+  one(
+    "who waits for the window is not met again",
+    SCREENING,
+    'if (written === "closed") seen.delete(user.id);',
+    'if (written === "closed") continue;',
+  ),
+  one("a run sends one message beyond its limit", LIMITS, "run.limit - run.places", "run.limit + 1 - run.places"),
+  one("a limit counts only what was surely sent", LIMITS, "run.limit - run.places", "run.limit - run.sent"),
+  one("a limit counts what was not sent", "projections/run.ts", "if (frees_quota) current.places--;", ""),
+  one("failures end no run", LIMITS, "return stopAfterFailures !== undefined && tries", "return false && tries"),
+  one(
+    "what was never asked for counts as a failure",
+    LIMITS,
+    "const failures = failed - withdrawn;",
+    "const failures = failed;",
+  ),
+  one(
+    "a run for one basis writes to all",
+    LIMITS,
+    "wanted.basis === undefined || wanted.basis === found.basis",
+    "true",
+  ),
+  one(
+    "a run for one source writes to all",
+    LIMITS,
+    "(wanted.source === undefined || wanted.source === found.source)",
+    "true",
+  ),
   one("nobody writes down who was forgotten", CONTACTS, "      mark(state, event.data.hashes);\n", ""),
   one(
     "one person's refusal is the account's",
-    DECIDE,
+    LIMITS,
     "export const REFUSED_IN_A_ROW_MAX = 5;",
     "export const REFUSED_IN_A_ROW_MAX = 1;",
   ),

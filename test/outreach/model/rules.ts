@@ -6,6 +6,7 @@ import { RULES } from "../../harness/memory/outreach.ts";
 import type { House } from "./house.ts";
 import { PAGES_MAX } from "./instance.ts";
 import { indexOf } from "./setting.ts";
+import { checkEnd, checkOpening, checkSelection, isSendingTime, mayStart } from "./windows.ts";
 
 /** A lease outlives its holder's last sign of life by so much: so old may a decision be when it is appended. */
 const LEASE_MS = 30_000;
@@ -26,7 +27,14 @@ export function enter(books: Books, event: Recorded, house: House): void {
       return stop(books, event.data.run_id);
     case "RunFinished":
       checkReason(books, event.data.reason, house);
+      checkEnd(books, event, house);
+      books.ends.push(event.data.reason);
       return end(books, event.data, house);
+    case "RunPaused":
+      if (event.data.reason === "window_closed") books.waits += 1;
+      return;
+    case "RunRefused":
+      return checkRefusal(event, house);
     case "RunAbandoned":
     case "DryRunFinished":
       return end(books, event.data, house);
@@ -64,10 +72,18 @@ export function enter(books: Books, event: Recorded, house: House): void {
   }
 }
 
-function begin(books: Books, { data, position }: Recorded<"RunStarted">, { witness }: House): void {
-  const { run_id: id, dry_run: dry } = data;
+function begin(books: Books, { data, time, position }: Recorded<"RunStarted">, house: House): void {
+  const { run_id: id, dry_run: dry, ...selection } = data;
   if (books.openRun !== undefined) violated("two runs at once", { open: books.openRun, id });
-  books.openRun = { id, dry, at: witness.appendedAt(position) };
+  books.openRun = { id, dry, at: house.witness.appendedAt(position), selection };
+  if (!dry && !mayStart(house, Date.parse(time)) && !wasClockMoved(house, position)) {
+    violated("a run started outside of the window", { id, time });
+  }
+}
+
+function checkRefusal({ data, time, position }: Recorded<"RunRefused">, house: House): void {
+  if (data.reason !== "window_closed") return;
+  checkOpening(house, { time, position, until: data.until, zones: house.timezones });
 }
 
 function stop({ openRun, stopped }: Books, id: string): void {
@@ -125,6 +141,9 @@ function intend(books: Books, event: Recorded<"DirectMessageAttempted">, house: 
     ...fresh,
     asks: [],
   };
+  const isTime = [time, time - LEASE_MS].some((at) => isSendingTime(house, books, attempt, at));
+  if (!isTime && !wasClockMoved(house, position)) violated("an intent outside of the window", about);
+  checkSelection(books, event, house);
   takePlace(books, attempt, house);
   books.attempts.set(id, attempt);
   books.latest.set(recipient.id, attempt);
@@ -189,6 +208,7 @@ function settleFailed(books: Books, { data, position }: Recorded<"DirectMessageF
   attempt.reason = data.reason;
   attempt.settledAt = position;
   attempt.mayRepeat = data.retry;
+  if (data.detail.startsWith("the sending window closed")) books.late += 1;
   books.counts.failed += 1;
   const isCertain = data.reason !== "not_delivered";
   if (data.frees_quota !== isCertain) violated("a place given back wrongly", data);
@@ -199,17 +219,20 @@ function settleFailed(books: Books, { data, position }: Recorded<"DirectMessageF
 }
 
 function skip(
-  { skips, counts, latest, found }: Books,
+  { skips, counts, latest, found, openRun, wrote }: Books,
   { data, position }: Recorded<"DirectMessageSkipped">,
   recipientId: string,
-  { forgotten, network }: House,
+  house: House,
 ): void {
+  const { forgotten, network } = house;
   // By the name it is recorded of: an id and a handle that nobody has brought together are two people.
   const told = `${recipientId} ${data.recipient.id === undefined ? "handle" : "id"} ${data.reason}`;
   // Of who was erased nothing is kept, so that a skip of theirs may be recorded again.
   if (skips.has(told) && !forgotten.has(recipientId)) violated("a skip told twice", { told, position });
   skips.add(told);
   counts.skipped += 1;
+  const isLeftOut = openRun?.selection.basis === "opt_in" && house.people[indexOf(recipientId)] === "no_consent";
+  if (isLeftOut && !wrote.has(recipientId)) violated("a skip of a recipient who was left out", { told, position });
   const isMetAgain = data.reason === "already_contacted" && latest.get(recipientId)?.runId === data.run_id;
   if (isMetAgain) violated("met twice", { told, position });
   if (data.found === undefined) return;

@@ -1,7 +1,9 @@
 import * as fc from "fast-check";
 import { person } from "../../harness/memory/social-network.ts";
 import type { Recipient } from "../../../events/outreach.ts";
+import { parseOpenHours, type SendWindow } from "../../../src/config/send-window.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
+import type { RunSelection } from "../../../src/outreach/run-limits.ts";
 import type { SocialUser } from "../../../src/networks/network.ts";
 import { addedOf } from "../../harness/memory/new-events.ts";
 
@@ -37,6 +39,9 @@ export interface Setting {
   readonly isOwned: boolean;
   /** Followers are written to too, and nobody has to consent. */
   readonly followers: boolean;
+  /** Undefined: messages go out at any time. */
+  readonly window: SendWindow | undefined;
+  readonly stopAfterFailures: number | undefined;
   readonly people: readonly Kind[];
 }
 
@@ -51,7 +56,40 @@ const BEGINNINGS = [
   ["America/New_York", "2026-11-02T04:58:30Z"],
   ["Pacific/Kiritimati", "2026-03-01T09:58:30Z"],
   ["Pacific/Apia", "2011-12-30T09:58:30Z"],
+  ["Australia/Lord_Howe", "2026-04-04T14:58:30Z"],
+  ["Australia/Lord_Howe", "2026-10-03T15:28:30Z"],
 ] as const;
+
+/**
+ * They close and open around the beginnings: at midnight, where an hour occurs twice or is skipped, and for some minutes
+ * only, so that a run may wait for it.
+ */
+const WINDOWS = [
+  "Mon-Sun 23:50-00:01",
+  "Mon-Sun 00:02-23:59",
+  "Mon-Sun 00:01-01:59, Mon-Sun 02:30-23:57",
+  "Mon-Sun 00:02-02:59, Mon-Sun 03:01-23:59",
+  "Mon-Fri 08:00-17:00, Sat-Sun 00:00-24:00",
+  "Mon-Sat 00:00-24:00",
+] as const;
+
+const window: fc.Arbitrary<SendWindow> = fc
+  .record({
+    text: fc.constantFrom(...WINDOWS),
+    zone: fc.constantFrom("quota" as const, "recipient" as const),
+    whenClosed: fc.constantFrom("pause" as const, "end" as const),
+  })
+  .map((given) => ({ ...given, hours: given.text.split(", ").flatMap((entry) => parseOpenHours(entry) ?? []) }));
+
+const limit = fc.integer({ min: 1, max: 3 });
+
+/** What a caller asks of a run. Together these leave out nearly all people. */
+export const selection: fc.Arbitrary<RunSelection> = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ limit }) },
+  { weight: 1, arbitrary: fc.record({ variant: fc.constantFrom("A", "B") }) },
+  { weight: 1, arbitrary: fc.record({ basis: fc.constantFrom("opt_in", "dm_first", "none"), limit }) },
+  { weight: 1, arbitrary: fc.record({ source: fc.constantFrom("list", "inbound", "followers"), limit }) },
+);
 
 /** Where a service may move to. */
 export const ZONES = ["UTC", "America/New_York", "Pacific/Kiritimati", "Pacific/Pago_Pago"] as const;
@@ -66,6 +104,8 @@ export const setting: fc.Arbitrary<Setting> = fc
     seed: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 0x7fffffff })),
     isOwned: fc.boolean(),
     followers: fc.constantFrom(false, false, true),
+    window: fc.oneof(fc.constant(undefined), window),
+    stopAfterFailures: fc.constantFrom(undefined, 0.5),
     people: fc.array(fc.constantFrom(...OFTEN, ...KINDS), {
       minLength: 3,
       maxLength: 12,
@@ -100,5 +140,11 @@ export function rowsOf(kind: Kind, id: string): NewEvent[] {
 
 export function rowOf(kind: Kind, recipient: Recipient): NewEvent {
   const basis = kind === "no_consent" ? "none" : "opt_in";
-  return addedOf(recipient, { basis });
+  const timezone = homeOf(recipient.id ?? idOfHandle(recipient.username ?? ""));
+  return addedOf(recipient, { basis, ...(timezone === undefined ? {} : { timezone }) });
 }
+
+/** Where the people of the list live; of some it is not known. */
+const HOMES = [undefined, "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"] as const;
+
+export const homeOf = (id: string): string | undefined => HOMES[indexOf(id) % HOMES.length];

@@ -30,6 +30,16 @@ export interface Counts {
   readonly forgotten: number;
   /** Runs that somebody asked to stop. */
   readonly stopped: number;
+  /** How often a run waited for the window. */
+  readonly waits: number;
+  /** Messages that were given up in the last look, since the window had closed. */
+  readonly late: number;
+  /** Runs that ended since the window was closed. */
+  readonly closed: number;
+  /** Runs that ended with the limit that their caller asked for. */
+  readonly limited: number;
+  /** Runs that ended since too many of their messages failed. */
+  readonly failing: number;
 }
 
 export function createTally(): Tally {
@@ -48,6 +58,11 @@ export function createTally(): Tally {
     ended: 0,
     forgotten: 0,
     stopped: 0,
+    waits: 0,
+    late: 0,
+    closed: 0,
+    limited: 0,
+    failing: 0,
   };
   const began = performance.now();
 
@@ -60,7 +75,12 @@ export function createTally(): Tally {
   });
 
   return {
-    history(house, { attempts, stopped }, commands) {
+    history(house, { attempts, stopped, ends, waits, late }, commands) {
+      sums.waits += waits;
+      sums.late += late;
+      sums.closed += ends.filter((reason) => reason === "window_closed").length;
+      sums.limited += ends.filter((reason) => reason === "limit_reached").length;
+      sums.failing += ends.filter((reason) => reason === "too_many_failures").length;
       sums.replacedLogs += house.replaced.length;
       sums.filesPutBack += house.replaced.filter(({ by }) => by === "files").length;
       sums.refusedRestores += house.besides.refused;

@@ -16,6 +16,8 @@ export interface Ask {
   readonly at: number;
   /** By the log's clock and by the last event the process knew of: what it has to take for now, ms. */
   readonly ownTime: number;
+  /** By the log's clock alone, which may have been set back, ms. */
+  readonly clock: number;
   /** How far the clock of its machine was ahead of that. */
   readonly skewMs: number;
   /** False: the log's clock was moved, and nothing told the process. */
@@ -170,6 +172,7 @@ export function createWitness({ now, clock, accepted, answerMs, holderOf }: Witn
           head: noted.length,
           at: now(),
           ownTime,
+          clock: clock(),
           skewMs: wallClock() - ownTime,
           isTimeKnown: isTimeKnown(),
           knewSuppressed: findContact(projector.state("contacts"), { id: recipientId })?.suppressed === true,

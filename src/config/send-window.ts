@@ -1,0 +1,46 @@
+/** Hours of one weekday in minutes since midnight, `to` not included; `day`: 1 is Monday, 7 is Sunday. */
+export interface OpenHours {
+  readonly day: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** When messages may go out, by the clock on the wall. */
+export interface SendWindow {
+  /** As it was written. */
+  readonly text: string;
+  readonly hours: readonly OpenHours[];
+  /** Whose wall: that of QUOTA_TIMEZONE, or of each recipient, where their zone is known. */
+  readonly zone: "quota" | "recipient";
+  /** What a run does outside of it. */
+  readonly whenClosed: "pause" | "end";
+}
+
+const DAYS = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+
+const DAY_MINUTES = 24 * 60;
+
+const ENTRY = /^([a-z]{3})(?:\s*-\s*([a-z]{3}))?\s+(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})$/;
+
+/** The hours that an entry such as `Mon-Fri 09:00-17:00` names; undefined: it is none. An end before its start is on the next day. */
+export function parseOpenHours(entry: string): readonly OpenHours[] | undefined {
+  const match = ENTRY.exec(entry.trim().toLowerCase());
+  if (match === null) return undefined;
+  const [, firstDay = "", lastDay = firstDay, ...digits] = match;
+  const [first, last] = [DAYS.indexOf(firstDay), DAYS.indexOf(lastDay)];
+  const [from, to] = [toMinutes(digits[0], digits[1]), toMinutes(digits[2], digits[3])];
+  if (first === -1 || last === -1 || from === undefined || to === undefined) return undefined;
+  if (from === to || from === DAY_MINUTES) return undefined;
+  const days = Array.from({ length: ((last - first + 7) % 7) + 1 }, (_, nth) => (first + nth) % 7);
+  return days.flatMap((day) => {
+    if (from < to) return [{ day: day + 1, from, to }];
+    const evening = { day: day + 1, from, to: DAY_MINUTES };
+    return to === 0 ? [evening] : [evening, { day: ((day + 1) % 7) + 1, from: 0, to }];
+  });
+}
+
+/** Undefined: no clock shows it. 24:00 is the end of a day. */
+function toMinutes(hours = "", minutes = ""): number | undefined {
+  const sum = Number(hours) * 60 + Number(minutes);
+  return Number(minutes) < 60 && sum <= DAY_MINUTES ? sum : undefined;
+}

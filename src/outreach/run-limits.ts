@@ -1,0 +1,89 @@
+import type { DataOf } from "../../events/catalog.ts";
+import type { Basis, KnownRecipient, Recipient, RecipientSource, RunEnd } from "../../events/outreach.ts";
+import { findPerson, isOwnRefusal, type Contacts } from "../../projections/contacts.ts";
+import { usedAt, type Quota, type QuotaMoment } from "../../projections/quota.ts";
+import type { Run, RunState } from "../../projections/run.ts";
+
+/** Which recipients a run writes to, and to how many at most; absent: to all, to as many as the day has places for. */
+export type RunSelection = Pick<DataOf<"RunStarted">, "limit" | "variant" | "basis" | "source">;
+
+export interface RunLimits {
+  readonly dailyLimit: number;
+  /** The share of failed messages, from 0 to 1, at which a run ends. Undefined: at none. */
+  readonly stopAfterFailures: number | undefined;
+}
+
+interface LimitState {
+  readonly quota: Quota;
+  readonly run: Run;
+}
+
+/** Fewer messages say nothing of a share. */
+export const FAILURE_TRIES_MIN = 10;
+
+/** Places left of the day's quota at a moment. */
+export function remaining({ quota }: Pick<LimitState, "quota">, { dailyLimit }: RunLimits, now: QuotaMoment): number {
+  return Math.max(0, dailyLimit - usedAt(quota, now));
+}
+
+/** Messages that the run may still send: the rest of the day's quota, and of its own limit. */
+export function placesLeft(state: LimitState, limits: RunLimits, now: QuotaMoment): number {
+  return Math.min(remaining(state, limits, now), leftOfLimit(state.run.current));
+}
+
+function leftOfLimit(run: RunState | null): number {
+  return run?.limit === undefined ? Infinity : Math.max(0, run.limit - run.places);
+}
+
+/** Why the run sends no further message; undefined: it may. `planned`: messages that a dry run would have sent. */
+export function reasonToEnd(state: LimitState, limits: RunLimits, now: QuotaMoment, planned = 0): RunEnd | undefined {
+  const { current } = state.run;
+  if (leftOfLimit(current) <= planned) return "limit_reached";
+  if (remaining(state, limits, now) <= planned) return "daily_limit_reached";
+  return current !== null && hasTooManyFailures(current, limits) ? "too_many_failures" : undefined;
+}
+
+/** Whether the share of failures among the messages that the run tried is too high. */
+function hasTooManyFailures(
+  { sent, in_doubt, failed, withdrawn }: RunState,
+  { stopAfterFailures }: RunLimits,
+): boolean {
+  const failures = failed - withdrawn;
+  const tries = sent + in_doubt + failures;
+  return stopAfterFailures !== undefined && tries >= FAILURE_TRIES_MIN && failures / tries >= stopAfterFailures;
+}
+
+/** True if the run is for recipients such as this one. `variant` undefined: not known yet, so it may be. */
+export function isSelected(
+  wanted: RunSelection | null,
+  found: { readonly variant: string | undefined; readonly basis: Basis; readonly source: RecipientSource | undefined },
+): boolean {
+  if (wanted === null) return true;
+  const isVariant = wanted.variant === undefined || found.variant === undefined || wanted.variant === found.variant;
+  const isBasis = wanted.basis === undefined || wanted.basis === found.basis;
+  return isVariant && isBasis && (wanted.source === undefined || wanted.source === found.source);
+}
+
+/**
+ * After so many refusals in a row the account is taken to be at fault, although the network does not say so. Five
+ * recipients that a look-up calls open are hardly all closed, and each further request harms a restricted account.
+ */
+export const REFUSED_IN_A_ROW_MAX = 5;
+
+/**
+ * Whether another refusal counts against the account: returns the recipients refused before it. Undefined: it counts only
+ * against this recipient.
+ */
+export function refusedForAccount(
+  { contacts }: { readonly contacts: Contacts },
+  recipient: KnownRecipient,
+): readonly Recipient[] | undefined {
+  const contact = findPerson(contacts, recipient);
+  if (contact !== undefined && isOwnRefusal(contacts, contact)) return undefined;
+  const before = contacts.refused.filter((id) => id !== recipient.id);
+  if (before.length + 1 < REFUSED_IN_A_ROW_MAX) return undefined;
+  return before.map((id) => {
+    const username = findPerson(contacts, { id })?.username;
+    return { id, ...(username === undefined ? {} : { username }) };
+  });
+}

@@ -1,0 +1,19 @@
+/** Names in lower case -> as the runtime spells them: a list may name one zone a million times. */
+const known = new Map<string, string>();
+
+/**
+ * The IANA name of a time zone as the runtime spells it; undefined: there is none of that name. Offsets such as +02:00
+ * are none: they know no daylight saving time.
+ */
+export function parseTimezone(raw: string): string | undefined {
+  const key = raw.toLowerCase();
+  const found = known.get(key);
+  if (found !== undefined || !/^[a-z]/.test(key)) return found;
+  try {
+    const { timeZone } = new Intl.DateTimeFormat("en", { timeZone: raw }).resolvedOptions();
+    known.set(key, timeZone);
+    return timeZone;
+  } catch {
+    return undefined;
+  }
+}
