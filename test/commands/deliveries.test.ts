@@ -554,9 +554,15 @@ describe("a webhook with a name", () => {
     expect(out).toContain("webhook-crm is suspended since");
     expect((await run("lag")).out).toMatch(/^webhook-crm +0 /m);
     expect((await run("show", idAt(8))).out).toContain("\nwebhook-crm: ");
-    expect(await run("retry", "--all", "--channel", "webhook-crm")).toMatchObject({ code: 1, out: "0 retried\n" });
+    expect(await run("retry", "--all", "--yes", "--channel", "webhook-crm")).toMatchObject({
+      code: 1,
+      out: "0 retried\n",
+    });
     expect((await run("resume", "webhook-crm")).out).toStartWith("webhook-crm is resumed");
-    expect(await run("retry", "--all", "--channel", "webhook-crm")).toMatchObject({ code: 0, out: "1 retried\n" });
+    expect(await run("retry", "--all", "--yes", "--channel", "webhook-crm")).toMatchObject({
+      code: 0,
+      out: "1 retried\n",
+    });
     const data = { event_id: idAt(8), source: 8, channel: "webhook-crm" };
     expect(await told("DispatchRetryRequested")).toEqual([[STREAMS.requests, data, "command-line"]]);
   });

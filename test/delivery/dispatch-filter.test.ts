@@ -57,7 +57,7 @@ describe("a filter", () => {
   });
 
   test.each([
-    [{ channel: "fax" }, 'a channel is one of ads, chat, messaging, webhook, not "fax"'],
+    [{ channel: "fax" }, 'a channel is one of ads, chat, messaging, webhook, webhook-NAME, not "fax"'],
     [{ status: "pending" }, 'a status is one of dead, in_doubt, not "pending"'],
     [{ error: "50x" }, 'an error is one of refused, exhausted, no_answer, no_request, 5xx, 429, not "50x"'],
     [{ from: "2026-07-02", to: "2026-07-01" }, "the time range ends before it begins"],
