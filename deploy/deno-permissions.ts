@@ -10,7 +10,7 @@ import { readConfig } from "../src/commands/shared/command.ts";
 import { EXIT } from "../src/commands/shared/terminal.ts";
 import type { Config } from "../src/config/config.ts";
 import type { LogConfig } from "../src/config/log.ts";
-import { settingNames } from "../src/config/schema.ts";
+import { listSettings } from "../src/config/named-webhooks.ts";
 import { loadEnvFile } from "../src/platform/runtime.ts";
 import { outboundUrls } from "../src/service/networks.ts";
 
@@ -28,7 +28,9 @@ loadEnvFile();
 console.log(flags().join(" "));
 
 function flags(): readonly string[] {
-  const named = [...settingNames].flatMap((name) => (name.endsWith("_FILE") ? (process.env[name] ?? []) : []));
+  const named = [...listSettings(process.env)].flatMap((name) =>
+    name.endsWith("_FILE") ? (process.env[name] ?? []) : [],
+  );
   const config = configured();
   const authorities = config === undefined ? [] : authoritiesOf(config.log);
   const read = [ROOT, ".env", ...named, ...authorities].map((path) => resolve(path));

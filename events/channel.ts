@@ -6,13 +6,38 @@ export type ClickChannel = Static<typeof clickChannel>;
 
 export const CLICK_CHANNELS: readonly ClickChannel[] = clickChannel.anyOf.map((name) => name.const);
 
-/** Where dispatches go: there, and to a program of the operator's, which gets the events that it is subscribed to. */
-export const channelName = Type.Union([...clickChannel.anyOf, Type.Literal("webhook")]);
-export type ChannelName = Static<typeof channelName>;
+/** Characters of a webhook's name, which is part of roles, labels and columns. */
+export const WEBHOOK_NAME_CHARS_MAX = 24;
 
-export const CHANNELS: readonly ChannelName[] = channelName.anyOf.map((name) => name.const);
+/** A webhook as a channel: the one without a name, or one by its name, as `webhook-crm`. */
+export type WebhookChannel = "webhook" | `webhook-${string}`;
 
-/** Direct sends overtake clicks, and the webhook's events: each lane of a channel has its own cursor over the log. */
+const WEBHOOK_PATTERN = `webhook(-[a-z0-9-]{1,${WEBHOOK_NAME_CHARS_MAX}})?`;
+
+export const webhookChannel = Type.Unsafe<WebhookChannel>(Type.String({ pattern: `^${WEBHOOK_PATTERN}$` }));
+
+/** Where dispatches go: there, and to programs of the operator's, each of which gets the events it is subscribed to. */
+export type ChannelName = ClickChannel | WebhookChannel;
+
+export const channelName = Type.Unsafe<ChannelName>(
+  Type.String({ pattern: `^(${CLICK_CHANNELS.join("|")}|${WEBHOOK_PATTERN})$`, examples: ["chat", "webhook-crm"] }),
+);
+
+/** The channels that each log has, in the order in which they are shown. Webhooks with a name follow them. */
+export const CHANNELS = [...CLICK_CHANNELS, "webhook"] as const;
+
+/** Those of {@link CHANNELS} in their order, then the others by name. */
+export function sortChannels(names: Iterable<ChannelName>): readonly ChannelName[] {
+  const given = new Set(names);
+  const named = [...given].filter((name) => !CHANNELS.some((fixed) => fixed === name));
+  return [...CHANNELS.filter((name) => given.has(name)), ...named.sort()];
+}
+
+export function isWebhook(name: string): name is WebhookChannel {
+  return name.startsWith("webhook");
+}
+
+/** Direct sends overtake clicks, and a webhook's events: each lane of a channel has its own cursor over the log. */
 export const lane = Type.Union([Type.Literal("direct"), Type.Literal("clicks"), Type.Literal("events")]);
 export type Lane = Static<typeof lane>;
 
@@ -25,5 +50,5 @@ export function lanesOf(channel: ChannelName): readonly Lane[] {
 
 /** The lane whose dispatches wait for their turn, since no caller waits for them. */
 export function backlogLaneOf(channel: ChannelName): Lane {
-  return channel === "webhook" ? "events" : "clicks";
+  return isWebhook(channel) ? "events" : "clicks";
 }

@@ -118,7 +118,12 @@ export const DispatchFailed = defineEvent(
 export const DispatchSkipped = defineEvent(
   "DispatchSkipped",
   outcomeOf({
-    reason: Type.Union([Type.Literal("no_user_agent"), Type.Literal("too_old"), Type.Literal("expired")]),
+    reason: Type.Union([
+      Type.Literal("no_user_agent"),
+      Type.Literal("too_old"),
+      Type.Literal("expired"),
+      Type.Literal("filtered"),
+    ]),
   }),
 );
 

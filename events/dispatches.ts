@@ -1,5 +1,5 @@
 import { EVENT_TYPES, type DataOf, type EventType, type Folded } from "./catalog.ts";
-import type { ChannelName, Lane } from "./channel.ts";
+import { isWebhook, type ChannelName, type Lane, type WebhookChannel } from "./channel.ts";
 import { positionsOf, sourcesOf } from "./sources.ts";
 
 /** The events that request dispatches by themselves, by the lane in which these are made. */
@@ -32,54 +32,49 @@ export function requestsDispatch(event: Folded, channel: ChannelName): boolean {
     : requestedChannels(event).includes(channel);
 }
 
-/** What the webhook carries from position `from` on, up to the next subscription: events of these types. */
+/** What a webhook carries from position `from` on, up to its next subscription: events of these types. */
 export interface Subscription {
   readonly from: number;
   readonly types: readonly string[];
   /** As {@link WebhookSubscribed} has it; absent: nothing is carried. */
   readonly receiver?: string;
+  readonly filter?: string;
 }
 
-/**
- * What is about dispatches and subscriptions. No webhook carries it: each delivery of it would be another dispatch, and
- * tests go to the webhook as such.
- */
-export const ABOUT_DISPATCHES: readonly EventType[] = [
-  "WebhookSubscribed",
-  "WebhookUnsubscribed",
-  "ChannelTestRequested",
-  "DispatchRetryRequested",
-  "DispatchClaimed",
-  "DispatchSucceeded",
-  "DispatchFailed",
-  "DispatchSkipped",
-  "DispatchInDoubt",
-  "DispatchAbandoned",
-  "DispatchDiscarded",
-];
+/** The events after which a webhook carries something else. */
+export const SUBSCRIBING: readonly EventType[] = ["WebhookSubscribed", "WebhookUnsubscribed"];
 
 /** What is of use to the service alone. */
 const BOOKKEEPING: readonly EventType[] = ["RequestAnswered", "ProjectionRebuilt"];
 
-/** What the webhook may be subscribed to. */
-export const SUBSCRIBABLE: readonly EventType[] = EVENT_TYPES.filter(
-  (type) => !ABOUT_DISPATCHES.includes(type) && !BOOKKEEPING.includes(type),
-);
+/** The events that may change what is pending, or are themselves dispatched. */
+export const DISPATCHED_TYPES: readonly EventType[] = EVENT_TYPES.filter((type) => !BOOKKEEPING.includes(type));
 
-/** The events after which the webhook carries something else. */
-export const SUBSCRIBING: readonly EventType[] = ["WebhookSubscribed", "WebhookUnsubscribed"];
+/** Tests go to webhooks as such; claims come before each request, and only the next dispatcher reads them. */
+const UNCARRIED: readonly EventType[] = [...SUBSCRIBING, "ChannelTestRequested", "DispatchClaimed"];
 
-/** What the webhook carries after this event; undefined for most: it goes on. */
-export function subscriptionBy({ type, data, position }: Folded): Subscription | undefined {
-  if (type === "WebhookSubscribed") return { from: position + 1, ...data };
-  return type === "WebhookUnsubscribed" ? { from: position + 1, types: [] } : undefined;
+/** What a webhook may be subscribed to. */
+export const SUBSCRIBABLE: readonly EventType[] = DISPATCHED_TYPES.filter((type) => !UNCARRIED.includes(type));
+
+/** What one webhook carries after an event of {@link SUBSCRIBING}; undefined for all others: it goes on. */
+export function subscriptionBy({
+  type,
+  data,
+  position,
+}: Folded): { readonly channel: WebhookChannel; readonly subscription: Subscription } | undefined {
+  if (type !== "WebhookSubscribed" && type !== "WebhookUnsubscribed") return undefined;
+  const { channel = "webhook", ...carried } = data;
+  return { channel, subscription: { from: position + 1, types: [], ...carried } };
 }
 
-/** Whether the webhook carries an event; never one about its own channel. `subscriptions`: in the order of the log. */
+/**
+ * Whether the webhook with these subscriptions, in the order of the log, carries an event. None carries what is about a
+ * webhook: each delivery of that would cause another event.
+ */
 export function isSubscribed(subscriptions: readonly Subscription[], event: Folded): boolean {
   if (subscriptions.length === 0) return false;
   const { type, data, position } = event;
-  if ("channel" in data && data.channel === "webhook") return false;
+  if ("channel" in data && isWebhook(data.channel ?? "webhook")) return false;
   return subscriptions.findLast(({ from }) => from <= position)?.types.includes(type) ?? false;
 }
 

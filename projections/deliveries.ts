@@ -1,13 +1,20 @@
 import type { Folded } from "../events/catalog.ts";
-import { CHANNELS, LANES, type ChannelName, type Lane } from "../events/channel.ts";
 import {
-  ABOUT_DISPATCHES,
+  CHANNELS,
+  isWebhook,
+  LANES,
+  sortChannels,
+  type ChannelName,
+  type Lane,
+  type WebhookChannel,
+} from "../events/channel.ts";
+import {
+  DISPATCHED_TYPES,
   isSubscribed,
   laneOf,
   REQUESTING,
   requestedChannels,
   requestsDispatch,
-  SUBSCRIBABLE,
   subscriptionBy,
   type OutcomeType,
   type Subscription,
@@ -45,7 +52,7 @@ export interface LaneState {
    */
   restored: RestoredLane | null;
   /**
-   * Of the webhook's events: the subscriptions by which they are requested, in the order of the log, as far back as one of
+   * Of a webhook's events: the subscriptions by which they are requested, in the order of the log, as far back as one of
    * them is pending. Of all other lanes none.
    */
   subscriptions: Subscription[];
@@ -98,12 +105,13 @@ export interface Suspended {
   credential: string;
 }
 
+/** A webhook with a name has a state from the first event on that is about it. */
 export type Deliveries = Record<ChannelName, ChannelState>;
 
 export const deliveries: Projection<Deliveries> = {
   name: "deliveries",
-  version: 11,
-  types: [...ABOUT_DISPATCHES, ...SUBSCRIBABLE],
+  version: 12,
+  types: DISPATCHED_TYPES,
   initial: () => ({
     ads: emptyChannel(),
     chat: emptyChannel(),
@@ -120,12 +128,11 @@ export const deliveries: Projection<Deliveries> = {
         break;
       case "DispatchRetryRequested":
         request(state, event);
-        state[event.data.channel][retriedStatus(event.data)]--;
-        takeUp(state[event.data.channel].letters, event);
+        retry(openChannel(state, event.data.channel), event);
         break;
       case "DispatchClaimed": {
         const { channel, lane, token, sources } = event.data;
-        const { claims } = state[channel].lanes[lane];
+        const { claims } = openChannel(state, channel).lanes[lane];
         for (const source of positionsOf(sources)) claims.set(source, token);
         break;
       }
@@ -133,61 +140,77 @@ export const deliveries: Projection<Deliveries> = {
         fail(state, event);
         break;
       case "DispatchSucceeded":
-        state[event.data.channel].dispatched += settle(state, event);
+        openChannel(state, event.data.channel).dispatched += settle(state, event);
         break;
       case "DispatchSkipped":
-        state[event.data.channel].skipped += settle(state, event);
+        openChannel(state, event.data.channel).skipped += settle(state, event);
         break;
       case "DispatchInDoubt":
-        state[event.data.channel].in_doubt += settleUndelivered(state, event);
+        openChannel(state, event.data.channel).in_doubt += settleUndelivered(state, event);
         break;
       case "DispatchAbandoned":
-        state[event.data.channel].dead += settleUndelivered(state, event);
+        openChannel(state, event.data.channel).dead += settleUndelivered(state, event);
         break;
-      case "DispatchDiscarded":
-        state[event.data.channel].dead--;
-        state[event.data.channel].letters.dead.delete(event.data.source);
+      case "DispatchDiscarded": {
+        const channel = openChannel(state, event.data.channel);
+        channel.dead--;
+        channel.letters.dead.delete(event.data.source);
         break;
+      }
       case "CircuitOpened": {
         const { channel, failures, until } = event.data;
-        state[channel].circuit = { failures, until };
+        openChannel(state, channel).circuit = { failures, until };
         break;
       }
       case "CircuitClosed":
-        state[event.data.channel].circuit = null;
+        openChannel(state, event.data.channel).circuit = null;
         break;
       case "ChannelSuspended": {
         const { channel, network, detail, credential } = event.data;
-        state[channel].suspended ??= { since: event.time, network, detail, credential };
+        openChannel(state, channel).suspended ??= { since: event.time, network, detail, credential };
         break;
       }
       case "ChannelResumed":
-        state[event.data.channel].suspended = null;
+        openChannel(state, event.data.channel).suspended = null;
         break;
       case "WebhookSubscribed":
       case "WebhookUnsubscribed":
-        subscribe(state.webhook.lanes.events, event);
+        subscribe(state, event);
         break;
       case "LogRestored":
       case "LogLossAccepted":
-        for (const channel of CHANNELS) for (const lane of LANES) restore(state[channel].lanes[lane], event.position);
+        for (const { lanes } of Object.values(state)) for (const lane of LANES) restore(lanes[lane], event.position);
         break;
       default:
     }
-    const { events } = state.webhook.lanes;
-    if (isSubscribed(events.subscriptions, event)) events.pending++;
+    for (const name in state) if (isWebhook(name)) carry(openChannel(state, name).lanes.events, event);
     return state;
   },
 };
 
 function request(state: Deliveries, event: Folded): void {
   const lane = laneOf(event);
-  for (const channel of requestedChannels(event)) state[channel].lanes[lane].pending++;
+  for (const channel of requestedChannels(event)) openChannel(state, channel).lanes[lane].pending++;
 }
 
-function subscribe(lane: LaneState, event: Folded): void {
-  const subscription = subscriptionBy(event);
-  if (subscription === undefined) return;
+function retry(channel: ChannelState, event: Folded<"DispatchRetryRequested">): void {
+  channel[retriedStatus(event.data)]--;
+  takeUp(channel.letters, event);
+}
+
+function openChannel(state: Deliveries, name: ChannelName): ChannelState {
+  return (state[name] ??= emptyChannel());
+}
+
+function carry(lane: LaneState, event: Folded): void {
+  if (isSubscribed(lane.subscriptions, event)) lane.pending++;
+}
+
+function subscribe(state: Deliveries, event: Folded): void {
+  const next = subscriptionBy(event);
+  if (next === undefined) return;
+  const { channel, subscription } = next;
+  const lane = openChannel(state, channel).lanes.events;
   lane.subscriptions.push(subscription);
   if (lane.pending > 0) return;
   forgetFormer(lane);
@@ -209,7 +232,7 @@ export function pendingOf(channel: ChannelState): number {
 }
 
 function fail(state: Deliveries, { time, data }: Folded<"DispatchFailed">): void {
-  const lane = state[data.channel].lanes[data.lane];
+  const lane = openChannel(state, data.channel).lanes[data.lane];
   let isNews = false;
   for (const { sources, attempt, retry_at, may_have_arrived } of data.requests) {
     // A log that refused it for a while records it late; the next attempt was meant to come after it all the same.
@@ -226,7 +249,7 @@ function fail(state: Deliveries, { time, data }: Folded<"DispatchFailed">): void
 }
 
 function settleUndelivered(state: Deliveries, event: EndsUndelivered): number {
-  const { letters, lanes } = state[event.data.channel];
+  const { letters, lanes } = openChannel(state, event.data.channel);
   const lane = lanes[event.data.lane];
   listEnded(letters, event, (position) => !isSettled(lane, position));
   return settle(state, event);
@@ -235,8 +258,9 @@ function settleUndelivered(state: Deliveries, event: EndsUndelivered): number {
 /** Answers how many dispatches have their first final outcome with this event. */
 function settle(state: Deliveries, { data, position }: Folded<Exclude<OutcomeType, "DispatchFailed">>): number {
   const { channel, low_watermark, requests } = data;
-  const lane = state[channel].lanes[data.lane];
-  const { taken_up } = state[channel].letters;
+  const { lanes, letters } = openChannel(state, channel);
+  const lane = lanes[data.lane];
+  const { taken_up } = letters;
   // What is below is settled by the watermark of this event, which names each dispatch once.
   const below = Math.max(lane.low_watermark, low_watermark);
   let settled = 0;
@@ -320,7 +344,30 @@ function emptyLane(): LaneState {
   return { pending: 0, low_watermark: 0, ...maps, restored: null, subscriptions: [] };
 }
 
-/** All channels in their fixed order, with their states. */
+/** The state of a channel; of a webhook that the log does not know that of a new one. */
+export function findChannel(state: Deliveries, name: ChannelName): ChannelState {
+  return state[name] ?? emptyChannel();
+}
+
+/** The channels that each log has, and each webhook that carries events, or for which something is pending or dead. */
+export function listChannels(state: Deliveries): readonly ChannelName[] {
+  const named = webhooksIn(state).filter((name) => {
+    const channel = findChannel(state, name);
+    return isCarrying(channel) || pendingOf(channel) > 0 || channel.dead > 0;
+  });
+  return sortChannels([...CHANNELS, ...named]);
+}
+
+/** All webhooks that the log knows. */
+export function webhooksIn(state: Deliveries): readonly WebhookChannel[] {
+  return Object.keys(state).filter(isWebhook);
+}
+
+function isCarrying({ lanes }: ChannelState): boolean {
+  return (lanes.events.subscriptions.at(-1)?.types.length ?? 0) > 0;
+}
+
+/** The channels of {@link listChannels} with their states. */
 export function channelsOf(state: Deliveries): readonly [ChannelName, ChannelState][] {
-  return CHANNELS.map((name) => [name, state[name]]);
+  return listChannels(state).map((name) => [name, findChannel(state, name)]);
 }

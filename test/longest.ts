@@ -6,6 +6,7 @@ export const LONGEST = [
   "test/browser/sandbox.test.ts",
   "events/eventstore-lite/test/contract.test.ts",
   "test/process/suppressions.test.ts",
+  "test/process/webhooks.test.ts",
   "test/process/secrets.test.ts",
   "test/browser/hostile.test.ts",
   "test/delivery/two-dispatchers.test.ts",

@@ -6,11 +6,11 @@ import { resumeChannel } from "../delivery/suspension.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
 import { errorOption, fromOption, linkOption, toOption } from "./deliveries/filter-options.ts";
 import { channelArgument, channelOption, selectChannels, isConfigured } from "./deliveries/channel-name.ts";
-import { type ChannelName, CHANNELS } from "../../events/channel.ts";
+import type { ChannelName } from "../../events/channel.ts";
 import { plain } from "../history/words/phrases.ts";
 import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
 import { table, printable } from "./shared/table.ts";
-import { channelsOf, pendingOf } from "../../projections/deliveries.ts";
+import { findChannel, pendingOf } from "../../projections/deliveries.ts";
 import { findLetters } from "../delivery/dead-letters.ts";
 import { DISPATCH_FILTER_WORDS, parseDispatchFilter, STATUSES } from "../delivery/dispatch-filter.ts";
 import { readDispatches, toDispatchJson } from "../delivery/list-dispatches.ts";
@@ -46,7 +46,7 @@ dead letter that matches, or every dispatch in doubt.`,
         const at = { deliveries: projector.state("deliveries"), position: projector.position };
         const letters = await findLetters(eventLog.store, at, filter);
         const dispatches = (await readDispatches(eventLog.store, letters)).map(toDispatchJson);
-        const channels = countDispatches(projector, filter.channels).map((counts) => {
+        const channels = countDispatches(projector, selectChannels(at.deliveries, filter.channel)).map((counts) => {
           return { ...counts, configured: isConfigured(config, counts.channel) };
         });
         const { status } = filter;
@@ -58,13 +58,12 @@ dead letter that matches, or every dispatch in doubt.`,
 type Counts = ReturnType<typeof countDispatches>[number];
 
 function countDispatches(projector: Projector, wanted: readonly ChannelName[]) {
-  return channelsOf(projector.state("deliveries"))
-    .filter(([channel]) => wanted.includes(channel))
-    .map(([channel, state]) => {
-      const { dispatched, skipped, in_doubt, dead, suspended } = state;
-      const shown = suspended && { since: suspended.since, network: suspended.network, detail: suspended.detail };
-      return { channel, pending: pendingOf(state), dispatched, skipped, in_doubt, dead, suspended: shown };
-    });
+  return wanted.map((channel) => {
+    const state = findChannel(projector.state("deliveries"), channel);
+    const { dispatched, skipped, in_doubt, dead, suspended } = state;
+    const shown = suspended && { since: suspended.since, network: suspended.network, detail: suspended.detail };
+    return { channel, pending: pendingOf(state), dispatched, skipped, in_doubt, dead, suspended: shown };
+  });
 }
 
 function formatChannels(
@@ -129,7 +128,7 @@ when nothing is pending any more, by the rate of the last ${formatDuration(NEWES
         const { signal } = terminal;
         for (;;) {
           const now = logClock.now();
-          const lags = await measureLags(sources, selectChannels(name), now);
+          const lags = await measureLags(sources, selectChannels(sources.deliveries(), name), now);
           const time = isoTime(now);
           answer(terminal, json, { time, channels: lags }, `${table(LAG_HEAD, lags.map(lagRow))}(${time})\n`);
           if (watch !== true) return undefined;
@@ -178,27 +177,29 @@ suspends the channel again if the network still refuses it.`,
 /** What `POST /api/tracking/test` answers. */
 interface Tested {
   readonly results: Readonly<
-    Record<ChannelName, { readonly ok: boolean; readonly status: string; readonly detail?: string }>
+    Record<string, { readonly ok: boolean; readonly status: string; readonly detail?: string }>
   >;
 }
 
 const test: MakeCommand = (terminal, exit) =>
   new Command("test")
-    .summary("send a test message to each channel")
+    .summary("send a test message to each channel, or to one")
     .description(
-      `Asks the running service to send a test message to each channel, one attempt each,
-as POST /api/tracking/test does. Exit code 1 when one that is configured does not
+      `Asks the running service to send a test message to each channel, or to one, one attempt
+each, as POST /api/tracking/test does. Exit code 1 when one that is configured does not
 take it.
 
 ${TOKEN_HELP}`,
     )
+    .addOption(channelOption())
     .option(...URL_OPTION)
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog deliveries test")
+    .addHelpText("after", "\nExample:\n  reachlog deliveries test --channel webhook-crm")
     .action(
-      exit(async ({ url, json }) => {
-        const tested = (await askService(terminal, url, "/api/tracking/test", {})) as Tested;
-        const rows = CHANNELS.map((channel) => ({ channel, ...tested.results[channel] }));
+      exit(async ({ channel: only, url, json }) => {
+        const body = only === undefined ? {} : { channel: only };
+        const tested = (await askService(terminal, url, "/api/tracking/test", body)) as Tested;
+        const rows = Object.entries(tested.results).map(([channel, result]) => ({ channel, ...result }));
         const cells = rows.map(({ channel, status, detail = "" }) => [channel, plain(status), detail]);
         answer(terminal, json, tested, table(["channel", "result", ""], cells));
         return rows.every(({ ok, status }) => ok || status === "not_configured") ? EXIT.ok : EXIT.fault;

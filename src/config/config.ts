@@ -13,7 +13,7 @@ import { type ReadTextFile, readLinks, readOutreach } from "./outreach.ts";
 import type { Environment, Variable } from "./schema.ts";
 import { readSecretFiles } from "./secret-files.ts";
 import { readUrl } from "./urls.ts";
-import { readWebhook } from "./webhook.ts";
+import { readWebhooks } from "./webhook.ts";
 
 /** All that an operator can set, checked. A network without credentials is undefined: not configured. */
 export type Config = ReturnType<typeof loadConfig>;
@@ -41,7 +41,7 @@ export function loadConfig(given: RawEnvironment, readFile: ReadTextFile, paths?
     meta: readMeta(values, env, report),
     chat: readChat(values, env, report),
     messaging: readMessaging(values, env, report),
-    webhook: readWebhook(values, env, report),
+    webhooks: readWebhooks(values, env, report),
     /** Undefined: no traces are collected. */
     tracing: readTracing(values, report),
     /** Where a browser finds a trace, with `{id}` in the place of its id. Undefined: ids lead nowhere. */

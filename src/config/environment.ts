@@ -2,7 +2,8 @@ import { resolve } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import type { Report } from "./error.ts";
-import { environmentSchema, variables, settingNames, type Environment, type Variable } from "./schema.ts";
+import { listSettings } from "./named-webhooks.ts";
+import { environmentSchema, variables, type Environment, type Variable } from "./schema.ts";
 
 export type RawEnvironment = Readonly<Record<string, string | undefined>>;
 
@@ -114,8 +115,9 @@ const OUR_PREFIX = /^(?:REACHLOG|LINE|WHATSAPP|TELEGRAM)_/;
 
 /** Warns only: a host's environment is full of names that belong to others. */
 export function warnOfMisspelt(env: RawEnvironment, report: Report): void {
-  for (const name of Object.keys(env).filter((key) => !settingNames.has(key))) {
-    const meant = findClosest(name, [...settingNames]);
+  const known = listSettings(env);
+  for (const name of Object.keys(env).filter((key) => !known.has(key))) {
+    const meant = findClosest(name, [...known]);
     if (meant !== undefined) report.warn(`${name} is not read. Was ${meant} meant?`);
     else if (OUR_PREFIX.test(name)) report.warn(`${name} is not read: there is no such setting.`);
   }

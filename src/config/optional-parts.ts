@@ -1,15 +1,21 @@
 import type { Config } from "./config.ts";
 
 /** Everything that may be left out of the configuration, in the order in which it is set up. */
-export function listParts(config: Pick<Config, "x" | "outreach" | "meta" | "chat" | "messaging" | "webhook">) {
-  const { x, outreach, meta, chat, messaging, webhook } = config;
+export function listParts(config: Pick<Config, "x" | "outreach" | "meta" | "chat" | "messaging" | "webhooks">) {
+  const { x, outreach, meta, chat, messaging, webhooks } = config;
   return {
     x: part("outreach (X_CLIENT_ID)", x, "X_CLIENT_ID=", "X_CLIENT_SECRET="),
     template: part("the message (MESSAGE_TEMPLATE)", outreach.template, "MESSAGE_TEMPLATE='Hi {{name|there}}, …'"),
     ads: part("ads", meta, "META_PIXEL_ID=", "META_ACCESS_TOKEN="),
     chat: part("chat", chat, "CHAT_PROVIDER=slack", "CHAT_WEBHOOK_URL="),
     messaging: part("messaging", messaging, "MESSAGING_PROVIDER=telegram", "TELEGRAM_BOT_TOKEN=", "TELEGRAM_CHAT_ID="),
-    webhook: part("webhook", webhook, "WEBHOOK_URL=", "WEBHOOK_SECRET=whsec_…", "WEBHOOK_EVENTS=LinkClicked"),
+    webhook: part(
+      webhooks.map(({ name }) => name).join(", "),
+      webhooks[0],
+      "WEBHOOK_URL=",
+      "WEBHOOK_SECRET=whsec_…",
+      "WEBHOOK_EVENTS=LinkClicked",
+    ),
   };
 }
 

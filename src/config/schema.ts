@@ -144,7 +144,9 @@ export const environmentSchema = Type.Object({
     "^whsec_[A-Za-z0-9+/]+={0,2}(?:\\s+whsec_[A-Za-z0-9+/]+={0,2})*$",
   ),
   WEBHOOK_EVENTS: text("types of events separated by commas"),
+  WEBHOOK_FILTER: text("a JMESPath expression such as data.data.domain == 'go.example'"),
   WEBHOOK_ORDER: choice(["none", "stream"], "none"),
+  WEBHOOK_HEADERS: secretText("Name: value, several separated by commas or line breaks"),
 
   LINK_BASE: shownText("an http(s) URL such as https://go.example, without a query", "^https?://[^?#\\s]{1,250}$"),
   PERSONAL_LINKS: choice(["off", "on"], "off"),
@@ -183,5 +185,5 @@ export const secretFiles: ReadonlyMap<string, string> = new Map(
     .flatMap(([file, name, secret]) => (secret === true && !variables.has(file) ? [[file, name] as const] : [])),
 );
 
-/** The names of all settings. */
+/** The names of all settings, but for those of webhooks with a name. */
 export const settingNames: ReadonlySet<string> = new Set([...variables.keys(), ...secretFiles.keys()]);

@@ -1,7 +1,8 @@
 import { closeSync, fstatSync, openSync, readSync, realpathSync } from "node:fs";
 import { readSetting, type RawEnvironment } from "./environment.ts";
 import type { Report } from "./error.ts";
-import { secretFiles, variables } from "./schema.ts";
+import { listSecretFiles } from "./named-webhooks.ts";
+import { variables } from "./schema.ts";
 
 /** Longer than any secret; a larger or endless file is the wrong one. */
 const BYTES_MAX = 65_536;
@@ -20,7 +21,7 @@ const MOUNTED = /^\/run\//;
 export function readSecretFiles(env: RawEnvironment, report: Report) {
   const read: Record<string, string> = {};
   const failed = new Set<string>();
-  for (const [file, name] of secretFiles) {
+  for (const [file, name] of listSecretFiles(env)) {
     const path = readSetting(env, file);
     if (path === undefined) continue;
     const wanted = `the path of a file that holds ${variables.get(name)?.description ?? "it"}`;

@@ -1,42 +1,134 @@
 import type { EventType } from "../../events/catalog.ts";
+import type { WebhookChannel } from "../../events/channel.ts";
 import { SUBSCRIBABLE } from "../../events/dispatches.ts";
-import { secret } from "../platform/secret.ts";
+import { compileFilter, FilterRefused } from "../networks/event-filter.ts";
+import { secret, type Secret } from "../platform/secret.ts";
 import {
   requireAllOrNone,
   findClosest,
   commaList,
+  readEnvironment,
   readSetting,
   quoteValue,
   type RawEnvironment,
 } from "./environment.ts";
 import type { Report } from "./error.ts";
+import {
+  isWebhookName,
+  listWebhookNames,
+  nameSetting,
+  nameSettingsIn,
+  unnamedEnvironment,
+  WANTED_NAME,
+} from "./named-webhooks.ts";
 import type { Environment } from "./schema.ts";
 import { readUrl } from "./urls.ts";
+
+/** Each has a lease that is renewed, and reads the log for itself. */
+export const WEBHOOKS_MAX = 10;
 
 /** Bytes that Standard Webhooks allows a secret. */
 const SECRET_BYTES_MIN = 24;
 const SECRET_BYTES_MAX = 64;
 
-const SETTINGS = ["WEBHOOK_URL", "WEBHOOK_SECRET", "WEBHOOK_EVENTS"] as const;
+/** Headers of a receiver's gateway: a token or two, in less than servers allow all headers of a request. */
+const HEADERS_MAX = 10;
+const HEADERS_CHARS_MAX = 4_096;
 
-export function readWebhook(values: Environment, env: RawEnvironment, report: Report) {
+const SETTINGS = ["WEBHOOK_URL", "WEBHOOK_SECRET", "WEBHOOK_EVENTS"] as const;
+const OPTIONS = ["WEBHOOK_FILTER", "WEBHOOK_ORDER", "WEBHOOK_HEADERS"] as const;
+
+export type WebhookConfig = NonNullable<ReturnType<typeof readWebhook>>;
+
+/** The webhook without a name first, then the others by name. */
+export function readWebhooks(values: Environment, env: RawEnvironment, report: Report): readonly WebhookConfig[] {
+  const names = listWebhookNames(env);
+  const named = names.map((name) => {
+    if (!isWebhookName(name)) {
+      report.fault(nameSetting("WEBHOOK_URL", name), `${quoteValue(name)} cannot name a webhook`, WANTED_NAME);
+      return undefined;
+    }
+    const own = unnamedEnvironment(env, name);
+    const channel: WebhookChannel = `webhook-${name.toLowerCase().replaceAll("_", "-")}`;
+    const reportOwn: Report = {
+      ...report,
+      fault: (...said) => report.fault(...(said.map((text) => nameSettingsIn(text, name)) as typeof said)),
+      warn: (text) => report.warn(nameSettingsIn(text, name)),
+    };
+    return readWebhook(channel, readEnvironment(own, reportOwn), own, reportOwn);
+  });
+  const all = [readWebhook("webhook", values, env, report), ...named].filter((one) => one !== undefined);
+  if (all.length > WEBHOOKS_MAX) {
+    report.fault("WEBHOOK_URL", `${all.length} webhooks are configured`, `${WEBHOOKS_MAX} webhooks at the most`);
+  }
+  return all;
+}
+
+function readWebhook(name: WebhookChannel, values: Environment, env: RawEnvironment, report: Report) {
   const { WEBHOOK_URL: url, WEBHOOK_SECRET: secrets, WEBHOOK_EVENTS: types, WEBHOOK_ORDER: order } = values;
   requireAllOrNone(SETTINGS, env, report);
-  if (readSetting(env, "WEBHOOK_ORDER") !== undefined && url === undefined) {
-    report.warn("WEBHOOK_ORDER has no effect: WEBHOOK_URL is not set.");
+  for (const option of OPTIONS) {
+    if (readSetting(env, option) !== undefined && url === undefined)
+      report.warn(`${option} has no effect: WEBHOOK_URL is not set.`);
   }
   const wanted = types === undefined ? [] : readTypes(types, report);
   const address = url === undefined ? undefined : readUrl("WEBHOOK_URL", url, report, { query: true });
+  const filter = checkFilter(values.WEBHOOK_FILTER, report);
+  const headers = readHeaders(values.WEBHOOK_HEADERS, report);
   if (address === undefined || secrets === undefined || types === undefined) return undefined;
   return {
+    name,
     url: secret(address),
     /** `whsec_` and base64. Several, separated by spaces, while one takes the other's place: each signs. */
     secrets: secret(checkSecrets(secrets, report)),
     /** In the order of the catalog, not empty. */
     types: wanted,
+    /** A JMESPath expression that {@link compileFilter} accepts; undefined: all events of these types are posted. */
+    filter,
     /** An event waits while an earlier one of its stream is pending. */
     isInOrder: order === "stream",
+    /** Sent beside those of Standard Webhooks, by name. */
+    headers,
   };
+}
+
+function checkFilter(filter: string | undefined, report: Report): string | undefined {
+  try {
+    if (filter !== undefined) compileFilter(filter);
+  } catch (fault) {
+    if (!(fault instanceof FilterRefused)) throw fault;
+    report.fault("WEBHOOK_FILTER", fault.message, "a JMESPath expression such as data.data.domain == 'go.example'");
+  }
+  return filter;
+}
+
+/** Names that are not the operator's to set: those of the signature, of the content and of the connection. */
+const RESERVED_HEADERS =
+  /^(?:webhook-.*|host|user-agent|content-.*|transfer-encoding|connection|keep-alive|proxy-.*|te|trailer|upgrade|expect)$/;
+
+const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
+const HEADER_VALUE = /^[\x20-\x7e\t]+$/;
+
+/** Neither name nor value is repeated: what was split at a wrong place may be a part of a secret. */
+function readHeaders(text: string | undefined, report: Report): ReadonlyMap<string, Secret> {
+  const headers = new Map<string, Secret>();
+  const wanted = `Name: value, up to ${HEADERS_MAX} of them separated by commas or line breaks, without a comma in a value`;
+  const fault = (problem: string): void => report.fault("WEBHOOK_HEADERS", problem, wanted);
+  const entries = (text ?? "")
+    .split(/[,\n]/)
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== "");
+  if (entries.length > HEADERS_MAX) fault(`it has ${entries.length} headers`);
+  if ((text ?? "").length > HEADERS_CHARS_MAX) fault(`it has more than ${HEADERS_CHARS_MAX} characters`);
+  for (const [at, entry] of entries.entries()) {
+    const [, name = "", value = ""] = /^([^:]*):(.*)$/.exec(entry) ?? [];
+    const known = name.trim().toLowerCase();
+    if (!HEADER_NAME.test(known) || !HEADER_VALUE.test(value.trim())) fault(`header ${at + 1} has no name or no value`);
+    else if (RESERVED_HEADERS.test(known)) fault(`header ${at + 1} is one that the service sets itself`);
+    else if (headers.has(known)) fault(`header ${at + 1} has the name of an earlier one`);
+    else headers.set(known, secret(value.trim()));
+  }
+  return headers;
 }
 
 function checkSecrets(secrets: string, report: Report): string {

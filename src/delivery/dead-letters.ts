@@ -1,5 +1,5 @@
 import type { EventType, LogStore } from "../../events/catalog.ts";
-import { CHANNELS, type ChannelName } from "../../events/channel.ts";
+import type { ChannelName } from "../../events/channel.ts";
 import {
   listEnded,
   noDeadLetters,
@@ -8,13 +8,13 @@ import {
   type LetterPlace,
   type LetterStatus,
 } from "../../projections/dead-letters.ts";
-import type { Deliveries } from "../../projections/deliveries.ts";
+import { findChannel, type Deliveries } from "../../projections/deliveries.ts";
 import { findEventNear } from "../history/find-event.ts";
 import { type EventLog, type EventMetadata, type NewEvent, STREAMS, eventsAt, inOrder } from "../log/event-log.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { HandleDeps } from "../log/handle.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
-import { isClickOn, matchesEnding, type DispatchFilter } from "./dispatch-filter.ts";
+import { isClickOn, matchesEnding, selectedChannels, type DispatchFilter } from "./dispatch-filter.ts";
 
 /** A dispatch that was given up or is in doubt, and neither retried nor discarded since. */
 export interface DeadLetter extends LetterPlace {
@@ -32,12 +32,13 @@ const DECIDED_OR_ENDED: readonly EventType[] = [
 
 /** The lists of the projection as of position `to`, with all that they leave out. Reads only the events that make and unmake them. */
 export async function listAllLetters(store: LogStore, to: number): Promise<LettersOn> {
-  const all = new Map(CHANNELS.map((name) => [name, { letters: noDeadLetters(), ended: new Set<number>() }]));
+  const all = new Map<ChannelName, { readonly letters: DeadLetters; readonly ended: Set<number> }>();
   for await (const batch of store.readFolded({ types: DECIDED_OR_ENDED, to })) {
     for (const event of batch) {
-      const channel = "channel" in event.data ? all.get(event.data.channel) : undefined;
-      if (channel === undefined) continue;
-      const { letters, ended } = channel;
+      if (!("channel" in event.data) || event.data.channel === undefined) continue;
+      const { channel } = event.data;
+      const { letters, ended } = all.get(channel) ?? { letters: noDeadLetters(), ended: new Set<number>() };
+      all.set(channel, { letters, ended });
       // The same once more, as by a second process, makes no letter of what was decided since.
       const isNews = (requested_at: number): boolean => ended.size < ended.add(requested_at).size;
       if (event.type === "DispatchAbandoned" || event.type === "DispatchInDoubt")
@@ -63,13 +64,19 @@ export async function findLetters(
   { deliveries, position }: DeliveriesAt,
   filter: DispatchFilter,
 ): Promise<readonly DeadLetter[]> {
-  const { channels, status } = filter;
-  const isListed = channels.every((name) => deliveries[name].letters[status].size === deliveries[name][status]);
-  const lettersOn = isListed ? (name: ChannelName) => deliveries[name].letters : await listAllLetters(store, position);
-  return (await match(store, lettersOn, filter)).sort(oldestFirst);
+  const { status } = filter;
+  const channels = selectedChannels(filter, deliveries);
+  const listed = (name: ChannelName) => findChannel(deliveries, name);
+  const isListed = channels.every((name) => listed(name).letters[status].size === listed(name)[status]);
+  const lettersOn = isListed ? (name: ChannelName) => listed(name).letters : await listAllLetters(store, position);
+  return (await match(store, lettersOn, { ...filter, channels })).sort(oldestFirst);
 }
 
-async function match(store: LogStore, lettersOn: LettersOn, filter: DispatchFilter): Promise<DeadLetter[]> {
+async function match(
+  store: LogStore,
+  lettersOn: LettersOn,
+  filter: DispatchFilter & { readonly channels: readonly ChannelName[] },
+): Promise<DeadLetter[]> {
   const { channels, status, link } = filter;
   const found: DeadLetter[] = [];
   for (const channel of channels) {
@@ -174,7 +181,7 @@ export function retryLetters(
   const now = clock();
   return decideLetters(deps, selection, options, metadata, {
     reasonToSkip(letter, states) {
-      if (states[letter.channel].suspended !== null) return "suspended";
+      if (findChannel(states, letter.channel).suspended !== null) return "suspended";
       return !acceptsDoubles && mayDouble(letter, status, now, recognisesMs) ? "may_double" : undefined;
     },
     toEvent(event_id, { source, channel, failure: { doubtful_since } }) {

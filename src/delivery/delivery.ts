@@ -1,8 +1,8 @@
 import type { DataOf, Recorded } from "../../events/catalog.ts";
-import { type ChannelName, CHANNELS, CLICK_CHANNELS, lanesOf } from "../../events/channel.ts";
+import { type ChannelName, CLICK_CHANNELS, lanesOf, sortChannels, type WebhookChannel } from "../../events/channel.ts";
 import type { Subscription } from "../../events/dispatches.ts";
 import { positionsOf, type Sources } from "../../events/sources.ts";
-import { isSettled } from "../../projections/deliveries.ts";
+import { findChannel, isSettled, webhooksIn } from "../../projections/deliveries.ts";
 import { type EventLog, type NewEvent, SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import { handle, type HandleDeps } from "../log/handle.ts";
 import type { Channel } from "../networks/network.ts";
@@ -24,17 +24,12 @@ export function createDelivery(
   channels: readonly Channel[],
 ) {
   const byChannel = new Map(channels.map((channel) => [channel.name, channel]));
-  const waiters: Readonly<Record<ChannelName, Waiters>> = {
-    ads: new Map(),
-    chat: new Map(),
-    messaging: new Map(),
-    webhook: new Map(),
-  };
+  const waiters = new Map(channels.map(({ name }): [ChannelName, Waiters] => [name, new Map()]));
 
   projector.listen((event) => {
     if (!("channel" in event.data)) return;
-    const ofChannel = waiters[event.data.channel];
-    if (ofChannel.size === 0) return;
+    const ofChannel = waiters.get(event.data.channel ?? "webhook");
+    if (ofChannel === undefined || ofChannel.size === 0) return;
     for (const { sources, settlement } of settlementsIn(event)) {
       for (const source of positionsOf(sources)) for (const resolve of ofChannel.get(source) ?? []) resolve(settlement);
     }
@@ -42,25 +37,29 @@ export function createDelivery(
 
   return {
     /** The channels that have credentials. */
-    configured: CHANNELS.filter((channel) => byChannel.has(channel)) as readonly ChannelName[],
-    /** Those of them to which clicks are dispatched, by what a click says; the webhook carries what it is subscribed to. */
+    configured: sortChannels(byChannel.keys()),
+    /** Those of them to which clicks are dispatched, by what a click says; a webhook carries what it is subscribed to. */
     takeClicks: CLICK_CHANNELS.filter((channel) => byChannel.has(channel)),
     /** Undefined for a channel that is not configured. */
     circuit(channel: ChannelName): Circuit | undefined {
       if (!byChannel.has(channel)) return undefined;
       const now = clock();
-      return toCircuit(breakerIn(projector.state("deliveries")[channel], now), now);
+      return toCircuit(breakerIn(findChannel(projector.state("deliveries"), channel), now), now);
     },
     /** For how long its network takes a repeat for what it is, in ms; 0: it never does, or the channel is not configured. */
     recognisesMs: (channel: ChannelName): number => byChannel.get(channel)?.recognisesMs ?? 0,
-    /** Waits for the end of the dispatch requested at `position`; undefined when it is still pending after `timeoutMs`. */
+    /**
+     * Waits for the end of the dispatch requested at `position` to a channel that is configured; undefined when it is still
+     * pending after `timeoutMs`.
+     */
     async settled(channel: ChannelName, position: number, timeoutMs: number): Promise<Settlement | undefined> {
       const live = Promise.withResolvers<Settlement | undefined>();
-      const group = waiters[channel].get(position) ?? new Set();
-      waiters[channel].set(position, group.add(live.resolve));
+      const ofChannel: Waiters = waiters.get(channel) ?? new Map();
+      const group = ofChannel.get(position) ?? new Set();
+      ofChannel.set(position, group.add(live.resolve));
       const timer = setTimeout(() => live.resolve(undefined), timeoutMs);
       try {
-        const lanes = projector.state("deliveries")[channel].lanes;
+        const { lanes } = findChannel(projector.state("deliveries"), channel);
         // Settled before the caller began to wait, as after a repeated request: the log knows how.
         if (lanesOf(channel).some((lane) => isSettled(lanes[lane], position))) {
           const found = await find(eventLog, channel, position);
@@ -70,7 +69,7 @@ export function createDelivery(
       } finally {
         clearTimeout(timer);
         group.delete(live.resolve);
-        if (group.size === 0) waiters[channel].delete(position);
+        if (group.size === 0) ofChannel.delete(position);
       }
     },
   };
@@ -110,9 +109,11 @@ function settlementsIn({ type, data }: Recorded): { readonly sources: Sources; r
   }
 }
 
-interface Wanted {
+interface WantedWebhook {
+  readonly name: WebhookChannel;
   readonly url: Secret;
   readonly types: readonly string[];
+  readonly filter: string | undefined;
 }
 
 interface SubscriptionDeps extends HandleDeps {
@@ -121,27 +122,44 @@ interface SubscriptionDeps extends HandleDeps {
 }
 
 /**
- * Makes the log say what the webhook carries from now on, where that is another thing than before: of several instances
+ * Makes the log say what each webhook carries from now on, where that is another thing than before: of several instances
  * with different configurations the one that started last says so. Throws what {@link handle} throws.
  */
-export async function updateSubscription(deps: SubscriptionDeps, wanted: Wanted | undefined): Promise<void> {
-  const data = wanted && { types: [...wanted.types], receiver: deps.hashCredential(wanted.url) };
-  const current = (): Subscription | undefined =>
-    deps.projector.state("deliveries").webhook.lanes.events.subscriptions.at(-1);
-  // Without a webhook, now and before, the log is not even asked.
-  if (decideSubscription(current(), data).length === 0) return;
-  const decide = () => ({ events: decideSubscription(current(), data) });
-  // A stream of its own: that of the channel moves on with each delivery that another instance makes.
-  await handle(deps, STREAMS.webhook, decide, { metadata: SERVICE_METADATA });
+export async function updateSubscriptions(deps: SubscriptionDeps, wanted: readonly WantedWebhook[]): Promise<void> {
+  const states = () => deps.projector.state("deliveries");
+  for (const name of new Set([...wanted.map((webhook) => webhook.name), ...webhooksIn(states())])) {
+    const webhook = wanted.find((one) => one.name === name);
+    const data = webhook && {
+      ...named(name),
+      types: [...webhook.types],
+      receiver: deps.hashCredential(webhook.url),
+      ...omitUndefined({ filter: webhook.filter }),
+    };
+    const decide = () => {
+      const current = findChannel(states(), name).lanes.events.subscriptions.at(-1);
+      return { events: decideSubscription(name, current, data) };
+    };
+    // Where nothing changes the log is not even asked.
+    if (decide().events.length === 0) continue;
+    // A stream of its own: that of the channel moves on with each delivery that another instance makes.
+    await handle(deps, STREAMS.webhook(name), decide, { metadata: SERVICE_METADATA });
+  }
 }
 
 /** What is to be appended for the log to say what is wanted; `undefined`: nothing is carried (pure). */
 export function decideSubscription(
+  name: WebhookChannel,
   current: Subscription | undefined,
   wanted: DataOf<"WebhookSubscribed"> | undefined,
 ): readonly NewEvent[] {
   const types = current?.types ?? [];
-  if (wanted === undefined) return types.length === 0 ? [] : [{ type: "WebhookUnsubscribed", data: {} }];
-  const isSame = current?.receiver === wanted.receiver && types.join() === wanted.types.join();
+  if (wanted === undefined) return types.length === 0 ? [] : [{ type: "WebhookUnsubscribed", data: named(name) }];
+  const isSame =
+    current?.receiver === wanted.receiver && current.filter === wanted.filter && types.join() === wanted.types.join();
   return isSame ? [] : [{ type: "WebhookSubscribed", data: wanted }];
+}
+
+/** As events name a webhook. */
+function named(name: WebhookChannel): { readonly channel?: WebhookChannel } {
+  return name === "webhook" ? {} : { channel: name };
 }

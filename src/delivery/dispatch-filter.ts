@@ -1,5 +1,7 @@
 import type { Recorded } from "../../events/catalog.ts";
-import { CHANNELS, type ChannelName } from "../../events/channel.ts";
+import { Value } from "@sinclair/typebox/value";
+import { channelName, CHANNELS, type ChannelName } from "../../events/channel.ts";
+import { listChannels, type Deliveries } from "../../projections/deliveries.ts";
 import type { Failure, LetterPlace, LetterStatus } from "../../projections/dead-letters.ts";
 import { linkKey } from "../../projections/sent-links.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
@@ -9,7 +11,7 @@ import { parseMoment, startOfDay } from "../projector/moment.ts";
 
 /** Dead letters or dispatches in doubt; each must match all members. */
 export interface DispatchFilter {
-  readonly channels: readonly ChannelName[];
+  readonly channel?: ChannelName;
   readonly status: LetterStatus;
   readonly error?: string;
   /** `domain/short_code`, or a domain. */
@@ -71,13 +73,28 @@ export function parseDispatchFilter(texts: FilterTexts, timezone: string): Dispa
   if (error !== undefined && !new RegExp(ERROR).test(error)) throw unknownValue("an error", ERROR_NAMES, error);
   if (from !== undefined && to !== undefined && to < from) throw usageError("the time range ends before it begins");
   return {
-    channels: channel === undefined ? CHANNELS : [parseChoice("a channel", CHANNELS, channel)],
     status: parseChoice("a status", STATUSES, status),
-    ...omitUndefined({ error, link: link?.replace(/^https?:\/\//i, ""), from, to }),
+    ...omitUndefined({
+      channel: channel === undefined ? undefined : parseChannel(channel),
+      error,
+      link: link?.replace(/^https?:\/\//i, ""),
+      from,
+      to,
+    }),
   };
 }
 
-function parseChoice<Value extends string>(what: string, known: readonly Value[], text: string): Value {
+/** The channels of which dispatches match: those of the log, where the filter names none. */
+export function selectedChannels({ channel }: Pick<DispatchFilter, "channel">, deliveries: Deliveries) {
+  return channel === undefined ? listChannels(deliveries) : [channel];
+}
+
+function parseChannel(text: string): ChannelName {
+  if (Value.Check(channelName, text)) return text;
+  throw unknownValue("a channel", [...CHANNELS, "webhook-NAME"], text);
+}
+
+function parseChoice<Choice extends string>(what: string, known: readonly Choice[], text: string): Choice {
   const value = known.find((one) => one === text);
   if (value === undefined) throw unknownValue(what, known, text);
   return value;

@@ -1,12 +1,12 @@
 import type { Recorded } from "../../events/catalog.ts";
 import { backlogLaneOf, type Lane, lanesOf } from "../../events/channel.ts";
 import { isSubscribed, laneOf, requestsDispatch } from "../../events/dispatches.ts";
-import { type LaneState, requestingTypes } from "../../projections/deliveries.ts";
+import { findChannel, type LaneState, requestingTypes } from "../../projections/deliveries.ts";
 import { type HeldLease, ROLES, type Roles } from "../log/lease.ts";
 import type { Channel } from "../networks/network.ts";
 import { errorFields } from "../platform/logger.ts";
 import { breakerIn, createRateLimiter, createIntakePriority, type IntakePriority } from "./rate-limiter.ts";
-import type { DispatchDeps } from "./make-attempt.ts";
+import { type DispatchDeps, screen } from "./make-attempt.ts";
 import { createInFlight, type InFlight, type PlannedRequest } from "./in-flight.ts";
 import {
   isTest,
@@ -15,7 +15,6 @@ import {
   WINDOW_DISPATCHES_MAX,
   type Chunk,
   type OutboxReader,
-  readChunk,
 } from "./outbox-window.ts";
 import { createSuspension, type Suspension, type SuspensionDeps, rejectWhileSuspended } from "./suspension.ts";
 import { createOutcomeBatching, type RecorderDeps, ROUND_DISPATCHES } from "./recorder.ts";
@@ -49,7 +48,7 @@ function startDispatcher(deps: DispatcherDeps) {
   const { channel, projector, clock, timer = systemTimer } = deps;
   const lanes = openLanes(deps);
   const laneOfRequest = createLaneOfRequest(deps);
-  const rateLimiter = createRateLimiter(breakerIn(projector.state("deliveries")[channel.name], clock()));
+  const rateLimiter = createRateLimiter(breakerIn(findChannel(projector.state("deliveries"), channel.name), clock()));
   const suspension = createSuspension(deps);
   const intakePriority = createIntakePriority(deps.requests ?? (() => 0));
   const inFlight = createInFlight({ ...deps, rateLimiter, suspension, onCompleted: () => scheduler.ask() });
@@ -93,7 +92,7 @@ function startDispatcher(deps: DispatcherDeps) {
 
   const unlisten = projector.listen((event) => {
     const lane = laneOfRequest(event);
-    // For the webhook such an event may be one that it carries: it is read again with the rest.
+    // For a webhook such an event may be one that it carries: it is read again with the rest.
     if (outdatesLanes(event)) {
       deps.outboxReader.forget();
       for (const outdated of lanes) outdated.reopen();
@@ -109,7 +108,7 @@ function startDispatcher(deps: DispatcherDeps) {
   void suspension.resumeIfChanged().finally(scheduler.ask);
 
   return {
-    /** From now on clicks, and events of the webhook, wait for the next start; direct sends go on, for those who wait for them. */
+    /** From now on clicks, and events of webhooks, wait for the next start; direct sends go on, for those who wait for them. */
     holdClicks(): void {
       holdsClicks = true;
       inFlight.endBatches();
@@ -129,11 +128,11 @@ function startDispatcher(deps: DispatcherDeps) {
 function openLanes({ channel, projector, eventLog: { store }, outboxReader }: DispatcherDeps): readonly OutboxWindow[] {
   const { isInOrder = false } = channel;
   return lanesOf(channel.name).map((name) => {
-    const state = (): LaneState => projector.state("deliveries")[channel.name].lanes[name];
+    const state = (): LaneState => findChannel(projector.state("deliveries"), channel.name).lanes[name];
     const read = (from: number): Promise<Chunk> => {
-      if (name !== "events") return outboxReader.read(name, from);
       // Not beyond what is folded: by which types the rest is chosen is not known yet.
-      return readChunk(store, { types: requestingTypes(name, state()), from, to: projector.position });
+      const bound = name === "events" ? { to: projector.position } : {};
+      return outboxReader.read({ types: requestingTypes(name, state()), from, ...bound });
     };
     return openOutboxWindow({
       store,
@@ -142,6 +141,7 @@ function openLanes({ channel, projector, eventLog: { store }, outboxReader }: Di
       state,
       read,
       isInOrder: isInOrder && name === "events",
+      screen: name === "events" ? (item) => screen(channel, item.event, item) : undefined,
     });
   });
 }
@@ -151,7 +151,7 @@ function createLaneOfRequest({ channel: { name }, projector }: DispatcherDeps): 
   const requested = (event: Recorded) => (requestsDispatch(event, name) ? laneOf(event) : undefined);
   if (backlogLaneOf(name) !== "events") return requested;
   return (event) => {
-    const { subscriptions } = projector.state("deliveries")[name].lanes.events;
+    const { subscriptions } = findChannel(projector.state("deliveries"), name).lanes.events;
     return isSubscribed(subscriptions, event) ? "events" : requested(event);
   };
 }
@@ -225,7 +225,7 @@ interface StartDeps extends Pick<DispatchDeps, "channel" | "projector" | "clock"
 /** Starts what is due, the direct lane first, as long as there is room. */
 export function startDue(deps: StartDeps, lanes: readonly OutboxWindow[]): void {
   const { clock, inFlight, intakePriority, suspension } = deps;
-  for (const lane of lanes) inFlight.endInterrupted(lane);
+  for (const lane of lanes) inFlight.endUnsent(lane);
   const direct = lanes.filter(({ name }) => name === "direct");
   for (const lane of direct) {
     // A test shows how things are now: neither pace nor circuit holds it back, nor what waits before it.
@@ -253,7 +253,7 @@ export function startDue(deps: StartDeps, lanes: readonly OutboxWindow[]): void 
 
 /**
  * What goes next from a lane: clicks together where the network takes them so, or where it cannot keep up with each.
- * Events of the webhook go one by one.
+ * Events of webhooks go one by one.
  */
 function nextRequest({ channel, clock, digestAfterMs, intakePriority }: StartDeps, lane: OutboxWindow): PlannedRequest {
   const now = clock();

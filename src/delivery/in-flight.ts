@@ -10,7 +10,7 @@ import { createRecorder, type RecorderDeps, UNRECORDED_MAX } from "./recorder.ts
 import type { Suspension } from "./suspension.ts";
 import { isoTime } from "../platform/clock.ts";
 import type { DispatchMode } from "../../events/delivery.ts";
-import { isClaimedByOther, isOfBefore, type LaneState } from "../../projections/deliveries.ts";
+import { findChannel, isClaimedByOther, isOfBefore, type LaneState } from "../../projections/deliveries.ts";
 
 /** After a fault of ours, or of the log, an item is left alone for that long. */
 const AFTER_FAULT_MS = 30_000;
@@ -89,10 +89,10 @@ export function createInFlight(deps: InFlightDeps) {
       rateLimiter.started(clock());
       launch(lane, request);
     },
-    /** Ends what a restore or a takeover has put in doubt: no request is made, so the pace does not matter. */
-    endInterrupted(lane: OutboxWindow): void {
-      const items = deduplicationWindow.interrupted(lane);
-      if (items.length > 0) launch(lane, { items, mode: "single" });
+    /** Ends what a restore or a takeover has put in doubt, and what is screened: no request is made, so the pace does not matter. */
+    endUnsent(lane: OutboxWindow): void {
+      for (const items of [deduplicationWindow.interrupted(lane), lane.screened(clock())])
+        if (items.length > 0) launch(lane, { items, mode: "single" });
     },
     /** Whether one more may start at `at`, ms since the epoch. */
     hasRoom(at: number): boolean {
@@ -184,7 +184,8 @@ export function createLearning(deps: LearningDeps) {
  * go with the outcome that changed it, so that they cost no append.
  */
 function createPublishedCircuit({ channel, projector }: Pick<DispatchDeps, "channel" | "projector">) {
-  const published = (): number => breakerIn(projector.state("deliveries")[channel.name], Infinity).openUntil;
+  const published = (): number =>
+    breakerIn(findChannel(projector.state("deliveries"), channel.name), Infinity).openUntil;
   let announced = published();
   return {
     /** What is to be recorded with the outcome after which the circuit is this. */

@@ -1,8 +1,9 @@
 import type { Query } from "eventstore-lite";
 import type { Folded, LogStore } from "../../events/catalog.ts";
-import { backlogLaneOf, type ChannelName, CHANNELS, type Lane } from "../../events/channel.ts";
+import { backlogLaneOf, type ChannelName, type Lane, type WebhookChannel } from "../../events/channel.ts";
 import { formatDuration } from "../platform/format-duration.ts";
 import {
+  findChannel,
   pendingOf,
   type Deliveries,
   type Suspended,
@@ -10,6 +11,7 @@ import {
   isSettled,
   requestingTypes,
   type LaneState,
+  webhooksIn,
 } from "../../projections/deliveries.ts";
 import {
   isFinal,
@@ -80,22 +82,24 @@ export async function readTail(store: LogStore, channel: ChannelName, now: numbe
   return { settled: rateOf(settled.size, newest.size), failuresInARow };
 }
 
-/** Dispatches that were requested to each channel. Reads nothing but the end of the log. */
+type Subscriptions = ReadonlyMap<WebhookChannel, readonly Subscription[]>;
+
+/** Dispatches that were requested to each channel; of none where nothing was. Reads nothing but the end of the log. */
 export async function readRequested(
   store: LogStore,
   now: number,
-  { subscriptions = [], ...tail }: Tail & { readonly subscriptions?: readonly Subscription[] } = {},
+  { webhooks = new Map(), ...tail }: Tail & { readonly webhooks?: Subscriptions } = {},
 ): Promise<ReadonlyMap<ChannelName, DispatchRate>> {
-  const requested = new Map(CHANNELS.map((channel) => [channel, { all: 0, newest: 0 }]));
-  const subscribed = subscriptions.flatMap((subscription) => subscription.types);
+  const requested = new Map<ChannelName, { all: number; newest: number }>();
+  const subscribed = [...webhooks.values()].flat().flatMap((subscription) => subscription.types);
   const types = [...new Set([...REQUESTING.clicks, ...REQUESTING.direct, ...subscribed])];
   const rateOf = await lookBack(store, { types, ...tail }, now, (event, isNewest) => {
-    const channels = [...requestedChannels(event), ...(isSubscribed(subscriptions, event) ? ["webhook" as const] : [])];
-    for (const channel of channels) {
-      const count = requested.get(channel);
-      if (count === undefined) continue;
-      count.all += 1;
-      if (isNewest) count.newest += 1;
+    const carriers = [...webhooks].flatMap(([name, subscriptions]) =>
+      isSubscribed(subscriptions, event) ? [name] : [],
+    );
+    for (const channel of [...requestedChannels(event), ...carriers]) {
+      const { all, newest } = requested.get(channel) ?? { all: 0, newest: 0 };
+      requested.set(channel, { all: all + 1, newest: newest + Number(isNewest) });
     }
   });
   return new Map([...requested].map(([channel, { all, newest }]) => [channel, rateOf(all, newest)]));
@@ -152,7 +156,7 @@ export interface ChannelLag {
   readonly channel: ChannelName;
   /** Pending dispatches. */
   readonly backlog: number;
-  /** Of the oldest click among it, of the webhook the oldest event; null without one. */
+  /** Of the oldest click among it, of a webhook the oldest event; null without one. */
   readonly oldest_click_seconds: number | null;
   readonly settled_per_minute: number;
   readonly requested_per_minute: number;
@@ -169,7 +173,7 @@ export interface Measured {
   readonly backlog: number;
   readonly suspended: Suspended | null;
   readonly configured: boolean;
-  /** When the oldest pending click, or event of the webhook, was recorded. */
+  /** When the oldest pending click, or event of a webhook, was recorded. */
   readonly oldest: string | undefined;
   /** Dispatches that came to their end. */
   readonly settled: DispatchRate;
@@ -238,14 +242,16 @@ export async function measureLags(
   channels: readonly ChannelName[],
   now: number,
 ): Promise<readonly ChannelLag[]> {
-  const { subscriptions } = deliveries().webhook.lanes.events;
-  const requested = await readRequested(store, now, { ...tail, subscriptions });
+  const webhooks = new Map(
+    webhooksIn(deliveries()).map((name) => [name, findChannel(deliveries(), name).lanes.events.subscriptions]),
+  );
+  const requested = await readRequested(store, now, { ...tail, webhooks });
   const lags: ChannelLag[] = [];
   for (const channel of channels) {
     const rates = await readTail(store, channel, now, tail);
     const lane = backlogLaneOf(channel);
-    const oldest = await readOldestPending(store, channel, lane, deliveries()[channel].lanes[lane], tail);
-    const state = deliveries()[channel];
+    const oldest = await readOldestPending(store, channel, lane, findChannel(deliveries(), channel).lanes[lane], tail);
+    const state = findChannel(deliveries(), channel);
     const known = { configured: isConfigured(channel), backlog: pendingOf(state), suspended: state.suspended, oldest };
     lags.push(calculateLag({ channel, ...known, ...rates, requested: requested.get(channel) ?? NONE, now }));
   }

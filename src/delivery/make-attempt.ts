@@ -1,14 +1,15 @@
-import type { ChannelName } from "../../events/channel.ts";
+import { isWebhook, type ChannelName } from "../../events/channel.ts";
 import type { DispatchMode } from "../../events/delivery.ts";
 import type { OutcomeType } from "../../events/dispatches.ts";
 import { type EventLog, type NewEvent, eventAt } from "../log/event-log.ts";
 import type { HeldLease } from "../log/lease.ts";
+import { FilterFailed } from "../networks/event-filter.ts";
 import type { Channel, Click, Dispatch, DispatchResult, DigestLink } from "../networks/network.ts";
 import type { Clock, MakeId } from "../platform/clock.ts";
 import { errorFields, type LogFields, type Logger, requestFields } from "../platform/logger.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { Tracing } from "../tracing/tracing.ts";
-import { decideAttemptOutcome } from "./attempt.ts";
+import { type AttemptOutcome, decideAttemptOutcome } from "./attempt.ts";
 import { isTest, type OutboxWindow, type PendingDispatch } from "./outbox-window.ts";
 import type { Recorded, LogStore } from "../../events/catalog.ts";
 
@@ -103,12 +104,16 @@ function load(deps: DispatchDeps, pending: readonly PendingDispatch[], now: numb
       : toDispatch(deps.eventLog.store, item.event, deps.channel.name),
   );
   const known = found.filter((one): one is Dispatch | undefined => !(one instanceof Promise));
-  if (known.length === found.length) return keepSendable(pending, known);
-  return Promise.all(found.map(async (one) => one)).then((all) => keepSendable(pending, all));
+  if (known.length === found.length) return keepSendable(deps.channel, pending, known);
+  return Promise.all(found.map(async (one) => one)).then((all) => keepSendable(deps.channel, pending, all));
 }
 
-/** Those of which there is something to send; the others have expired, which is their outcome. */
-function keepSendable(pending: readonly PendingDispatch[], found: readonly (Dispatch | undefined)[]): Loaded {
+/** Those of which there is something to send; the others have expired or are screened, which is their outcome. */
+function keepSendable(
+  channel: Channel,
+  pending: readonly PendingDispatch[],
+  found: readonly (Dispatch | undefined)[],
+): Loaded {
   const items: PendingDispatch[] = [];
   const dispatches: Dispatch[] = [];
   for (const [at, item] of pending.entries()) {
@@ -117,10 +122,37 @@ function keepSendable(pending: readonly PendingDispatch[], found: readonly (Disp
       item.unrecorded = { type: "DispatchSkipped", request: { attempt: item.attempts + 1, reason: "expired" } };
       continue;
     }
+    // The window screened the events themselves; a retry leads to its event only here.
+    const screened =
+      dispatch.kind === "event" && dispatch.event !== item.event && screen(channel, dispatch.event, item);
+    if (screened !== false && screened !== undefined) {
+      item.unrecorded = screened;
+      continue;
+    }
     items.push(item);
     dispatches.push(dispatch);
   }
   return { items, dispatches };
+}
+
+/**
+ * The outcome of an event that is not posted: the filter skips it, or fails on it, which makes a dead letter of it, so that
+ * it is neither lost nor posted by mistake. Undefined: it is posted.
+ */
+export function screen(
+  { filter }: Pick<Channel, "filter">,
+  event: Recorded,
+  { attempts }: Pick<PendingDispatch, "attempts">,
+): AttemptOutcome | undefined {
+  if (filter === undefined) return undefined;
+  const attempt = attempts + 1;
+  try {
+    return filter(event) ? undefined : { type: "DispatchSkipped", request: { attempt, reason: "filtered" } };
+  } catch (fault) {
+    if (!(fault instanceof FilterFailed)) throw fault;
+    const detail = `the filter fails on it: ${fault.message}`;
+    return { type: "DispatchAbandoned", request: { attempt, detail, refused: true } };
+  }
 }
 
 /** The result where a channel returns fewer results than it was given clicks: a defect. */
@@ -204,7 +236,7 @@ const clicks = new WeakMap<Recorded, Click>();
 
 /**
  * What an event requests to be dispatched to the channel; for a retry, that of the event whose dispatch is repeated.
- * Undefined: its personal data was erased, so there is nothing to send. The webhook carries events as they are, also tests
+ * Undefined: its personal data was erased, so there is nothing to send. A webhook carries events as they are, also tests
  * and what is left of one that was erased.
  */
 export function toDispatch(
@@ -215,7 +247,7 @@ export function toDispatch(
   if (event.type === "DispatchRetryRequested" && event.data.channel === channel) {
     return eventAt(store, event.data.source).then((source) => toDispatch(store, source, channel));
   }
-  if (channel === "webhook") return { kind: "event", id: event.id, time: event.time, event };
+  if (isWebhook(channel)) return { kind: "event", id: event.id, time: event.time, event };
   if (event.meta.erased === true) return undefined;
   const { id, time } = event;
   switch (event.type) {

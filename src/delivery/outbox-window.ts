@@ -3,7 +3,6 @@ import type { Recorded, LogStore } from "../../events/catalog.ts";
 import type { ChannelName, Lane } from "../../events/channel.ts";
 import { uncertainSince, isRequested, isSettled, type LaneState } from "../../projections/deliveries.ts";
 import type { AttemptOutcome } from "./attempt.ts";
-import { REQUESTING } from "../../events/dispatches.ts";
 
 /** Events in one chunk: half a lane's window, since that is how much of it is refilled at once. */
 const CHUNK_EVENTS = 500;
@@ -20,9 +19,13 @@ export interface Chunk {
   readonly isLast: boolean;
 }
 
-type SharedLane = Exclude<Lane, "events">;
+/** Which events are wanted: of these types, from a position on, and up to another where that is given. */
+interface ChunkQuery extends Pick<Query, "to"> {
+  readonly types: readonly string[];
+  readonly from: number;
+}
 
-/** Reads the log once for the lanes of all channels: they need the same events, one soon after the other. */
+/** Reads the log once for all lanes that need events of the same types: they do so one soon after the other. */
 export type OutboxReader = ReturnType<typeof createOutboxReader>;
 
 interface KeptChunk {
@@ -33,14 +36,20 @@ interface KeptChunk {
 }
 
 export function createOutboxReader(store: LogStore) {
-  const kept: Record<SharedLane, KeptChunk[]> = { clicks: [], direct: [] };
+  /** By the types of their events, the newest first. */
+  const kept = new Map<string, readonly KeptChunk[]>();
 
-  const readOn = (lane: SharedLane, from: number): Promise<Chunk> => {
-    const reading = readChunk(store, { types: REQUESTING[lane], from });
+  const readOn = (key: string, query: ChunkQuery): Promise<Chunk> => {
+    const { from } = query;
+    const reading = readChunk(store, query);
     const chunk: KeptChunk = { from, reading, next: Infinity };
-    kept[lane].unshift(chunk);
-    kept[lane].length = Math.min(kept[lane].length, KEPT_CHUNKS);
-    const forget = (): void => void (kept[lane] = kept[lane].filter((other) => other !== chunk));
+    const chunks = () => kept.get(key) ?? [];
+    kept.set(key, [chunk, ...chunks()].slice(0, KEPT_CHUNKS));
+    const forget = (): void =>
+      void kept.set(
+        key,
+        chunks().filter((other) => other !== chunk),
+      );
     reading.then(({ next }) => (next === from ? forget() : (chunk.next = next)), forget);
     return reading;
   };
@@ -48,13 +57,14 @@ export function createOutboxReader(store: LogStore) {
   return {
     /** Drops what was read: some of it was erased. */
     forget(): void {
-      kept.clicks = [];
-      kept.direct = [];
+      kept.clear();
     },
-    /** The events that request dispatches, from position `from` on. */
-    async read(lane: SharedLane, from: number): Promise<Chunk> {
-      const known = kept[lane].find((chunk) => holds(chunk, from));
-      if (known === undefined) return readOn(lane, from);
+    async read(query: ChunkQuery): Promise<Chunk> {
+      const { types, from, to } = query;
+      // What has an end must not be given what lies beyond it, which another lane may have read.
+      const key = `${to === undefined ? "all" : "up to an end"} ${types.join()}`;
+      const known = kept.get(key)?.find((chunk) => holds(chunk, from));
+      if (known === undefined) return readOn(key, query);
       const { events, next } = await known.reading;
       // It was read for another lane, and the log may have grown since.
       const beyond = from === known.from ? events : events.filter(({ position }) => position >= from);
@@ -68,11 +78,7 @@ function holds({ from, next }: KeptChunk, position: number): boolean {
   return next === Infinity ? position === from : from <= position && position < next;
 }
 
-/** The next events of these types from position `from` on, and up to `to` where that is given. */
-export async function readChunk(
-  store: LogStore,
-  { from, ...query }: Pick<Query, "types" | "to"> & { readonly from: number },
-): Promise<Chunk> {
+async function readChunk(store: LogStore, { from, ...query }: ChunkQuery): Promise<Chunk> {
   const events: Recorded[] = [];
   for await (const event of store.read({ ...query, from, limit: CHUNK_EVENTS })) events.push(event);
   const last = events.at(-1);
@@ -114,7 +120,15 @@ interface OutboxWindowDeps {
   readonly read: (from: number) => Promise<Chunk>;
   /** An event waits while an earlier one of its stream is pending. */
   readonly isInOrder: boolean;
+  /** The outcome of an item for which no request is to be made; undefined: it is to be sent. Default: all are. */
+  readonly screen?: ((item: PendingDispatch) => AttemptOutcome | undefined) | undefined;
 }
+
+/**
+ * For so long an item waits that is not to be sent: outcomes of what comes meanwhile share its event. One by one they
+ * would double a log whose events a filter skips.
+ */
+const SCREENED_WAIT_MS = 1_000;
 
 /** Restores the window of a lane from what the log says is settled. */
 export function openOutboxWindow(deps: OutboxWindowDeps) {
@@ -131,7 +145,8 @@ export function openOutboxWindow(deps: OutboxWindowDeps) {
      * dispatched again brings along what is known of the attempts before.
      */
     uncertainSince({ event }: PendingDispatch): number | undefined {
-      const before = event.type === "DispatchRetryRequested" ? event.data.doubtful_since : undefined;
+      const before =
+        name === "direct" && event.type === "DispatchRetryRequested" ? event.data.doubtful_since : undefined;
       return before === undefined ? uncertainSince(state(), event) : Date.parse(before);
     },
     /** Reads on in the log until the window is full or the log ends; without effect while neither can have changed. */
@@ -154,6 +169,8 @@ export function openOutboxWindow(deps: OutboxWindowDeps) {
     /** The oldest items that may be tried now (and that are wanted), `max` at the most. None that was read before an erasure. */
     ready: (now: number, max: number, wanted?: (item: PendingDispatch) => boolean): readonly PendingDispatch[] =>
       isOutdated ? [] : items.ready(now, max, wanted),
+    /** The items that have an outcome without a request, once one of them has waited for the others. */
+    screened: items.screened,
     /** The item is not to be tried before `until`, ms since the epoch. */
     wait: items.wait,
     /** When the next waiting item becomes due; undefined while none waits. */
@@ -210,7 +227,7 @@ function createUnread({ store, channel, name, state, read }: OutboxWindowDeps) {
 }
 
 /** What is in the window, in the order of the log. */
-function createPending({ state, isInOrder }: OutboxWindowDeps) {
+function createPending({ state, isInOrder, screen }: OutboxWindowDeps) {
   const items = new Map<number, PendingDispatch>();
   /**
    * Items from before the window was cleared of which the log alone does not say enough: they are in flight, or the log
@@ -219,9 +236,13 @@ function createPending({ state, isInOrder }: OutboxWindowDeps) {
   const carriedOver = new Map<number, PendingDispatch>();
   /** Of the items, those that wait for their time. */
   const waiting = new Set<PendingDispatch>();
+  const screened = createScreened(screen);
 
   /** Those that nothing before them holds back: all, or of each stream the oldest. */
-  const heads = (): Iterable<PendingDispatch> => (isInOrder ? oldestOfStreams(items.values()) : items.values());
+  const heads = (): Iterable<PendingDispatch> => {
+    const toSend = screened.without(items.values());
+    return isInOrder ? oldestOfStreams(toSend) : toSend;
+  };
 
   return {
     /** How many more may be held: those that wait count only for the memory that they take. */
@@ -231,10 +252,12 @@ function createPending({ state, isInOrder }: OutboxWindowDeps) {
     },
     clear(): void {
       for (const [position, item] of items) {
-        if (item.inFlight || item.unrecorded !== undefined) carriedOver.set(position, item);
+        const isRefused = item.unrecorded !== undefined && !screened.items.has(item);
+        if (item.inFlight || isRefused) carriedOver.set(position, item);
       }
       items.clear();
       waiting.clear();
+      screened.items.clear();
     },
     wait(item: PendingDispatch, until: number): void {
       item.notBefore = until;
@@ -249,6 +272,7 @@ function createPending({ state, isInOrder }: OutboxWindowDeps) {
       const item = known ?? { event, attempts: retry?.attempt ?? 0, notBefore, inFlight: false };
       item.event = event;
       items.set(position, item);
+      if (known === undefined) screened.admit(item);
       if (item.notBefore > 0) waiting.add(item);
     },
     ready(
@@ -263,20 +287,16 @@ function createPending({ state, isInOrder }: OutboxWindowDeps) {
       }
       return found;
     },
+    screened: screened.due,
     nextDue(now: number): number | undefined {
-      let due: number | undefined;
-      for (const { inFlight, notBefore } of heads()) {
-        if (inFlight || (due !== undefined && notBefore >= due)) continue;
-        due = notBefore;
-        // It cannot be sooner than at once.
-        if (due <= now) return due;
-      }
-      return due;
+      const due = Math.min(earliestDue(heads(), now), screened.nextDue());
+      return due === Infinity ? undefined : due;
     },
     remove(item: PendingDispatch): void {
       const { position } = item.event;
       items.delete(position);
       waiting.delete(item);
+      screened.items.delete(item);
       carriedOver.delete(position);
     },
     /** The oldest beside these that does not wait for its retry: they are held in the order of the log. */
@@ -286,6 +306,39 @@ function createPending({ state, isInOrder }: OutboxWindowDeps) {
       return undefined;
     },
   };
+}
+
+/** The items of a window that have an outcome without a request: they hold nothing back. */
+function createScreened(screen: OutboxWindowDeps["screen"]) {
+  const items = new Set<PendingDispatch>();
+  const idle = (): PendingDispatch[] => [...items].filter(({ inFlight }) => !inFlight);
+  return {
+    items,
+    admit(item: PendingDispatch): void {
+      const outcome = screen?.(item);
+      if (outcome === undefined) return;
+      item.unrecorded = outcome;
+      item.notBefore = Date.parse(item.event.time) + SCREENED_WAIT_MS;
+      items.add(item);
+    },
+    without: (all: MapIterator<PendingDispatch>): Iterable<PendingDispatch> =>
+      items.size === 0 ? all : all.filter((item) => !items.has(item)),
+    /** All of them, once one has waited for the others. */
+    due: (now: number): readonly PendingDispatch[] => (idle().some(({ notBefore }) => notBefore <= now) ? idle() : []),
+    nextDue: (): number => Math.min(Infinity, ...idle().map(({ notBefore }) => notBefore)),
+  };
+}
+
+/** When the first of these that is not in flight is due; Infinity: none is. */
+function earliestDue(items: Iterable<PendingDispatch>, now: number): number {
+  let due = Infinity;
+  for (const { inFlight, notBefore } of items) {
+    if (inFlight || notBefore >= due) continue;
+    due = notBefore;
+    // It cannot be sooner than at once.
+    if (due <= now) return due;
+  }
+  return due;
 }
 
 function* oldestOfStreams(items: Iterable<PendingDispatch>): Generator<PendingDispatch, void, void> {

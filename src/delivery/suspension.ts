@@ -4,6 +4,7 @@ import { type EventLog, type EventMetadata, type NewEvent, SERVICE_METADATA, STR
 import { record } from "../log/handle.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import type { DispatchResult } from "../networks/network.ts";
+import { findChannel } from "../../projections/deliveries.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { DispatchDeps } from "./make-attempt.ts";
 import { uncertainSinceField, type AttemptOutcome } from "./attempt.ts";
@@ -26,7 +27,7 @@ const READ_BY_PEOPLE = ["chat", "messaging"] as const;
 /** `key` names the occasion; each occasion is announced once, over restarts too. */
 export function createAnnounce({ eventLog, projector, configured, logger }: AnnounceDeps): Announce {
   const isWorking = (name: ChannelName): boolean =>
-    configured.includes(name) && projector.state("deliveries")[name].suspended === null;
+    configured.includes(name) && findChannel(projector.state("deliveries"), name).suspended === null;
 
   return async (text, key, failed) => {
     const channel = READ_BY_PEOPLE.find((name) => name !== failed && isWorking(name));
@@ -51,7 +52,7 @@ export type Suspension = ReturnType<typeof createSuspension>;
 export function createSuspension(deps: SuspensionDeps) {
   const { channel, lease, eventLog, projector, announce, logger, hashCredential } = deps;
   const { name, network } = channel;
-  const suspended = () => projector.state("deliveries")[name].suspended;
+  const suspended = () => findChannel(projector.state("deliveries"), name).suspended;
   /** Why the channel is being suspended, until the log has it. */
   let suspending: string | undefined;
   /** When the suspension that was announced last began. */
@@ -132,7 +133,7 @@ export async function resumeChannel(
   channel: ChannelName,
   metadata: EventMetadata,
 ): Promise<Resumed> {
-  const { suspended } = projector.state("deliveries")[channel];
+  const { suspended } = findChannel(projector.state("deliveries"), channel);
   if (suspended === null) return { kind: "not_suspended" };
   const { since } = suspended;
   const newEvent: NewEvent = { type: "ChannelResumed", data: { channel, why: "by_hand" } };

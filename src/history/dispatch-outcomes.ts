@@ -1,5 +1,5 @@
 import type { EventType, Folded, Recorded } from "../../events/catalog.ts";
-import type { ChannelName } from "../../events/channel.ts";
+import type { ChannelName, WebhookChannel } from "../../events/channel.ts";
 import {
   isOutcome,
   isSubscribed,
@@ -7,6 +7,7 @@ import {
   requestedChannels,
   SUBSCRIBING,
   subscriptionBy,
+  type Subscription,
   type OutcomeType,
   isFinal,
 } from "../../events/dispatches.ts";
@@ -31,15 +32,18 @@ export function isDecision<E extends Pick<Folded, "type">>(event: E): event is E
   return event.type === "DispatchRetryRequested" || event.type === "DispatchDiscarded";
 }
 
-/** The channels to which events request dispatches: by themselves, or by what the webhook was subscribed to. */
+/** The channels to which events request dispatches: by themselves, or by what webhooks were subscribed to. */
 export type FindChannels = (event: Folded) => readonly ChannelName[];
 
 export async function readRequestedChannels({ store, to }: Reading): Promise<FindChannels> {
   const batches = await Array.fromAsync(store.readFolded({ types: SUBSCRIBING, to }));
-  const subscriptions = batches.flat().flatMap((event) => subscriptionBy(event) ?? []);
+  const webhooks = new Map<WebhookChannel, Subscription[]>();
+  for (const { channel, subscription } of batches.flat().flatMap((event) => subscriptionBy(event) ?? [])) {
+    webhooks.set(channel, [...(webhooks.get(channel) ?? []), subscription]);
+  }
   return (event) => {
-    const channels = requestedChannels(event);
-    return isSubscribed(subscriptions, event) ? [...channels, "webhook"] : channels;
+    const carriers = [...webhooks].filter(([, subscriptions]) => isSubscribed(subscriptions, event));
+    return [...requestedChannels(event), ...carriers.map(([name]) => name)];
   };
 }
 
@@ -49,12 +53,25 @@ export async function sourcesOfEvent(
   findChannels: FindChannels,
   event: Recorded,
 ): Promise<readonly Recorded[]> {
-  if (isDecision(event)) return [await eventAt(store, event.data.source)];
-  if (!isOutcome(event)) return findChannels(event).length > 0 ? [event] : [];
+  // A webhook may carry what is about a dispatch to another channel, which is a dispatch of its own.
+  const own = carriers(findChannels, event).length > 0 ? [event] : [];
+  if (isDecision(event)) return [await eventAt(store, event.data.source), ...own];
+  if (!isOutcome(event)) return own;
   const requested = inOrder(event.data.requests.flatMap(({ sources }) => positionsOf(sources)));
   const positions: number[] = [];
-  for await (const one of eventsAt(store, requested)) positions.push(isDecision(one) ? one.data.source : one.position);
-  return await Array.fromAsync(eventsAt(store, inOrder(positions)));
+  for await (const one of eventsAt(store, requested)) positions.push(positionOfSource(one, event.data.channel));
+  return [...(await Array.fromAsync(eventsAt(store, inOrder(positions)))), ...own];
+}
+
+/** The channels to which an event is a source: a decision requests its dispatch in the name of another event. */
+function carriers(findChannels: FindChannels, event: Recorded): readonly ChannelName[] {
+  const channels = findChannels(event);
+  return isDecision(event) ? channels.filter((channel) => channel !== event.data.channel) : channels;
+}
+
+/** The position of the event whose dispatch to the channel this one requests: beyond a retry that is of that channel. */
+function positionOfSource(event: Recorded, channel: ChannelName): number {
+  return isDecision(event) && event.data.channel === channel ? event.data.source : event.position;
 }
 
 /**
@@ -140,21 +157,21 @@ export async function readOutcomes(reading: Reading, event: Recorded): Promise<r
 }
 
 async function readDecisions({ store, to }: Reading, event: Recorded) {
-  const source = isDecision(event) ? event.data.source : event.position;
   const from = event.position + 1;
   const read = await Array.fromAsync(store.read({ types: DECISIONS, from, to, limit: DECISIONS_READ_MAX }));
-  return read.filter(isDecision).filter(({ data }) => data.source === source);
+  return read.filter(isDecision);
 }
 
 async function outcomeOn(
   reading: Reading,
-  { position }: Recorded,
+  event: Recorded,
   channel: ChannelName,
   decisions: Awaited<ReturnType<typeof readDecisions>>,
 ): Promise<ChannelOutcome> {
-  const decided = decisions.filter(({ data }) => data.channel === channel);
+  const source = positionOfSource(event, channel);
+  const decided = decisions.filter(({ data }) => data.channel === channel && data.source === source);
   const retries = decided.filter(({ type }) => type === "DispatchRetryRequested");
-  const requested = [position, ...retries.map((retry) => retry.position)];
+  const requested = [event.position, ...retries.map((retry) => retry.position)];
   const attempts = await Promise.all(requested.map((at) => readAttempts(reading, channel, at)));
   const events = [...decided, ...attempts.flatMap(({ events: some }) => some)];
   return {

@@ -1,5 +1,5 @@
 import type { EventType, Folded } from "../../events/catalog.ts";
-import { CHANNELS, type ChannelName } from "../../events/channel.ts";
+import { sortChannels, type ChannelName } from "../../events/channel.ts";
 import { isOutcome } from "../../events/dispatches.ts";
 import { positionsOf } from "../../events/sources.ts";
 import type { FindChannels, DispatchOutcome } from "./dispatch-outcomes.ts";
@@ -29,16 +29,19 @@ export interface ChannelTally {
 /** Counts the clicks of a link, and the outcomes of their dispatches on each channel. */
 export function createTally(findChannels: FindChannels) {
   const counts = new Map<string, number>();
-  const settled = new Map(CHANNELS.map((channel) => [channel, new Set<number>()]));
+  const settled = new Map<ChannelName, Set<number>>();
+  const requested = new Set<ChannelName>();
   const count = (what: string): number => counts.get(what) ?? 0;
   const add = (what: string): void => void counts.set(what, count(what) + 1);
 
   /** As the projection does: the first final outcome counts, and any other is one recorded again. */
   const takeOutcome = ({ type, data: { channel, requests } }: DispatchOutcome): void => {
+    const ofChannel = settled.get(channel) ?? new Set();
+    settled.set(channel, ofChannel);
     for (const source of requests.flatMap(({ sources }) => positionsOf(sources))) {
-      const isAgain = settled.get(channel)?.has(source) ?? false;
+      const isAgain = ofChannel.has(source);
       add(type !== "DispatchFailed" && isAgain ? `${channel} again` : `${channel} ${type}`);
-      if (type !== "DispatchFailed") settled.get(channel)?.add(source);
+      if (type !== "DispatchFailed") ofChannel.add(source);
     }
   };
 
@@ -67,7 +70,10 @@ export function createTally(findChannels: FindChannels) {
     take(event: Folded): void {
       if (event.type === "LinkClicked") {
         add(event.data.bot ? "bots" : "people");
-        for (const channel of findChannels(event)) add(`${channel} requested`);
+        for (const channel of findChannels(event)) {
+          requested.add(channel);
+          add(`${channel} requested`);
+        }
       } else if (event.type === "DispatchRetryRequested") {
         add(`${event.data.channel} requested`);
         add(`${event.data.channel} ${event.type}`);
@@ -76,8 +82,7 @@ export function createTally(findChannels: FindChannels) {
       else if (isOutcome(event)) takeOutcome(event);
     },
     tally(): Tally {
-      const channels = CHANNELS.filter((channel) => count(`${channel} requested`) > 0).map(tallyChannel);
-      return { people: count("people"), bots: count("bots"), channels };
+      return { people: count("people"), bots: count("bots"), channels: sortChannels(requested).map(tallyChannel) };
     },
   };
 }

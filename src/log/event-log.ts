@@ -7,6 +7,7 @@ import {
   type LogStore,
   type Recorded,
 } from "../../events/catalog.ts";
+import type { WebhookChannel } from "../../events/channel.ts";
 import type { EventMeta } from "../../events/event.ts";
 import type { MakeId } from "../platform/clock.ts";
 
@@ -29,7 +30,7 @@ export const STREAMS = {
   projections: "projections",
   access: "access",
   log: "log",
-  webhook: "webhook",
+  webhook: (channel: WebhookChannel) => channel,
   delivery: (channel: string) => `delivery-${channel}`,
   link: (domain: string, shortCode: string) => `link-${domain}/${shortCode}`,
   answer: (scope: string) => `answer-${scope}`,

@@ -2,7 +2,7 @@ import { LeaseLost, type Fence, type Lease } from "eventstore-lite";
 import { systemClock, type Clock } from "../platform/clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import type { EventLog } from "./event-log.ts";
-import { CHANNELS, type ChannelName } from "../../events/channel.ts";
+import type { ChannelName } from "../../events/channel.ts";
 import { untilAborted } from "../platform/signals.ts";
 
 export interface LeaseDeps {
@@ -176,9 +176,12 @@ export const ROLES = {
 } as const;
 
 /** The instance that has it, by each role that one has now. */
-export async function listHolders({ store }: EventLog): Promise<Readonly<Record<string, string>>> {
+export async function listHolders(
+  { store }: EventLog,
+  channels: readonly ChannelName[],
+): Promise<Readonly<Record<string, string>>> {
   const { dispatcher, ...others } = ROLES;
-  const held = await store.leases.list([...CHANNELS.map(dispatcher), ...Object.values(others)]);
+  const held = await store.leases.list([...channels.map(dispatcher), ...Object.values(others)]);
   // Each run is a holder of its own on its instance.
   return Object.fromEntries(held.map(({ name, holder }) => [name, holder.split("/")[0] ?? holder]));
 }

@@ -1,7 +1,7 @@
 import type { Registry } from "prom-client";
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
-import { CHANNELS, lanesOf } from "../../events/channel.ts";
+import { CHANNELS, lanesOf, sortChannels, type WebhookChannel } from "../../events/channel.ts";
 import type { OutcomeType } from "../../events/dispatches.ts";
 import { channelsOf } from "../../projections/deliveries.ts";
 import type { Circuit } from "../delivery/rate-limiter.ts";
@@ -30,13 +30,22 @@ export interface ChannelSources {
 /** The state of each channel by the log; every instance reports the same. */
 export function observeChannels(registry: Registry, { store, projector, delivery, clock }: ChannelSources): void {
   const channels = () => channelsOf(projector.state("deliveries"));
+  // A webhook that is no longer listed has no figures.
+  const lookUpChannels = <Label extends string>(
+    about: Parameters<typeof lookUpEach<Label>>[1],
+    collect: Parameters<typeof lookUpEach<Label>>[2],
+  ): void =>
+    lookUpEach(registry, about, (gauge) => {
+      gauge.reset();
+      return collect(gauge);
+    });
   const pending = "Dispatches that were requested and have no final outcome.";
-  lookUpEach(registry, ["reachlog_outbox_pending", pending, OF_LANE], (gauge) => {
+  lookUpChannels(["reachlog_outbox_pending", pending, OF_LANE], (gauge) => {
     for (const [channel, { lanes }] of channels())
       for (const lane of lanesOf(channel)) gauge.set({ channel, lane }, lanes[lane].pending);
   });
   const oldest = "Age of the oldest pending dispatch; 0: none is pending.";
-  lookUpEach(registry, ["reachlog_outbox_oldest_seconds", oldest, OF_LANE], async (gauge) => {
+  lookUpChannels(["reachlog_outbox_oldest_seconds", oldest, OF_LANE], async (gauge) => {
     for (const [channel, { lanes }] of channels()) {
       for (const lane of lanesOf(channel)) {
         const time = await readOldestPending(store, channel, lane, lanes[lane], { eventsMax: OLDEST_EVENTS_MAX });
@@ -45,11 +54,11 @@ export function observeChannels(registry: Registry, { store, projector, delivery
     }
   });
   const dead = "Dispatches that were given up, and neither retried nor discarded.";
-  lookUpEach(registry, ["reachlog_dead_letters", dead, OF_CHANNEL], (gauge) => {
+  lookUpChannels(["reachlog_dead_letters", dead, OF_CHANNEL], (gauge) => {
     for (const [channel, state] of channels()) gauge.set({ channel }, state.dead);
   });
   const suspended = "1 while the network refuses the channel as a whole.";
-  lookUpEach(registry, ["reachlog_channel_suspended", suspended, OF_CHANNEL], (gauge) => {
+  lookUpChannels(["reachlog_channel_suspended", suspended, OF_CHANNEL], (gauge) => {
     for (const [channel, state] of channels()) gauge.set({ channel }, state.suspended === null ? 0 : 1);
   });
   const circuit = "1 for the state of the circuit breaker; only of channels that are configured.";
@@ -72,8 +81,8 @@ const OUTCOMES: Readonly<Record<OutcomeType, string>> = {
 /** Seconds, up to the deadline of an attempt. */
 const BUCKETS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
-/** Requests to networks by this process. */
-export function createDispatchMetrics(registry: Registry): DispatchMetrics {
+/** Requests to networks by this process; `webhooks`: those that are configured. */
+export function createDispatchMetrics(registry: Registry, webhooks: readonly WebhookChannel[] = []): DispatchMetrics {
   const dispatches = createCounter(
     registry,
     "reachlog_dispatches_total",
@@ -87,7 +96,7 @@ export function createDispatchMetrics(registry: Registry): DispatchMetrics {
     "One request to a channel's network, of one dispatch or of many.",
     ["channel"],
   );
-  for (const channel of CHANNELS) {
+  for (const channel of sortChannels([...CHANNELS, ...webhooks])) {
     for (const outcome of Object.values(OUTCOMES)) dispatches.inc({ channel, outcome }, 0);
     seconds.zero({ channel });
   }

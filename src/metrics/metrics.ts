@@ -1,6 +1,7 @@
 import { readdir, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { Counter, Registry } from "prom-client";
+import type { WebhookChannel } from "../../events/channel.ts";
 import { runEnd } from "../../events/outreach.ts";
 import { toTokenId, type ApiToken } from "../config/tokens.ts";
 import type { Delivery } from "../delivery/delivery.ts";
@@ -28,11 +29,11 @@ export const METRICS_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
  * What is counted as it happens. All else is looked up at each scrape, so that a click pays only for figures that could
  * not be found later.
  */
-export function createMetrics() {
+export function createMetrics(webhooks: readonly WebhookChannel[] = []) {
   const registry = new Registry();
   return {
     appends: createAppendMetrics(registry),
-    dispatches: createDispatchMetrics(registry),
+    dispatches: createDispatchMetrics(registry, webhooks),
     countAnswer: createAnswerCount(registry),
     /** Looks these parts up at each scrape. */
     observe(parts: Observed): void {

@@ -103,8 +103,10 @@ export interface Channel {
   readonly credential: Secret;
   /** For how long after the first request the network takes a repeat for what it is; absent: it never does. */
   readonly recognisesMs?: number;
-  /** Of the webhook: an event waits while an earlier one of its stream is pending. */
+  /** Of a webhook: an event waits while an earlier one of its stream is pending. */
   readonly isInOrder?: boolean;
+  /** Of a webhook: whether an event is posted; absent: each is. Throws {@link FilterFailed}. */
+  readonly filter?: (event: Recorded) => boolean;
   /** Several clicks in one request, for a network that takes them: a result for each, in their order. Never throws. */
   readonly batch?: {
     readonly max: number;

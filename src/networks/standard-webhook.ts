@@ -1,50 +1,64 @@
+import type { Recorded } from "../../events/catalog.ts";
+import type { WebhookChannel } from "../../events/channel.ts";
 import { secret, type Secret } from "../platform/secret.ts";
 import { checked, toDispatchResult, type AnswerRules } from "./classify-answer.ts";
+import { compileFilter, type PostedEvent } from "./event-filter.ts";
 import type { Channel } from "./network.ts";
 import type { SafeFetch } from "./safe-fetch.ts";
 
 export interface StandardWebhookOptions {
+  readonly name: WebhookChannel;
   /** May hold a credential. */
   readonly url: Secret;
   /** Each `whsec_` and base64, separated by spaces; a delivery is signed with all of them. */
   readonly secrets: Secret;
   /** An event waits while an earlier one of its stream is pending. */
   readonly isInOrder: boolean;
+  /** What is posted of all events, for {@link compileFilter}; undefined: all. */
+  readonly filter: string | undefined;
+  /** Sent beside those of Standard Webhooks, by name. */
+  readonly headers: ReadonlyMap<string, Secret>;
   readonly safeFetch: SafeFetch;
 }
 
 /**
- * A program of the operator's as the webhook channel, by Standard Webhooks (https://www.standardwebhooks.com): its
+ * A program of the operator's as a webhook channel, by Standard Webhooks (https://www.standardwebhooks.com): its
  * receivers know a repeat by `webhook-id`, the event's own id, for as long as they like. Asking it to send anything but
  * events is a defect: it throws.
  */
 export function createStandardWebhookChannel(options: StandardWebhookOptions): Channel {
-  const { url, secrets, isInOrder, safeFetch } = options;
+  const { name, url, secrets, isInOrder, safeFetch } = options;
+  const own = Object.fromEntries([...options.headers].map(([header, value]) => [header, value.reveal()]));
+  const matches = options.filter === undefined ? undefined : compileFilter(options.filter);
   // At once: an upgrade in place may have taken the library away by the first event.
   const signing = createSign(secrets);
   signing.catch(() => {});
   return {
-    name: "webhook",
+    name,
     network: "standard_webhooks",
-    credential: secret(`${url.reveal()}\n${secrets.reveal()}`),
+    credential: secret([url.reveal(), secrets.reveal(), ...Object.entries(own).flat()].join("\n")),
     recognisesMs: Infinity,
     isInOrder,
+    ...(matches === undefined ? {} : { filter: (event: Recorded) => matches(toPosted(event)) }),
     async send(dispatch, { timeoutMs, now }) {
       if (dispatch.kind !== "event") throw new TypeError(`the webhook channel delivers no ${dispatch.kind}`);
-      const { position, id, stream, version, type, time, data, meta, hash } = dispatch.event;
-      const event = { position, id, stream, version, type, time, data, meta, hash };
-      const body = JSON.stringify({ type, timestamp: time, data: event });
+      const body = JSON.stringify(toPosted(dispatch.event));
       const sign = await signing;
-      const headers = { "content-type": "application/json", ...sign(id, now, body) };
+      const headers = { ...own, "content-type": "application/json", ...sign(dispatch.id, now, body) };
       return toDispatchResult(safeFetch(url.reveal(), { method: "POST", headers, body, timeoutMs }), ANSWERS, true);
     },
     check: (timeoutMs) =>
       checked(async () => {
-        const answer = await safeFetch(url.reveal(), { method: "GET", timeoutMs });
-        if (answer.status === GONE) return { ok: false, detail: `${ANSWERS.describe(answer)}: check WEBHOOK_URL` };
+        const answer = await safeFetch(url.reveal(), { method: "GET", headers: own, timeoutMs });
+        if (answer.status === GONE) return { ok: false, detail: `${ANSWERS.describe(answer)}: check its URL` };
         return { ok: true, detail: `the receiver answers; whether it takes the signature, a test shows` };
       }),
   };
+}
+
+function toPosted(recorded: Recorded): PostedEvent {
+  const { position, id, stream, version, type, time, data, meta, hash } = recorded;
+  return { type, timestamp: time, data: { position, id, stream, version, type, time, data, meta, hash } };
 }
 
 /** The receiver wants nothing any more. */

@@ -1,3 +1,4 @@
+import { listChannels } from "../../projections/deliveries.ts";
 import { usedAt } from "../../projections/quota.ts";
 import { createUsedStates } from "../account/link.ts";
 import type { Config } from "../config/config.ts";
@@ -76,7 +77,7 @@ export function appDeps(served: Served): AppDeps {
     instances: () => instances.live,
     awaySince: served.awaySince,
     skewMs: () => skewAt(projector.time),
-    roles: () => listHolders(eventLog).catch(() => ({})),
+    roles: () => listHolders(eventLog, listChannels(projector.state("deliveries"))).catch(() => ({})),
   };
   const quota = dailyQuota(config, projector, clock);
   const file = config.log.kind === "sqlite" ? config.log.file : undefined;

@@ -21,16 +21,16 @@ export type Social = NonNullable<ReturnType<typeof connectNetworks>["social"]>;
 
 /** The clients of all that is configured. Nothing is asked of a network yet. */
 export function connectNetworks(config: Config, clock: Clock = systemClock, safeFetch = outbound(config, clock)) {
-  const { x, meta, chat, messaging, webhook } = config;
+  const { x, meta, chat, messaging, webhooks } = config;
   const ads = meta === undefined ? undefined : createMetaChannel({ ...meta, baseUrl: meta.apiUrl, safeFetch });
   const others = [chat, messaging].map((one) =>
     one === undefined ? undefined : createProviderChannel(one, safeFetch),
   );
-  const receiver = webhook && createStandardWebhookChannel({ ...webhook, safeFetch });
+  const receivers = webhooks.map((webhook) => createStandardWebhookChannel({ ...webhook, safeFetch }));
   const redirectUri = `${config.http.publicUrl}/social/callback`;
   return {
     /** The channels that have credentials. */
-    channels: [ads, ...others, receiver].filter((channel) => channel !== undefined),
+    channels: [ads, ...others, ...receivers].filter((channel) => channel !== undefined),
     /** Undefined: X is not configured. */
     social: x && {
       network: createX({ apiUrl: x.apiUrl, safeFetch, clock }),
@@ -65,13 +65,13 @@ export function outbound(config: Config, clock: Clock = systemClock): SafeFetch 
 }
 
 /** URLs of the configured networks, of which some are secrets: only their origins are called. */
-export function outboundUrls({ x, meta, chat, messaging, webhook, witness }: Config): readonly string[] {
+export function outboundUrls({ x, meta, chat, messaging, webhooks, witness }: Config): readonly string[] {
   const urls = [
     x?.apiUrl,
     meta?.apiUrl,
     chat?.webhookUrl.reveal(),
     messaging?.apiUrl,
-    webhook?.url.reveal(),
+    ...webhooks.map(({ url }) => url.reveal()),
     witness?.url,
   ];
   return urls.filter((url) => url !== undefined);

@@ -1,6 +1,6 @@
 import type { DataOf, EventType, Recorded } from "../../events/catalog.ts";
 import type { Config } from "../config/config.ts";
-import { createDelivery, updateSubscription } from "../delivery/delivery.ts";
+import { createDelivery, updateSubscriptions } from "../delivery/delivery.ts";
 import { startDispatchers } from "../delivery/dispatcher.ts";
 import { createOutboxReader } from "../delivery/outbox-window.ts";
 import { createCredentialHash, createAnnounce } from "../delivery/suspension.ts";
@@ -65,7 +65,7 @@ export async function startService(given: Config, logger: Logger, options: Servi
   await using stack = new AsyncDisposableStack();
   const config = { ...given, http: await withPort(given.http) };
   const { publicUrl } = config.http;
-  const metrics = createMetrics();
+  const metrics = createMetrics(config.webhooks.map(({ name }) => name));
   const tracing = await openTraces(stack, config);
   const opening = { logger, metrics, tracing, ...options };
   const { store, instances, leasing, roles, eventLog, projector, watch } = await openState(stack, config, opening);
@@ -79,7 +79,7 @@ export async function startService(given: Config, logger: Logger, options: Servi
   const announce = createAnnounce({ eventLog, projector, configured, logger });
   const load = createLoadShedding();
   const hashCredential = createCredentialHash(await vault.stableKey("credentials"));
-  await updateSubscription({ eventLog, projector, sleep, random: Math.random, hashCredential }, config.webhook);
+  await updateSubscriptions({ eventLog, projector, sleep, random: Math.random, hashCredential }, config.webhooks);
   const dispatchers = stack.use(
     await startDispatchers(channels, {
       roles,

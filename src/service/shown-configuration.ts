@@ -20,8 +20,8 @@ export function consoleSettings(config: Config, { configured, recognisesMs }: Ch
 
 /** How this instance shows itself to all others of its log. No secret is in it, nor in its digest. */
 export function ownInstance(config: Config): Instance {
-  const { outreach, bots, digestAfterSeconds, retentionDays, auditReads, webhook, http } = config;
-  const carried = webhook && { types: webhook.types, isInOrder: webhook.isInOrder };
+  const { outreach, bots, digestAfterSeconds, retentionDays, auditReads, webhooks, http } = config;
+  const carried = webhooks.map(({ name, types, filter, isInOrder }) => ({ name, types, filter, isInOrder }));
   const parts = Object.entries(listParts(config)).filter(([, { isConfigured }]) => isConfigured);
   const shared = {
     outreach,

@@ -22,6 +22,7 @@ import { start } from "./start.ts";
 import { statsRead } from "./stats-read.ts";
 import { tokenTiming } from "./token-timing.ts";
 import { traces } from "./traces.ts";
+import { webhooks } from "./webhooks.ts";
 
 const benches = {
   intake,
@@ -46,6 +47,7 @@ const benches = {
   "console-pages": consolePages,
   stalls,
   "stats-read": statsRead,
+  webhooks,
 };
 
 await runBenches(benches, { ...peerBenches, outbox }, process.argv.slice(2));

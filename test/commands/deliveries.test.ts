@@ -524,3 +524,54 @@ test("dead letters are decided of by position too", async () => {
     [STREAMS.requests, { event_id: idAt(2), source: 2 }, "command-line"],
   ]);
 });
+
+describe("a webhook with a name", () => {
+  const SUBSCRIBED: NewEvent = {
+    type: "WebhookSubscribed",
+    data: { channel: "webhook-crm", types: ["LinkClicked"], receiver: "x" },
+  };
+  const givenUp = outcomeOf("DispatchAbandoned", {
+    source: 8,
+    channel: "webhook-crm",
+    lane: "events",
+    low_watermark: 8,
+    detail: "500",
+    refused: false,
+  });
+  const suspended: NewEvent = {
+    type: "ChannelSuspended",
+    data: { channel: "webhook-crm", network: "standard_webhooks", detail: "gone", credential: "hash" },
+  };
+
+  test("is a channel of all commands as soon as the log knows it", async () => {
+    const unknown = run("list", "--channel", "webhook-crm").catch(String);
+    expect(await unknown).toContain("the log knows no channel webhook-crm: ads, chat, messaging, webhook");
+    await world.append("webhook-crm", [SUBSCRIBED]);
+    await world.append(LINK, [CLICK]);
+    await world.append(STREAMS.delivery("webhook-crm"), [givenUp, suspended]);
+    const { out } = await run("list", "--channel", "webhook-crm");
+    expect(out).toContain("webhook-crm  0        0          0        0         1");
+    expect(out).toContain("webhook-crm is suspended since");
+    expect((await run("lag")).out).toMatch(/^webhook-crm +0 /m);
+    expect((await run("show", idAt(8))).out).toContain("\nwebhook-crm: ");
+    expect(await run("retry", "--all", "--yes", "--channel", "webhook-crm")).toMatchObject({
+      code: 1,
+      out: "0 retried\n",
+    });
+    expect((await run("resume", "webhook-crm")).out).toStartWith("webhook-crm is resumed");
+    expect(await run("retry", "--all", "--yes", "--channel", "webhook-crm")).toMatchObject({
+      code: 0,
+      out: "1 retried\n",
+    });
+    const data = { event_id: idAt(8), source: 8, channel: "webhook-crm" };
+    expect(await told("DispatchRetryRequested")).toEqual([[STREAMS.requests, data, "command-line"]]);
+  });
+
+  test("is not mistaken for another word", async () => {
+    for (const name of ["webhooks", "webhook-CRM", "webhook-", "fax"]) {
+      expect(await run("lag", "--channel", name).catch(String)).toContain(
+        "Allowed choices are ads, chat, messaging, webhook, or webhook-NAME.",
+      );
+    }
+  });
+});

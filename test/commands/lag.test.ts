@@ -54,14 +54,10 @@ describe("what the end of the log tells", () => {
     expect(await requestedAt(world, 6)).toEqual({
       ads: 1 / 5,
       chat: 4 / 5,
-      messaging: 0,
-      webhook: 0,
     });
     expect(await requestedAt(world, 8)).toEqual({
       ads: 1 / 5,
       chat: 2 / 5,
-      messaging: 0,
-      webhook: 0,
     });
   });
 

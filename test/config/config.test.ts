@@ -888,22 +888,24 @@ describe("a webhook", () => {
   };
 
   test("is what its settings say, its types each once and in the order of the catalog", () => {
-    const config = load(webhook).webhook;
-    expect(config).toMatchObject({ types: ["RunFinished", "LinkClicked"], isInOrder: false });
+    const [config, ...others] = load(webhook).webhooks;
+    expect(others).toEqual([]);
+    expect(config).toMatchObject({ name: "webhook", types: ["RunFinished", "LinkClicked"], isInOrder: false });
+    expect(config).toMatchObject({ filter: undefined, headers: new Map() });
     expect([config?.url.reveal(), config?.secrets.reveal()]).toEqual([webhook.WEBHOOK_URL, webhook.WEBHOOK_SECRET]);
-    expect(load({ ...webhook, WEBHOOK_ORDER: "stream" }).webhook?.isInOrder).toBe(true);
+    expect(load({ ...webhook, WEBHOOK_ORDER: "stream" }).webhooks[0]?.isInOrder).toBe(true);
     expect(inspect(load(webhook), { depth: 9 })).not.toContain("s3cret");
   });
 
   test("is called at its address as it was given: with a slash at its end it is another one", () => {
     for (const WEBHOOK_URL of ["https://receiver.example/hook/", "https://receiver.example/hook"]) {
-      expect(load({ ...webhook, WEBHOOK_URL }).webhook?.url.reveal()).toBe(WEBHOOK_URL);
+      expect(load({ ...webhook, WEBHOOK_URL }).webhooks[0]?.url.reveal()).toBe(WEBHOOK_URL);
     }
   });
 
   test("takes several secrets, and none that the standard does not allow", () => {
     const WEBHOOK_SECRET = `${key(24)} ${key(64)}`;
-    expect(load({ ...webhook, WEBHOOK_SECRET }).webhook?.secrets.reveal()).toBe(WEBHOOK_SECRET);
+    expect(load({ ...webhook, WEBHOOK_SECRET }).webhooks[0]?.secrets.reveal()).toBe(WEBHOOK_SECRET);
     for (const wrong of [key(23), key(65), `${key(32)} ${key(8)}`, key(32).slice(6), key(32).slice(0, -1), "s3cret"]) {
       const [fault, ...more] = faultsOf({ ...webhook, WEBHOOK_SECRET: wrong });
       expect([fault?.split(":")[0], more]).toEqual(["WEBHOOK_SECRET", []]);
@@ -918,21 +920,139 @@ describe("a webhook", () => {
   test.each([
     ["LinkCliked", 'WEBHOOK_EVENTS: no webhook carries "LinkCliked"; wanted: LinkClicked'],
     ["linkclicked", 'WEBHOOK_EVENTS: no webhook carries "linkclicked"; wanted: LinkClicked'],
-    ["DispatchSucceeded", 'WEBHOOK_EVENTS: no webhook carries "DispatchSucceeded"; wanted: types of events such as'],
+    ["DispatchClaimed", 'WEBHOOK_EVENTS: no webhook carries "DispatchClaimed"; wanted: types of events such as'],
     ["WebhookSubscribed", 'WEBHOOK_EVENTS: no webhook carries "WebhookSubscribed"; wanted: types of events such as'],
     [" , ", "WEBHOOK_EVENTS: it names no type of event"],
   ])("carries no %j, and says what may be meant", (WEBHOOK_EVENTS, fault) => {
     expect(faultsOf({ ...webhook, WEBHOOK_EVENTS })).toEqual([expect.stringContaining(fault)]);
   });
 
-  test("is not called in the clear but on this machine, and its order means nothing without it", () => {
+  test("carries what became of dispatches to the other channels", () => {
+    const WEBHOOK_EVENTS = "DispatchAbandoned,DispatchInDoubt,ChannelSuspended";
+    const [config] = load({ ...webhook, WEBHOOK_EVENTS }).webhooks;
+    expect(config?.types).toEqual(["DispatchInDoubt", "DispatchAbandoned", "ChannelSuspended"]);
+  });
+
+  test.each([
+    ["data.data.domain == ", "no JMESPath expression from character 17 on"],
+    ["data.data.bot == 1", "no JMESPath expression from character 14 on"],
+    ["sort(data.data.channels)", "filters have no function sort()"],
+    ["starts_with(data.stream)", "starts_with() takes 2 arguments"],
+    ["[data, data]", "filters do without MultiSelectList"],
+    [`data.${"x".repeat(1_000)}`, "it has 1005 characters, and 1000 are allowed"],
+  ])("is not filtered by %j, and says what is wrong with it", (WEBHOOK_FILTER, fault) => {
+    expect(faultsOf({ ...webhook, WEBHOOK_FILTER })).toEqual([expect.stringContaining(`WEBHOOK_FILTER: ${fault}`)]);
+  });
+
+  test("has headers of the operator's, whose values stay unsaid", () => {
+    const WEBHOOK_HEADERS = "Authorization: Bearer s3cret, X-Tenant: s3cret:7\n";
+    const config = load({ ...webhook, WEBHOOK_HEADERS });
+    expect([...(config.webhooks[0]?.headers ?? [])].map(([name, value]) => [name, value.reveal()])).toEqual([
+      ["authorization", "Bearer s3cret"],
+      ["x-tenant", "s3cret:7"],
+    ]);
+    expect(inspect(config, { depth: 9 })).not.toContain("s3cret");
+  });
+
+  test.each([
+    ["s3cret", "header 1 has no name or no value"],
+    ["X-A: s3cret, s3cret", "header 2 has no name or no value"],
+    ["X-A: s3cr\u00e9t", "header 1 has no name or no value"],
+    ["X-A: s3cret, x-a: 2", "header 2 has the name of an earlier one"],
+    ...[
+      "Host",
+      "Content-Type",
+      "Content-Length",
+      "webhook-id",
+      "Webhook-Signature",
+      "Transfer-Encoding",
+      "User-Agent",
+    ].map((name) => [`${name}: s3cret`, "header 1 is one that the service sets itself"] as const),
+    [Array.from({ length: 11 }, (_, at) => `X-${at}: s3cret`).join(), "it has 11 headers"],
+    [`X-A: s3cret${"x".repeat(4_096)}`, "it has more than 4096 characters"],
+  ])("has no such headers: %j", (WEBHOOK_HEADERS, problem) => {
+    const [fault, ...more] = faultsOf({ ...webhook, WEBHOOK_HEADERS });
+    expect([fault, more]).toEqual([expect.stringContaining(`WEBHOOK_HEADERS: ${problem}`), []]);
+    expect(fault).not.toContain("s3cr");
+  });
+
+  test.each([
+    ["WEBHOOK_ORDER", "stream"],
+    ["WEBHOOK_FILTER", "data.data.bot"],
+    ["WEBHOOK_HEADERS", "X-A: s3cret"],
+  ])("is not made by %s alone", (name, value) => {
+    const { webhooks, warnings } = load({ [name]: value });
+    expect(webhooks).toEqual([]);
+    expect(warnings).toContain(`${name} has no effect: WEBHOOK_URL is not set.`);
+  });
+
+  test("is not called in the clear but on this machine", () => {
     const WEBHOOK_URL = "http://receiver.example/s3cret";
     const [fault] = faultsOf({ ...webhook, WEBHOOK_URL });
     expect(fault).toStartWith("WEBHOOK_URL: plain http");
     expect(fault).not.toContain("s3cret");
-    expect(load({ WEBHOOK_ORDER: "stream" }).warnings).toContain(
-      "WEBHOOK_ORDER has no effect: WEBHOOK_URL is not set.",
+  });
+
+  const named = (name: string, more: Record<string, string> = {}) =>
+    Object.fromEntries(
+      Object.entries({ ...webhook, ...more }).map(([key, value]) => [
+        key.replace("WEBHOOK_", `WEBHOOK_${name}_`),
+        value,
+      ]),
     );
+
+  test("may have a name, by which its channel is called; each is what its own settings say", () => {
+    const env = {
+      ...webhook,
+      ...named("CRM", { WEBHOOK_EVENTS: "RunStarted" }),
+      ...named("BILLING_2", { WEBHOOK_ORDER: "stream" }),
+    };
+    const { webhooks, warnings } = load({ ...env, WEBHOOK_CRM_FILTER: "data.data.dry_run" });
+    expect(webhooks).toMatchObject([
+      { name: "webhook", types: ["RunFinished", "LinkClicked"], isInOrder: false, filter: undefined },
+      { name: "webhook-billing-2", types: ["RunFinished", "LinkClicked"], isInOrder: true, filter: undefined },
+      { name: "webhook-crm", types: ["RunStarted"], isInOrder: false, filter: "data.data.dry_run" },
+    ]);
+    expect(warnings.filter((text) => text.includes("WEBHOOK"))).toEqual([]);
+    expect(load(named("CRM")).webhooks.map(({ name }) => name)).toEqual(["webhook-crm"]);
+  });
+
+  test.each(["EVENTS", "MY_SECRET", "FILE", "URL_B", "crm", "A__B", "_A", "A-B", "X".repeat(25)])(
+    "is not called %s, which is said once",
+    (name) => {
+      expect(
+        faultsOf({ [`WEBHOOK_${name}_URL`]: "https://receiver.example/", [`WEBHOOK_${name}_ORDER`]: "none" }),
+      ).toEqual([
+        `WEBHOOK_${name}_URL: "${name}" cannot name a webhook; wanted: a name of 1 to 24 capital letters, digits and single ` +
+          "underscores, without the words URL, SECRET, EVENTS, FILTER, ORDER, HEADERS, FILE",
+      ]);
+    },
+  );
+
+  test("with a name is named in its faults and warnings, and in those of its files", () => {
+    expect(faultsOf({ ...named("CRM"), WEBHOOK_CRM_SECRET: "" })).toEqual([
+      "WEBHOOK_CRM_SECRET: missing, but WEBHOOK_CRM_URL is set; wanted: all of WEBHOOK_CRM_URL, WEBHOOK_CRM_SECRET, WEBHOOK_CRM_EVENTS, or none",
+    ]);
+    expect(faultsOf({ ...named("CRM"), WEBHOOK_CRM_ORDER: "links" })).toEqual([
+      'WEBHOOK_CRM_ORDER: "links" is not accepted; wanted: none or stream',
+    ]);
+    expect(faultsOf({ ...named("CRM"), WEBHOOK_CRM_URL: "", WEBHOOK_CRM_URL_FILE: "/none/s3cret" })).toEqual([
+      "WEBHOOK_CRM_URL_FILE: there is no such file; wanted: the path of a file that holds it",
+    ]);
+    expect(load({ WEBHOOK_CRM_ORDER: "stream" }).warnings).toContain(
+      "WEBHOOK_CRM_ORDER has no effect: WEBHOOK_CRM_URL is not set.",
+    );
+    expect(load({ ...named("CRM"), WEBHOOK_CRM_FILTERS: "x" }).warnings).toContain(
+      "WEBHOOK_CRM_FILTERS is not read. Was WEBHOOK_CRM_FILTER meant?",
+    );
+  });
+
+  test("is one of ten at the most", () => {
+    const env = (count: number) => Object.assign({}, ...Array.from({ length: count }, (_, at) => named(`N${at}`)));
+    expect(load(env(10)).webhooks).toHaveLength(10);
+    expect(faultsOf({ ...env(10), ...webhook })).toEqual([
+      "WEBHOOK_URL: 11 webhooks are configured; wanted: 10 webhooks at the most",
+    ]);
   });
 });
 

@@ -33,6 +33,10 @@ const VALUES: Readonly<Record<string, readonly [string, Record<string, string>?]
   ],
   WEBHOOK_URL: ["https://receiver.example/canary", { WEBHOOK_SECRET, WEBHOOK_EVENTS: "LinkClicked" }],
   WEBHOOK_SECRET: [WEBHOOK_SECRET, { WEBHOOK_URL: "https://receiver.example/", WEBHOOK_EVENTS: "LinkClicked" }],
+  WEBHOOK_HEADERS: [
+    "Authorization: Bearer canary",
+    { WEBHOOK_URL: "https://receiver.example/", WEBHOOK_SECRET, WEBHOOK_EVENTS: "LinkClicked" },
+  ],
 };
 
 let folder: TemporaryFolder;
@@ -64,7 +68,9 @@ function revealed(env: Record<string, string>): unknown {
   const { warnings: _, ...config } = loadConfig(env, noFile);
   const walk = (value: unknown): unknown => {
     const shown = reveal("", value);
-    if (typeof shown !== "object" || shown === null || Array.isArray(shown)) return shown;
+    if (typeof shown !== "object" || shown === null) return shown;
+    if (Array.isArray(shown)) return shown.map(walk);
+    if (shown instanceof Map) return [...shown].map(walk);
     return Object.fromEntries(Object.entries(shown).map(([name, one]) => [name, walk(one)]));
   };
   return walk(config);
@@ -82,7 +88,7 @@ test("the documents name each of them", () => {
 });
 
 test("every setting that is a secret can be given in a file", () => {
-  const words = /SECRET|TOKENS?$|(?<!PUBLIC_)KEY(?:_NEXT)?$|WEBHOOK_URL|DATABASE_URL/;
+  const words = /SECRET|TOKENS?$|(?<!PUBLIC_)KEY(?:_NEXT)?$|WEBHOOK_(?:URL|HEADERS)|DATABASE_URL/;
   const secrets = [...variables.keys()].filter((name) => words.test(name));
   for (const name of secrets) expect(settingNames).toContain(`${name}_FILE`);
   expect([...secretFiles.values()].toSorted()).toEqual(secrets.filter((name) => name !== "API_TOKENS").toSorted());

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { ChannelName } from "../../events/channel.ts";
 import type { Recorded } from "../../events/catalog.ts";
-import { pendingOf } from "../../projections/deliveries.ts";
+import { findChannel, pendingOf } from "../../projections/deliveries.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 import type { Channel } from "../../src/networks/network.ts";
 import { fakeTime } from "../harness/memory/fake-time.ts";
@@ -200,7 +200,7 @@ async function live(channel: ChannelName, { seed, kind, digestAfterMs, steps }: 
       auditStuck((await logOf(house)).slice(since), stuck, channel);
     }
     const log = await logOf(house);
-    auditLog(log, channel, { state: house.projector.state("deliveries")[channel], ghosts: 0 });
+    auditLog(log, channel, { state: findChannel(house.projector.state("deliveries"), channel), ghosts: 0 });
     if (known.isInOrder === true) {
       auditOrder(log, channel);
       auditRequests(log, order);
@@ -255,7 +255,7 @@ async function settle(
 ): Promise<void> {
   const [first] = instances;
   if (first === undefined) return;
-  const pending = (): number => pendingOf(first.house.projector.state("deliveries")[channel]);
+  const pending = (): number => pendingOf(findChannel(first.house.projector.state("deliveries"), channel));
   for (let hour = 0; hour === 0 || pending() > 0; hour++) {
     if (hour > HOURS_MAX) throw new Error(`after ${hour} hours ${pending()} are pending`);
     await resumeAll(first.house, [channel]);

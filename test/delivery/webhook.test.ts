@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test";
 import type { EventType } from "../../events/catalog.ts";
 import type { Dispatch } from "../../src/networks/network.ts";
-import { WINDOW_DISPATCHES_MAX } from "../../src/delivery/outbox-window.ts";
-import { decideSubscription, updateSubscription } from "../../src/delivery/delivery.ts";
+import { createOutboxReader, WINDOW_DISPATCHES_MAX } from "../../src/delivery/outbox-window.ts";
+import { decideSubscription, updateSubscriptions } from "../../src/delivery/delivery.ts";
 import { STREAMS, type EventLog, type NewEvent } from "../../src/log/event-log.ts";
 import { secret } from "../../src/platform/secret.ts";
 import {
@@ -125,6 +125,18 @@ test("its own outcomes are not carried, also where the types of such events are"
     ({ kind, ...one }) => kind === "event" && JSON.stringify(one).includes("Circuit"),
   );
   expect([...new Set(carried.map(positionOf))]).toEqual([other]);
+});
+
+test("its lane is given nothing beyond what is folded, also where a lane of clicks has read further", async () => {
+  await using house = await openDelivery();
+  await house.clicks(3, []);
+  const reader = createOutboxReader(house.store);
+  const types = ["LinkClicked"];
+  const read = async (from: number, to?: number) =>
+    (await reader.read({ types, from, ...(to === undefined ? {} : { to }) })).events.map(({ position }) => position);
+  expect(await read(1)).toEqual([1, 2, 3]);
+  expect(await read(1, 2)).toEqual([1, 2]);
+  expect(await read(2, 2)).toEqual([2]);
 });
 
 test("however far it lags, each event goes by itself", async () => {
@@ -328,7 +340,9 @@ test.each([
   ["nothing any more, and nothing is wanted", { from: 9, types: [] }, undefined, []],
   ["nothing any more", { from: 9, types: [] }, WANTED, [{ type: "WebhookSubscribed", data: WANTED }]],
 ] as const)("the log says that it carries %s", (_, current, wanted, events) => {
-  expect(decideSubscription(current, wanted && { ...wanted, types: [...wanted.types] })).toEqual(events as never);
+  expect(decideSubscription("webhook", current, wanted && { ...wanted, types: [...wanted.types] })).toEqual(
+    events as never,
+  );
 });
 
 test("what it carries is said also while its deliveries are recorded without a pause", async () => {
@@ -348,6 +362,12 @@ test("what it carries is said also while its deliveries are recorded without a p
     random: () => 0.5,
     hashCredential: () => "mark",
   };
-  await updateSubscription(deps, { url: secret("https://receiver.example"), types: ["LinkClicked"] });
+  const wanted = {
+    name: "webhook",
+    url: secret("https://receiver.example"),
+    types: ["LinkClicked"],
+    filter: undefined,
+  } as const;
+  await updateSubscriptions(deps, [wanted]);
   expect(house.projector.state("deliveries").webhook.lanes.events.subscriptions).toMatchObject([WANTED]);
 });

@@ -11,7 +11,7 @@ function valueOf(schema: TSchema): fc.Arbitrary<unknown> {
   if (schema["const"] !== undefined) return fc.constant(schema["const"]);
   switch (schema["type"]) {
     case "string":
-      return text;
+      return schema["pattern"] === undefined ? text : fc.stringMatching(new RegExp(String(schema["pattern"])));
     case "number":
       return fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => (value === 0 ? 0 : value));
     case "integer":

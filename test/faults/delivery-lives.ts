@@ -93,7 +93,9 @@ export async function openLives(row: NetworkRow, settings: Record<string, string
     async health(channel = row.channel) {
       const service = await living.promise;
       const { channels } = (await (await service.get("/api/health")).json()) as HealthBody;
-      return channels[channel];
+      const state = channels[channel];
+      if (state === undefined) throw new Error(`the service has no channel ${channel}`);
+      return state;
     },
     [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
   };

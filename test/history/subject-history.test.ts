@@ -150,12 +150,18 @@ function familyOf(events: readonly Recorded[], ids: readonly string[]): number[]
     .map(({ position }) => position);
 }
 
-/** The ids of the events that an event is about, beyond any retry: of most its own. */
+/**
+ * The ids of the events that an event is about, beyond any retry, and its own: a webhook may carry it, and that dispatch is
+ * about it alone.
+ */
 function subjectsOf(events: readonly Recorded[], event: Recorded): readonly string[] {
-  const outcomes = outcomesIn([event]);
-  if (outcomes.length > 0)
-    return outcomes.flatMap(({ data }) => subjectsOf(events, at(events, [data.source])[0] as Recorded));
-  return ["event_id" in event.data ? event.data.event_id : event.id];
+  if ("event_id" in event.data) return [event.data.event_id, event.id];
+  const sources = outcomesIn([event]).map(({ data: { source, channel } }) => {
+    const [requesting] = at(events, [source]);
+    const isRetry = requesting?.type === "DispatchRetryRequested" && requesting.data.channel === channel;
+    return isRetry ? requesting.data.event_id : (requesting?.id ?? "");
+  });
+  return [...sources, event.id];
 }
 
 test(

@@ -355,8 +355,15 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
   ],
   WebhookSubscribed: [
     [{ types: ["LinkClicked", "RunFinished"], receiver: "x" }, "the webhook now carries LinkClicked, RunFinished"],
+    [
+      { channel: "webhook-crm", types: ["LinkClicked"], receiver: "x", filter: "data.data.bot" },
+      'webhook-crm now carries LinkClicked, filtered by "data.data.bot"',
+    ],
   ],
-  WebhookUnsubscribed: [[{}, "the webhook now carries no events"]],
+  WebhookUnsubscribed: [
+    [{}, "the webhook now carries no events"],
+    [{ channel: "webhook-crm" }, "webhook-crm now carries no events"],
+  ],
   DispatchAbandoned: [
     [
       outcome({ status: 410, latency_ms: 9, detail: "gone", refused: true }),

@@ -1,9 +1,10 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
+import { Webhook as SvixWebhook } from "svix";
 import { makeEvent, type Recorded } from "../../events/catalog.ts";
 import type { Dispatch, DispatchResult } from "../../src/networks/network.ts";
-import { createStandardWebhookChannel } from "../../src/networks/standard-webhook.ts";
+import { createStandardWebhookChannel, type StandardWebhookOptions } from "../../src/networks/standard-webhook.ts";
 import { secret } from "../../src/platform/secret.ts";
 import { deadUrl, safeFetchTo, serve, serveRaw, type Seen } from "../harness/memory/servers.ts";
 import { CLICK } from "./dispatches.ts";
@@ -38,13 +39,17 @@ const EVENT: Dispatch = { kind: "event", id: RECORDED.id, time: RECORDED.time, e
 /** The library looks at the clock of the machine. */
 const OPTIONS = { timeoutMs: 60_000, now: Date.now() };
 
-function webhookAt(url: string, secrets = SECRET) {
+function webhookAt(url: string, secrets = SECRET, more: Partial<StandardWebhookOptions> = {}) {
   const safeFetch = safeFetchTo(url);
   return createStandardWebhookChannel({
     url: secret(url + PATH),
     secrets: secret(secrets),
     isInOrder: false,
+    name: "webhook",
+    filter: undefined,
+    headers: new Map(),
     safeFetch,
+    ...more,
   });
 }
 
@@ -64,6 +69,47 @@ test("a receiver of the standard's own library verifies an event, and gets it as
   expect(verified(SECRET, seen)).toEqual({ type: "LinkClicked", timestamp: RECORDED.time, data: { ...RECORDED } });
   const about = ["content-type", "webhook-id", "webhook-timestamp"].map((name) => seen.headers.get(name));
   expect(about).toEqual(["application/json", RECORDED.id, String(Math.floor(OPTIONS.now / 1000))]);
+});
+
+test("so does a receiver with svix's library", async () => {
+  await using receiver = serve(() => new Response());
+  await webhookAt(receiver.url).send(EVENT, OPTIONS);
+  const [{ body, headers }] = receiver.requests as [Seen];
+  const svix = new SvixWebhook(SECRET);
+  expect(() => svix.verify(body, Object.fromEntries(headers))).not.toThrow();
+  expect(() => svix.verify(body.replace("shop.example", "evil.example"), Object.fromEntries(headers))).toThrow();
+});
+
+test("its own headers come with each request, and with the check of its address", async () => {
+  await using receiver = serve(() => new Response());
+  const headers = new Map([
+    ["authorization", secret("Bearer canary")],
+    ["x-tenant", secret("7")],
+  ]);
+  const webhook = webhookAt(receiver.url, SECRET, { headers });
+  await webhook.send(EVENT, OPTIONS);
+  await webhook.check(60_000);
+  const seen = receiver.requests.map(({ headers: all }) => [all.get("authorization"), all.get("x-tenant")]);
+  expect(seen).toEqual([
+    ["Bearer canary", "7"],
+    ["Bearer canary", "7"],
+  ]);
+  expect(verified(SECRET, (receiver.requests as [Seen])[0])).toMatchObject({ type: "LinkClicked" });
+  expect(Bun.inspect(webhook, { depth: 9 })).not.toContain("canary");
+});
+
+test("another header is another credential, by which a suspended webhook is tried again", () => {
+  const credential = (value: string) =>
+    webhookAt("http://127.0.0.1:1", SECRET, { headers: new Map([["x-tenant", secret(value)]]) }).credential.reveal();
+  expect(credential("7")).not.toBe(credential("8"));
+  expect(webhookAt("http://127.0.0.1:1").credential.reveal()).toBe(`http://127.0.0.1:1${PATH}\n${SECRET}`);
+});
+
+test("its filter sees an event as it is posted", () => {
+  const at = (filter: string) => webhookAt("http://127.0.0.1:1", SECRET, { filter });
+  expect(at("type == 'LinkClicked' && data.data.short_code == 'müßig'").filter?.(RECORDED)).toBe(true);
+  expect(at("timestamp != data.time").filter?.(RECORDED)).toBe(false);
+  expect(webhookAt("http://127.0.0.1:1").filter).toBeUndefined();
 });
 
 test("what was changed on its way, and what another secret signed, no receiver takes", async () => {

@@ -1,6 +1,7 @@
 // On the memory harness.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import manifest from "../../package.json";
+import type { ClickChannel } from "../../events/channel.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import type { Dispatch } from "../../src/networks/network.ts";
 import { connectNetworks } from "../../src/service/networks.ts";
@@ -54,7 +55,7 @@ describe.each(CLIENTS)("on %s", (_runtime, open) => {
       const config = loadConfig(settingsAt(server.url, sandbox, choice), () => "");
       const { channels, social } = connectNetworks(config, undefined, client.safeFetch([server.url]));
       for (const { name, send, check } of channels) {
-        const dispatch = { ads: CLICK, chat: NOTIFICATION, messaging: NOTIFICATION, webhook: EVENT }[name];
+        const dispatch = { ads: CLICK, chat: NOTIFICATION, messaging: NOTIFICATION }[name as ClickChannel] ?? EVENT;
         await send(dispatch, { timeoutMs: TIMEOUT_MS, now: NOW });
         await check(TIMEOUT_MS);
       }

@@ -1,12 +1,13 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { CHANNELS, type ClickChannel, type Lane } from "../../events/channel.ts";
+import { type ClickChannel, type Lane } from "../../events/channel.ts";
 import { LETTERS_MAX } from "../../projections/dead-letters.ts";
-import { deliveries, isSettled, pendingOf, type Deliveries } from "../../projections/deliveries.ts";
+import { deliveries, findChannel, isSettled, pendingOf, type Deliveries } from "../../projections/deliveries.ts";
 import { fold } from "../../projections/projection.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { outcomeOf } from "../harness/memory/outcomes.ts";
+import { HISTORY_CHANNELS } from "./history-delivery.ts";
 import { histories } from "./history.ts";
 import { testLog, type TestLog } from "../harness/memory/events.ts";
 
@@ -232,19 +233,20 @@ test("whatever happened, it knows of each dispatch whether it is settled, and ho
     fc.property(histories(), ({ events, requested }) => {
       const state = fold(deliveries, deliveries.initial(), events);
       for (const { channel, lane, position, end } of requested) {
-        expect(isSettled(state[channel].lanes[lane], position)).toBe(end !== undefined);
+        expect(isSettled(findChannel(state, channel).lanes[lane], position)).toBe(end !== undefined);
       }
-      for (const channel of CHANNELS) {
+      for (const channel of HISTORY_CHANNELS) {
+        const found = findChannel(state, channel);
         const mine = requested.filter((one) => one.channel === channel);
         const ended = (end: string | undefined) => mine.filter((one) => one.end === end).length;
-        expect(pendingOf(state[channel])).toBe(ended(undefined));
-        for (const { above, low_watermark } of Object.values(state[channel].lanes)) {
+        expect(pendingOf(found)).toBe(ended(undefined));
+        for (const { above, low_watermark } of Object.values(found.lanes)) {
           expect([...above.keys()].filter((source) => source < low_watermark)).toEqual([]);
         }
-        expect(state[channel].letters.dead.size).toBe(state[channel].dead);
-        expect(state[channel].letters.in_doubt.size).toBe(state[channel].in_doubt);
-        expect(state[channel].letters.taken_up.size).toBeLessThanOrEqual(state[channel].lanes.direct.pending);
-        expect(state[channel]).toMatchObject({
+        expect(found.letters.dead.size).toBe(found.dead);
+        expect(found.letters.in_doubt.size).toBe(found.in_doubt);
+        expect(found.letters.taken_up.size).toBeLessThanOrEqual(found.lanes.direct.pending);
+        expect(found).toMatchObject({
           dispatched: ended("dispatched"),
           skipped: ended("skipped"),
           in_doubt: ended("in_doubt"),

@@ -1,4 +1,12 @@
-import { CHANNELS, CLICK_CHANNELS, type ChannelName, type ClickChannel, type Lane } from "../../events/channel.ts";
+import {
+  CHANNELS,
+  CLICK_CHANNELS,
+  isWebhook,
+  type ChannelName,
+  type ClickChannel,
+  type Lane,
+  type WebhookChannel,
+} from "../../events/channel.ts";
 import type { EventType } from "../../events/catalog.ts";
 import { sourcesOf } from "../../events/sources.ts";
 import type { Dice, Step } from "./history.ts";
@@ -28,12 +36,19 @@ const CHOICES: readonly (readonly ClickChannel[])[] = [
   ["messaging"],
 ];
 
-/** What a webhook may be subscribed to; what is about its own channel is not carried all the same. */
+/** The channels of a history: one of the webhooks has a name. */
+export const HISTORY_CHANNELS: readonly ChannelName[] = [...CHANNELS, "webhook-crm"];
+
+/** What webhooks may be subscribed to; what is about one of them is not carried all the same. */
 const SUBSCRIPTIONS: readonly (readonly EventType[])[] = [
   ["LinkClicked"],
   ["DirectMessageSent", "RunFinished", "LogRestored"],
   ["CircuitOpened", "ChannelSuspended", "NotificationRequested"],
+  ["DispatchSucceeded", "DispatchAbandoned", "DispatchRetryRequested"],
 ];
+
+/** As events name them. */
+const WEBHOOKS = [{}, { channel: "webhook-crm" }] as const;
 
 /** The dispatches of all channels, as a dispatcher with a window over each lane would make them. */
 export function createDeliveryPart(log: TestLog): {
@@ -43,20 +58,21 @@ export function createDeliveryPart(log: TestLog): {
   const requested: Requested[] = [];
   const letters: Requested[] = [];
 
-  let subscribed: readonly string[] = [];
+  const subscribed = new Map<WebhookChannel, readonly string[]>();
   let carriedTo = 0;
 
   /** What was appended since the last look, whoever did, and is to be carried. */
   const carry = (): void => {
     for (const { position, id, type, data } of log.events.slice(carriedTo)) {
       carriedTo = position;
-      const isOwn = "channel" in data && data.channel === "webhook";
-      if (subscribed.includes(type) && !isOwn) {
-        const about = { channel: "webhook", lane: "events", position, event_id: id, source: position } as const;
+      const isAboutWebhook = "channel" in data && data.channel !== undefined && isWebhook(data.channel);
+      for (const [channel, types] of subscribed) {
+        if (!types.includes(type) || isAboutWebhook) continue;
+        const about = { channel, lane: "events", position, event_id: id, source: position } as const;
         requested.push({ ...about, attempts: 0, waits: false, end: undefined });
       }
-      if (type === "WebhookSubscribed") subscribed = data.types;
-      if (type === "WebhookUnsubscribed") subscribed = [];
+      if (type === "WebhookSubscribed") subscribed.set(data.channel ?? "webhook", data.types);
+      if (type === "WebhookUnsubscribed") subscribed.delete(data.channel ?? "webhook");
     }
   };
 
@@ -116,7 +132,7 @@ export function createDeliveryPart(log: TestLog): {
     () => request(["chat"], "direct", log.add("NotificationRequested", { message: "m", service: "s", level: "info" })),
     () => request(["messaging"], "direct", log.add("MessageRequested", { text: "t" })),
     (dice) => {
-      const channels = dice.pick<readonly ChannelName[]>([...CHOICES, CHANNELS, ["webhook"]]);
+      const channels = dice.pick<readonly ChannelName[]>([...CHOICES, HISTORY_CHANNELS, ["webhook", "webhook-crm"]]);
       request(channels, "direct", log.add("ChannelTestRequested", { channels: [...channels] }));
     },
     () => {
@@ -142,16 +158,21 @@ export function createDeliveryPart(log: TestLog): {
     },
     (dice) => {
       const until = new Date(dice.once(2) ? 0 : 60_000).toISOString();
-      log.add("CircuitOpened", { channel: dice.pick(CHANNELS), failures: 5, until });
+      log.add("CircuitOpened", { channel: dice.pick(HISTORY_CHANNELS), failures: 5, until });
     },
-    (dice) => log.add("CircuitClosed", { channel: dice.pick(CHANNELS) }),
+    (dice) => log.add("CircuitClosed", { channel: dice.pick(HISTORY_CHANNELS) }),
     (dice) => {
-      const refused = { channel: dice.pick(CHANNELS), network: "n", detail: "gone" };
+      const refused = { channel: dice.pick(HISTORY_CHANNELS), network: "n", detail: "gone" };
       log.add("ChannelSuspended", { ...refused, credential: dice.pick(["one", "other"]) });
     },
-    (dice) => log.add("ChannelResumed", { channel: dice.pick(CHANNELS), why: dice.pick(["by_hand", "delivered"]) }),
-    (dice) => log.add("WebhookSubscribed", { types: [...dice.pick(SUBSCRIPTIONS)], receiver: dice.pick(["a", "b"]) }),
-    (dice) => dice.once(3) && log.add("WebhookUnsubscribed", {}),
+    (dice) =>
+      log.add("ChannelResumed", { channel: dice.pick(HISTORY_CHANNELS), why: dice.pick(["by_hand", "delivered"]) }),
+    (dice) => {
+      const filter = dice.once(3) ? { filter: "data.position" } : {};
+      const carried = { types: [...dice.pick(SUBSCRIPTIONS)], receiver: dice.pick(["a", "b"]), ...filter };
+      log.add("WebhookSubscribed", { ...dice.pick(WEBHOOKS), ...carried });
+    },
+    (dice) => dice.once(3) && log.add("WebhookUnsubscribed", dice.pick(WEBHOOKS)),
   ];
   const carrying = steps.map((step): Step => (dice) => {
     carry();

@@ -144,6 +144,7 @@ describe("what is installed", () => {
     // prom-client writes the figures, and brings OpenTelemetry's interface and two small structures along.
     // The protocol's own SDK answers assistants, and brings its core and zod along.
     // OpenTelemetry's own packages make traces and send them; they are loaded only where somebody collects them.
+    // JMESPath's library evaluates the filters of webhooks, and brings nothing along.
     // Standard Webhooks' own library signs what is posted to receivers, and brings base64 and SHA-256 along.
     expect(runtime.size).toBeLessThanOrEqual(51);
   });

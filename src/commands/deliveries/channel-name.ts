@@ -1,16 +1,36 @@
-import { Argument, Option } from "../shared/command.ts";
-import { CHANNELS, type ChannelName } from "../../../events/channel.ts";
+import { Argument, InvalidArgumentError, Option, usageError } from "../shared/command.ts";
+import { channelName, CHANNELS, isWebhook, type ChannelName } from "../../../events/channel.ts";
+import { listChannels, type Deliveries } from "../../../projections/deliveries.ts";
 import type { Config } from "../../config/config.ts";
+import { Value } from "@sinclair/typebox/value";
 
-export const channelOption = () => new Option("--channel <name>", "only this channel").choices(CHANNELS);
-export const channelArgument = () => new Argument("<channel>", "the channel").choices(CHANNELS);
+/** Completed are the channels that each log has; webhooks with a name are known once the log is open. */
+export function channelOption() {
+  const option = new Option("--channel <name>", "only this channel, also webhook-NAME").argParser(parseChannel);
+  option.argChoices = [...CHANNELS];
+  return option;
+}
 
-/** The channel of `--channel`, or all. */
-export function selectChannels(name: ChannelName | undefined): readonly ChannelName[] {
-  return name === undefined ? CHANNELS : [name];
+export function channelArgument() {
+  const argument = new Argument("<channel>", "the channel, also webhook-NAME").argParser(parseChannel);
+  argument.argChoices = [...CHANNELS];
+  return argument;
+}
+
+function parseChannel(name: string): ChannelName {
+  if (Value.Check(channelName, name)) return name;
+  throw new InvalidArgumentError(`Allowed choices are ${CHANNELS.join(", ")}, or webhook-NAME.`);
+}
+
+/** The channel of `--channel`, or all. Throws a ServiceError (usage) for one that the log does not know. */
+export function selectChannels(deliveries: Deliveries, name: ChannelName | undefined): readonly ChannelName[] {
+  if (name === undefined) return listChannels(deliveries);
+  if (name in deliveries) return [name];
+  throw usageError(`the log knows no channel ${name}: ${listChannels(deliveries).join(", ")}`);
 }
 
 /** Whether this command's own configuration has credentials for it; the service's may differ. */
-export function isConfigured({ meta, chat, messaging, webhook }: Config, channel: ChannelName): boolean {
-  return { ads: meta, chat, messaging, webhook }[channel] !== undefined;
+export function isConfigured({ meta, chat, messaging, webhooks }: Config, channel: ChannelName): boolean {
+  if (isWebhook(channel)) return webhooks.some(({ name }) => name === channel);
+  return { ads: meta, chat, messaging }[channel] !== undefined;
 }

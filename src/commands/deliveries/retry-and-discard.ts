@@ -18,7 +18,7 @@ import { answer, EXIT, fail, type Terminal } from "../shared/terminal.ts";
 import { COMMAND_METADATA, openSession, type Session } from "../shared/log-session.ts";
 import { printable } from "../shared/table.ts";
 import { connectNetworks } from "../../service/networks.ts";
-import { channelOption } from "./channel-name.ts";
+import { channelOption, selectChannels } from "./channel-name.ts";
 import { errorOption, fromOption, linkOption, toOption } from "./filter-options.ts";
 
 interface Given extends FilterTexts {
@@ -71,6 +71,7 @@ async function decideByCommand(
   decide: Decide,
 ): Promise<number> {
   await using session = await openSession(terminal);
+  selectChannels(session.projector.state("deliveries"), selection.filter.channel);
   const named = await withIds(session, selection);
   const options = selection.ids === undefined && !yes ? await confirm(terminal, verb, named, session, decide) : {};
   if (options === undefined) return fail(terminal, `nothing was ${done}`);

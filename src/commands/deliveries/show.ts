@@ -12,7 +12,7 @@ import { openSession, recordRead } from "../shared/log-session.ts";
 import { withProgress } from "../shared/progress.ts";
 import { printable } from "../shared/table.ts";
 import { channelOption, selectChannels, isConfigured } from "./channel-name.ts";
-import type { Suspended } from "../../../projections/deliveries.ts";
+import { findChannel, type Suspended } from "../../../projections/deliveries.ts";
 import { DISPATCH_ATTEMPTS_MAX } from "../../delivery/attempt.ts";
 import { quoteText } from "../../history/words/phrases.ts";
 
@@ -39,14 +39,15 @@ Of an event about many dispatches the first ${SHOWN_DISPATCHES_MAX} are shown.`,
         await using session = await openSession(terminal);
         const { config, eventLog, projector } = session;
         const { position: to } = projector;
+        const states = projector.state("deliveries");
+        const wanted = name && selectChannels(states, name);
         const dispatches = await withProgress(terminal, "reading", to, (onProgress) =>
-          findByEvent({ store: eventLog.store, to, onProgress }, id, selectChannels(name)),
+          findByEvent({ store: eventLog.store, to, onProgress }, id, wanted),
         );
         if (dispatches === undefined) return fail(terminal, `the log knows no event ${id}`);
         const [one, other] = dispatches;
         const about = one === undefined || other !== undefined ? {} : discloseEvent(one.source);
         await recordRead(terminal, eventLog.store, { resource: "deliveries", ...about, records: dispatches.length });
-        const states = projector.state("deliveries");
         if (json === true) {
           for (const dispatch of dispatches) terminal.out(`${JSON.stringify(toDispatchJson(dispatch))}\n`);
           return undefined;
@@ -54,7 +55,7 @@ Of an event about many dispatches the first ${SHOWN_DISPATCHES_MAX} are shown.`,
         const codes = dispatches.map((dispatch, at) => {
           if (at > 0) terminal.out("\n");
           return print(terminal, dispatch, (channel) => {
-            return isConfigured(config, channel) ? states[channel].suspended : "not configured";
+            return isConfigured(config, channel) ? findChannel(states, channel).suspended : "not configured";
           });
         });
         return Math.max(...codes);
@@ -79,14 +80,14 @@ interface Dispatch {
 async function findByEvent(
   reading: Reading,
   id: string,
-  wanted: readonly ChannelName[],
+  wanted: readonly ChannelName[] | undefined,
 ): Promise<readonly Dispatch[] | undefined> {
   const asked = await findEvent(reading, id);
   if (asked === undefined) return undefined;
   const requestedBy = await readRequestedChannels(reading);
   const sources = (await sourcesOfEvent(reading, requestedBy, asked)).slice(0, SHOWN_DISPATCHES_MAX);
   if (sources.length === 0) return [{ source: asked, channels: new Map(), requested: new Set() }];
-  const channelsOfSource = (source: Recorded) => requestedBy(source).filter((name) => wanted.includes(name));
+  const channelsOfSource = (source: Recorded) => requestedBy(source).filter((name) => wanted?.includes(name) ?? true);
   const positions: number[] = [];
   const dispatches = await findDispatches(
     reading,

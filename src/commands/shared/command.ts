@@ -12,7 +12,7 @@ import { EXIT, type Terminal } from "./terminal.ts";
  * The parser, with types that know what each option gives. These come from a package of types alone: it is no part of
  * what runs.
  */
-export const { Argument, Command, Option } = commander as unknown as typeof typed;
+export const { Argument, Command, InvalidArgumentError, Option } = commander as unknown as typeof typed;
 
 /** Makes an action of work that answers the exit code, or nothing: it is done. */
 export type Exit = <Args extends unknown[]>(

@@ -1,12 +1,13 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { CHANNELS } from "../../../events/channel.ts";
 import type { LetterStatus } from "../../../projections/dead-letters.ts";
+import { listChannels } from "../../../projections/deliveries.ts";
 import { LINK_CHARACTERS_MAX } from "../../../projections/sent-links.ts";
 import { findLetters, type DeadLetter } from "../../delivery/dead-letters.ts";
 import {
   FILTER_NAMES,
   parseDispatchFilter,
+  selectedChannels,
   STATUSES,
   type DispatchFilter,
   type FilterTexts,
@@ -51,7 +52,7 @@ export async function deliveriesPage(view: View): Promise<VNode> {
       isConfigured: (name) => view.settings.configured.includes(name),
       tail: { to: view.position, eventsMax: TAIL_EVENTS_MAX },
     },
-    typeof filter === "string" ? CHANNELS : filter.channels,
+    selectedChannels(typeof filter === "string" ? {} : filter, view.state("deliveries")),
     view.now,
   );
   const statuses = STATUSES.filter((status) => texts.status === undefined || texts.status === status);
@@ -59,7 +60,7 @@ export async function deliveriesPage(view: View): Promise<VNode> {
   return (
     <ConsoleDocument title="Deliveries" path="/deliveries" view={view}>
       <h1>Deliveries</h1>
-      <FilterForm texts={texts} />
+      <FilterForm view={view} texts={texts} />
       {typeof filter === "string" ? (
         <p class="notice fault" role="alert">
           {filter}.
@@ -93,7 +94,7 @@ function parseFilter(texts: FilterTexts, { settings }: View): DispatchFilter | s
   }
 }
 
-function FilterForm({ texts }: { readonly texts: FilterTexts }): VNode {
+function FilterForm({ view, texts }: { readonly view: View; readonly texts: FilterTexts }): VNode {
   const field = (name: "error" | "link" | "from" | "to", label: string, placeholder: string) => (
     <label>
       {label} <input name={name} value={texts[name] ?? ""} placeholder={placeholder} maxLength={LINK_CHARACTERS_MAX} />
@@ -101,7 +102,7 @@ function FilterForm({ texts }: { readonly texts: FilterTexts }): VNode {
   );
   return (
     <form class="filter" method="get" action="/deliveries">
-      <Select name="channel" label="Channel" values={CHANNELS} chosen={texts.channel} />
+      <Select name="channel" label="Channel" values={listChannels(view.state("deliveries"))} chosen={texts.channel} />
       <Select name="status" label="Status" values={STATUSES} chosen={texts.status} />
       {field("error", "Error", "refused, 5xx, 429")}
       {field("link", "Link", "domain/code or domain")}
@@ -189,7 +190,7 @@ function DeadLetters({ view, found }: FoundProps): VNode {
       <p>
         {grouped(letters.length)} {letters.length === 1 ? "dispatch was" : "dispatches were"} given up.
       </p>
-      {filter.channels.map((channel) => (
+      {selectedChannels(filter, view.state("deliveries")).map((channel) => (
         <DecideAllLetters view={view} back={deliveriesHref(view)} channel={channel} {...found} />
       ))}
       <ol class="events">

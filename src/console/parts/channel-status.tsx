@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import type { ChannelName } from "../../../events/channel.ts";
-import { pendingOf } from "../../../projections/deliveries.ts";
+import { findChannel, pendingOf } from "../../../projections/deliveries.ts";
 import { grouped } from "../document.tsx";
 import { Badge, type IconName } from "./icon.tsx";
 import { Time } from "./time.tsx";
@@ -15,7 +15,7 @@ interface ChannelStatusProps {
 }
 
 export function ChannelStatus({ view, name, failuresInARow: failures = 0 }: ChannelStatusProps): VNode {
-  const { suspended, ...state } = view.state("deliveries")[name];
+  const { suspended, ...state } = findChannel(view.state("deliveries"), name);
   const pending = pendingOf({ suspended, ...state });
   if (suspended !== null) {
     return (

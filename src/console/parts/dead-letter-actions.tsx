@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import type { ChannelName } from "../../../events/channel.ts";
+import { findChannel } from "../../../projections/deliveries.ts";
 import { mayDouble, WHY_CHARACTERS_MAX, type DeadLetter } from "../../delivery/dead-letters.ts";
 import type { FilterTexts } from "../../delivery/dispatch-filter.ts";
 import type { ListedDispatch } from "../../delivery/list-dispatches.ts";
@@ -21,7 +22,7 @@ interface DecideLetterProps {
 export function DecideLetter({ view, back, letter }: DecideLetterProps): VNode {
   const { channel, source, outcome } = letter;
   const common = { view, back, fields: { channel, event_id: source.id } };
-  const isSuspended = view.state("deliveries")[channel].suspended !== null;
+  const isSuspended = findChannel(view.state("deliveries"), channel).suspended !== null;
   const mayDouble = outcome.data.requests.some((request) => "doubtful_since" in request);
   return (
     <div class="actions">
@@ -52,7 +53,7 @@ interface RetryInDoubtProps {
 }
 
 export function RetryInDoubt({ view, back, dispatch: { channel, source } }: RetryInDoubtProps): VNode | null {
-  if (view.state("deliveries")[channel].suspended !== null) return null;
+  if (findChannel(view.state("deliveries"), channel).suspended !== null) return null;
   const fields = { channel, event_id: source.id, status: "in_doubt", accept_doubles: "yes" };
   return (
     <div class="actions">
@@ -79,7 +80,7 @@ interface DecideAllLettersProps {
 /** The actions on all dead letters of a channel that match, up to this page's position: the number named is done. */
 export function DecideAllLetters(props: DecideAllLettersProps): VNode | null {
   const { view, back, channel, texts } = props;
-  const isSuspended = view.state("deliveries")[channel].suspended !== null;
+  const isSuspended = findChannel(view.state("deliveries"), channel).suspended !== null;
   const letters = props.letters.filter((letter) => letter.channel === channel);
   if (letters.length === 0) return null;
   const { status: _, ...filter } = omitUndefined(texts);

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from "preact";
-import type { ChannelName } from "../../../events/channel.ts";
+import { isWebhook, type ChannelName } from "../../../events/channel.ts";
+import { findChannel } from "../../../projections/deliveries.ts";
 import { findMissingEvidence } from "../../../projections/consent.ts";
 import type { RecordedBackup } from "../../../projections/backups.ts";
 import { describeExpiries } from "../../config/tokens.ts";
@@ -38,7 +39,7 @@ export function setupSteps(view: View): readonly SetupStep[] {
       "Messaging",
       "Clicks and messages are sent to a chat of Telegram, LINE or WhatsApp.",
     ),
-    channelStep(view, "webhook", "Webhook", "Events of chosen types are posted to a program, signed."),
+    ...webhookSteps(view),
     tokenStep(view),
     dayStep(view),
     backupStep(view),
@@ -164,10 +165,19 @@ function peopleStep(view: View): SetupStep {
   return { title, status: "done", says };
 }
 
+function webhookSteps(view: View): readonly SetupStep[] {
+  const configured = view.settings.configured.filter(isWebhook);
+  const purpose = "Events of chosen types are posted to a program, signed.";
+  if (configured.length === 0) return [channelStep(view, "webhook", "Webhook", purpose)];
+  return configured.map((name) =>
+    channelStep(view, name, name.replace("webhook", "Webhook").replace("-", " "), purpose),
+  );
+}
+
 function channelStep(view: View, name: ChannelName, title: string, purpose: string): SetupStep {
-  const { isConfigured, lines } = view.settings.parts[name];
+  const { isConfigured, lines } = view.settings.parts[isWebhook(name) ? "webhook" : name];
   if (!isConfigured) return { title, status: "left_out", says: purpose, env: lines };
-  const { suspended } = view.state("deliveries")[name];
+  const { suspended } = findChannel(view.state("deliveries"), name);
   if (suspended === null) return { title, status: "done", says: `Configured. ${purpose}` };
   const says = (
     <>

@@ -1,4 +1,4 @@
-import type { ChannelName } from "../../../events/channel.ts";
+import type { ChannelName, WebhookChannel } from "../../../events/channel.ts";
 import type { DispatchMode } from "../../../events/delivery.ts";
 import type { Sources } from "../../../events/sources.ts";
 import {
@@ -67,12 +67,14 @@ export const DELIVERY_WORDS = {
   ChannelSuspended: ({ channel, network, status, detail }) =>
     say`the channel ${channel} was suspended: ${other(network)} refuses all requests${status === undefined ? "" : ` (${status})`}${because(detail)}`,
   ChannelResumed: ({ channel, why }) => say`the channel ${channel} was resumed ${RESUMED[why]}`,
-  WebhookSubscribed: ({ types }) =>
-    say`the webhook now carries ${join(
+  WebhookSubscribed: ({ channel, types, filter }) => {
+    const names = join(
       types.map((type) => [other(type)]),
       ", ",
-    )}`,
-  WebhookUnsubscribed: () => say`the webhook now carries no events`,
+    );
+    return say`${webhook(channel)} now carries ${names}${filter === undefined ? [] : say`, filtered by ${quote(filter)}`}`;
+  },
+  WebhookUnsubscribed: ({ channel }) => say`${webhook(channel)} now carries no events`,
 } satisfies Partial<EventWords>;
 
 const RESUMED = {
@@ -80,6 +82,10 @@ const RESUMED = {
   credential_changed: "because its credential changed",
   delivered: "because a test was delivered",
 } as const;
+
+function webhook(channel: WebhookChannel | undefined): string {
+  return channel ?? "the webhook";
+}
 
 function queuedFor(channels: readonly ChannelName[]): string {
   return channels.length === 0 ? "not dispatched" : `queued for ${channels.join(", ")}`;

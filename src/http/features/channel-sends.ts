@@ -1,5 +1,5 @@
 import { Type, type Static } from "@sinclair/typebox";
-import { CHANNELS, type ChannelName } from "../../../events/channel.ts";
+import { channelName, CHANNELS, sortChannels, type ChannelName } from "../../../events/channel.ts";
 import { level, type Level } from "../../../events/delivery.ts";
 import type { Settlement } from "../../delivery/delivery.ts";
 import { ATTEMPT_TIMEOUT_MS } from "../../delivery/make-attempt.ts";
@@ -13,7 +13,7 @@ import { operation, reply } from "../server/endpoint.ts";
 import { performOnce } from "../server/idempotency.ts";
 import { problems } from "../server/problem.ts";
 import type { AppendedBy } from "../server/request-log.ts";
-import { TEXT, closed, id, oneOf, orNull, perChannel, text } from "./schema.ts";
+import { TEXT, closed, id, oneOf, orNull, perAskedChannel, text } from "./schema.ts";
 
 /** How long a caller waits for the network's answer. */
 const DELIVERY_WAIT_MS = 5_000;
@@ -106,10 +106,12 @@ export function directSendEndpoints(deps: AppDeps) {
       "/tracking/test",
       ({ body, call }) =>
         performOnce(idempotency, call, body, async (key) => {
-          const channels = [...delivery.configured];
+          const asked =
+            body.channel === undefined ? sortChannels([...CHANNELS, ...delivery.configured]) : [body.channel];
+          const channels = asked.filter((name) => delivery.configured.includes(name));
           const newEvent: NewEvent = { type: "ChannelTestRequested", data: { channels } };
           const { first } = await requestLog.append([newEvent], { metadata: call.metadata, key });
-          const tested = CHANNELS.map(async (name) => {
+          const tested = asked.map(async (name) => {
             if (!channels.includes(name)) return [name, NOT_CONFIGURED] as const;
             const settled = delivery.settled(name, first, ATTEMPT_TIMEOUT_MS + 1_000);
             return [name, testResult(await orPending(settled))] as const;
@@ -117,10 +119,10 @@ export function directSendEndpoints(deps: AppDeps) {
           return { results: Object.fromEntries(await Promise.all(tested)) };
         }),
       {
-        body: jsonBody(Type.Object({}, closed)),
-        response: { 200: reply("The result of each channel.", Type.Object({ results: perChannel(result) })) },
+        body: jsonBody(Type.Object({ channel: Type.Optional(channelName) }, closed)),
+        response: { 200: reply("The result of each channel.", Type.Object({ results: perAskedChannel(result) })) },
         detail: operation("testChannels", "tracking", ["token", "admin"], {
-          summary: "Sends a test message to each channel.",
+          summary: "Sends a test message to each channel, or to one.",
           description: `One attempt each, for ${formatDuration(ATTEMPT_TIMEOUT_MS / 1_000)}.`,
           requestHeaders: ["Idempotency-Key"],
           form: { path: "/console/channels/test", notice: saysTested },
@@ -146,9 +148,11 @@ async function send({ delivery, requestLog }: AppDeps, channel: ChannelName, new
 
 const NOT_CONFIGURED: TestResult = { ok: false, status: "not_configured", latency_ms: null };
 
-function saysTested({ results }: { readonly results: Readonly<Record<ChannelName, TestResult>> }) {
-  const tested = CHANNELS.map((name) => `${name}: ${formatResult(results[name])}`).join("; ");
-  const isFault = CHANNELS.some((name) => !results[name].ok && results[name].status !== "not_configured");
+function saysTested({ results }: { readonly results: Readonly<Record<string, TestResult>> }) {
+  const tested = Object.entries(results)
+    .map(([name, one]) => `${name}: ${formatResult(one)}`)
+    .join("; ");
+  const isFault = Object.values(results).some(({ ok, status }) => !ok && status !== "not_configured");
   return { text: `${tested}.`, isFault };
 }
 

@@ -1,7 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { CHANNELS } from "../../../events/channel.ts";
 import { RunPaused } from "../../../events/outreach.ts";
-import { pendingOf } from "../../../projections/deliveries.ts";
+import { channelsOf, pendingOf } from "../../../projections/deliveries.ts";
 import type { RunState } from "../../../projections/run.ts";
 import { classifyError } from "../../log/error-kind.ts";
 import { METRICS_TYPE } from "../../metrics/metrics.ts";
@@ -170,13 +169,12 @@ function shown(run: RunState, now: number) {
 }
 
 async function serviceHealth({ projector, delivery, version, instances, roles }: AppDeps, isWritable: boolean) {
-  const deliveries = projector.state("deliveries");
-  const channels = CHANNELS.map((name) => {
-    const { suspended } = deliveries[name];
+  const channels = channelsOf(projector.state("deliveries")).map(([name, state]) => {
+    const { suspended } = state;
     return {
       name,
       configured: delivery.configured.includes(name),
-      pending: pendingOf(deliveries[name]),
+      pending: pendingOf(state),
       circuit: delivery.circuit(name) ?? null,
       suspended: suspended && { since: suspended.since, detail: suspended.detail },
     };

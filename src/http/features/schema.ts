@@ -16,8 +16,14 @@ export const id = Type.String({ format: "uuid" });
 export const text = (example: string) => Type.String({ examples: [example] });
 export const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 export const oneOf = <T extends string>(...values: T[]) => Type.Union(values.map((value) => Type.Literal(value)));
+/** By channel: each of those that each log has, and `webhook-NAME` for each webhook with a name. */
 export const perChannel = <T extends TSchema>(schema: T) =>
-  Type.Object(Object.fromEntries(CHANNELS.map((name) => [name, schema])));
+  Type.Object(Object.fromEntries(CHANNELS.map((name) => [name, schema])), { additionalProperties: schema });
+/** By channel, of those that were asked for. */
+export const perAskedChannel = <T extends TSchema>(schema: T) =>
+  Type.Object(Object.fromEntries(CHANNELS.map((name) => [name, Type.Optional(schema)])), {
+    additionalProperties: schema,
+  });
 
 /** For request bodies. Unknown fields are refused: a mistyped `dry_run` must never send. */
 export const closed = { additionalProperties: false };

@@ -280,3 +280,18 @@ describe("what a browser does about dead letters", () => {
     expect((await decisions(harness))[0]?.[1]).toMatchObject({ may_double: true });
   });
 });
+
+test("a webhook with a name has its row, its letters and its choice", async () => {
+  const { harness, pageAt, press } = await openBrowser();
+  const subscription = { channel: "webhook-crm" as const, types: ["LinkClicked"], receiver: "x" };
+  await harness.append("webhook-crm", { type: "WebhookSubscribed", data: subscription });
+  await harness.append(STREAMS.requests, click());
+  const letter = { source: 2, channel: "webhook-crm", lane: "events", detail: "gone", refused: true } as const;
+  await harness.append(STREAMS.delivery("webhook-crm"), outcomeOf("DispatchAbandoned", letter));
+  const page = await pageAt("/deliveries?channel=webhook-crm");
+  expect(page).toContain('<th scope="row">webhook-crm</th>');
+  expect(page).toMatch(/<option[^>]*selected[^>]*>webhook-crm<\/option>/);
+  expect(page).toContain('id="webhook-crm-2"');
+  await press("/deliveries?channel=webhook-crm", "Retry");
+  expect((await harness.events("DispatchRetryRequested")).map(({ data }) => data.channel)).toEqual(["webhook-crm"]);
+});

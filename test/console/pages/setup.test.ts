@@ -52,6 +52,21 @@ test("with nothing configured, each step says what to do, and which lines to put
   expect(page).toContain("http://127.0.0.1:3000/social/callback");
 });
 
+test("each webhook is a step by its name, and one that is refused is to do", async () => {
+  const hook = (prefix: string) => ({
+    [`${prefix}_URL`]: "https://receiver.example/",
+    [`${prefix}_SECRET`]: `whsec_${btoa("x".repeat(32))}`,
+    [`${prefix}_EVENTS`]: "RunFinished",
+  });
+  const env = { ...hook("WEBHOOK"), ...hook("WEBHOOK_CRM") };
+  const harness = await openConsole({ env, channels: ["webhook", "webhook-crm"] });
+  const steps = async () => (await stepsOf(harness)).filter((step) => step.startsWith("Webhook"));
+  expect(await steps()).toEqual(["Webhook: done", "Webhook crm: done"]);
+  const data = { channel: "webhook-crm", network: "standard_webhooks", detail: "gone", credential: "" } as const;
+  await harness.append("delivery-webhook-crm", { type: "ChannelSuspended", data });
+  expect(await steps()).toEqual(["Webhook crm: to do", "Webhook: done"]);
+});
+
 test("where evidence is required, says how many have none", async () => {
   const harness = await openConsole({ env: { ...CONFIGURED, REQUIRE_CONSENT: "evidence" } });
   const consent = { recipient: { username: "ada" }, basis: "opt_in", consent_at: "2025-03-02" } as const;

@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import { StoreFull } from "eventstore-lite";
 import type { EventType, Recorded } from "../../../events/catalog.ts";
 import { CHANNELS, CLICK_CHANNELS, type ChannelName } from "../../../events/channel.ts";
-import { deliveries, pendingOf } from "../../../projections/deliveries.ts";
+import { deliveries, findChannel, pendingOf } from "../../../projections/deliveries.ts";
 import { encodeState } from "../../../projections/snapshot.ts";
 import { WINDOW_MAX } from "../../../src/delivery/rate-limiter.ts";
 import { STREAMS, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
@@ -49,7 +49,8 @@ export async function live({ seed, kinds, digestAfterMs, faults, steps }: Histor
     const network = createNetwork(name, kind, time, random, (request) => {
       requests++;
       const position = house?.projector.position ?? 0;
-      const isSuspended = house !== undefined && house.projector.state("deliveries")[name].suspended !== null;
+      const isSuspended =
+        house !== undefined && findChannel(house.projector.state("deliveries"), name).suspended !== null;
       watch.request(request, time.clock(), { position, isSuspended });
     });
     return { name, kind, network, watch };
@@ -164,7 +165,7 @@ function audit(
 ): void {
   expect(network.inFlightMax).toBeLessThanOrEqual(WINDOW_MAX);
   watch.begin(log);
-  auditLog(log, name, { state: house.projector.state("deliveries")[name], ghosts });
+  auditLog(log, name, { state: findChannel(house.projector.state("deliveries"), name), ghosts });
   if (kind.isInOrder === true) auditOrder(log, name);
   const recognises = kind.recognisesMs !== undefined;
   auditTruth(log, name, network.taken, { exposed: watch.exposed, recognises });
@@ -220,7 +221,7 @@ async function retryOne(house: DeliveryHarness, lines: readonly Line[]): Promise
 
 export async function resumeAll(house: DeliveryHarness, names: readonly ChannelName[]): Promise<void> {
   for (const channel of names) {
-    if (house.projector.state("deliveries")[channel].suspended === null) continue;
+    if (findChannel(house.projector.state("deliveries"), channel).suspended === null) continue;
     await house.append({ type: "ChannelResumed", data: { channel, why: "by_hand" } });
   }
 }
@@ -231,7 +232,7 @@ const HOURS_MAX = 60;
 /** An hour after another, until nothing is pending. */
 async function settle(house: DeliveryHarness, names: readonly ChannelName[], clock: () => number): Promise<void> {
   const pending = (): number =>
-    names.reduce((sum, name) => sum + pendingOf(house.projector.state("deliveries")[name]), 0);
+    names.reduce((sum, name) => sum + pendingOf(findChannel(house.projector.state("deliveries"), name)), 0);
   for (let hour = 0; pending() > 0; hour++) {
     if (hour > HOURS_MAX) throw new Error(`after ${hour} hours ${pending()} are pending`);
     await resumeAll(house, names);

@@ -4,6 +4,7 @@ import { expect } from "bun:test";
 import type { EventStore } from "eventstore-lite";
 import { CLICK_CHANNELS, type ChannelName } from "../../../events/channel.ts";
 import type { Event } from "../../../events/catalog.ts";
+import { listChannels } from "../../../projections/deliveries.ts";
 import type { Circuit } from "../../../src/delivery/rate-limiter.ts";
 import type { Delivery, Settlement } from "../../../src/delivery/delivery.ts";
 import { loadConfig } from "../../../src/config/config.ts";
@@ -240,7 +241,7 @@ function wire({
     instances: () => given.instances ?? [INSTANCE],
     awaySince: () => given.awaySince,
     skewMs: () => given.skewMs ?? 0,
-    roles: () => listHolders(eventLog),
+    roles: () => listHolders(eventLog, listChannels(projector.state("deliveries"))),
   };
   const observed = { ...shared, projector, delivery, quota, load, clock, tokens: authentication.list };
   metrics.observe({ ...observed, store: eventLog.store, file: tmpdir() });

@@ -1,6 +1,6 @@
-import { CHANNELS, CLICK_CHANNELS, type ChannelName, type ClickChannel } from "../../../events/channel.ts";
+import { CLICK_CHANNELS, type ChannelName, type ClickChannel } from "../../../events/channel.ts";
 import type { OutcomeType } from "../../../events/dispatches.ts";
-import { pendingOf } from "../../../projections/deliveries.ts";
+import { findChannel, listChannels, pendingOf } from "../../../projections/deliveries.ts";
 import { makeId, type Clock } from "../../../src/platform/clock.ts";
 import type { Announce } from "../../../src/delivery/suspension.ts";
 import { createOutboxReader } from "../../../src/delivery/outbox-window.ts";
@@ -104,6 +104,8 @@ export async function openDelivery(given: DeliveryOptions = {}): Promise<Deliver
     append: (...args) => counted(eventLog.append(...args)),
     store: {
       ...store,
+      // A test may have the log read otherwise later.
+      read: (...args) => store.read(...args),
       leases: { ...store.leases, acquire: (...args) => counted(store.leases.acquire(...args)) },
     },
   };
@@ -112,10 +114,11 @@ export async function openDelivery(given: DeliveryOptions = {}): Promise<Deliver
     wasBusy = false;
     return found;
   };
+  const wrapped = wrap(counting);
   const common = {
-    eventLog: wrap(counting),
+    eventLog: wrapped,
     projector,
-    outboxReader: createOutboxReader(store),
+    outboxReader: createOutboxReader(wrapped.store),
     clock: given.clock ?? time.clock,
     timer: time.timer,
     random,
@@ -248,5 +251,6 @@ export async function eventually(projector: Projector, holds: () => boolean): Pr
 
 function pending(projector: Projector, channels: readonly ChannelName[]): number {
   const state = projector.state("deliveries");
-  return (channels.length === 0 ? CHANNELS : channels).reduce((sum, name) => sum + pendingOf(state[name]), 0);
+  const wanted = channels.length === 0 ? listChannels(state) : channels;
+  return wanted.reduce((sum, name) => sum + pendingOf(findChannel(state, name)), 0);
 }

@@ -20,7 +20,7 @@ interface OfOne {
   readonly detail?: string;
   readonly retry_at?: string;
   readonly may_have_arrived?: true;
-  readonly reason?: "no_user_agent" | "too_old" | "expired";
+  readonly reason?: "no_user_agent" | "too_old" | "expired" | "filtered";
   readonly refused?: boolean;
   readonly doubtful_since?: string;
 }

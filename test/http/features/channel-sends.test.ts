@@ -64,3 +64,26 @@ test("a test message gives each channel's result, configured or not", async () =
   expect(await results({ status: "in_doubt", detail })).toEqual({ ...others, chat: doubt, messaging: doubt });
   expect(await results(undefined)).toMatchObject({ chat: { ok: false, status: "in_doubt" } });
 });
+
+test("a test message may go to one channel alone, also to a webhook with a name", async () => {
+  await using world = await openApp({ channels: ["chat", "webhook", "webhook-crm"] });
+  world.settlement = { status: "delivered", latencyMs: 12 };
+  const tested = async (body: object) => {
+    const response = await post(world.app, "/api/tracking/test", body, { token: TOKEN });
+    return [response.status, response.ok ? ((await response.json()) as { results: object }).results : undefined];
+  };
+  const delivered = { ok: true, status: "delivered", latency_ms: 12 };
+  const off = { ok: false, status: "not_configured", latency_ms: null };
+  expect(await tested({})).toEqual([
+    200,
+    { ads: off, chat: delivered, messaging: off, webhook: delivered, "webhook-crm": delivered },
+  ]);
+  expect(await tested({ channel: "webhook-crm" })).toEqual([200, { "webhook-crm": delivered }]);
+  expect(await tested({ channel: "webhook-none" })).toEqual([200, { "webhook-none": off }]);
+  expect((await tested({ channel: "webhook_crm" }))[0]).toBe(422);
+  expect((await world.events("ChannelTestRequested")).map(({ data }) => data.channels)).toEqual([
+    ["chat", "webhook", "webhook-crm"],
+    ["webhook-crm"],
+    [],
+  ]);
+});

@@ -298,7 +298,7 @@ test("one dispatch in doubt is retried by hand, once, and the log says that it m
   expect(await retry({ channel: "chat" })).toMatchObject({ done: 0, left: [{ event_id: id, why: "not_in_doubt" }] });
   expect(await retry({}, second)).toMatchObject({ done: 1 });
   const events = await Array.fromAsync(harness.store.read({ types: ["DispatchRetryRequested"] }));
-  expect(events.map(({ data, meta }) => [data, meta.caller])).toEqual([
+  expect(events.map(({ data, meta }): unknown => [data, meta.caller])).toEqual([
     [{ event_id: id, source: 1, channel: "chat", may_double: true, in_doubt: true }, "tests"],
     [{ event_id: second, source: 2, channel: "ads", may_double: true, in_doubt: true }, "tests"],
   ]);

@@ -64,6 +64,22 @@ test("health shows version, position and channels; a log that takes nothing make
   expect([unwell.status, await unwell.json()]).toMatchObject([503, { status: "degraded" }]);
 });
 
+test("health shows a webhook with a name from its subscription on, and degrades for it", async () => {
+  await using world = await openApp({ channels: ["webhook-crm"] });
+  await world.append("webhook-crm", {
+    type: "WebhookSubscribed",
+    data: { channel: "webhook-crm", types: ["RunFinished"], receiver: "x" },
+  });
+  const health = async () => (await (await ask(world.app, "/api/health")).json()) as { channels: object };
+  const well = { configured: true, pending: 0, circuit: "closed", suspended: null };
+  expect(await health()).toMatchObject({ status: "ok", channels: { "webhook-crm": well } });
+  await world.append("delivery-webhook-crm", {
+    type: "ChannelSuspended",
+    data: { channel: "webhook-crm", network: "standard_webhooks", detail: "gone", credential: "" },
+  });
+  expect(await health()).toMatchObject({ status: "degraded", channels: { "webhook-crm": { suspended: {} } } });
+});
+
 const SUSPENDED = {
   type: "ChannelSuspended",
   data: { channel: "chat", network: "fake chat", detail: "channel_is_archived", credential: "" },

@@ -193,3 +193,33 @@ test("how long until a token expires is a figure of each one that does", async (
   replace(list().slice(0, 1));
   expect(await figures()).toEqual([]);
 });
+
+test("of a webhook with a name there are figures while it carries events, or something of it is dead", async () => {
+  await using world = await openApp();
+  const subscription = { channel: "webhook-crm" as const, types: ["LinkClicked"], receiver: "x" };
+  await world.append("webhook-crm", { type: "WebhookSubscribed", data: subscription });
+  await world.append(LINK, click);
+  const figures = async () => {
+    const samples = (await samplesOf(world)).filter(({ labels }) => labels["channel"] === "webhook-crm");
+    const shown = ["reachlog_outbox_pending", "reachlog_dead_letters"];
+    return samples.filter(({ name }) => shown.includes(name)).map(({ labels, value }) => [labels["lane"], value]);
+  };
+  expect(await figures()).toEqual([
+    ["direct", 0],
+    ["events", 1],
+    [undefined, 0],
+  ]);
+  const outcome = {
+    channel: "webhook-crm",
+    lane: "events",
+    low_watermark: 3,
+    requests: [{ sources: [2], attempt: 1, detail: "gone", refused: true }],
+  };
+  await world.append("delivery-webhook-crm", { type: "DispatchAbandoned", data: outcome as never });
+  await world.append("webhook-crm", { type: "WebhookUnsubscribed", data: { channel: "webhook-crm" } });
+  expect((await figures()).at(-1)).toEqual([undefined, 1]);
+  const [letter] = await world.events("LinkClicked");
+  const discarded = { event_id: letter?.id ?? "", source: 2, channel: "webhook-crm", why: "over" } as const;
+  await world.append("requests", { type: "DispatchDiscarded", data: discarded });
+  expect(await figures()).toEqual([]);
+});

@@ -1,0 +1,62 @@
+import { WEBHOOK_NAME_CHARS_MAX } from "../../events/channel.ts";
+import { secretFiles, settingNames } from "./schema.ts";
+
+type RawEnvironment = Readonly<Record<string, string | undefined>>;
+
+/** `WEBHOOK_CRM_URL` is to the webhook CRM what `WEBHOOK_URL` is to the one without a name. */
+const OWN_SETTINGS = [...settingNames].filter((name) => name.startsWith("WEBHOOK_"));
+
+const NAMED = new RegExp(`^WEBHOOK_(.+)(?:${OWN_SETTINGS.map((name) => name.slice("WEBHOOK".length)).join("|")})$`);
+
+/** The words by which settings end: in a name they would make it hard to tell which webhook and which setting is meant. */
+const RESERVED: ReadonlySet<string> = new Set(OWN_SETTINGS.flatMap((name) => name.split("_").slice(1)));
+
+/** The names for which a setting is given, whether or not they are {@link isWebhookName}. */
+export function listWebhookNames(env: RawEnvironment): readonly string[] {
+  const set = Object.keys(env).filter((key) => (env[key] ?? "").trim() !== "");
+  return [...new Set(set.flatMap((key) => NAMED.exec(key)?.[1] ?? []))].sort();
+}
+
+/** Whether a webhook may be called so: `CRM`, `BILLING_EU`. */
+export function isWebhookName(name: string): boolean {
+  const words = name.split("_");
+  const isShort = name.length <= WEBHOOK_NAME_CHARS_MAX;
+  return isShort && words.every((word) => /^[A-Z0-9]+$/.test(word) && !RESERVED.has(word));
+}
+
+export const WANTED_NAME = `a name of 1 to ${WEBHOOK_NAME_CHARS_MAX} capital letters, digits and single underscores, without the words ${[...RESERVED].join(", ")}`;
+
+/** The setting of the webhook `name` that is called `setting` for the one without a name. */
+export function nameSetting(setting: string, name: string): string {
+  return setting.replace("WEBHOOK_", `WEBHOOK_${name}_`);
+}
+
+/** All settings, with those of the webhooks that have a name here. */
+export function listSettings(env: RawEnvironment): ReadonlySet<string> {
+  return new Set([
+    ...settingNames,
+    ...listWebhookNames(env).flatMap((name) => OWN_SETTINGS.map((one) => nameSetting(one, name))),
+  ]);
+}
+
+/** The setting that leads to a file with a secret, and the secret, with those of the webhooks that have a name here. */
+export function listSecretFiles(env: RawEnvironment): readonly (readonly [file: string, setting: string])[] {
+  const own = [...secretFiles].filter(([file]) => OWN_SETTINGS.includes(file));
+  const named = listWebhookNames(env).flatMap((name) =>
+    own.map(([file, setting]) => [nameSetting(file, name), nameSetting(setting, name)] as const),
+  );
+  return [...secretFiles, ...named];
+}
+
+/** The environment of one webhook as if it had no name. */
+export function unnamedEnvironment(env: RawEnvironment, name: string): RawEnvironment {
+  return Object.fromEntries(OWN_SETTINGS.map((setting) => [setting, env[nameSetting(setting, name)]]));
+}
+
+/** A text in which settings of the webhook without a name stand for those of `name`. */
+export function nameSettingsIn(text: string, name: string): string {
+  return OWN_SETTINGS.reduce(
+    (said, setting) => said.replaceAll(new RegExp(`\\b${setting}\\b`, "g"), nameSetting(setting, name)),
+    text,
+  );
+}

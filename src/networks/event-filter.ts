@@ -1,0 +1,160 @@
+import { compile, TreeInterpreter } from "@jmespath-community/jmespath";
+import type { Recorded } from "../../events/catalog.ts";
+
+/** Characters of a filter: a dozen comparisons. It is parsed once, and evaluated for each event. */
+export const FILTER_CHARS_MAX = 1_000;
+
+/** What a webhook posts, and what a filter is evaluated over. */
+export interface PostedEvent {
+  readonly type: string;
+  /** ISO 8601. */
+  readonly timestamp: string;
+  readonly data: Pick<Recorded, "position" | "id" | "stream" | "version" | "type" | "time" | "data" | "meta" | "hash">;
+}
+
+/** Whether an event is posted. Throws {@link FilterFailed} where the expression cannot be evaluated for it. */
+export type EventFilter = (event: PostedEvent) => boolean;
+
+/** The expression is none, or uses what filters do without. The message says what is wrong, and where. */
+export class FilterRefused extends Error {
+  override readonly name = "FilterRefused";
+}
+
+/** The message names types and functions, and no value of the event. */
+export class FilterFailed extends Error {
+  override readonly name = "FilterFailed";
+}
+
+type Expression = ReturnType<typeof compile>;
+
+/**
+ * Compiles a JMESPath expression (https://jmespath.org/specification.html). An event matches if the result is true: not
+ * `null`, `false` or empty. Throws {@link FilterRefused}.
+ */
+export function compileFilter(expression: string): EventFilter {
+  if (expression.length > FILTER_CHARS_MAX) {
+    throw new FilterRefused(`it has ${expression.length} characters, and ${FILTER_CHARS_MAX} are allowed`);
+  }
+  const parsed = parse(expression);
+  const refused = findRefused(parsed);
+  if (refused !== undefined) throw new FilterRefused(refused);
+  const negated: Expression = { type: "NotExpression", child: parsed };
+  return (event) => {
+    try {
+      return TreeInterpreter.search(negated, event as never) === false;
+    } catch (fault) {
+      throw new FilterFailed(fault instanceof Error ? fault.message : "an unknown fault");
+    }
+  };
+}
+
+/** Texts and literals with their quotes. */
+const QUOTED = /'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`/gs;
+
+function parse(expression: string): Expression {
+  // The library takes a text whose quote has no end.
+  const open = expression.replace(QUOTED, (quoted) => " ".repeat(quoted.length)).search(/['"`]/);
+  if (open >= 0) throw new FilterRefused(`no JMESPath expression from character ${open + 1} on: a quote has no end`);
+  try {
+    return compile(expression);
+  } catch (fault) {
+    const place = understoodUpTo(expression);
+    const said = fault instanceof Error ? fault.message : "no expression";
+    throw new FilterRefused(`no JMESPath expression from character ${place + 1} on: ${said}`);
+  }
+}
+
+/** The library does not say where an error is: it is behind the longest beginning that is an expression by itself. */
+function understoodUpTo(expression: string): number {
+  for (let length = expression.length - 1; length > 0; length--) {
+    try {
+      compile(expression.slice(0, length));
+      return expression.slice(0, length).trimEnd().length;
+    } catch {
+      continue;
+    }
+  }
+  return 0;
+}
+
+/**
+ * What reads a part of the event and makes nothing larger of it, so that the time grows no faster than event and
+ * expression. Left out are multiselects, variables and the root, by which an expression multiplies its input.
+ */
+const NODES: ReadonlySet<string> = new Set([
+  "Field",
+  "Subexpression",
+  "Index",
+  "IndexExpression",
+  "Slice",
+  "Projection",
+  "ValueProjection",
+  "FilterProjection",
+  "Flatten",
+  "Pipe",
+  "Comparator",
+  "AndExpression",
+  "OrExpression",
+  "NotExpression",
+  "Identity",
+  "Current",
+  "Literal",
+  "Function",
+]);
+
+/** The functions that filters have, with the number of their arguments. */
+const FUNCTIONS: ReadonlyMap<string, number> = new Map([
+  ["contains", 2],
+  ["ends_with", 2],
+  ["keys", 1],
+  ["length", 1],
+  ["lower", 1],
+  ["starts_with", 2],
+  ["to_number", 1],
+  ["to_string", 1],
+  ["type", 1],
+  ["upper", 1],
+  ["values", 1],
+]);
+
+/** Why filters do without a part of the expression; undefined: they do with all of it. */
+function findRefused(node: unknown): string | undefined {
+  if (Array.isArray(node)) return node.map(findRefused).find((refused) => refused !== undefined);
+  if (typeof node !== "object" || node === null || !("type" in node)) return undefined;
+  const { type, ...parts } = node as Node;
+  if (!NODES.has(type)) return `filters do without ${type}`;
+  if (type === "Literal") return undefined;
+  // It reads a field of true or false: there is none, so that no event would match.
+  if (isNegation(parts.left ?? parts.child) && READING.has(type))
+    return "! binds tighter than what follows: write !(…)";
+  return (type === "Function" ? findWrongCall(parts) : undefined) ?? findRefused(Object.values(parts));
+}
+
+/** What reads a part of its left side. */
+const READING: ReadonlySet<string> = new Set([
+  "Subexpression",
+  "IndexExpression",
+  "Projection",
+  "ValueProjection",
+  "FilterProjection",
+  "Flatten",
+]);
+
+function isNegation(node: unknown): boolean {
+  return typeof node === "object" && node !== null && "type" in node && node.type === "NotExpression";
+}
+
+interface Node {
+  readonly type: string;
+  readonly left?: unknown;
+  readonly child?: unknown;
+  /** Of a function. */
+  readonly name?: string;
+  readonly children?: readonly unknown[];
+}
+
+function findWrongCall({ name = "", children = [] }: Omit<Node, "type">): string | undefined {
+  const count = FUNCTIONS.get(name);
+  if (count === undefined) return `filters have no function ${name}(); they have ${[...FUNCTIONS.keys()].join(", ")}`;
+  return children.length === count ? undefined : `${name}() takes ${count} ${count === 1 ? "argument" : "arguments"}`;
+}

@@ -1,0 +1,113 @@
+// On no harness.
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { compileFilter, FILTER_CHARS_MAX, FilterFailed, type PostedEvent } from "../../src/networks/event-filter.ts";
+
+const EVENT = {
+  type: "LinkClicked",
+  timestamp: "2026-11-20T10:00:00.750Z",
+  data: {
+    position: 42,
+    id: "019a9f00-0000-7000-8000-000000000001",
+    stream: "link-go.example/welcome",
+    version: 3,
+    type: "LinkClicked",
+    time: "2026-11-20T10:00:00.750Z",
+    data: { event: "click", domain: "go.example", short_code: "Welcome", bot: false, channels: ["ads", "chat"] },
+    meta: { caller: "shop", schema: 1 },
+    hash: "ab",
+  },
+} as unknown as PostedEvent;
+
+const ABANDONED = {
+  ...EVENT,
+  type: "DispatchAbandoned",
+  data: {
+    ...EVENT.data,
+    data: {
+      channel: "ads",
+      requests: [
+        { attempt: 8, refused: false },
+        { attempt: 1, refused: true },
+      ],
+    },
+  },
+} as unknown as PostedEvent;
+
+test.each([
+  ["type == 'LinkClicked'", true],
+  ["data.data.domain == 'other.example'", false],
+  ["data.data.domain == 'go.example' && !(data.data.bot)", true],
+  ["data.data.domain == 'it\\'s' || !starts_with(data.stream, 'link-x')", true],
+  ["data.data.bot || data.position > `41`", true],
+  ["data.data.bot", false],
+  ["data.data.campaign", false],
+  ["data.data.campaign == null || data.data.campaign == 'spring'", true],
+  ["contains(data.data.channels, 'chat')", true],
+  ["length(data.data.channels) > `2`", false],
+  ["starts_with(data.stream, 'link-go.example/')", true],
+  ["lower(data.data.short_code) == 'welcome'", true],
+  ["data.data.channels[?@ == 'messaging']", false],
+  ["data.data.channels[0] == 'ads'", true],
+  ["data.meta.caller != 'shop'", false],
+] as const)("%s: %p", (expression, isMatch) => {
+  expect(compileFilter(expression)(EVENT)).toBe(isMatch);
+});
+
+test("looks into the requests of an outcome", () => {
+  expect(compileFilter("data.data.requests[?refused]")(ABANDONED)).toBe(true);
+  expect(compileFilter("data.data.requests[?attempt > `8`]")(ABANDONED)).toBe(false);
+});
+
+test("that does not fit an event fails, and names no value of it", () => {
+  const filter = compileFilter("starts_with(data.data.domain, 'go.')");
+  expect(filter(EVENT)).toBe(true);
+  const fault = (() => {
+    try {
+      return filter(ABANDONED);
+    } catch (thrown) {
+      return thrown;
+    }
+  })();
+  expect(fault).toBeInstanceOf(FilterFailed);
+  expect((fault as Error).message).toBe(
+    "Invalid type: starts_with() expected argument 1 to be type (string) but received type null instead.",
+  );
+});
+
+test("each expression of the documents is one", () => {
+  const text = readFileSync(join(import.meta.dirname, "../../docs/webhooks.md"), "utf8");
+  const [, section = ""] = /^## A filter\n(.*?)^## /ms.exec(text) ?? [];
+  const rows = [...section.matchAll(/^\| (`+) ?(.+?) ?\1 +\|/gm)].map(([, , cell = ""]) => cell.replaceAll("\\|", "|"));
+  expect(rows.length).toBeGreaterThan(3);
+  for (const expression of rows)
+    expect([expression, typeof compileFilter(expression)]).toEqual([expression, "function"]);
+});
+
+describe("refused is", () => {
+  test.each([
+    ["", "no JMESPath expression from character 1 on"],
+    ["data.data.domain = = 'a'", "no JMESPath expression from character 17 on"],
+    ["(data.data.bot", "no JMESPath expression from character 1 on"],
+    ["data.data.bot && 'open", "no JMESPath expression from character 18 on: a quote has no end"],
+    // Which would be (!data).data.bot, and never true.
+    ["!data.data.bot", "! binds tighter than what follows: write !(…)"],
+    ["data.data.requests[?!answer.status]", "! binds tighter than what follows: write !(…)"],
+    ["!data.data.channels[]", "! binds tighter than what follows: write !(…)"],
+    ["exec(data)", "filters have no function exec()"],
+    ["contains(data)", "contains() takes 2 arguments"],
+    ["length()", "length() takes 1 argument"],
+    // What multiplies its input.
+    ["[@, @] | [@, @]", "filters do without MultiSelectList"],
+    ["{a: @, b: @}", "filters do without MultiSelectHash"],
+    ["data.data.requests[?length($.data.data.requests[?@ != $]) > `1`]", "filters do without Root"],
+    ["let $all = data in $all", "filters do without LetExpression"],
+    ["map(&data, @)", "filters have no function map()"],
+    ["data.position + `1` > `2`", "filters do without Arithmetic"],
+    ["data.data.bot ? data : type", "filters do without Ternary"],
+    ["x".repeat(FILTER_CHARS_MAX + 1), `it has ${FILTER_CHARS_MAX + 1} characters`],
+  ])("%p", (expression, said) => {
+    expect(() => compileFilter(expression)).toThrow(said);
+  });
+});

@@ -1,0 +1,233 @@
+// On the process harness.
+import { join } from "node:path";
+import { expect, setSystemTime, test } from "bun:test";
+import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { Webhook } from "standardwebhooks";
+import { Webhook as SvixWebhook } from "svix";
+import {
+  BEARER,
+  exported,
+  kill,
+  openInstallation,
+  stop,
+  until,
+  untilListening,
+  type Installation,
+  type Running,
+} from "../harness/process.ts";
+import { onRuntime } from "../harness/runtime.ts";
+
+const PROGRAM = join(import.meta.dirname, "programs/moved-clock.ts");
+
+const EVENTS = 20_000;
+
+/** Links that are clicked in turn; each is a stream. */
+const CODES = Array.from("abcdefghijklmnopqrst");
+
+/** Requests under way at once. */
+const CALLERS = 32;
+
+interface Arrival {
+  readonly id: string;
+  readonly type: string;
+  readonly stream: string;
+  readonly position: number;
+  /** Of a click: the code of its link. */
+  readonly code: string | undefined;
+}
+
+/** A receiver of its own secret, that checks each request with two libraries and answers after `delayMs`. */
+function createReceiver(name: string, delayMs = 0) {
+  const secret = `whsec_${Buffer.from(name.padEnd(32, ".")).toString("base64")}`;
+  const verifiers = [new Webhook(secret), new SvixWebhook(secret)];
+  const arrivals: Arrival[] = [];
+  const refused: unknown[] = [];
+  const answer = async (request: Request): Promise<Response> => {
+    const body = await request.text();
+    const headers = Object.fromEntries(request.headers);
+    try {
+      if (headers["x-receiver"] !== name) throw new Error("its own header is missing");
+      // The sender's clock may have been moved, and the libraries look at this machine's.
+      setSystemTime(new Date(Number(headers["webhook-timestamp"]) * 1_000));
+      for (const verifier of verifiers) verifier.verify(body, headers);
+    } catch (fault) {
+      refused.push(fault);
+      return new Response(null, { status: 400 });
+    } finally {
+      setSystemTime();
+    }
+    const { id, type, stream, position, data } = JSON.parse(body).data;
+    arrivals.push({ id, type, stream, position, code: data.short_code });
+    if (delayMs > 0) await Bun.sleep(delayMs);
+    return new Response(null, { status: 204 });
+  };
+  const listen = (port: number) => Bun.serve({ hostname: "127.0.0.1", port, idleTimeout: 60, fetch: answer });
+  let server: ReturnType<typeof listen> | undefined = listen(0);
+  const port = server.port ?? 0;
+  return {
+    settings: (prefix: string, more: Record<string, string>) =>
+      Object.fromEntries(
+        Object.entries({
+          URL: `http://127.0.0.1:${port}/`,
+          SECRET: secret,
+          HEADERS: `X-Receiver: ${name}`,
+          ...more,
+        }).map(([ending, value]) => [`${prefix}_${ending}`, value]),
+      ),
+    arrivals,
+    refused,
+    async goDown() {
+      await server?.stop(true);
+      server = undefined;
+    },
+    comeBack() {
+      server = listen(port);
+    },
+    [Symbol.asyncDispose]: async () => server?.stop(true),
+  };
+}
+
+/** Posts clicks until so many are acknowledged, also while the service is killed and comes back. */
+async function postClicks(service: () => Running, count: number): Promise<void> {
+  let next = 0;
+  const post = async (): Promise<void> => {
+    for (let at = next++; at < count; at = next++) {
+      const code = CODES[at % CODES.length] ?? "";
+      const click = { event: "click", domain: "go.example", short_code: code, original_url: "https://shop.example/" };
+      for (;;) {
+        const answer = await service()
+          .post("/api/tracking/event", click, BEARER)
+          .catch(() => undefined);
+        if (answer?.status === 202) break;
+        await Bun.sleep(50);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: CALLERS }, post));
+}
+
+async function start(world: Installation): Promise<Running> {
+  const child = Bun.spawn(onRuntime([], { module: PROGRAM }), {
+    cwd: world.directory,
+    env: world.env,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  return untilListening(child);
+}
+
+async function figure(service: Running, name: string): Promise<number> {
+  const text = await (await service.get("/metrics", { headers: BEARER })).text();
+  return Number(
+    text
+      .split("\n")
+      .find((line) => line.startsWith(`${name} `))
+      ?.split(" ")
+      .at(-1) ?? NaN,
+  );
+}
+
+const pendingOf = (service: Running, channel: string): Promise<number> =>
+  figure(service, `reachlog_outbox_pending{channel="${channel}",lane="events"}`);
+
+/** On a server's log the clock is the server's, which no test moves: there the receiver is down for as long as the rest takes. */
+const ROWS = [
+  ["in a file, down for an hour", async () => ({}), 6],
+  ["on a server", async () => ({ DATABASE_URL: await newDatabase(), REACHLOG_KEY: "5".repeat(64) }), 0],
+] as const;
+
+test.each(ROWS)(
+  "three webhooks, one of them down and one slow, and a service that is killed: each gets its own, %s",
+  async (_, place, steps) => {
+    await using world = await openInstallation();
+    await using fast = createReceiver("fast");
+    await using slow = createReceiver("slow", 10);
+    await using down = createReceiver("down");
+    const none = {
+      CHAT_WEBHOOK_URL: "",
+      TELEGRAM_BOT_TOKEN: "",
+      TELEGRAM_CHAT_ID: "",
+      META_PIXEL_ID: "",
+      META_ACCESS_TOKEN: "",
+    };
+    Object.assign(world.env, none, await place(), {
+      ...fast.settings("WEBHOOK", { EVENTS: "LinkClicked" }),
+      ...slow.settings("WEBHOOK_CRM", {
+        EVENTS: "LinkClicked",
+        FILTER: "data.data.short_code == 'a' || data.data.short_code == 'b'",
+        ORDER: "stream",
+      }),
+      ...down.settings("WEBHOOK_BILLING", {
+        EVENTS: "LinkClicked,NotificationRequested",
+        FILTER: "type != 'LinkClicked' || data.data.short_code == 'd'",
+      }),
+    });
+    let service = await start(world);
+    await using children = new AsyncDisposableStack();
+    children.defer(() => kill(service));
+    await postClicks(() => service, EVENTS / 4);
+    await down.goDown();
+    const posting = postClicks(() => service, EVENTS - EVENTS / 4);
+    await until(
+      async () => fast.arrivals.length,
+      (count) => count > EVENTS / 2,
+    );
+    await kill(service);
+    service = await start(world);
+    await posting;
+    await until(
+      () => pendingOf(service, "webhook"),
+      (count) => count === 0,
+    );
+    await until(
+      () => pendingOf(service, "webhook-crm"),
+      (count) => count === 0,
+    );
+    expect(await pendingOf(service, "webhook-billing")).toBeGreaterThan(0);
+
+    const failed = 'reachlog_dispatches_total{channel="webhook-billing",outcome="failed"}';
+    for (let step = 0; step < steps; step++) {
+      const before = await figure(service, failed);
+      service.process.kill("SIGUSR2");
+      // What comes in lets the dispatchers see what time it is.
+      await until(
+        async () => {
+          await postClicks(() => service, 1);
+          return figure(service, failed);
+        },
+        (count) => count > before,
+      );
+    }
+    down.comeBack();
+    // What was given up meanwhile is an operator's to decide.
+    await until(
+      async () => {
+        const again = { all: true, channel: "webhook-billing" };
+        expect((await service.post("/api/deliveries/retry", again, BEARER)).status).toBe(200);
+        await postClicks(() => service, 1);
+        return pendingOf(service, "webhook-billing");
+      },
+      (count) => count === 0,
+    );
+    for (const name of ["webhook", "webhook-crm"])
+      await until(
+        () => pendingOf(service, name),
+        (count) => count === 0,
+      );
+    expect(await stop(service)).toBe(0);
+
+    expect([fast, slow, down].map(({ refused }) => refused)).toEqual([[], [], []]);
+    const clicks = (await exported(world)).filter(({ type }) => type === "LinkClicked");
+    expect(clicks.length).toBeGreaterThanOrEqual(EVENTS);
+    const wanted = (codes: readonly string[]) =>
+      new Set(clicks.filter(({ data }) => codes.includes(String(data["short_code"]))).map(({ id }) => id));
+    const came = ({ arrivals }: typeof fast) => new Set(arrivals.map(({ id }) => id));
+    expect(came(fast)).toEqual(wanted(CODES));
+    expect(came(slow)).toEqual(wanted(["a", "b"]));
+    expect(came(down)).toEqual(wanted(["d"]));
+    for (const code of ["a", "b"]) {
+      const first = [...new Set(slow.arrivals.filter((one) => one.code === code).map(({ position }) => position))];
+      expect(first).toEqual(first.toSorted((one, other) => one - other));
+    }
+  },
+  900_000,
+);
