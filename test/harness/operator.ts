@@ -51,7 +51,7 @@ async function tabOf(context: BrowserContext, way: Way, wrong: string[]): Promis
     fill: (label, text) => hand.fill(page.getByLabel(label, { exact: true }).filter({ visible: true }).first(), text),
     async chooseFile(label, path) {
       const chooser = page.waitForEvent("filechooser");
-      await hand.use(page.getByLabel(label), "Space");
+      await hand.use(page.getByLabel(label).first(), "Space");
       await (await chooser).setFiles(path);
     },
     slideToStart: (slider) =>
