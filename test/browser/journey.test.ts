@@ -221,8 +221,8 @@ for (const way of WAYS) {
       await operator.sees("This cannot be undone.");
       await operator.fill("Type @grace_codes to confirm", "@grace_codes");
       await operator.press("Forget @grace_codes for ever");
-      await operator.sees(operator.page.getByRole("heading", { name: "Erased" }));
-      await operator.sees("The log no longer says who they are, and no run writes to them.");
+      await operator.sees(operator.page.getByRole("heading", { name: "Erased or hashed" }));
+      await operator.sees("The log does not say who they are, and no run writes to them.");
       await operator.follow("Activity");
       expect(await operator.page.getByText("grace").count()).toBe(0);
       expect(await operator.page.getByText("erased").count()).toBeGreaterThan(0);
