@@ -156,7 +156,7 @@ test("each endpoint of the scope `read` declares whether it reads personal data,
   const others = reading.filter(({ operation }) => operation.personalRead === false).map(({ path }) => path);
   expect(others.toSorted()).toEqual(
     ["/metrics", "/social/me", "/social/stats", "/api/audit/verify", "/api/audit/head", "/api/audit/proof/:event"]
-      .concat(["/links", "/setup"])
+      .concat(["/api/deliveries", "/links", "/setup"])
       .toSorted(),
   );
 });
