@@ -82,11 +82,15 @@ export async function screenRecipients(run: RunContext, actions: RunActions): Pr
       const isClosed = opening > run.clock();
       if (isClosed && !pausesWhenClosed) return { reason: "window_closed", until: isoTime(opening) };
       await run.pause("window_closed", opening);
+      await run.sleep(OPENING_MARGIN_MS, run.signal);
     }
   } catch (fault) {
     return { reason: toRunEnd(run, fault) };
   }
 }
+
+/** The clock of an instance may be ahead of the log's by a moment: then nothing is recorded before the opening, or on the day before. */
+const OPENING_MARGIN_MS = 1_000;
 
 /** All sources, as far as the window is open for their recipients. */
 async function screenSources(screening: Screening): Promise<RunEnd | undefined> {
