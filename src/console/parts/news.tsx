@@ -8,7 +8,7 @@ import { grouped } from "../document.tsx";
 import { EventList, EventRow, Glyph, type Look, Words } from "./events.tsx";
 import { Time } from "./time.tsx";
 
-/** What is repeated so often that it hides the rest. A failure or a decision is never among it. */
+/** What is repeated so often that it hides the rest. What stays failed, and what was decided, is never among it. */
 const GROUPS = {
   clicks: [
     "LinkClicked",
