@@ -102,7 +102,10 @@ export function openDatabase(options: DatabaseOptions): Database {
       const timer = setTimeout(() => giveUp(slot, used), deadlineMs);
       slot.running += 1;
       try {
-        return await work(await used.sql);
+        const sql = await used.sql;
+        // What begins after the end is never ended: a listener would keep the process alive.
+        if (isClosed) throw new StoreClosed();
+        return await work(sql);
       } catch (error) {
         // One that was never made stays for its pause.
         if ((isLost(error) || isReadOnly(error)) && !used.hasFailed()) giveUp(slot, used);

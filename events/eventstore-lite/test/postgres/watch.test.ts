@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
+import { setImmediate } from "node:timers/promises";
 import { openPostgresStore } from "eventstore-lite";
 import { newEvents, take } from "../../src/contract/events.ts";
+import { openDatabase } from "../../src/postgres/database.ts";
 import { createNotifier, type Notifier } from "../../src/postgres/notifications.ts";
 import { watchHead } from "../../src/postgres/watch.ts";
 import { startProxy } from "./proxy.ts";
@@ -67,4 +69,24 @@ test("where notifications do not arrive, as behind a pool, what others append is
   const followed = take(store.subscribe({ from: 1, signal: new AbortController().signal }), 6);
   for (let count = 0; count < 3; count += 1) await other.append("a", newEvents(2));
   expect((await followed).map(({ position }) => position)).toEqual([1, 2, 3, 4, 5, 6]);
+});
+
+test("nothing begins over a connection that was made while its database was closed", async () => {
+  const url = await newDatabase();
+  let late = 0;
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const database = openDatabase({ url, connections: 1, name: "test" });
+    let isClosed = false;
+    const running = database.run(async () => {
+      if (isClosed) late++;
+    });
+    const ended = running.catch(() => undefined);
+    // From before the connection is made to after it.
+    const closesAt = performance.now() + attempt / 8;
+    while (performance.now() < closesAt) await setImmediate();
+    isClosed = true;
+    await database.close();
+    await ended;
+  }
+  expect(late).toBe(0);
 });
