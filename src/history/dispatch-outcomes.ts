@@ -54,7 +54,7 @@ export async function sourcesOfEvent(
   event: Recorded,
 ): Promise<readonly Recorded[]> {
   // A webhook may carry what is about a dispatch to another channel, which is a dispatch of its own.
-  const own = carriers(findChannels, event).length > 0 ? [event] : [];
+  const own = findOwnChannels(findChannels, event).length > 0 ? [event] : [];
   if (isDecision(event)) return [await eventAt(store, event.data.source), ...own];
   if (!isOutcome(event)) return own;
   const requested = inOrder(event.data.requests.flatMap(({ sources }) => positionsOf(sources)));
@@ -64,7 +64,7 @@ export async function sourcesOfEvent(
 }
 
 /** The channels to which an event is a source: a decision requests its dispatch in the name of another event. */
-function carriers(findChannels: FindChannels, event: Recorded): readonly ChannelName[] {
+export function findOwnChannels(findChannels: FindChannels, event: Recorded): readonly ChannelName[] {
   const channels = findChannels(event);
   return isDecision(event) ? channels.filter((channel) => channel !== event.data.channel) : channels;
 }

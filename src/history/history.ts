@@ -1,4 +1,10 @@
-import { type Dispatches, findDispatches, readRequestedChannels, sourcesOfEvent } from "./dispatch-outcomes.ts";
+import {
+  type Dispatches,
+  findDispatches,
+  findOwnChannels,
+  readRequestedChannels,
+  sourcesOfEvent,
+} from "./dispatch-outcomes.ts";
 import type { Recorded } from "../../events/catalog.ts";
 import { findEvent, positionBefore, type Reading } from "./find-event.ts";
 import { isOfOneRecipient, positionsOfRuns } from "./run-events.ts";
@@ -64,7 +70,7 @@ async function findEventDispatches(
 ): Promise<{ readonly dispatches: Dispatches; readonly positions: readonly number[] }> {
   const findChannels = await readRequestedChannels(reading);
   const sources = (await Promise.all(roots.map((root) => sourcesOfEvent(reading, findChannels, root)))).flat();
-  const requested = new Map(sources.map((source) => [source.position, findChannels(source)]));
+  const requested = new Map(sources.map((source) => [source.position, findOwnChannels(findChannels, source)]));
   const positions = [...requested.keys()];
   const dispatches = await findDispatches(reading, requested, ({ position }) => void positions.push(position));
   return { dispatches, positions };
