@@ -134,7 +134,8 @@ function note(books: Books, { reader, link, kind, address, agent }: Visit): void
   else book.clicks++;
   if (kind === "gpc" || kind === "dnt") book.anonymous++;
   if (kind === "fetched") book.suspected++;
-  if (kind === "person") book.visitors.add(`${address} ${agent}`);
+  // A visitor counts once a day of UTC: the test may run over midnight.
+  if (kind === "person") book.visitors.add(`${new Date().toISOString().slice(0, 10)} ${address} ${agent}`);
   if (reader.tracking !== "granted" || (kind !== "person" && kind !== "fetched")) return;
   const code = reader.codes[link]!;
   const own = books.own.get(code) ?? { clicks: 0, suspected: 0 };
