@@ -927,7 +927,7 @@ describe("a webhook", () => {
     expect(faultsOf({ ...webhook, WEBHOOK_EVENTS })).toEqual([expect.stringContaining(fault)]);
   });
 
-  test("carries what became of dispatches to the other channels", () => {
+  test("carries the outcomes of dispatches to the other channels", () => {
     const WEBHOOK_EVENTS = "DispatchAbandoned,DispatchInDoubt,ChannelSuspended";
     const [config] = load({ ...webhook, WEBHOOK_EVENTS }).webhooks;
     expect(config?.types).toEqual(["DispatchInDoubt", "DispatchAbandoned", "ChannelSuspended"]);

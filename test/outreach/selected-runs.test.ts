@@ -106,7 +106,7 @@ describe("a run for some recipients", () => {
     expect(reached(world)).toEqual(["10", "11"]);
   });
 
-  test("leaves followers of whom it passed some over to be read once more", async () => {
+  test("leaves a page of followers to be read again if it passed some of them over", async () => {
     const template = parseTemplate("Hi {{name}}\n---\nHello {{name}}");
     await using world = await openOutreach();
     const ids = ["10", "11", "12", "13", "14"];
@@ -179,7 +179,7 @@ describe("a run outside of the sending window", () => {
     expect(time).toBe("2026-03-01T10:00:01.000Z");
   });
 
-  test("writes to those first for whom it is open, where it goes by the recipients' zones", async () => {
+  test("writes first to the recipients in whose zone it is open, where each zone has its own", async () => {
     await using world = await openOutreach();
     const zones = { "10": "America/New_York", "11": "Asia/Tokyo", "12": undefined };
     for (const [id, timezone] of Object.entries(zones)) {
@@ -226,7 +226,7 @@ describe("a run outside of the sending window", () => {
 
   test("asks once about a handle that the network does not know, however often it waits", async () => {
     await using world = await openOutreach("10");
-    await world.append([addedOf({ username: "nobody" }), addedOf({ id: "11" }, { timezone: "America/New_York" })]);
+    await world.append([addedOf({ username: "unknown" }), addedOf({ id: "11" }, { timezone: "America/New_York" })]);
     world.network.people.set("11", person("11"));
     const window = windowOf("Sun 08:00-19:00", { zone: "recipient", whenClosed: "pause" });
     const { run } = await world.start({ rules: { ...RULES, window }, runMaxMs: 24 * HOUR_MS });

@@ -106,7 +106,7 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
     },
     (dice) => {
       const added = { basis: dice.pick(["none", "opt_in", "dm_first"] as const), fields: dice.pick(FIELDS) };
-      const name = dice.once(2) ? { name: "Somebody", timezone: "Asia/Tokyo" } : {};
+      const name = dice.once(2) ? { name: "Ada", timezone: "Asia/Tokyo" } : {};
       log.add("RecipientAdded", { recipient: someone(dice), ...added, ...name, ...consent(dice), source: "list" });
     },
     (dice) => {

@@ -85,21 +85,23 @@ describe("the decision", () => {
 
 const idOf = (person: number): string => `10${person}`;
 const person = fc.nat(3);
-const someone: fc.Arbitrary<Recipient> = fc
+const anyRecipient: fc.Arbitrary<Recipient> = fc
   .tuple(person, person, fc.constantFrom("id", "username", "both"))
   .map(([one, other, by]) => ({
     ...(by === "username" ? {} : { id: idOf(one) }),
     ...(by === "id" ? {} : { username: `user_${other}` }),
   }));
 const suppression: fc.Arbitrary<Suppression> = fc.oneof(
-  someone.map((recipient) => ({ recipient, ...LIST })),
-  someone.map((recipient) => ({ hash: hashesOf(recipient)[0] ?? "", ...LIST })),
-  fc.tuple(someone, someone).map(([recipient, other]) => ({ recipient, hash: hashesOf(other)[0] ?? "", ...LIST })),
+  anyRecipient.map((recipient) => ({ recipient, ...LIST })),
+  anyRecipient.map((recipient) => ({ hash: hashesOf(recipient)[0] ?? "", ...LIST })),
+  fc
+    .tuple(anyRecipient, anyRecipient)
+    .map(([recipient, other]) => ({ recipient, hash: hashesOf(other)[0] ?? "", ...LIST })),
 );
 const before: fc.Arbitrary<NewEvent> = fc.oneof(
-  someone.map((recipient) => addedOf(recipient)),
-  someone.map((recipient): NewEvent => ({ type: "RecipientSuppressed", data: { recipient, reason: "by_hand" } })),
-  someone.map((recipient): NewEvent => ({
+  anyRecipient.map((recipient) => addedOf(recipient)),
+  anyRecipient.map((recipient): NewEvent => ({ type: "RecipientSuppressed", data: { recipient, reason: "by_hand" } })),
+  anyRecipient.map((recipient): NewEvent => ({
     type: "PersonForgotten",
     data: { hashes: [...hashesOf(recipient)], keys: [] },
   })),

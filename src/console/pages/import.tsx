@@ -15,13 +15,13 @@ interface RefusedRows {
   readonly refused_rows: readonly { readonly line: number; readonly value: string; readonly reason: string }[];
 }
 
-/** What came of a list of suppressions, as the API answers it. */
+/** The result of a list of suppressions, as the API answers it. */
 interface SuppressionsReport extends RefusedRows {
   readonly added: number;
   readonly repeated: number;
 }
 
-/** What came of a file of recipients, as the API answers it. */
+/** The result of a file of recipients, as the API answers it. */
 interface ImportReport extends RefusedRows {
   readonly added: number;
   readonly updated: number;

@@ -117,7 +117,7 @@ function QuotaCard({ view }: Viewed): VNode {
   );
 }
 
-/** All messages, and what came of those of the known variants. */
+/** All messages by their outcome. */
 function Figures({ view, inDoubt }: Viewed & { readonly inDoubt: number }): VNode {
   const { sent, skipped, failed } = view.state("stats");
   const figures = [

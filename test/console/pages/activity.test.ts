@@ -32,7 +32,7 @@ describe("the activity", () => {
     expect(positions(await pageAt(harness, older))).toEqual([2, 1]);
     expect(positions(await pageAt(harness, "/activity?type=RecipientAdded"))).toEqual([102]);
     expect(positions(await pageAt(harness, "/activity?stream=outreach"))).toEqual([102]);
-    expect(positions(await pageAt(harness, "/activity?stream=nobody"))).toEqual([]);
+    expect(positions(await pageAt(harness, "/activity?stream=unknown"))).toEqual([]);
   });
 
   test("opens an event with its hash, the one before it, and who caused it", async () => {

@@ -61,7 +61,7 @@ async function summaryOf(events: readonly Recorded[]): Promise<string | undefine
   return summary?.text;
 }
 
-test("clicks and what came of them are one line, which counts clicks, links, bots and deliveries", async () => {
+test("clicks and their deliveries are one line, which counts clicks, links, bots and deliveries", async () => {
   const both = await recorded(
     click("a"),
     delivered(),

@@ -70,8 +70,8 @@ async function settle(house: House, ledger: Ledger): Promise<void> {
 const RUNS_MAX = 6;
 
 /**
- * How the last of some runs ended, one at each time that the window opens for some people. Whom the network does not know
- * is asked about in each run, so that it is never complete where their window is closed: then all others had their turn.
+ * How the last of some runs ended, one at each time that the window opens for some people. A run asks about handles that the
+ * network does not know, so it is never complete while their window is closed: then all others had their turn.
  */
 async function runInWindows(house: House, last: Instance): Promise<string | undefined> {
   const { window } = house.setting;
