@@ -54,23 +54,35 @@ const PASSING: ReadonlySet<RunEnd> = new Set<RunEnd>([
 
 /** Newest first: before its start there is nothing of a run. */
 const BACK_TO_START = {
-  types: ["RunFinished", "DryRunFinished", "RunAbandoned", "RunStarted"],
+  types: [
+    "RunFinished",
+    "DryRunFinished",
+    "RunAbandoned",
+    "DirectMessageAttempted",
+    "DirectMessageFailed",
+    "RunStarted",
+  ],
   backwards: true,
 } as const;
 
 /**
  * How far a run came that ended for a reason that passes by itself, such as a network that was down or a process that
- * died; `places`: messages that it sent, or may have sent. Undefined: it goes on, or ended for another reason.
+ * died; `places`: messages that it sent, or may have sent, also as far as that was settled since. Undefined: it goes on, or
+ * ended for another reason.
  */
 export async function findTransientEnd(
   store: EventStore<Event>,
   runId: string,
 ): Promise<{ readonly places: number } | undefined> {
+  let hasEnded = false;
+  let places = 0;
   for await (const { type, data } of store.read(BACK_TO_START)) {
     if (!("run_id" in data) || data.run_id !== runId) continue;
-    const isTransient = type === "RunAbandoned" || ("reason" in data && PASSING.has(data.reason as RunEnd));
-    if (!isTransient) return undefined;
-    return { places: "sent" in data ? data.sent + data.in_doubt : 0 };
+    if (type === "DirectMessageAttempted") places++;
+    else if ("frees_quota" in data) places -= data.frees_quota ? 1 : 0;
+    else if (type === "RunStarted") return hasEnded ? { places } : undefined;
+    else if (type === "RunAbandoned" || ("reason" in data && PASSING.has(data.reason as RunEnd))) hasEnded = true;
+    else return undefined;
   }
   return undefined;
 }

@@ -1,7 +1,6 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { parseOpenHours, type SendWindow } from "../../src/config/send-window.ts";
-import { SocialError } from "../../src/networks/network.ts";
 import { followersSource, listSource } from "../../src/outreach/sources/sources.ts";
 import { chooseVariant, parseTemplate } from "../../src/template/template.ts";
 import { METADATA } from "../harness/memory/log.ts";
@@ -71,6 +70,16 @@ describe("a run with a limit", () => {
     expect("done" in third && (await third.done)).toBeUndefined();
     expect(reached(world)).toHaveLength(3);
   });
+});
+
+test("a message in doubt that was not delivered takes a place of the limit, in a repeat of the request too", async () => {
+  await using world = await openOutreach("10", "11", "12", "13");
+  const { run } = await world.start();
+  const repeated = { key: { key: "one", digest: "d" }, selection: { limit: 2 } };
+  world.network.answers.push({ doubt: "lost" }, "unreachable");
+  expect(await run(repeated)).toMatchObject({ reason: "network_unavailable", sent: 0, failed: 2 });
+  expect(await run(repeated)).toMatchObject({ reason: "limit_reached", sent: 1 });
+  expect((await world.events("RunStarted")).map(({ data }) => data.limit)).toEqual([2, 1]);
 });
 
 describe("a run for some recipients", () => {
@@ -237,11 +246,13 @@ describe("a run outside of the sending window", () => {
   test("can be stopped while it waits", async () => {
     await using world = await openOutreach("10");
     const rules = { ...RULES, window: windowOf("Mon 09:00-17:00", { whenClosed: "pause" }) };
-    const { runner, run } = await world.start({ rules, runMaxMs: 48 * HOUR_MS });
-    world.network.inboxFaults.push(new SocialError("unavailable", "down"));
-    const ended = run();
-    await runner[Symbol.asyncDispose]();
-    expect(await ended).toMatchObject({ reason: "stopped", sent: 0 });
+    const { runner, run, projector } = await world.start({ rules, runMaxMs: 48 * HOUR_MS });
+    projector.listen(({ type }) => {
+      if (type === "RunPaused") void runner[Symbol.asyncDispose]();
+    });
+    expect(await run()).toMatchObject({ reason: "stopped", sent: 0 });
+    expect(await world.events("RunPaused")).toMatchObject([{ data: { reason: "window_closed" } }]);
+    expect(world.time.now()).toBeLessThan(Date.parse("2026-03-02T09:00:00Z"));
   });
 });
 
