@@ -141,7 +141,13 @@ function formerHolder(state: Contacts, { id, username }: Recipient): Contact | u
 }
 
 /** What is known of who a recipient is. */
-export function toRecipient({ id, username }: Contact): Recipient {
+export function toRecipient({
+  id,
+  username,
+}: {
+  readonly id?: string | undefined;
+  readonly username?: string | undefined;
+}): Recipient {
   return { ...(id === undefined ? {} : { id }), ...(username === undefined ? {} : { username }) };
 }
 

@@ -185,12 +185,12 @@ export function decideStart(
   rules: OutreachRules,
   now: TurnMoment,
   dryRun: boolean,
-): "start" | "running" | "not_authorized" | "limit_reached" | "window_closed" {
+): "start" | "running" | "not_authorized" | "daily_limit_reached" | "window_closed" {
   if (!state.account.authorized) return "not_authorized";
   if (state.run.current !== null) return "running";
   // A dry run sends nothing, and takes no place of the quota.
   if (dryRun) return "start";
-  if (remaining(state, rules, now) === 0) return "limit_reached";
+  if (remaining(state, rules, now) === 0) return "daily_limit_reached";
   const { window } = rules;
   // Where each recipient has a window of their own, it may be open for some.
   const endsAtOnce = window?.whenClosed === "end" && window.zone === "quota" && isClosed(window, now.timezone, now);
@@ -243,7 +243,7 @@ export function decideTurn(
   if (end !== undefined) return { refusal: { end } };
   const { variant, contact } = verdict;
   const personal = linkSecret === undefined ? undefined : writePersonalLinks(rules, verdict, user, linkSecret);
-  const from = source ?? (contact?.listed === true ? "list" : undefined);
+  const from = sourceFor(source, contact);
   const basis = contact?.basis ?? "none";
   if (!isSelected(state.run.current, { variant, basis, source: from })) return { events: [] };
   if (isClosedFor(rules.window, contact, now)) return { refusal: { end: undefined, isClosed: true } };
@@ -265,6 +265,11 @@ export function decideTurn(
   };
   const added = addNewLinks(state.links, verdict.links, { template: rules.template.id, variant });
   return { events: [...added, { type: "DirectMessageAttempted", data }] };
+}
+
+/** Where a recipient was found; `source`: undefined for those who are tried again. */
+export function sourceFor(source: RecipientSource | undefined, contact: Contact | undefined) {
+  return source ?? (contact?.listed === true ? ("list" as const) : undefined);
 }
 
 type Write = Extract<Verdict, { verdict: "write" }>;

@@ -28,7 +28,7 @@ export type Triggered =
   | { readonly kind: "not_authorized" }
   /** `skewMs`: by how much the machine's clock is ahead of the log's, or behind it. */
   | { readonly kind: "clock_skewed"; readonly skewMs: number }
-  | { readonly kind: "limit_reached" }
+  | { readonly kind: "daily_limit_reached" }
   /** `opensAt`: when the sending window opens, ms since the epoch. */
   | { readonly kind: "window_closed"; readonly opensAt: number };
 
@@ -144,9 +144,9 @@ async function refuse(
   switch (decideStart(outreachState(context), context.rules, now, dryRun)) {
     case "not_authorized":
       return { kind: "not_authorized" };
-    case "limit_reached":
+    case "daily_limit_reached":
       await recordRefusal("daily_limit_reached");
-      return { kind: "limit_reached" };
+      return { kind: "daily_limit_reached" };
     case "window_closed": {
       const opening = opensAt(context.rules.window!, context.timezone, now);
       await recordRefusal("window_closed", isoTime(opening));

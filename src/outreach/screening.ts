@@ -13,7 +13,7 @@ import {
   type RunContext,
   type Source,
 } from "./context.ts";
-import { judgeKnown, judgeUser, messageRecipient, type Refused } from "./decide.ts";
+import { judgeKnown, judgeUser, sourceFor, type Refused } from "./decide.ts";
 import { readNewMessages } from "./inbox.ts";
 import { eraseLeftClicks } from "../recipients/record-consent.ts";
 import { chooseVariant } from "../template/template.ts";
@@ -162,24 +162,26 @@ function nextOpening({ run, closedZones }: Screening): number | undefined {
 /** Of recipients who are tried once more it is known only whether they are listed. */
 function isSourceSelected({ projector }: RunContext, { name }: Source): boolean {
   const wanted = projector.state("run").current?.source;
-  return wanted === undefined || wanted === name || name === "again" || name === "last";
+  return wanted === undefined || [wanted, undefined].includes(namedSource({ name }));
+}
+
+/** Where a source finds recipients; undefined: it tries again those whom others had found. */
+function namedSource({ name }: Pick<Source, "name">): RecipientSource | undefined {
+  return name === "again" || name === "last" ? undefined : name;
 }
 
 /** Whether the run is for other recipients than this one. */
-function isLeftOut(
-  screening: Screening,
-  { name }: Source,
-  recipient: Recipient,
-  contact: Contact | undefined,
-): boolean {
-  const { template } = screening.run.rules;
+function isLeftOut(screening: Screening, source: Source, recipient: Recipient, contact: Contact | undefined): boolean {
+  const { rules, projector } = screening.run;
+  const { current } = projector.state("run");
   const id = recipient.id ?? contact?.id;
   const found = {
-    variant: id === undefined ? undefined : chooseVariant(template, messageRecipient(contact, recipient).key).label,
+    // A hash for each recipient of a list, which most runs do not ask for.
+    variant: current?.variant === undefined || id === undefined ? undefined : chooseVariant(rules.template, id).label,
     basis: contact?.basis ?? "none",
-    source: name === "again" || name === "last" ? (contact?.listed === true ? "list" : undefined) : name,
+    source: sourceFor(namedSource(source), contact),
   } as const;
-  if (isSelected(screening.run.projector.state("run").current, found)) return false;
+  if (isSelected(current, found)) return false;
   screening.isSourceUnfinished = true;
   return true;
 }
@@ -273,12 +275,12 @@ function toHandleKey({ username = "" }: Recipient): string {
 }
 
 /** After a restore a recipient may have a message that the log lost. */
-async function writeUnlessFound(screening: Screening, user: SocialUser, { name }: Source) {
+async function writeUnlessFound(screening: Screening, user: SocialUser, source: Source) {
   const { run, retry, skip, write } = screening;
   if (isLater(screening, find(run, user))) return "closed";
   const ours = await findOurs(run, retry, user);
   if (ours === "none") {
-    const written = await write(user, name === "again" || name === "last" ? undefined : name);
+    const written = await write(user, namedSource(source));
     if (written === "closed") postpone(screening, find(run, user));
     return written;
   }

@@ -126,9 +126,6 @@ async function reasonToGiveUp(context: RunContext, { attempt, day }: Intent): Pr
   return isClosed ? "window_closed" : undefined;
 }
 
-/** What the network did is recorded however busy the stream is: given up, it would count as in doubt. */
-const OUTCOME_ATTEMPTS_MAX = 50;
-
 /**
  * Records the outcome of an attempt and what follows from it, unless the attempt is settled already. It gets at most one
  * final outcome, and is in doubt once, whether the run, the next start or another instance looks at it.
@@ -140,7 +137,7 @@ export async function recordOutcome(
   more: readonly NewEvent[] = [],
 ): Promise<void> {
   const decide = () => decideRecorded(context.projector.state("run"), newEvent, more);
-  await handle(context, STREAMS.outreach, decide, { metadata, attempts: OUTCOME_ATTEMPTS_MAX });
+  await handle(context, STREAMS.outreach, decide, { metadata, attempts: RUN_ATTEMPTS_MAX });
 }
 
 /** The outcome and what follows from it; nothing of an attempt that has its outcome, or was doubted before. */

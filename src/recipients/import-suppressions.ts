@@ -1,7 +1,6 @@
-import { type Contacts, findContact } from "../../projections/contacts.ts";
+import { type Contacts, findContact, toRecipient } from "../../projections/contacts.ts";
 import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
-import { nextTurn } from "../platform/time-slices.ts";
-import type { ImportOptions } from "./import.ts";
+import { appendInChunks, type ImportOptions } from "./import.ts";
 import type { SuppressionRow } from "./recipients-file.ts";
 import { decideSuppression, type HashesOf, type SuppressDeps, type Suppression } from "./suppress.ts";
 
@@ -27,34 +26,25 @@ export async function importSuppressions(
   { eventLog, projector, hashesOf }: SuppressDeps,
   rows: readonly SuppressionRow[],
   metadata: EventMetadata,
-  { chunkRows, signal, onProgress }: ImportOptions,
+  options: ImportOptions,
 ): Promise<ImportedSuppressions> {
-  let [taken, added, ahead] = [0, 0, 0];
-  let { position: last } = await eventLog.store.streamHead(STREAMS.outreach);
-  let before: Promise<{ readonly last: number }> | undefined;
-  await projector.until(last);
+  let [added, ahead] = [0, 0];
+  await projector.until((await eventLog.store.streamHead(STREAMS.outreach)).position);
   let decide = createDecision(hashesOf);
-  while (taken < rows.length && !signal.aborted) {
-    const chunk = rows.slice(taken, taken + chunkRows);
-    const events = decide(projector.state("contacts"), chunk.map(toSuppression));
-    const appending = events.length === 0 ? undefined : eventLog.append(STREAMS.outreach, events, metadata);
-    // Looked at in the next round, or never when the chunk before failed.
-    appending?.catch(() => {});
-    last = Math.max(last, (await before)?.last ?? 0);
-    before = appending;
-    // Answers of the writer thread come so fast that timers and sockets would have no turn in between.
-    await nextTurn();
-    taken += chunk.length;
-    added += events.length;
-    ahead += events.length;
-    onProgress?.(taken);
-    if (ahead < ROWS_AHEAD_MAX) continue;
-    last = Math.max(last, (await before)?.last ?? 0);
-    await projector.until(last);
-    decide = createDecision(hashesOf);
-    ahead = 0;
-  }
-  last = Math.max(last, (await before)?.last ?? 0);
+  const { taken, last } = await appendInChunks(rows, options, {
+    append(chunk) {
+      const events = decide(projector.state("contacts"), chunk.map(toSuppression));
+      added += events.length;
+      ahead += events.length;
+      return events.length === 0 ? undefined : eventLog.append(STREAMS.outreach, events, metadata);
+    },
+    async afterChunk(settle) {
+      if (ahead < ROWS_AHEAD_MAX) return;
+      await projector.until(await settle());
+      decide = createDecision(hashesOf);
+      ahead = 0;
+    },
+  });
   await projector.until(last);
   return { taken, added };
 }
@@ -70,21 +60,17 @@ export function createDecision(hashesOf: HashesOf) {
   return (contacts: Contacts, suppressions: readonly Suppression[]): readonly NewEvent<"RecipientSuppressed">[] =>
     suppressions.flatMap((suppression) => {
       const { recipient = {} } = suppression;
-      const { events } = decideSuppression(contacts, suppression, hashesOf);
-      return events.filter(({ data: { hashes = [] } }) => {
-        const names = findContact(contacts, recipient) === undefined ? [] : hashesOf(recipient);
-        if (names.every((hash) => named.has(hash)) && hashes.every((hash) => decided.has(hash))) return false;
-        for (const hash of names) named.add(hash);
-        for (const hash of hashes) decided.add(hash);
-        return true;
-      });
+      const [event] = decideSuppression(contacts, suppression, hashesOf).events;
+      if (event === undefined) return [];
+      const { hashes = [] } = event.data;
+      const names = findContact(contacts, recipient) === undefined ? [] : hashesOf(recipient);
+      if (names.every((hash) => named.has(hash)) && hashes.every((hash) => decided.has(hash))) return [];
+      for (const hash of names) named.add(hash);
+      for (const hash of hashes) decided.add(hash);
+      return [event];
     });
 }
 
 function toSuppression({ suppression: { id, username, ...rest } }: SuppressionRow): Suppression {
-  if (id === undefined && username === undefined) return rest;
-  return {
-    recipient: { ...(id === undefined ? {} : { id }), ...(username === undefined ? {} : { username }) },
-    ...rest,
-  };
+  return id === undefined && username === undefined ? rest : { recipient: toRecipient({ id, username }), ...rest };
 }

@@ -1,5 +1,5 @@
 import { type Consent, consentAfter, findMissingEvidence, NO_CONSENT } from "../../projections/consent.ts";
-import { findContact, type Contacts } from "../../projections/contacts.ts";
+import { findContact, toRecipient, type Contacts } from "../../projections/contacts.ts";
 import { STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
 import { handle } from "../log/handle.ts";
 import { nextTurn } from "../platform/time-slices.ts";
@@ -40,38 +40,62 @@ export async function importRecipients(
   deps: RecordConsentDeps,
   rows: readonly ImportedRow[],
   metadata: EventMetadata,
-  { chunkRows, signal, onProgress }: ImportOptions,
+  options: ImportOptions,
 ): Promise<Imported> {
   const { eventLog, projector } = deps;
-  let [taken, added, withoutConsent, withoutEvidence] = [0, 0, 0, 0];
+  let [added, withoutConsent, withoutEvidence] = [0, 0, 0];
   const fields = new Set<string>();
-  let before: Promise<{ readonly last: number }> | undefined;
-  let last = 0;
+  const { taken, last } = await appendInChunks(rows, options, {
+    append(chunk, before) {
+      const contacts = projector.state("contacts");
+      added += chunk.filter((row) => !isListed(contacts, row)).length;
+      const missing = chunk.map((row) => findMissingEvidence(consentOnceImported(contacts, row)));
+      withoutConsent += missing.filter(([first]) => first === "basis").length;
+      withoutEvidence += missing.filter(([first]) => first !== undefined && first !== "basis").length;
+      for (const { recipient } of chunk) for (const name of Object.keys(recipient.fields)) fields.add(name);
+      return chunk.some(mayRevoke)
+        ? appendRevoking(deps, chunk, metadata, before)
+        : eventLog.append(STREAMS.outreach, chunk.map(toEvent), metadata);
+    },
+  });
+  await projector.until(last);
+  return { taken, added, withoutConsent, withoutEvidence, fields: [...fields] };
+}
+
+type Appending = Promise<{ readonly last: number }>;
+
+interface ChunkActions<Row> {
+  /** Appends what a chunk says; `before`: the append of the chunk before. Undefined: it says nothing new. */
+  append(chunk: readonly Row[], before: Appending | undefined): Appending | undefined;
+  /** `settle` resolves when the chunk is appended, with the newest position of all. */
+  afterChunk?(settle: () => Promise<number>): Promise<void>;
+}
+
+/** Appends rows chunk by chunk: each is encoded, with its keys on the disk, while the one before is written. */
+export async function appendInChunks<Row>(
+  rows: readonly Row[],
+  { chunkRows, signal, onProgress }: ImportOptions,
+  { append, afterChunk }: ChunkActions<Row>,
+): Promise<{ readonly taken: number; readonly last: number }> {
+  let [taken, last] = [0, 0];
+  let before: Appending | undefined;
+  // A chunk that needs no new keys may overtake the one before.
+  const settle = async (): Promise<number> => (last = Math.max(last, (await before)?.last ?? 0));
   while (taken < rows.length && !signal.aborted) {
     const chunk = rows.slice(taken, taken + chunkRows);
-    const contacts = projector.state("contacts");
-    added += chunk.filter((row) => !isListed(contacts, row)).length;
-    const missing = chunk.map((row) => findMissingEvidence(consentOnceImported(contacts, row)));
-    withoutConsent += missing.filter(([first]) => first === "basis").length;
-    withoutEvidence += missing.filter(([first]) => first !== undefined && first !== "basis").length;
-    for (const { recipient } of chunk) for (const name of Object.keys(recipient.fields)) fields.add(name);
-    // Encoded, with its keys on the disk, while the chunk before is written.
-    const appending = chunk.some(mayRevoke)
-      ? appendRevoking(deps, chunk, metadata, before)
-      : eventLog.append(STREAMS.outreach, chunk.map(toEvent), metadata);
+    const appending = append(chunk, before);
     // Looked at in the next round, or never when the chunk before failed.
-    appending.catch(() => {});
-    last = Math.max(last, (await before)?.last ?? 0);
+    appending?.catch(() => {});
+    await settle();
     before = appending;
     // Answers of the writer thread come so fast that timers and sockets would have no turn in between.
     await nextTurn();
     taken += chunk.length;
     onProgress?.(taken);
+    await afterChunk?.(settle);
   }
-  // A chunk that needs no new keys may overtake the one before.
-  last = Math.max(last, (await before)?.last ?? 0);
-  await projector.until(last);
-  return { taken, added, withoutConsent, withoutEvidence, fields: [...fields] };
+  await settle();
+  return { taken, last };
 }
 
 function isListed(contacts: Contacts, { recipient }: ImportedRow): boolean {
@@ -110,6 +134,5 @@ async function appendRevoking(
 }
 
 function toEvent({ recipient: { id, username, ...row } }: ImportedRow): NewEvent {
-  const recipient = { ...(id === undefined ? {} : { id }), ...(username === undefined ? {} : { username }) };
-  return { type: "RecipientAdded", data: { recipient, ...row, source: "list" } };
+  return { type: "RecipientAdded", data: { recipient: toRecipient({ id, username }), ...row, source: "list" } };
 }

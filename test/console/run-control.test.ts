@@ -123,7 +123,7 @@ describe("without a run", () => {
 
   test.each([
     ["running", { kind: "running", run_id: "run-7" }, {}, "another one is in progress", "/runs/run-7"],
-    ["the day is used up", { kind: "limit_reached" }, {}, "Today&#39;s 100 messages are used up", "/"],
+    ["the day is used up", { kind: "daily_limit_reached" }, {}, "Today&#39;s 100 messages are used up", "/"],
     ["not authorized", { kind: "not_authorized" }, {}, "No X account is authorized.", "/social/auth"],
     ["no template", undefined, { hasTemplate: false }, "MESSAGE_TEMPLATE is not set.", "/setup"],
   ] as const)("what is refused is said, with a way on: %s", async (_what, triggered, given, words, nextStep) => {

@@ -75,7 +75,7 @@ describe("whether a run starts", () => {
     ["a run is in progress", openTo7(RUNNING), false, "running"],
     ["a run is in progress, which also excludes a dry run", openTo7(RUNNING), true, "running"],
     ["one place is left", openTo7(...messages(99)), false, "start"],
-    ["the day's places are used up", openTo7(...messages(100)), false, "limit_reached"],
+    ["the day's places are used up", openTo7(...messages(100)), false, "daily_limit_reached"],
     ["the day's places are used up, but a dry run takes none", openTo7(...messages(100)), true, "start"],
     ["a run that is in progress counts before the limit", openTo7(RUNNING, ...messages(100)), false, "running"],
   ] as const)("%s", (_what, log, dryRun, wanted) => {

@@ -54,7 +54,7 @@ test("a trigger that waits for the lease while another run uses up the day is re
       return acquire(...args);
     },
   });
-  expect(await other.runner.trigger({ dryRun: false, metadata: METADATA })).toEqual({ kind: "limit_reached" });
+  expect(await other.runner.trigger({ dryRun: false, metadata: METADATA })).toEqual({ kind: "daily_limit_reached" });
   expect(await world.events("RunStarted")).toHaveLength(1);
   // The lease is free again: a dry run takes no place of the quota.
   expect(await other.runner.trigger({ dryRun: true, metadata: METADATA })).toMatchObject({ kind: "started" });

@@ -34,7 +34,7 @@ describe("a run after a change of QUOTA_TIMEZONE", () => {
   test("finds no second day's quota at once", async () => {
     const { world: opened, runner } = await worldWithTenSent();
     await using world = opened;
-    expect(await runner.trigger({ dryRun: false, metadata: METADATA })).toEqual({ kind: "limit_reached" });
+    expect(await runner.trigger({ dryRun: false, metadata: METADATA })).toEqual({ kind: "daily_limit_reached" });
     expect(world.network.accepted).toHaveLength(10);
     expect(await world.events("RunRefused")).toMatchObject([{ data: { day: "2026-02-28", used: 10 } }]);
   });

@@ -56,7 +56,7 @@ test("of 130 people exactly 100 get a message today, 30 tomorrow", async () => {
   expect(world.network.accepted).toHaveLength(100);
   // Nobody is asked about for whom there is no place: that costs money.
   expect(world.network.reads).toHaveLength(1);
-  expect(await runner.trigger({ dryRun: false, metadata: METADATA })).toEqual({ kind: "limit_reached" });
+  expect(await runner.trigger({ dryRun: false, metadata: METADATA })).toEqual({ kind: "daily_limit_reached" });
   expect(await world.events("RunRefused")).toMatchObject([
     { data: { reason: "daily_limit_reached", day: "2026-03-01", used: 100 } },
   ]);
@@ -72,7 +72,7 @@ test("a clock set back to yesterday brings back no quota", async () => {
   const { run, runner } = await world.start({ rules: { ...RULES, dailyLimit: 2 } });
   expect(await run()).toMatchObject({ reason: "daily_limit_reached", sent: 2 });
   world.time.jump(-24 * 3_600_000);
-  expect(await runner.trigger({ dryRun: false, metadata: METADATA })).toEqual({ kind: "limit_reached" });
+  expect(await runner.trigger({ dryRun: false, metadata: METADATA })).toEqual({ kind: "daily_limit_reached" });
 });
 
 test("the day is the calendar day of the quota's time zone", async () => {

@@ -41,8 +41,9 @@ export function survey(
   const skips = new Map<SkipReason, Skipped>();
   let failed = 0;
   for (const contact of state.contacts.people.values()) {
-    const found = { variant: ownVariant(rules, contact), basis: contact.basis, source: "list" } as const;
-    if (!contact.listed || !isSelected(selection, found)) continue;
+    if (!contact.listed) continue;
+    const variant = selection.variant === undefined ? undefined : ownVariant(rules, contact);
+    if (!isSelected(selection, { variant, basis: contact.basis, source: "list" })) continue;
     const verdict = judgeKnown(state, rules, toRecipient(contact));
     if (verdict.verdict === "pass") failed++;
     else if (verdict.verdict === "skip") note(skips, verdict.reason, toRecipient(contact), limit);

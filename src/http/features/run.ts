@@ -252,7 +252,7 @@ function startedOrThrow(triggered: Triggered, { quota, clock }: AppDeps): Extrac
       const { opensAt } = triggered;
       throw problems.windowClosed(isoTime(opensAt), Math.max(1, Math.ceil((opensAt - clock()) / 1000)));
     }
-    case "limit_reached":
+    case "daily_limit_reached":
       throw problems.dailyLimit(quota.limit, quotaAllowance(quota, clock()).seconds);
   }
 }

@@ -59,13 +59,13 @@ test("a limit that was shown before is updated, and others stay", () => {
 test("a run shows what is left after it, and a refusal what was left before it", async () => {
   await using world = await openApp();
   await world.authorize();
-  const runThat = (kind: "started" | "limit_reached"): Triggered => {
+  const runThat = (kind: "started" | "daily_limit_reached"): Triggered => {
     world.used += 4;
     return kind === "started" ? { kind, run_id: "run-1", done: Promise.resolve(REPORT) } : { kind };
   };
   for (const [kind, left] of [
     ["started", '"dm-day";r=33;t=57600'],
-    ["limit_reached", '"dm-day";r=33;t=57600'],
+    ["daily_limit_reached", '"dm-day";r=33;t=57600'],
   ] as const) {
     Object.defineProperty(world, "triggered", { get: () => runThat(kind), configurable: true });
     expect(limitsOf(await post(world.app, "/social/run", {}))[1]).toBe(left);

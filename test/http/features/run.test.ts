@@ -120,7 +120,7 @@ describe("a run that does not start", () => {
 
   test("because the day is used up: it says when to come back", async () => {
     await using world = await authorized();
-    world.triggered = { kind: "limit_reached" };
+    world.triggered = { kind: "daily_limit_reached" };
     const response = await run(world);
     expect(response.headers.get("retry-after")).toBe("57600");
     expect(response.headers.get("ratelimit-policy")).toBe('"dm-day";q=100;w=86400');
