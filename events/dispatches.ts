@@ -78,6 +78,15 @@ export function isSubscribed(subscriptions: readonly Subscription[], event: Fold
   return subscriptions.findLast(({ from }) => from <= position)?.types.includes(type) ?? false;
 }
 
+/** The channels to which the event requests dispatches: by itself, or by the subscriptions of webhooks. */
+export function findRequestedChannels(
+  webhooks: ReadonlyMap<WebhookChannel, readonly Subscription[]>,
+  event: Folded,
+): readonly ChannelName[] {
+  const carriers = [...webhooks].filter(([, subscriptions]) => isSubscribed(subscriptions, event));
+  return [...requestedChannels(event), ...carriers.map(([name]) => name)];
+}
+
 /** The lane in which what an event requests by itself is dispatched. */
 export function laneOf(event: Folded): Exclude<Lane, "events"> {
   return event.type === "LinkClicked" ? "clicks" : "direct";

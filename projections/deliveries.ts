@@ -349,11 +349,11 @@ export function findChannel(state: Deliveries, name: ChannelName): ChannelState 
   return state[name] ?? emptyChannel();
 }
 
-/** The channels that each log has, and each webhook that carries events, or for which something is pending or dead. */
+/** The channels that each log has, and each webhook that carries events, or for which something is pending, dead or in doubt. */
 export function listChannels(state: Deliveries): readonly ChannelName[] {
   const named = webhooksIn(state).filter((name) => {
     const channel = findChannel(state, name);
-    return isCarrying(channel) || pendingOf(channel) > 0 || channel.dead > 0;
+    return isCarrying(channel) || pendingOf(channel) > 0 || channel.dead > 0 || channel.in_doubt > 0;
   });
   return sortChannels([...CHANNELS, ...named]);
 }

@@ -30,7 +30,10 @@ const DECIDED_OR_ENDED: readonly EventType[] = [
   "DispatchDiscarded",
 ];
 
-/** The lists of the projection as of position `to`, with all that they leave out. Reads only the events that make and unmake them. */
+/**
+ * The lists of the projection as of position `to`, with all that they leave out. Reads only the events that make and unmake
+ * them: of a dispatch that succeeded or was skipped, an end that another process recorded later counts here.
+ */
 export async function listAllLetters(store: LogStore, to: number): Promise<LettersOn> {
   const all = new Map<ChannelName, { readonly letters: DeadLetters; readonly ended: Set<number> }>();
   for await (const batch of store.readFolded({ types: DECIDED_OR_ENDED, to })) {
@@ -246,21 +249,41 @@ async function decideLetters(
   const states = (): Deliveries => projector.state("deliveries");
   const { position } = projector;
   const until = Math.min(selection.until ?? Infinity, position);
-  const { letters, left } = await select(store, { deliveries: states(), position }, { ...selection, until });
-  const skipped = letters.filter((letter) => reasonToSkip(letter, states()) !== undefined);
+  const {
+    letters,
+    left,
+    ids: known,
+  } = await select(store, { deliveries: states(), position }, { ...selection, until });
+  const skipped = letters.flatMap((letter) => {
+    const why = reasonToSkip(letter, states());
+    return why === undefined ? [] : [{ letter, why }];
+  });
   const number = letters.length - skipped.length;
   if (expected !== undefined && expected !== number) return { kind: "number_changed", number };
+  if (isDryRun) {
+    const ids =
+      known ??
+      (await readIds(
+        store,
+        skipped.map(({ letter }) => letter),
+      ));
+    const named = skipped.map(({ letter: { source, channel }, why }) => ({
+      event_id: ids.get(source) ?? "",
+      channel,
+      why,
+    }));
+    return { kind: "decided", done: number, left: [...left, ...named], until };
+  }
   let done = 0;
   for (let at = 0; at < letters.length; at += APPENDS_AT_ONCE) {
     const chunk = letters.slice(at, at + APPENDS_AT_ONCE);
-    const ids = await readIds(store, chunk);
+    const ids = known ?? (await readIds(store, chunk));
     const made = await Promise.all(
       chunk.map(async (letter): Promise<NotApplied | undefined> => {
         const { channel, source } = letter;
         const event_id = ids.get(source) ?? "";
         const why = reasonToSkip(letter, states());
         if (why !== undefined) return { event_id, channel, why };
-        if (isDryRun) return undefined;
         const isFirst = await decideLetter(eventLog, letter, toEvent(event_id, letter), metadata);
         return isFirst ? undefined : { event_id, channel, why: "decided_meanwhile" };
       }),
@@ -278,6 +301,8 @@ interface Selected {
   readonly letters: readonly DeadLetter[];
   /** Those that are named and no such letters, or that cannot be decided together. */
   readonly left: NotApplied[];
+  /** Position -> id of the events whose dispatches they are, where that was looked up. */
+  readonly ids?: ReadonlyMap<number, string>;
 }
 
 /** The letters that are meant. Of those in doubt one at a time is. */
@@ -289,12 +314,13 @@ async function select(
   const all = (await findLetters(store, at, filter)).filter(({ position }) => position <= until);
   if (ids === undefined) return { letters: all, left: [] };
   const wanted = new Set(ids);
-  const named = await findNamed(store, all, wanted);
+  const named = await findNamed(store, at.position, all, wanted);
   const known = new Set(named.map(({ event_id }) => event_id));
   const unknown = filter.status === "dead" ? "no_dead_letter" : "not_in_doubt";
   const left = [...wanted.difference(known)].map((event_id): NotApplied => ({ event_id, channel: null, why: unknown }));
   const letters = named.map(({ letter }) => letter);
-  if (filter.status === "dead" || named.length <= 1) return { letters, left };
+  const byPosition = new Map(named.map(({ event_id, letter: { source } }) => [source, event_id]));
+  if (filter.status === "dead" || named.length <= 1) return { letters, left, ids: byPosition };
   const together = named.map(({ event_id, letter: { channel } }): NotApplied => {
     return { event_id, channel, why: "several_channels" };
   });
@@ -311,11 +337,12 @@ const LOOKED_UP_MAX = 20;
 
 async function findNamed(
   store: LogStore,
+  to: number,
   letters: readonly DeadLetter[],
   wanted: ReadonlySet<string>,
 ): Promise<readonly Named[]> {
   if (letters.length === 0) return [];
-  const near = wanted.size <= LOOKED_UP_MAX ? await findNear(store, wanted) : undefined;
+  const near = wanted.size <= LOOKED_UP_MAX ? await findNear(store, to, wanted) : undefined;
   const ids = near ?? (await readIds(store, letters));
   return letters.flatMap((letter) => {
     const event_id = ids.get(letter.source);
@@ -326,9 +353,10 @@ async function findNamed(
 /** Position -> id of each of these events; undefined: one of them is not where its id says. */
 async function findNear(
   store: LogStore,
+  to: number,
   wanted: ReadonlySet<string>,
 ): Promise<ReadonlyMap<number, string> | undefined> {
-  const reading = { store, to: (await store.head()).position, onProgress: () => {} };
+  const reading = { store, to, onProgress: () => {} };
   const found = new Map<number, string>();
   for (const id of wanted) {
     const event = await findEventNear(reading, id);

@@ -7,7 +7,7 @@ import { linkKey } from "../../projections/sent-links.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { ServiceError } from "../platform/service-error.ts";
-import { parseMoment, startOfDay } from "../projector/moment.ts";
+import { parseMoment, startOfDay, usageError } from "../projector/moment.ts";
 
 /** Dead letters or dispatches in doubt; each must match all members. */
 export interface DispatchFilter {
@@ -109,10 +109,6 @@ function parseTime(text: string, timezone: string, begin?: typeof startOfDay): n
 
 function unknownValue(what: string, known: readonly string[], text: string): ServiceError {
   return usageError(`${what} is one of ${known.join(", ")}, not "${escapeControls(text.slice(0, 40))}"`);
-}
-
-function usageError(message: string): ServiceError {
-  return new ServiceError("usage", message);
 }
 
 /** Whether time and error match. The link is not looked at: only the event knows it. */

@@ -13,14 +13,7 @@ import {
   type LaneState,
   webhooksIn,
 } from "../../projections/deliveries.ts";
-import {
-  isFinal,
-  isOutcome,
-  isSubscribed,
-  REQUESTING,
-  requestedChannels,
-  type Subscription,
-} from "../../events/dispatches.ts";
+import { isFinal, isOutcome, findRequestedChannels, REQUESTING, type Subscription } from "../../events/dispatches.ts";
 import { positionsOf } from "../../events/sources.ts";
 import { STREAMS } from "../log/event-log.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
@@ -94,10 +87,7 @@ export async function readRequested(
   const subscribed = [...webhooks.values()].flat().flatMap((subscription) => subscription.types);
   const types = [...new Set([...REQUESTING.clicks, ...REQUESTING.direct, ...subscribed])];
   const rateOf = await lookBack(store, { types, ...tail }, now, (event, isNewest) => {
-    const carriers = [...webhooks].flatMap(([name, subscriptions]) =>
-      isSubscribed(subscriptions, event) ? [name] : [],
-    );
-    for (const channel of [...requestedChannels(event), ...carriers]) {
+    for (const channel of findRequestedChannels(webhooks, event)) {
       const { all, newest } = requested.get(channel) ?? { all: 0, newest: 0 };
       requested.set(channel, { all: all + 1, newest: newest + Number(isNewest) });
     }

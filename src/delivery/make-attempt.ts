@@ -123,9 +123,9 @@ function keepSendable(
       continue;
     }
     // The window screened the events themselves; a retry leads to its event only here.
-    const screened =
-      dispatch.kind === "event" && dispatch.event !== item.event && screen(channel, dispatch.event, item);
-    if (screened !== false && screened !== undefined) {
+    const isRetried = dispatch.kind === "event" && dispatch.event !== item.event;
+    const screened = isRetried ? screen(channel, dispatch.event, item) : undefined;
+    if (screened !== undefined) {
       item.unrecorded = screened;
       continue;
     }

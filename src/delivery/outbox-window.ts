@@ -61,7 +61,7 @@ export function createOutboxReader(store: LogStore) {
     },
     async read(query: ChunkQuery): Promise<Chunk> {
       const { types, from, to } = query;
-      // What has an end must not be given what lies beyond it, which another lane may have read.
+      // A bounded read must not return events beyond its bound, which another lane may have read.
       const key = `${to === undefined ? "all" : "up to an end"} ${types.join()}`;
       const known = kept.get(key)?.find((chunk) => holds(chunk, from));
       if (known === undefined) return readOn(key, query);
@@ -125,7 +125,7 @@ interface OutboxWindowDeps {
 }
 
 /**
- * For so long an item waits that is not to be sent: outcomes of what comes meanwhile share its event. One by one they
+ * How long a screened item waits, so that later outcomes share its event. One by one they
  * would double a log whose events a filter skips.
  */
 const SCREENED_WAIT_MS = 1_000;
@@ -289,7 +289,7 @@ function createPending({ state, isInOrder, screen }: OutboxWindowDeps) {
     },
     screened: screened.due,
     nextDue(now: number): number | undefined {
-      const due = Math.min(earliestDue(heads(), now), screened.nextDue());
+      const due = Math.min(earliestDue(heads(), now), screened.nextDue(now));
       return due === Infinity ? undefined : due;
     },
     remove(item: PendingDispatch): void {
@@ -311,7 +311,6 @@ function createPending({ state, isInOrder, screen }: OutboxWindowDeps) {
 /** The items of a window that have an outcome without a request: they hold nothing back. */
 function createScreened(screen: OutboxWindowDeps["screen"]) {
   const items = new Set<PendingDispatch>();
-  const idle = (): PendingDispatch[] => [...items].filter(({ inFlight }) => !inFlight);
   return {
     items,
     admit(item: PendingDispatch): void {
@@ -324,8 +323,9 @@ function createScreened(screen: OutboxWindowDeps["screen"]) {
     without: (all: MapIterator<PendingDispatch>): Iterable<PendingDispatch> =>
       items.size === 0 ? all : all.filter((item) => !items.has(item)),
     /** All of them, once one has waited for the others. */
-    due: (now: number): readonly PendingDispatch[] => (idle().some(({ notBefore }) => notBefore <= now) ? idle() : []),
-    nextDue: (): number => Math.min(Infinity, ...idle().map(({ notBefore }) => notBefore)),
+    due: (now: number): readonly PendingDispatch[] =>
+      earliestDue(items, now) <= now ? [...items].filter(({ inFlight }) => !inFlight) : [],
+    nextDue: (now: number): number => earliestDue(items, now),
   };
 }
 

@@ -2,9 +2,8 @@ import type { EventType, Folded, Recorded } from "../../events/catalog.ts";
 import type { ChannelName, WebhookChannel } from "../../events/channel.ts";
 import {
   isOutcome,
-  isSubscribed,
+  findRequestedChannels,
   narrowedTo,
-  requestedChannels,
   SUBSCRIBING,
   subscriptionBy,
   type Subscription,
@@ -41,10 +40,7 @@ export async function readRequestedChannels({ store, to }: Reading): Promise<Fin
   for (const { channel, subscription } of batches.flat().flatMap((event) => subscriptionBy(event) ?? [])) {
     webhooks.set(channel, [...(webhooks.get(channel) ?? []), subscription]);
   }
-  return (event) => {
-    const carriers = [...webhooks].filter(([, subscriptions]) => isSubscribed(subscriptions, event));
-    return [...requestedChannels(event), ...carriers.map(([name]) => name)];
-  };
+  return (event) => findRequestedChannels(webhooks, event);
 }
 
 /** The events whose dispatches this one is about, beyond any retry: several of what went together, none of most. */

@@ -3,8 +3,7 @@ import { EVENT_TYPES, type Event, type EventType } from "../../events/catalog.ts
 import { findPerson, positionsAbout, toRecipient, type Contacts } from "../../projections/contacts.ts";
 import { STREAMS } from "../log/event-log.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
-import { ServiceError } from "../platform/service-error.ts";
-import { parseMoment, findPlace, startOfDay } from "../projector/moment.ts";
+import { parseMoment, findPlace, startOfDay, usageError } from "../projector/moment.ts";
 import { EVENT_ID, positionBefore } from "./find-event.ts";
 import { findRunEnd, isOfRun, findRunStart } from "./run-events.ts";
 import type { Selection } from "./select-events.ts";
@@ -129,8 +128,4 @@ interface Selected {
 
 function shown(text: string): string {
   return escapeControls(text.slice(0, 60));
-}
-
-function usageError(message: string): ServiceError {
-  return new ServiceError("usage", message);
 }

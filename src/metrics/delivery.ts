@@ -29,36 +29,35 @@ export interface ChannelSources {
 
 /** The state of each channel by the log; every instance reports the same. */
 export function observeChannels(registry: Registry, { store, projector, delivery, clock }: ChannelSources): void {
+  // Each is reset before: a webhook that is no longer listed has no figures.
   const channels = () => channelsOf(projector.state("deliveries"));
-  // A webhook that is no longer listed has no figures.
-  const lookUpChannels = <Label extends string>(
-    about: Parameters<typeof lookUpEach<Label>>[1],
-    collect: Parameters<typeof lookUpEach<Label>>[2],
-  ): void =>
-    lookUpEach(registry, about, (gauge) => {
-      gauge.reset();
-      return collect(gauge);
-    });
   const pending = "Dispatches that were requested and have no final outcome.";
-  lookUpChannels(["reachlog_outbox_pending", pending, OF_LANE], (gauge) => {
+  lookUpEach(registry, ["reachlog_outbox_pending", pending, OF_LANE], (gauge) => {
+    gauge.reset();
     for (const [channel, { lanes }] of channels())
       for (const lane of lanesOf(channel)) gauge.set({ channel, lane }, lanes[lane].pending);
   });
   const oldest = "Age of the oldest pending dispatch; 0: none is pending.";
-  lookUpChannels(["reachlog_outbox_oldest_seconds", oldest, OF_LANE], async (gauge) => {
+  lookUpEach(registry, ["reachlog_outbox_oldest_seconds", oldest, OF_LANE], async (gauge) => {
+    const ages: (readonly [labels: { channel: string; lane: string }, seconds: number])[] = [];
     for (const [channel, { lanes }] of channels()) {
       for (const lane of lanesOf(channel)) {
         const time = await readOldestPending(store, channel, lane, lanes[lane], { eventsMax: OLDEST_EVENTS_MAX });
-        gauge.set({ channel, lane }, time === undefined ? 0 : Math.max(0, clock() - Date.parse(time)) / 1_000);
+        ages.push([{ channel, lane }, time === undefined ? 0 : Math.max(0, clock() - Date.parse(time)) / 1_000]);
       }
     }
+    // At once: another scrape may look it up meanwhile.
+    gauge.reset();
+    for (const [labels, age] of ages) gauge.set(labels, age);
   });
   const dead = "Dispatches that were given up, and neither retried nor discarded.";
-  lookUpChannels(["reachlog_dead_letters", dead, OF_CHANNEL], (gauge) => {
+  lookUpEach(registry, ["reachlog_dead_letters", dead, OF_CHANNEL], (gauge) => {
+    gauge.reset();
     for (const [channel, state] of channels()) gauge.set({ channel }, state.dead);
   });
   const suspended = "1 while the network refuses the channel as a whole.";
-  lookUpChannels(["reachlog_channel_suspended", suspended, OF_CHANNEL], (gauge) => {
+  lookUpEach(registry, ["reachlog_channel_suspended", suspended, OF_CHANNEL], (gauge) => {
+    gauge.reset();
     for (const [channel, state] of channels()) gauge.set({ channel }, state.suspended === null ? 0 : 1);
   });
   const circuit = "1 for the state of the circuit breaker; only of channels that are configured.";

@@ -15,7 +15,7 @@ export interface PostedEvent {
 /** Whether an event is posted. Throws {@link FilterFailed} where the expression cannot be evaluated for it. */
 export type EventFilter = (event: PostedEvent) => boolean;
 
-/** The expression is none, or uses what filters do without. The message says what is wrong, and where. */
+/** Not valid JMESPath, or uses a feature that filters do not support. The message says what is wrong, and where. */
 export class FilterRefused extends Error {
   override readonly name = "FilterRefused";
 }
@@ -54,13 +54,13 @@ const QUOTED = /'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`/gs;
 function parse(expression: string): Expression {
   // The library takes a text whose quote has no end.
   const open = expression.replace(QUOTED, (quoted) => " ".repeat(quoted.length)).search(/['"`]/);
-  if (open >= 0) throw new FilterRefused(`no JMESPath expression from character ${open + 1} on: a quote has no end`);
+  if (open >= 0) throw new FilterRefused(`not valid JMESPath from character ${open + 1} on: a quote has no end`);
   try {
     return compile(expression);
   } catch (fault) {
     const place = understoodUpTo(expression);
     const said = fault instanceof Error ? fault.message : "no expression";
-    throw new FilterRefused(`no JMESPath expression from character ${place + 1} on: ${said}`);
+    throw new FilterRefused(`not valid JMESPath from character ${place + 1} on: ${said}`);
   }
 }
 
@@ -117,12 +117,12 @@ const FUNCTIONS: ReadonlyMap<string, number> = new Map([
   ["values", 1],
 ]);
 
-/** Why filters do without a part of the expression; undefined: they do with all of it. */
+/** What a filter may not use; undefined: all of it is allowed. */
 function findRefused(node: unknown): string | undefined {
   if (Array.isArray(node)) return node.map(findRefused).find((refused) => refused !== undefined);
   if (typeof node !== "object" || node === null || !("type" in node)) return undefined;
   const { type, ...parts } = node as Node;
-  if (!NODES.has(type)) return `filters do without ${type}`;
+  if (!NODES.has(type)) return `a filter cannot use ${type}`;
   if (type === "Literal") return undefined;
   // It reads a field of true or false: there is none, so that no event would match.
   if (isNegation(parts.left ?? parts.child) && READING.has(type))

@@ -80,6 +80,6 @@ export async function findPlace(store: LogStore, moment: Moment): Promise<Place>
   return { position: 0, time: undefined };
 }
 
-function usageError(message: string): ServiceError {
+export function usageError(message: string): ServiceError {
   return new ServiceError("usage", message);
 }

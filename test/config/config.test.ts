@@ -934,11 +934,11 @@ describe("a webhook", () => {
   });
 
   test.each([
-    ["data.data.domain == ", "no JMESPath expression from character 17 on"],
-    ["data.data.bot == 1", "no JMESPath expression from character 14 on"],
+    ["data.data.domain == ", "not valid JMESPath from character 17 on"],
+    ["data.data.bot == 1", "not valid JMESPath from character 14 on"],
     ["sort(data.data.channels)", "filters have no function sort()"],
     ["starts_with(data.stream)", "starts_with() takes 2 arguments"],
-    ["[data, data]", "filters do without MultiSelectList"],
+    ["[data, data]", "a filter cannot use MultiSelectList"],
     [`data.${"x".repeat(1_000)}`, "it has 1005 characters, and 1000 are allowed"],
   ])("is not filtered by %j, and says what is wrong with it", (WEBHOOK_FILTER, fault) => {
     expect(faultsOf({ ...webhook, WEBHOOK_FILTER })).toEqual([expect.stringContaining(`WEBHOOK_FILTER: ${fault}`)]);

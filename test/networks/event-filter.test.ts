@@ -87,10 +87,10 @@ test("each expression of the documents is one", () => {
 
 describe("refused is", () => {
   test.each([
-    ["", "no JMESPath expression from character 1 on"],
-    ["data.data.domain = = 'a'", "no JMESPath expression from character 17 on"],
-    ["(data.data.bot", "no JMESPath expression from character 1 on"],
-    ["data.data.bot && 'open", "no JMESPath expression from character 18 on: a quote has no end"],
+    ["", "not valid JMESPath from character 1 on"],
+    ["data.data.domain = = 'a'", "not valid JMESPath from character 17 on"],
+    ["(data.data.bot", "not valid JMESPath from character 1 on"],
+    ["data.data.bot && 'open", "not valid JMESPath from character 18 on: a quote has no end"],
     // Which would be (!data).data.bot, and never true.
     ["!data.data.bot", "! binds tighter than what follows: write !(…)"],
     ["data.data.requests[?!answer.status]", "! binds tighter than what follows: write !(…)"],
@@ -99,13 +99,13 @@ describe("refused is", () => {
     ["contains(data)", "contains() takes 2 arguments"],
     ["length()", "length() takes 1 argument"],
     // What multiplies its input.
-    ["[@, @] | [@, @]", "filters do without MultiSelectList"],
-    ["{a: @, b: @}", "filters do without MultiSelectHash"],
-    ["data.data.requests[?length($.data.data.requests[?@ != $]) > `1`]", "filters do without Root"],
-    ["let $all = data in $all", "filters do without LetExpression"],
+    ["[@, @] | [@, @]", "a filter cannot use MultiSelectList"],
+    ["{a: @, b: @}", "a filter cannot use MultiSelectHash"],
+    ["data.data.requests[?length($.data.data.requests[?@ != $]) > `1`]", "a filter cannot use Root"],
+    ["let $all = data in $all", "a filter cannot use LetExpression"],
     ["map(&data, @)", "filters have no function map()"],
-    ["data.position + `1` > `2`", "filters do without Arithmetic"],
-    ["data.data.bot ? data : type", "filters do without Ternary"],
+    ["data.position + `1` > `2`", "a filter cannot use Arithmetic"],
+    ["data.data.bot ? data : type", "a filter cannot use Ternary"],
     ["x".repeat(FILTER_CHARS_MAX + 1), `it has ${FILTER_CHARS_MAX + 1} characters`],
   ])("%p", (expression, said) => {
     expect(() => compileFilter(expression)).toThrow(said);

@@ -51,14 +51,14 @@ export interface Tool {
 
 /** The arguments of a tool's command, beside `--json`. What follows a `--` is no option, whatever it looks like. */
 export function toArguments(input: Input, { filter = [] }: Pick<Tool, "filter">): readonly string[] {
-  const { as_of, by, from, to, recipient: named, subject, event_id, link, variant, basis: ground } = input;
-  const chosen = { variant, basis: ground };
+  const { as_of, by, from, to, recipient: named, subject, event_id, link } = input;
   const options = {
     "as-of": as_of,
     by,
     from,
     to,
-    ...chosen,
+    variant: input.variant,
+    basis: input.basis,
     ...Object.fromEntries(filter.map((name) => [name, input[name]])),
   };
   const operand = named ?? subject ?? event_id ?? (filter.includes("link") ? undefined : link);
