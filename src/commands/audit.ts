@@ -3,7 +3,7 @@ import { importLog } from "./audit/import.ts";
 import { checkProof, consistency, prove } from "./audit/prove.ts";
 import { showHistoryCommand } from "./audit/show.ts";
 import { verify } from "./audit/verify.ts";
-import { Command, group, type MakeCommand, usageError } from "./shared/command.ts";
+import { Command, group, type MakeCommand } from "./shared/command.ts";
 import { fail } from "./shared/terminal.ts";
 import { writeFileSync } from "node:fs";
 import { formatPublicKey } from "eventstore-lite";
@@ -14,6 +14,7 @@ import { makeNewFile } from "./shared/new-file.ts";
 import type { Recorded } from "../../events/catalog.ts";
 import { EXPORT_FORMATS } from "../log/export-formats.ts";
 import { printable } from "./shared/table.ts";
+import { usageError } from "../platform/service-error.ts";
 
 const head: MakeCommand = (terminal, exit) =>
   new Command("head")

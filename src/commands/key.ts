@@ -7,18 +7,10 @@ import { openLog } from "../service/open.ts";
 import { KEY_BYTES, keyId, parseKey } from "../vault/key-derivation.ts";
 import { writeKeyFile } from "../vault/master-key.ts";
 import { endRotation, nameOfKey, rotateKey } from "../vault/master-key.ts";
-import {
-  absolutePath,
-  Command,
-  group,
-  JSON_OPTION,
-  Option,
-  readConfig,
-  usageError,
-  type MakeCommand,
-} from "./shared/command.ts";
+import { absolutePath, Command, group, JSON_OPTION, Option, readConfig, type MakeCommand } from "./shared/command.ts";
 import { answer, type Terminal } from "./shared/terminal.ts";
 import { COMMAND_METADATA, refuseNoLog } from "./shared/log-session.ts";
+import { usageError } from "../platform/service-error.ts";
 
 const show: MakeCommand = (terminal, exit) =>
   new Command("show")

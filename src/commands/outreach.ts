@@ -1,4 +1,4 @@
-import { Command, group, JSON_OPTION, Option, type MakeCommand, usageError } from "./shared/command.ts";
+import { Command, group, JSON_OPTION, Option, type MakeCommand } from "./shared/command.ts";
 import { answer, fail } from "./shared/terminal.ts";
 import { basisOption, preview, VARIANT_OPTION } from "./outreach/preview.ts";
 import { reconcile } from "./outreach/reconcile.ts";
@@ -10,6 +10,7 @@ import { printable, table } from "./shared/table.ts";
 import { requestStop } from "../outreach/run-end.ts";
 import { sleep } from "../platform/clock.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
+import { usageError } from "../platform/service-error.ts";
 
 /** What `POST /social/run` answers to a dry run. */
 interface Rehearsed {

@@ -15,9 +15,9 @@ import {
   type TokenScope,
 } from "../config/tokens.ts";
 import { isoTime, systemClock } from "../platform/clock.ts";
-import { Command, group, JSON_OPTION, type MakeCommand, Option, usageError } from "./shared/command.ts";
+import { Command, group, JSON_OPTION, type MakeCommand, Option } from "./shared/command.ts";
 import { answer, answerEach, fail, type Terminal } from "./shared/terminal.ts";
-import { ServiceError } from "../platform/service-error.ts";
+import { ServiceError, usageError } from "../platform/service-error.ts";
 import { restoreStates } from "../projector/restore.ts";
 import { openExistingLog } from "./shared/log-session.ts";
 import { table } from "./shared/table.ts";

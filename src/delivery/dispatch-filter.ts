@@ -6,8 +6,8 @@ import type { Failure, LetterPlace, LetterStatus } from "../../projections/dead-
 import { linkKey } from "../../projections/sent-links.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
-import { ServiceError } from "../platform/service-error.ts";
-import { parseMoment, startOfDay, usageError } from "../projector/moment.ts";
+import { ServiceError, usageError } from "../platform/service-error.ts";
+import { parseMoment, startOfDay } from "../projector/moment.ts";
 
 /** Dead letters or dispatches in doubt; each must match all members. */
 export interface DispatchFilter {

@@ -3,10 +3,11 @@ import { EVENT_TYPES, type Event, type EventType } from "../../events/catalog.ts
 import { findPerson, positionsAbout, toRecipient, type Contacts } from "../../projections/contacts.ts";
 import { STREAMS } from "../log/event-log.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
-import { parseMoment, findPlace, startOfDay, usageError } from "../projector/moment.ts";
+import { parseMoment, findPlace, startOfDay } from "../projector/moment.ts";
 import { EVENT_ID, positionBefore } from "./find-event.ts";
 import { findRunEnd, isOfRun, findRunStart } from "./run-events.ts";
 import type { Selection } from "./select-events.ts";
+import { usageError } from "../platform/service-error.ts";
 
 /** A selection of events, as the caller wrote it; an event must match all members. */
 export interface LogFilter {

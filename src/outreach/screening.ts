@@ -165,7 +165,7 @@ function isSourceSelected({ projector }: RunContext, { name }: Source): boolean 
   return wanted === undefined || [wanted, undefined].includes(namedSource({ name }));
 }
 
-/** Where a source finds recipients; undefined: it tries again those whom others had found. */
+/** Where a source finds recipients; undefined: it tries again those that another source had found. */
 function namedSource({ name }: Pick<Source, "name">): RecipientSource | undefined {
   return name === "again" || name === "last" ? undefined : name;
 }

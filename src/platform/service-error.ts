@@ -49,3 +49,8 @@ export class ServiceError<Kind extends ErrorKind = ErrorKind> extends Error {
     this.kind = kind;
   }
 }
+
+/** The arguments do not fit; the command line shows it with a pointer to `--help`. */
+export function usageError(message: string): ServiceError {
+  return new ServiceError("usage", message);
+}

@@ -1,6 +1,6 @@
 import type { LogStore } from "../../events/catalog.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
-import { ServiceError } from "../platform/service-error.ts";
+import { usageError } from "../platform/service-error.ts";
 
 /** A moment of the log: after the event at a position, or at a time; neither: now. */
 export interface Moment {
@@ -78,8 +78,4 @@ export async function findPlace(store: LogStore, moment: Moment): Promise<Place>
   for await (const { position, time } of store.read({ ...moment, backwards: true, limit: 1 }))
     return { position, time };
   return { position: 0, time: undefined };
-}
-
-export function usageError(message: string): ServiceError {
-  return new ServiceError("usage", message);
 }

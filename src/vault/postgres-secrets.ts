@@ -96,7 +96,7 @@ const SCHEMA = "reachlog_vault";
  */
 const MIGRATIONS: readonly string[] = [
   `
-  -- The sets of secrets. Whoever changes one counts its revision up, and so is the only one who changes it.
+  -- The sets of secrets. A writer that changes one counts its revision up, and so is the only one who changes it.
   CREATE TABLE stores (
     name text COLLATE "C" PRIMARY KEY,
     revision bigint NOT NULL,

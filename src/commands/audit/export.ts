@@ -1,6 +1,6 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../../events/catalog.ts";
-import { Command, formatOption, readConfig, usageError, type MakeCommand } from "../shared/command.ts";
+import { Command, formatOption, readConfig, type MakeCommand } from "../shared/command.ts";
 import type { Terminal } from "../shared/terminal.ts";
 import { toSelection, type LogFilter } from "../../history/log-filter.ts";
 import { storedEvents } from "../../history/select-events.ts";
@@ -12,6 +12,7 @@ import { foldTo } from "../../projector/fold-to.ts";
 import { openExistingLog, openExistingStoredLog, recordRead } from "../shared/log-session.ts";
 import { writeNewFile } from "../shared/new-file.ts";
 import { startProgress } from "../shared/progress.ts";
+import { usageError } from "../../platform/service-error.ts";
 
 export const exportLog: MakeCommand = (terminal, exit) =>
   new Command("export")

@@ -2,10 +2,11 @@ import { existsSync, readFileSync } from "node:fs";
 import { parsePublicKey, SigningKeyRefused } from "eventstore-lite";
 import { readKnownHeads, type Compared } from "../../log/checkpoint.ts";
 import { verifyLog, type VerifiedLog } from "../../log/verifier.ts";
-import { absolutePath, Command, JSON_OPTION, usageError, type MakeCommand } from "../shared/command.ts";
+import { absolutePath, Command, JSON_OPTION, type MakeCommand } from "../shared/command.ts";
 import { answer, EXIT } from "../shared/terminal.ts";
 import { openExistingStoredLog } from "../shared/log-session.ts";
 import { withProgress } from "../shared/progress.ts";
+import { usageError } from "../../platform/service-error.ts";
 
 export const verify: MakeCommand = (terminal, exit) =>
   new Command("verify")

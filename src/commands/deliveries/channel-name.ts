@@ -1,8 +1,9 @@
-import { Argument, InvalidArgumentError, Option, usageError } from "../shared/command.ts";
+import { Argument, InvalidArgumentError, Option } from "../shared/command.ts";
 import { channelName, CHANNELS, isWebhook, type ChannelName } from "../../../events/channel.ts";
 import { listChannels, type Deliveries } from "../../../projections/deliveries.ts";
 import type { Config } from "../../config/config.ts";
 import { Value } from "@sinclair/typebox/value";
+import { usageError } from "../../platform/service-error.ts";
 
 /** Completed are the channels that each log has; webhooks with a name are known once the log is open. */
 export function channelOption() {

@@ -13,13 +13,14 @@ import {
 import { parseDispatchFilter, type FilterTexts } from "../../delivery/dispatch-filter.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { findAt } from "../../history/find-event.ts";
-import { Command, JSON_OPTION, type MakeCommand, readConfig, usageError } from "../shared/command.ts";
+import { Command, JSON_OPTION, type MakeCommand, readConfig } from "../shared/command.ts";
 import { answer, EXIT, fail, type Terminal } from "../shared/terminal.ts";
 import { COMMAND_METADATA, openSession, type Session } from "../shared/log-session.ts";
 import { printable } from "../shared/table.ts";
 import { connectNetworks } from "../../service/networks.ts";
 import { channelOption, selectChannels } from "./channel-name.ts";
 import { errorOption, fromOption, linkOption, toOption } from "./filter-options.ts";
+import { usageError } from "../../platform/service-error.ts";
 
 interface Given extends FilterTexts {
   readonly all?: boolean | undefined;

@@ -6,7 +6,7 @@ import { findDispatches, isDecision, readRequestedChannels, sourcesOfEvent } fro
 import { findEvent, isEventName, type Reading } from "../../history/find-event.ts";
 import { discloseEvent } from "../../privacy/read-audit.ts";
 import { toEventJson, formatEventLine } from "../audit/show.ts";
-import { Command, usageError, type MakeCommand } from "../shared/command.ts";
+import { Command, type MakeCommand } from "../shared/command.ts";
 import { EXIT, fail, type Terminal } from "../shared/terminal.ts";
 import { openSession, recordRead } from "../shared/log-session.ts";
 import { withProgress } from "../shared/progress.ts";
@@ -15,6 +15,7 @@ import { channelOption, selectChannels, isConfigured } from "./channel-name.ts";
 import { findChannel, type Suspended } from "../../../projections/deliveries.ts";
 import { DISPATCH_ATTEMPTS_MAX } from "../../delivery/attempt.ts";
 import { quoteText } from "../../history/words/phrases.ts";
+import { usageError } from "../../platform/service-error.ts";
 
 /** Shown of an event about many dispatches: a few screens. audit show lists all. */
 const SHOWN_DISPATCHES_MAX = 20;

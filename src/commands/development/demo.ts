@@ -11,11 +11,12 @@ import { untilAborted } from "../../platform/signals.ts";
 import { PROGRAM } from "../shared/program.ts";
 import { importFile } from "../recipients/import.ts";
 import { untilStopped } from "../serve.ts";
-import { Command, type MakeCommand, readServedConfig, usageError } from "../shared/command.ts";
+import { Command, type MakeCommand, readServedConfig } from "../shared/command.ts";
 import { EXIT, type Terminal } from "../shared/terminal.ts";
 import { createDemoInstances } from "./demo-instances.ts";
 import { loadSandbox, startDatabaseServer } from "./dependencies.ts";
 import { chatOption, type Choice, messagingOption, parsePort } from "./sandbox.ts";
+import { usageError } from "../../platform/service-error.ts";
 
 const TEMPLATE = `Hi {{name|there}}, thanks for asking about {{product|our product}}: https://go.example/welcome
 ---

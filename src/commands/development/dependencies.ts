@@ -1,4 +1,4 @@
-import { usageError } from "../shared/command.ts";
+import { usageError } from "../../platform/service-error.ts";
 
 /** The only import of the sandbox, made when it is wanted, so that a production install needs none of its libraries. */
 export async function loadSandbox() {

@@ -8,7 +8,7 @@ import { describeWindow } from "../../outreach/send-window.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { Template } from "../../template/template.ts";
 import { discloseRecipient } from "../../privacy/read-audit.ts";
-import { Command, JSON_OPTION, Option, usageError, type MakeCommand } from "../shared/command.ts";
+import { Command, JSON_OPTION, Option, type MakeCommand } from "../shared/command.ts";
 import { answer, fail } from "../shared/terminal.ts";
 import { openSession, recordRead, type Session } from "../shared/log-session.ts";
 import { describeMoment, toAsOfJson } from "../shared/moment.ts";
@@ -17,6 +17,7 @@ import { printable, table } from "../shared/table.ts";
 import { STAND_INS, survey, type Skipped, type Survey, type VariantSample } from "./survey.ts";
 import { formatRecipient } from "../../history/words/phrases.ts";
 import type { Place } from "../../projector/moment.ts";
+import { usageError } from "../../platform/service-error.ts";
 
 /** Recipients named for each skip reason by default: they fit a screen. */
 const PEOPLE_SHOWN = 5;

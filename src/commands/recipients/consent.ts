@@ -3,10 +3,11 @@ import { isFault, parseConsent, type ConsentMember } from "../../recipients/pars
 import { recordConsent } from "../../recipients/record-consent.ts";
 import { parseRecipient } from "../../recipients/recipient-name.ts";
 import { formatConsent } from "../contacts.ts";
-import { Command, JSON_OPTION, usageError, type MakeCommand } from "../shared/command.ts";
+import { Command, JSON_OPTION, type MakeCommand } from "../shared/command.ts";
 import { answer, type Terminal } from "../shared/terminal.ts";
 import { COMMAND_METADATA, openSession } from "../shared/log-session.ts";
 import { printable } from "../shared/table.ts";
+import { usageError } from "../../platform/service-error.ts";
 
 export const consentCommand: MakeCommand = (terminal, exit) =>
   new Command("consent")

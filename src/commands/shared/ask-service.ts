@@ -7,8 +7,8 @@ import {
   type SafeRequest,
   NetworkFault,
 } from "../../networks/safe-fetch.ts";
-import { ServiceError } from "../../platform/service-error.ts";
-import { readConfig, usageError } from "./command.ts";
+import { ServiceError, usageError } from "../../platform/service-error.ts";
+import { readConfig } from "./command.ts";
 import type { Terminal } from "./terminal.ts";
 import { printable } from "./table.ts";
 

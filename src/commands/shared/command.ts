@@ -4,7 +4,7 @@ import * as typed from "@commander-js/extra-typings";
 import * as commander from "commander";
 import { type Config, loadConfig } from "../../config/config.ts";
 import { FORMAT_NAMES } from "../../log/export-formats.ts";
-import { ServiceError } from "../../platform/service-error.ts";
+import { usageError } from "../../platform/service-error.ts";
 import { printable } from "./table.ts";
 import { EXIT, type Terminal } from "./terminal.ts";
 
@@ -99,11 +99,6 @@ function writeHelp(text: string, write: Terminal["out"]): void {
 /** Joins lines that are broken only in the source; empty and indented lines stay. */
 function inParagraphs(text: string): string {
   return text.replace(/(?<!\n)\n(?=\S)/g, " ");
-}
-
-/** The arguments do not fit; shown with a pointer to `--help`. */
-export function usageError(message: string): ServiceError {
-  return new ServiceError("usage", message);
 }
 
 /** The configuration of the environment, with `OPEN_ROUTES` as it is written. Throws a ServiceError (configuration). */
