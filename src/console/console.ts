@@ -47,7 +47,7 @@ export function createConsole({ store, projector, past, live, settings, clock }:
     const { position, time } = projector;
     const state: View["state"] = (name) => projector.state(name);
     const moment = { state, position, time, now: nowIn(time), live, asOf: undefined, head: position };
-    return rendered(await page({ ...visit, ...moment, store, settings }));
+    return rendered(await page({ ...visit, ...moment, past, store, settings }));
   };
 
   const renderPast = async (page: ConsolePage, visit: Visit, asOf: string): Promise<RenderedPage | undefined> => {
@@ -103,7 +103,10 @@ function readText(file: URL): string {
 }
 
 /** What a page as of an earlier moment is made of, beside the states. */
-export interface PastVisit extends Omit<View, "state" | "position" | "time" | "now" | "asOf" | "live" | "formToken"> {
+export interface PastVisit extends Omit<
+  View,
+  "state" | "past" | "position" | "time" | "now" | "asOf" | "live" | "formToken"
+> {
   readonly asOf: string;
   /** The present, in ms since 1970. */
   readonly present: number;
@@ -125,7 +128,7 @@ export function createPastPages(past: PastStates): (page: ConsolePage, visit: Pa
     if ("why" in found) return { outcome: "no_moment", why: found.why };
     const { position, time, until } = found;
     const now = Math.min(until?.getTime() ?? (time === undefined ? present : msOf(time)), present);
-    const view = { ...rest, asOf, position, time, now, live: undefined, formToken: undefined };
+    const view = { ...rest, past, asOf, position, time, now, live: undefined, formToken: undefined };
     const known = readBy.get(page);
     for (const names of known === undefined ? [PROJECTION_NAMES] : [[...known], PROJECTION_NAMES]) {
       const states = await past.at<ProjectionName>(position, names);

@@ -13,6 +13,7 @@ import type { Circuit } from "../delivery/rate-limiter.ts";
 import type { Instance } from "../log/instances.ts";
 import type { VerificationProgress } from "../log/verifier.ts";
 import type { Disclosed } from "../privacy/read-audit.ts";
+import type { PastStates } from "../projector/past-states.ts";
 import type { Template } from "../template/template.ts";
 
 /** What a page is made of: the projections and the log as of one moment, and what the browser asked for. */
@@ -22,6 +23,8 @@ export interface View {
   readonly query: URLSearchParams;
   readonly store: EventStore<Event>;
   state<Name extends ProjectionName>(name: Name): StateOf<Name>;
+  /** The states as of any other moment. */
+  readonly past: PastStates;
   /** Position of the last event that counts; 0: there is none. */
   readonly position: number;
   /** Its time, ISO 8601. */

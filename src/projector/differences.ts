@@ -1,19 +1,35 @@
 import { inTimeSlices } from "../platform/time-slices.ts";
 
-/** Differences listed; more say nothing new. */
-const LISTED_MAX = 20;
+/** Differences found; more say nothing new. */
+export const DIFFERENCES_MAX = 20;
 
 /** Entries of a Map that are compared until others may have a turn. */
 const STEP_ENTRIES = 100;
 
+/** Where two states differ: in a value, of which undefined says that there is none, or in the order of a Map's entries. */
+export interface Difference {
+  /** The keys that lead there; empty: the states themselves. */
+  readonly path: readonly string[];
+  readonly values: { readonly before: unknown; readonly after: unknown } | "reordered";
+}
+
 /**
- * Where two states (JSON values and Maps) differ, as paths with both values; the order of a Map's entries counts, for
- * folds may go by it. Empty: they are equal. Neither may change meanwhile, while others have their turns.
+ * Where two states (JSON values and Maps) differ; the order of a Map's entries counts, for folds may go by it. Empty: they
+ * are equal. Neither may change meanwhile, while others have their turns.
  */
-export async function differences(stored: unknown, rebuilt: unknown): Promise<readonly string[]> {
-  const found: string[] = [];
-  await inTimeSlices(compare([], stored, rebuilt, found));
+export async function findDifferences(before: unknown, after: unknown): Promise<readonly Difference[]> {
+  const found: Difference[] = [];
+  await inTimeSlices(compare([], before, after, found));
   return found;
+}
+
+/** {@link findDifferences} in words: paths with both values. */
+export async function differences(stored: unknown, rebuilt: unknown): Promise<readonly string[]> {
+  return (await findDifferences(stored, rebuilt)).map(({ path, values }) =>
+    values === "reordered"
+      ? `${formatPath(path)}: stored in another order`
+      : `${formatPath(path)}: stored ${formatValue(values.before)}, rebuilt ${formatValue(values.after)}`,
+  );
 }
 
 /** The members of a state that these differences are in: unlike the paths and values, never personal. */
@@ -22,11 +38,11 @@ export function listMembers(found: readonly string[]): readonly string[] {
 }
 
 // A state holds ten thousands of entries, nearly all of them equal: paths and lists are made only where it differs.
-function* compare(path: readonly string[], stored: unknown, rebuilt: unknown, found: string[]): Steps {
-  if (Object.is(stored, rebuilt) || found.length >= LISTED_MAX) return;
+function* compare(path: readonly string[], stored: unknown, rebuilt: unknown, found: Difference[]): Steps {
+  if (Object.is(stored, rebuilt) || found.length >= DIFFERENCES_MAX) return;
   if (stored instanceof Map && rebuilt instanceof Map) return yield* compareMaps(path, stored, rebuilt, found);
   if (!isObject(stored) || !isObject(rebuilt) || stored instanceof Map || rebuilt instanceof Map) {
-    found.push(`${formatPath(path)}: stored ${show(stored)}, rebuilt ${show(rebuilt)}`);
+    found.push({ path, values: { before: stored, after: rebuilt } });
     return;
   }
   for (const key in stored) {
@@ -37,7 +53,7 @@ function* compare(path: readonly string[], stored: unknown, rebuilt: unknown, fo
   }
 }
 
-function* compareMaps(path: readonly string[], stored: Entries, rebuilt: Entries, found: string[]): Steps {
+function* compareMaps(path: readonly string[], stored: Entries, rebuilt: Entries, found: Difference[]): Steps {
   const before = found.length;
   let compared = 0;
   for (const [key, value] of stored) {
@@ -49,8 +65,7 @@ function* compareMaps(path: readonly string[], stored: Entries, rebuilt: Entries
     if (!stored.has(key)) yield* compare([...path, String(key)], undefined, value, found);
     if (++compared % STEP_ENTRIES === 0) yield;
   }
-  if (found.length === before && !sameOrder(stored, rebuilt))
-    found.push(`${formatPath(path)}: stored in another order`);
+  if (found.length === before && !sameOrder(stored, rebuilt)) found.push({ path, values: "reordered" });
 }
 
 type Steps = Generator<void, void, void>;
@@ -76,10 +91,11 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null;
 }
 
-function formatPath(path: readonly string[]): string {
+export function formatPath(path: readonly string[]): string {
   return path.length === 0 ? "state" : path.join(".");
 }
 
-function show(value: unknown): string {
+/** As JSON, a Map as the list of its entries. */
+export function formatValue(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) => (inner instanceof Map ? [...inner] : inner)) ?? "nothing";
 }

@@ -1,9 +1,8 @@
 import { dirname, join } from "node:path";
 import { openSqliteStore } from "eventstore-lite";
 import { atLeast, atMost, compare, interleave, roundsOf, type Bar, type Bench } from "eventstore-lite/bench/measure";
-import { processorTimeOf, type ProcessorTime } from "eventstore-lite/bench/processor-time";
 import { codec, type Event } from "../../events/catalog.ts";
-import { CLIENT, CONNECTIONS, postClicks, type LoadResult } from "./post-clicks.ts";
+import { CLIENT, CONNECTIONS, measureClicks, type Measured } from "./post-clicks.ts";
 import { startBareRoute, startService, type Server } from "./server.ts";
 
 /** Durable 202s a second against the same Elysia route and schema with a synchronous handler and no storage. */
@@ -14,9 +13,9 @@ export const intake: Bench = async (options) => {
   let acknowledged = 0;
   const { ours, bare } = await withServers(log, (service, bareRoute) =>
     interleave(roundsOf(options), {
-      bare: () => measure(bareRoute, seconds),
+      bare: () => measureClicks(bareRoute, seconds),
       ours: async () => {
-        const load = await measure(service, seconds);
+        const load = await measureClicks(service, seconds);
         loads++;
         acknowledged += load.requests;
         return load;
@@ -40,17 +39,6 @@ export const intake: Bench = async (options) => {
     row("intake, processor time of a request on all other threads", "µs", (load) => load.others),
   ];
 };
-
-/** Processor time in µs a request. */
-type Measured = LoadResult & ProcessorTime;
-
-async function measure(server: Server, seconds: number): Promise<Measured> {
-  const before = processorTimeOf(server.pid);
-  const load = await postClicks(server.url, seconds);
-  const after = processorTimeOf(server.pid);
-  const each = (part: keyof ProcessorTime): number => (after[part] - before[part]) / load.requests;
-  return { ...load, main: each("main"), others: each("others") };
-}
 
 async function withServers<Result>(
   log: string,

@@ -1,6 +1,8 @@
 import { join } from "node:path";
 import { outputOf } from "eventstore-lite/bench/child";
+import { processorTimeOf, type ProcessorTime } from "eventstore-lite/bench/processor-time";
 import { CLICK, CLICK_PATH } from "./click.ts";
+import type { Server } from "./server.ts";
 
 export const CONNECTIONS = 128;
 
@@ -26,6 +28,17 @@ export function postClicks(server: string, seconds: number, addresses = 1): Prom
   const script = join(import.meta.dirname, "click.lua");
   const bounds = ["--threads", "1", "--connections", String(CONNECTIONS), "--duration", `${seconds}s`, "--latency"];
   return run(["wrk", ...bounds, "--script", script, url, "--", CLICK, String(addresses)]);
+}
+
+/** With the server's processor time in µs a request. */
+export type Measured = LoadResult & ProcessorTime;
+
+export async function measureClicks(server: Server, seconds: number): Promise<Measured> {
+  const before = processorTimeOf(server.pid);
+  const load = await postClicks(server.url, seconds);
+  const after = processorTimeOf(server.pid);
+  const each = (part: keyof ProcessorTime): number => (after[part] - before[part]) / load.requests;
+  return { ...load, main: each("main"), others: each("others") };
 }
 
 /** Posts clicks at a steady rate a second; 0: as fast as the answers come. */

@@ -14,14 +14,19 @@ import { eventsAt } from "../../log/event-log.ts";
 import { findNamed, parseRecipient } from "../../recipients/recipient-name.ts";
 import { discloseEvent, discloseRecipient, type PersonalRead } from "../../privacy/read-audit.ts";
 import { findPlace } from "../../projector/moment.ts";
-import { Command, parseLink, type MakeCommand } from "../shared/command.ts";
-import { fail } from "../shared/terminal.ts";
+import { Command, Option, parseLink, type MakeCommand } from "../shared/command.ts";
+import { answer, fail, type Terminal } from "../shared/terminal.ts";
 import { formatContact } from "../contacts.ts";
 import { recordRead } from "../shared/log-session.ts";
-import { AS_OF_OPTION, describeMoment, openAtMoment } from "../shared/moment.ts";
+import { AS_OF_OPTION, describeMoment, foldToMoment, openAtMoment } from "../shared/moment.ts";
 import { withProgress } from "../shared/progress.ts";
 import { printable, table } from "../shared/table.ts";
 import type { Recorded } from "../../../events/catalog.ts";
+import { PROJECTION_NAMES, type ProjectionName } from "../../../projections/all.ts";
+import { usageError } from "../../platform/service-error.ts";
+import type { EncryptedLog } from "../../privacy/encrypted-log.ts";
+import { formatPath, formatValue } from "../../projector/differences.ts";
+import { findChange } from "../../projector/event-changes.ts";
 import { isOutcome, narrowedTo } from "../../../events/dispatches.ts";
 import { describeEvent } from "../../history/words.ts";
 
@@ -40,13 +45,18 @@ Digits are a person's id if there is one, else the position of an event.`,
     )
     .option(...AS_OF_OPTION)
     .option("--all", "all events; without it, of many the first and the last")
-    .option("--json", "write each event as a JSON object")
+    .addOption(
+      new Option("--projection <name>", "of one event: what it changed in the state of this projection").choices(
+        PROJECTION_NAMES,
+      ),
+    )
+    .option("--json", "write each event as a JSON object; with --projection, the changes as one")
     .addHelpText(
       "after",
-      "\nExamples:\n  reachlog audit show @sara_sells\n  reachlog audit show go.example/welcome --all\n  reachlog audit show 43",
+      "\nExamples:\n  reachlog audit show @sara_sells\n  reachlog audit show go.example/welcome --all\n  reachlog audit show 43\n  reachlog audit show 43 --projection deliveries",
     )
     .action(
-      exit(async (wanted, { asOf: at, all, json }) => {
+      exit(async (wanted, { asOf: at, all, projection, json }) => {
         const subject = parseSubject(wanted);
         await using asked = await openAtMoment(terminal, at);
         const { store, moment } = asked;
@@ -58,6 +68,7 @@ Digits are a person's id if there is one, else the position of an event.`,
         if (found === undefined) {
           return fail(terminal, `the log knows no ${subject.kind} ${printable(wanted)} (${describeMoment(place)})`);
         }
+        if (projection !== undefined) return await showChange(terminal, store, found, projection, json);
         const { positions, dispatches } = found.history;
         await recordRead(terminal, store, { ...found.read, records: positions.length });
         const between = positions.length - 2 * SHOWN_EVENTS;
@@ -74,6 +85,37 @@ Digits are a person's id if there is one, else the position of an event.`,
       }),
     );
 
+/** What the event that was found changed in a state. Throws a ServiceError (usage) where a recipient or a link was found. */
+async function showChange(
+  terminal: Terminal,
+  store: EncryptedLog,
+  { history, read }: Summarized,
+  projection: ProjectionName,
+  json: true | undefined,
+): Promise<void> {
+  if (!("event" in history)) throw usageError("--projection is for one event: give its id or its position");
+  const { event } = history;
+  await recordRead(terminal, store, { ...read, filters: ["projection"], records: 1 });
+  const { states } = await foldToMoment(terminal, store, [projection], { to: event.position - 1 });
+  const { differences } = await findChange(projection, states[projection], event);
+  const changes = differences.map(({ path, values }) => ({
+    path,
+    ...(values === "reordered" ? { reordered: true } : { before: toJson(values.before), after: toJson(values.after) }),
+  }));
+  const lines = differences.map(({ path, values }) => {
+    const text =
+      values === "reordered" ? "other order" : `${formatValue(values.before)} → ${formatValue(values.after)}`;
+    return `${printable(`${formatPath(path)}: ${text}`)}\n`;
+  });
+  const told = lines.length === 0 ? `the state of ${projection} stays as it is\n` : lines.join("");
+  answer(terminal, json, { position: event.position, projection, changes }, `${formatEventLine(event)}\n${told}`);
+}
+
+/** Of a value of a state, with Maps as lists of their entries; undefined: there is none. */
+function toJson(value: unknown): unknown {
+  return value === undefined ? undefined : (JSON.parse(formatValue(value)) as unknown);
+}
+
 /** Events shown of each end of a long history: both together fill a screen. */
 const SHOWN_EVENTS = 20;
 
@@ -83,7 +125,7 @@ interface Subject {
 }
 
 interface Summarized {
-  readonly history: History;
+  readonly history: History | EventHistory;
   readonly summary: string;
   readonly read: PersonalRead;
 }

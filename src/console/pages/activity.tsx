@@ -13,6 +13,7 @@ import { EventList, EventSentence, isProblem, spaced } from "../parts/events.tsx
 import { Lines, ROUTINE, toLines } from "../parts/news.tsx";
 import { findCauses, findEffects } from "../parts/causes.ts";
 import { Icon } from "../parts/icon.tsx";
+import { renderStateChanges } from "../parts/state-changes.tsx";
 import { Time } from "../parts/time.tsx";
 import { type DisclosingPage, newestEvents, readChoice, readNumber, type View } from "../view.ts";
 import { renderProof } from "./verification.tsx";
@@ -275,6 +276,7 @@ export async function eventPage(view: View): Promise<DisclosingPage | undefined>
       <Cited id="causes" title="What caused it" events={await findCauses(view, event)} />
       <Cited id="effects" title="What it caused" events={await findEffects(view, event)} />
       <DispatchOutcomes id={id} outcomes={outcomes} />
+      {await renderStateChanges(view, event)}
       <p>
         <a href={`/api/audit/proof/${position}`} download>
           Prove it

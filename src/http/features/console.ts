@@ -146,6 +146,7 @@ export function consoleEndpoints(deps: AppDeps) {
       "/activity/:position",
       ...page(eventPage, "event", "getConsoleEvent", "One event, with all of its data.", {
         parameters: { position: "Its position in the log." },
+        query: { projection: "Show what the event changed in its state. Default: the first one that it changed." },
       }),
     )
     .get("/setup", ...page(setupPage, false, "getConsoleSetup", "What is configured, and what is missing."))

@@ -45,7 +45,10 @@ const READS: Readonly<Record<string, readonly [path: string, Read]>> = {
     `/activity?recipient=@${PLANTED.username}`,
     { resource: "log", recipient: ADA, filters: ["recipient"] },
   ],
-  "GET /activity/:position": ["/activity/ADDED", { resource: "event", recipient: ADA }],
+  "GET /activity/:position": [
+    "/activity/ADDED?projection=contacts",
+    { resource: "event", recipient: ADA, filters: ["projection"] },
+  ],
   "GET /find": [`/find?q=${PLANTED.username}`, { resource: "search", filters: ["q"], records: 1 }],
   "GET /social/results": ["/social/results?by=source&format=csv", { resource: "results", filters: ["by", "format"] }],
   "GET /social/suppressions": ["/social/suppressions?hashed=true", { resource: "suppressions", filters: ["hashed"] }],

@@ -1,0 +1,48 @@
+// On the memory harness.
+import { expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { PERSONAL_PROJECTIONS, PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
+import { fold } from "../../projections/projection.ts";
+import { encodeState } from "../../projections/snapshot.ts";
+import { findDifferences } from "../../src/projector/differences.ts";
+import { findChange, listFolding } from "../../src/projector/event-changes.ts";
+import { testLog } from "../harness/memory/events.ts";
+import { histories } from "../projections/history.ts";
+
+test("is what two folds differ in, and leaves the state before it as it is", async () => {
+  await fc.assert(
+    fc.asyncProperty(histories(60), fc.constantFrom(...PROJECTION_NAMES), fc.nat(), async ({ events }, name, at) => {
+      const event = events[at % Math.max(1, events.length)];
+      if (event === undefined) return;
+      const { initial } = projectionOf(name);
+      const earlier = events.filter(({ position }) => position < event.position);
+      const before = fold(projectionOf(name), initial(), earlier);
+      const text = encodeState(before);
+      const found = await findChange(name, before as never, event);
+      expect(encodeState(before)).toBe(text);
+      const after = fold(projectionOf(name), initial(), [...earlier, event]);
+      expect(found.differences).toEqual(await findDifferences(before, after));
+      if (found.differences.length > 0) expect(listFolding(event.type)).toContain(name);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test("has both states as a whole where they are short, and of no recipient", async () => {
+  const log = testLog();
+  log.add("TokenUsed", { name: "ops", token_id: "b".repeat(12), day: "2026-11-20" });
+  const [event] = log.events;
+  const usedOn = new Map([["b".repeat(12), "2026-11-19"]]);
+  expect(await findChange("tokens", { usedOn }, event!)).toEqual({
+    projection: "tokens",
+    differences: [{ path: ["usedOn", "b".repeat(12)], values: { before: "2026-11-19", after: "2026-11-20" } }],
+    whole: {
+      before: { usedOn: new Map([["b".repeat(12), "2026-11-19"]]) },
+      after: { usedOn: new Map([["b".repeat(12), "2026-11-20"]]) },
+    },
+  });
+  const many = new Map(Array.from({ length: 1_000 }, (_, id) => [`${id}`, "2026-11-19"]));
+  expect(await findChange("tokens", { usedOn: many }, event!)).toMatchObject({ whole: undefined });
+  for (const name of PERSONAL_PROJECTIONS)
+    expect(await findChange(name, projectionOf(name).initial() as never, event!)).toMatchObject({ whole: undefined });
+});
