@@ -289,3 +289,38 @@ test("an event whose id holds another time than the log's is found all the same"
   await world.append(LINK, [click("x", [])]);
   expect((await world.run(showHistoryCommand, id)).out).toStartWith("2 ");
 });
+
+describe("with --projection", () => {
+  const show = (world: CommandHarness, ...args: string[]) => world.run(showHistoryCommand, ...args);
+
+  test("says what one event changed in that state, in lines and as JSON", async () => {
+    await using world = await openCommands();
+    await tell(world);
+    const { out } = await show(world, "7", "--projection", "stats");
+    expect(out).toBe(`7 ${timeAt(7)} ${/^7 \S+ (.+)$/m.exec(out)?.[1]}\n\nsent: 0 → 1\n`);
+    expect(out).toContain("message m1 was sent to @bob");
+    const json = await show(world, idAt(7), "--projection", "run", "--json");
+    expect(JSON.parse(json.out)).toEqual({
+      position: 7,
+      projection: "run",
+      changes: [
+        { path: ["current", "sent"], before: 0, after: 1 },
+        { path: ["current", "in_doubt"], before: 1, after: 0 },
+        { path: ["open", "a1"], before: expect.objectContaining({ in_doubt: true }) },
+      ],
+    });
+    expect((await show(world, "1", "--projection", "stats")).out).toEndWith("\n\nthe state of stats stays as it is\n");
+  });
+
+  test("writes no control characters of others, and is refused for what is no event", async () => {
+    await using world = await openCommands();
+    await tell(world);
+    const { out } = await show(world, "2", "--projection", "contacts");
+    expect(out).toContain("Eve");
+    expect(out).not.toMatch(/[\u001b\u202e]/);
+    for (const subject of ["@bob", "go.example/x"]) {
+      const refused = show(world, subject, "--projection", "stats");
+      await expect(refused).rejects.toThrow("--projection is for one event: give its id or its position");
+    }
+  });
+});

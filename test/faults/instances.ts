@@ -30,10 +30,13 @@ interface InstancesOptions {
   readonly rows: readonly NetworkRow[];
   /** Of the instance at a place alone. */
   readonly own?: (place: number) => Record<string, string>;
+  /** What the runtime of each is told. */
+  readonly flags?: readonly string[];
 }
 
 /** The first has all roles; the sandbox has no limits of its own here. */
-export async function openInstances({ count, settings, rows, own = () => ({}) }: InstancesOptions): Promise<Instances> {
+export async function openInstances(options: InstancesOptions): Promise<Instances> {
+  const { count, settings, rows, own = () => ({}), flags = [] } = options;
   await using stack = new AsyncDisposableStack();
   const world = stack.use(
     await openInstallation({ x: { dmLimit: 100_000, dmDayLimit: 100_000, dmReadLimit: 100_000 } }),
@@ -48,7 +51,7 @@ export async function openInstances({ count, settings, rows, own = () => ({}) }:
   const slots = places.map(nobody);
 
   const start: Instances["start"] = async (place, more = own(place)) => {
-    const service = await world.serve(more);
+    const service = await world.serve(more, flags);
     const instance = { place, service, id: await idOf(service) };
     Object.assign(slots[place]!, { now: instance });
     slots[place]!.next.resolve(instance);

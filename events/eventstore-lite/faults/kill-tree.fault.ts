@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { createLogTree, hashLeaf, openSqliteStore } from "eventstore-lite";
-import { createTree, foldHashes, TILE_HASHES } from "../src/merkle/tree.ts";
+import { createLogTree, openSqliteStore } from "eventstore-lite";
+import { rootsOfEvents } from "../testing/roots-of-events.ts";
 import { temporaryLogs } from "../test/temporary-logs.ts";
 import { startProgram } from "./program.ts";
 import { isWhole } from "./tools.ts";
@@ -25,26 +25,9 @@ test(`${KILLS} times kill -9 while tiles are written: every root that was said i
     await program.kill();
   }
   await using store = await openSqliteStore({ file });
-  const leaves: Uint8Array[] = [];
-  for await (const events of store.readCanonical({ from: 1, to: Infinity })) leaves.push(...events.map(hashLeaf));
   const { position } = await store.head();
-  expect(leaves).toHaveLength(position);
-  // From the leaves alone, without a tile that any process stored; each full one is made once.
-  const full = new Map<string, Promise<Uint8Array>>();
-  const readTile = async (level: number, index: number, width: number): Promise<Uint8Array> => {
-    const make = async (): Promise<Uint8Array> => {
-      const children = Array.from({ length: width }, (_, at) => index * TILE_HASHES + at);
-      if (level === 0) return Buffer.concat(children.map((child) => leaves[child]!));
-      return Buffer.concat(
-        await Promise.all(children.map(async (child) => foldHashes(await readTile(level - 1, child, TILE_HASHES)))),
-      );
-    };
-    const made = full.get(`${level}/${index}/${width}`) ?? make();
-    full.set(`${level}/${index}/${width}`, made);
-    return made;
-  };
-  const rootOf = async (size: number): Promise<string> =>
-    Buffer.from(await createTree(size, readTile).root()).toString("hex");
+  const { size: events, rootOf } = await rootsOfEvents(store);
+  expect(events).toBe(position);
   for (const [size, root] of said) expect([size, root]).toEqual([size, await rootOf(size)]);
   const tree = createLogTree(store);
   expect(await tree.extend(position)).toBe(true);

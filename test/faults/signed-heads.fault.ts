@@ -1,0 +1,230 @@
+import { expect, test } from "bun:test";
+import { appendFileSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  createLogTree,
+  openCheckpoint,
+  parsePublicKey,
+  proveExtension,
+  type Checkpoint,
+  type EventStore,
+} from "eventstore-lite";
+import { startPostgres } from "eventstore-lite/testing/postgres-server";
+import { rootsOfEvents } from "eventstore-lite/testing/roots-of-events";
+import { loadConfig } from "../../src/config/config.ts";
+import { openStoredLog } from "../../src/service/open.ts";
+import { BEARER, kill, openInstallation, stop, until, type Installation, type Running } from "../harness/process.ts";
+import { healthOf, openInstances, untilReady } from "./instances.ts";
+import { startNamedClicks } from "./instances-load.ts";
+import { startLoad } from "./load.ts";
+import { isWhole } from "./tools.ts";
+import { expectWhole, lossesOf } from "./whole.ts";
+
+const FLAGS = ["--preload", join(import.meta.dirname, "sign-often.ts")];
+
+/** A head, and the process that signed it. */
+interface Signed {
+  readonly by: number;
+  readonly note: string;
+}
+
+/** The heads that services signed, in a file of the world's folder. */
+function openHeads(world: Installation) {
+  const file = join(world.directory, "signed-heads");
+  appendFileSync(file, "");
+  Object.assign(world.env, { SIGNED_HEADS: file });
+  const read = (): readonly Signed[] =>
+    readFileSync(file, "utf8")
+      .split("\n")
+      .flatMap((line) => (line.endsWith("}") ? [JSON.parse(line) as Signed] : []));
+  return {
+    read,
+    /** Until so many more are signed: by this process, or by any. */
+    async untilMore(count: number, by?: number): Promise<void> {
+      const countNow = async () => read().filter((head) => by === undefined || head.by === by).length;
+      const wanted = (await countNow()) + count;
+      await until(countNow, (now) => now >= wanted);
+    },
+  };
+}
+
+async function keyOf(world: Installation): Promise<string> {
+  const { code, out } = await world.command("audit", "head", "--public-key");
+  expect(code).toBe(0);
+  return out.trim();
+}
+
+/** Each head is the log's, also where tiles are not used, and the newer one of each two next to each other extends the older. */
+async function expectOneHistory(store: EventStore, key: string, notes: readonly string[]): Promise<Checkpoint[]> {
+  const publicKey = parsePublicKey(key);
+  const heads = notes.map((note) => openCheckpoint(note, publicKey)).filter(({ position }) => position > 0);
+  const { rootOf } = await rootsOfEvents(store);
+  const bySize = new Map<number, Checkpoint>();
+  for (const head of heads) {
+    const { position, hash, root } = bySize.get(head.position) ?? head;
+    expect([head.position, head.hash, head.root]).toEqual([position, hash, root]);
+    bySize.set(position, head);
+  }
+  const distinct = [...bySize.values()].toSorted((one, other) => one.position - other.position);
+  for (const { position, hash, root } of distinct) {
+    expect([position, hash, root]).toEqual([position, await store.hashAt(position), await rootOf(position)]);
+  }
+  for (const [at, head] of distinct.slice(1).entries())
+    expect(await proveExtension(store, [distinct[at]!, head])).toBeArray();
+  return distinct;
+}
+
+const KILLS = isWhole ? 200 : 20;
+const CONNECTIONS = 8;
+
+/** A kill comes this long after two heads, at random: within the tiles, the signature and the file of one of the next. */
+const LIFE_MS_MAX = 60;
+
+test(`${KILLS} times kill -9 while heads are signed: each head is the log's, and the tree is right after each start`, async () => {
+  await using world = await openInstallation();
+  Object.assign(world.env, { CHAT_WEBHOOK_URL: "", TELEGRAM_BOT_TOKEN: "", TELEGRAM_CHAT_ID: "" });
+  const heads = openHeads(world);
+  let serving = world.serve({}, FLAGS);
+  using load = startLoad({ connections: CONNECTIONS, service: () => serving });
+  for (let number = 1; number <= KILLS; number++) {
+    const service = await serving;
+    await heads.untilMore(2);
+    await Bun.sleep(Math.random() * LIFE_MS_MAX);
+    const restart = Promise.withResolvers<Running>();
+    serving = restart.promise;
+    await kill(service);
+    // A start compares the log with the last head, and the tree's root with what that signed.
+    restart.resolve(world.serve({}, FLAGS));
+  }
+  await load.stop();
+  const last = await serving;
+  expect(last.log()).not.toContain("could not be written");
+  expect(await stop(last)).toBe(0);
+
+  await using store = await openStoredLog(loadConfig(world.env, () => ""));
+  const { position } = await store.head();
+  const distinct = await expectOneHistory(
+    store,
+    await keyOf(world),
+    heads.read().map(({ note }) => note),
+  );
+  const tree = createLogTree(store);
+  expect(await tree.extend(position)).toBe(true);
+  const { rootOf } = await rootsOfEvents(store);
+  expect(Buffer.from(await tree.at(position).root()).toString("hex")).toBe(await rootOf(position));
+  const { lost, doubled } = await lossesOf(world, load.acknowledged);
+  console.log(
+    `kill -9 ${KILLS} while heads are signed: ${distinct.length} heads, all those of the log of ${position} events; ` +
+      `acknowledged ${load.acknowledged.size}, lost ${lost.length}, doubled ${doubled.length}`,
+  );
+  expect({ lost, doubled }).toEqual({ lost: [], doubled: [] });
+  expect(distinct.length).toBeGreaterThan(KILLS);
+  await expectWhole(world);
+}, 1_800_000);
+
+const INSTANCES = 3;
+const TAKEOVERS = isWhole ? 20 : 4;
+
+/** Heads of each signer before it is killed, and clicks meanwhile. */
+const HEADS_EACH = 20;
+const CLICKS_EACH = 50;
+
+/** A witness in a process, which is killed and started again at the same place. */
+async function openWitness(world: Installation, key: string) {
+  const said: string[] = [];
+  const start = (port: number): Running["process"] => {
+    const folder = join(world.directory, "witness");
+    const child = world.start(["witness", "serve", "--data", folder, "--log-key", key, "--port", `${port}`]);
+    void (async () => {
+      let text = "";
+      for await (const chunk of child.stdout.pipeThrough(new TextDecoderStream())) {
+        const lines = (text + chunk).split("\n");
+        text = lines.pop() ?? "";
+        said.push(...lines);
+      }
+    })();
+    return child;
+  };
+  let child = start(0);
+  const readSettings = async () =>
+    said.flatMap((line) => [/^(WITNESS_\w+)=(.+)$/.exec(line)?.slice(1) ?? []].filter(({ length }) => length > 0));
+  const settings = Object.fromEntries(await until(readSettings, ({ length }) => length === 2)) as Record<
+    string,
+    string
+  >;
+  return {
+    settings,
+    said,
+    async restart(): Promise<void> {
+      await kill({ process: child });
+      child = start(Number(new URL(settings["WITNESS_URL"] ?? "").port));
+    },
+  };
+}
+
+test(`${INSTANCES} instances on PostgreSQL, whose signer is killed ${TAKEOVERS} times: one signs at a time, and no two views are shown`, async () => {
+  await using server = await startPostgres();
+  const settings = { DATABASE_URL: await server.newDatabase(), SIGNED_HEADS: "/dev/null" };
+  await using instances = await openInstances({ count: INSTANCES, settings, rows: [], flags: FLAGS });
+  const { world, places } = instances;
+  const heads = openHeads(world);
+  const key = await keyOf(world);
+  const witness = await openWitness(world, key);
+  Object.assign(world.env, witness.settings);
+  for (const place of places) {
+    expect(await instances.end(place, "SIGTERM")).toBe(0);
+    await instances.start(place);
+  }
+  using load = startNamedClicks(instances, { callers: 4, pauseMs: 5 });
+  const given: string[] = [];
+  const killed: number[] = [];
+  const logs: (() => string)[] = [];
+  const signerNow = async () => {
+    const living = instances.living();
+    const { roles } = await healthOf(living[0]!.service);
+    return living.find(({ id }) => id === roles["signed-heads"]);
+  };
+  for (let round = 0; round < TAKEOVERS; round++) {
+    const signer = await until(signerNow, (found) => found !== undefined);
+    const { pid } = signer!.service.process;
+    await heads.untilMore(HEADS_EACH, pid);
+    await load.more(CLICKS_EACH);
+    for (const { service } of instances.living()) {
+      const answer = await service.get("/api/audit/head", { headers: BEARER });
+      expect(answer.status).toBe(200);
+      given.push(await answer.text());
+    }
+    given.push((await world.command("audit", "head")).out);
+    if (round % 3 === 2) await witness.restart();
+    killed.push(pid);
+    logs.push(signer!.service.log);
+    await instances.end(signer!.place, "SIGKILL");
+    await instances.start(signer!.place);
+  }
+  await untilReady(instances);
+  await until(signerNow, (found) => found !== undefined);
+  await heads.untilMore(HEADS_EACH);
+  await load.stop();
+  logs.push(...instances.living().map(({ service }) => service.log));
+  for (const place of places) expect(await instances.end(place, "SIGTERM")).toBe(0);
+
+  await using store = await openStoredLog(loadConfig(world.env, () => ""));
+  const signed = heads.read();
+  const cosigned = (await store.checkpoints.readCosigned()) ?? "";
+  const distinct = await expectOneHistory(store, key, [...signed.map(({ note }) => note), ...given, cosigned]);
+  const signers = signed.map(({ by }) => by).filter((by, at, all) => by !== all[at - 1]);
+  const answers = witness.said.filter((line) => /^\d{3} /.test(line));
+  const refused = answers.filter((line) => !/^(?:200|409) /.test(line));
+  console.log(
+    `a signer killed ${killed.length} times, of ${INSTANCES} instances on PostgreSQL: ${signed.length} heads signed by ` +
+      `${signers.length} in turn, ${given.length} given away, ${answers.length} answers of the witness, refused ${refused.length}; ` +
+      `${distinct.length} sizes, one root for each, each extends the one before`,
+  );
+  // None signs after another has begun.
+  expect(signers).toEqual([...new Set(signers)]);
+  expect(signers.length).toBeGreaterThan(TAKEOVERS);
+  expect(refused).toEqual([]);
+  expect(answers.some((line) => line.startsWith("200 "))).toBe(true);
+  expect(logs.filter((log) => log().includes("a split view") || log().includes("rolled back"))).toEqual([]);
+  await expectWhole(world);
+}, 1_800_000);
