@@ -75,10 +75,12 @@ async function expectOneHistory(store: EventStore, key: string, notes: readonly 
 }
 
 const KILLS = isWhole ? 200 : 20;
-const CONNECTIONS = 8;
+
+/** Enough for a full tile between most heads. */
+const CONNECTIONS = 64;
 
 /** A kill comes this long after two heads, at random: within the tiles, the signature and the file of one of the next. */
-const LIFE_MS_MAX = 60;
+const LIFE_MS_MAX = 200;
 
 test(`${KILLS} times kill -9 while heads are signed: each head is the log's, and the tree is right after each start`, async () => {
   await using world = await openInstallation();
