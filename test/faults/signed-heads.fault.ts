@@ -19,6 +19,7 @@ import { startNamedClicks } from "./instances-load.ts";
 import { startLoad } from "./load.ts";
 import { isWhole } from "./tools.ts";
 import { expectWhole, lossesOf } from "./whole.ts";
+import { openWitness, readPublicKey } from "./witness-process.ts";
 
 const FLAGS = ["--preload", join(import.meta.dirname, "sign-often.ts")];
 
@@ -46,12 +47,6 @@ function openHeads(world: Installation) {
       await until(countNow, (now) => now >= wanted);
     },
   };
-}
-
-async function keyOf(world: Installation): Promise<string> {
-  const { code, out } = await world.command("audit", "head", "--public-key");
-  expect(code).toBe(0);
-  return out.trim();
 }
 
 /** Each head is the log's, also where tiles are not used, and the newer one of each two next to each other extends the older. */
@@ -107,7 +102,7 @@ test(`${KILLS} times kill -9 while heads are signed: each head is the log's, and
   const { position } = await store.head();
   const distinct = await expectOneHistory(
     store,
-    await keyOf(world),
+    await readPublicKey(world),
     heads.read().map(({ note }) => note),
   );
   const tree = createLogTree(store);
@@ -131,46 +126,13 @@ const TAKEOVERS = isWhole ? 20 : 4;
 const HEADS_EACH = 20;
 const CLICKS_EACH = 50;
 
-/** A witness in a process, which is killed and started again at the same place. */
-async function openWitness(world: Installation, key: string) {
-  const said: string[] = [];
-  const start = (port: number): Running["process"] => {
-    const folder = join(world.directory, "witness");
-    const child = world.start(["witness", "serve", "--data", folder, "--log-key", key, "--port", `${port}`]);
-    void (async () => {
-      let text = "";
-      for await (const chunk of child.stdout.pipeThrough(new TextDecoderStream())) {
-        const lines = (text + chunk).split("\n");
-        text = lines.pop() ?? "";
-        said.push(...lines);
-      }
-    })();
-    return child;
-  };
-  let child = start(0);
-  const readSettings = async () =>
-    said.flatMap((line) => [/^(WITNESS_\w+)=(.+)$/.exec(line)?.slice(1) ?? []].filter(({ length }) => length > 0));
-  const settings = Object.fromEntries(await until(readSettings, ({ length }) => length === 2)) as Record<
-    string,
-    string
-  >;
-  return {
-    settings,
-    said,
-    async restart(): Promise<void> {
-      await kill({ process: child });
-      child = start(Number(new URL(settings["WITNESS_URL"] ?? "").port));
-    },
-  };
-}
-
 test(`${INSTANCES} instances on PostgreSQL, whose signer is killed ${TAKEOVERS} times: one signs at a time, and no two views are shown`, async () => {
   await using server = await startPostgres();
   const settings = { DATABASE_URL: await server.newDatabase(), SIGNED_HEADS: "/dev/null" };
   await using instances = await openInstances({ count: INSTANCES, settings, rows: [], flags: FLAGS });
   const { world, places } = instances;
   const heads = openHeads(world);
-  const key = await keyOf(world);
+  const key = await readPublicKey(world);
   const witness = await openWitness(world, key);
   Object.assign(world.env, witness.settings);
   for (const place of places) {
