@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { atLeast, compare, interleave, roundsOf, type Bar, type Bench } from "eventstore-lite/bench/measure";
 import { CLIENT, measureClicks, type Measured } from "./post-clicks.ts";
-import { startService, startWithout } from "./server.ts";
+import { startUnchanged, startWithout } from "./server.ts";
 
 /** A head is signed in it, so that each round has the tree's work on what came in it. */
 const SECONDS = 12;
@@ -12,7 +12,7 @@ const ROUNDS = 10;
 /** The intake of a service that keeps a Merkle tree against the same service that signs heads of the chain alone. */
 export const tree: Bench = async (options) => {
   const seconds = options.quick ? 2 : SECONDS;
-  await using service = await startService(join(options.directory, "tree.sqlite"));
+  await using service = await startUnchanged(join(options.directory, "tree.sqlite"));
   await using plain = await startWithout("tree", join(options.directory, "plain.sqlite"));
   const { ours, without } = await interleave(options.quick ? roundsOf(options) : ROUNDS, {
     without: () => measureClicks(plain, seconds),
