@@ -312,6 +312,15 @@ describe("with --projection", () => {
     expect((await show(world, "1", "--projection", "stats")).out).toEndWith("\n\nthe state of stats stays as it is\n");
   });
 
+  test("says that it shows the first of many changes", async () => {
+    await using world = await openCommands();
+    const fields = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`field_${at}`, "x"]));
+    await world.append(STREAMS.outreach, [addedOf({ username: "ada" }), addedOf({ username: "ada" }, { fields })]);
+    const { out } = await show(world, "2", "--projection", "contacts");
+    expect(out.match(/: nothing → "x"$/gm)?.length).toBeGreaterThan(10);
+    expect(out).toEndWith("\n(the first 20 changes)\n");
+  });
+
   test("writes no control characters of others, and is refused for what is no event", async () => {
     await using world = await openCommands();
     await tell(world);

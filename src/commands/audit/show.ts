@@ -25,7 +25,7 @@ import type { Recorded } from "../../../events/catalog.ts";
 import { PROJECTION_NAMES, type ProjectionName } from "../../../projections/all.ts";
 import { usageError } from "../../platform/service-error.ts";
 import type { EncryptedLog } from "../../privacy/encrypted-log.ts";
-import { formatPath, formatValue } from "../../projector/differences.ts";
+import { DIFFERENCES_MAX, formatPath, formatValue } from "../../projector/differences.ts";
 import { findChange } from "../../projector/event-changes.ts";
 import { isOutcome, narrowedTo } from "../../../events/dispatches.ts";
 import { describeEvent } from "../../history/words.ts";
@@ -107,6 +107,7 @@ async function showChange(
       values === "reordered" ? "other order" : `${formatValue(values.before)} → ${formatValue(values.after)}`;
     return `${printable(`${formatPath(path)}: ${text}`)}\n`;
   });
+  if (lines.length === DIFFERENCES_MAX) lines.push(`(the first ${DIFFERENCES_MAX} changes)\n`);
   const told = lines.length === 0 ? `the state of ${projection} stays as it is\n` : lines.join("");
   answer(terminal, json, { position: event.position, projection, changes }, `${formatEventLine(event)}\n${told}`);
 }

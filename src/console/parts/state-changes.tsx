@@ -10,8 +10,8 @@ import { readChoice, type View } from "../view.ts";
 import { Select } from "./action-form.tsx";
 import { Table } from "./table.tsx";
 
-/** Characters of a value that are shown: the event's data, further down, is whole. */
-const VALUE_CHARACTERS_MAX = 300;
+/** Characters of a value or a path that are shown: the event's data, further down, is whole. */
+const SHOWN_CHARACTERS_MAX = 300;
 
 /** What an event changed in the state of the projection that `projection` of the address names, else in the first one. */
 export async function renderStateChanges(view: View, event: Recorded): Promise<VNode> {
@@ -98,7 +98,7 @@ function Row({ difference: { path, values } }: { readonly difference: Difference
   return (
     <tr>
       <th scope="row">
-        <bdi>{formatPath(path)}</bdi>
+        <bdi>{shorten(formatPath(path))}</bdi>
       </th>
       {values === "reordered" ? (
         <td colSpan={2}>the same entries in another order</td>
@@ -115,8 +115,8 @@ function Row({ difference: { path, values } }: { readonly difference: Difference
 
 /** No character is cut in half. */
 function shorten(text: string): string {
-  if (text.length <= VALUE_CHARACTERS_MAX) return text;
-  return `${text.slice(0, VALUE_CHARACTERS_MAX).replace(/[\ud800-\udbff]$/, "")}…`;
+  if (text.length <= SHOWN_CHARACTERS_MAX) return text;
+  return `${text.slice(0, SHOWN_CHARACTERS_MAX).replace(/[\ud800-\udbff]$/, "")}…`;
 }
 
 /** Maps as objects, which are easier to read. */

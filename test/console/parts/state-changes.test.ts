@@ -5,7 +5,7 @@ import { forgetPerson } from "../../../src/privacy/forget.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { findNamed } from "../../../src/recipients/recipient-name.ts";
 import { METADATA } from "../../harness/memory/log.ts";
-import { openConsole, pageAt, person, rowsOf, textsAt } from "../pages.ts";
+import { click, openConsole, pageAt, person, rowsOf, textsAt } from "../pages.ts";
 
 const RUN = "0193a000-0000-7000-8000-0000000000aa";
 const ADA = { id: "1001", username: "ada" };
@@ -122,5 +122,10 @@ describe("what an event changed", () => {
     expect(row).toContain("…");
     expect(row.length).toBeLessThan(700);
     expect(page).not.toContain("<b>🙂");
+    await harness.append("links", click("c".repeat(900)));
+    const [where = ""] = (await rowsOf(await pageAt(harness, "/activity/2?projection=clicks")))
+      .filter((text) => text.startsWith("links."))
+      .map((text) => text.split(" | ")[0] ?? "");
+    expect(where).toBe(`links.go.example/${"c".repeat(300 - "links.go.example/".length)}…`);
   });
 });
