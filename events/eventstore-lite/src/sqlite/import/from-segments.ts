@@ -1,0 +1,69 @@
+import { DatabaseSync } from "node:sqlite";
+import { DEFAULT_LIMITS } from "../../limits.ts";
+import type { Epoch, Head } from "../../store.ts";
+import type { OpenedSegment } from "../../segment.ts";
+import { markAsCopy, writeEpochs } from "../epochs.ts";
+import { createDatabaseFile, refuseExisting } from "../new-file.ts";
+import { createDatabaseReader } from "../read/database-reader.ts";
+import { readHead } from "../read/heads.ts";
+import { createSchema } from "../schema.ts";
+import { applyFillSettings, requireSqliteVersion } from "../settings.ts";
+import { createAdd } from "./add.ts";
+
+export interface SegmentsOptions {
+  /** A new file. */
+  readonly file: string;
+  /** The id of the log, and what `EventStore.history` gave of it. */
+  readonly id: string;
+  readonly epochs: readonly Epoch[];
+  /** All from position 1 on, in their order; what follows on `to` or is later than `until` is left out. */
+  readonly segments: Iterable<OpenedSegment>;
+  readonly to?: number | undefined;
+  readonly until?: Date | undefined;
+}
+
+/**
+ * Makes of sealed segments the copy of a log that `backup` makes of the log itself, as it was after one of their events;
+ * gives its head. All or nothing. Throws {@link ImportRefused}, {@link TargetTaken}, and what `segments` throws.
+ */
+export function copyFromSegments({ file, ...options }: SegmentsOptions): Promise<Head> {
+  return createDatabaseFile(
+    file,
+    () => refuseExisting(file),
+    async (partial) => fill(partial, options),
+  );
+}
+
+function fill(file: string, { id, epochs, segments, to = Infinity, until }: Omit<SegmentsOptions, "file">): Head {
+  const db = new DatabaseSync(file);
+  try {
+    requireSqliteVersion(db);
+    applyFillSettings(db);
+    createSchema(db, id);
+    db.exec("BEGIN");
+    const add = createAdd(db, DEFAULT_LIMITS.eventBytes);
+    const insertKey = db.prepare(
+      "INSERT INTO idempotency_keys (key, digest, first, last, version) VALUES (?, ?, ?, ?, ?)",
+    );
+    let end = 0;
+    for (const { events, keys } of segments) {
+      for (const event of events()) {
+        if (event.position > to || (until !== undefined && Date.parse(event.time) > until.getTime())) break;
+        add(event);
+        end = event.position;
+      }
+      for (const { key, digest, first, last, version } of keys)
+        if (last <= end) insertKey.run(key, digest, first, last, version);
+    }
+    // The first holds also where the copy has no event.
+    writeEpochs(
+      db,
+      epochs.filter(({ after }, index) => index === 0 || after < end),
+    );
+    markAsCopy(db);
+    db.exec("COMMIT");
+    return readHead(createDatabaseReader(db));
+  } finally {
+    db.close();
+  }
+}
