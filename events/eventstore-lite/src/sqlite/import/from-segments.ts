@@ -1,5 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { DEFAULT_LIMITS } from "../../limits.ts";
+import { createTreeRange } from "../../merkle/tree.ts";
 import type { Epoch, Head } from "../../store.ts";
 import type { OpenedSegment } from "../../segment.ts";
 import { markAsCopy, writeEpochs } from "../epochs.ts";
@@ -22,11 +23,16 @@ export interface SegmentsOptions {
   readonly until?: Date | undefined;
 }
 
+export interface CopiedSegments {
+  readonly head: Head;
+  readonly root: string;
+}
+
 /**
  * Makes of sealed segments the copy of a log that `backup` makes of the log itself, as it was after one of their events;
- * gives its head. All or nothing. Throws {@link ImportRefused}, {@link TargetTaken}, and what `segments` throws.
+ * gives its head and the root of its Merkle tree in hex. All or nothing. Throws {@link ImportRefused}, {@link TargetTaken}, and what `segments` throws.
  */
-export function copyFromSegments({ file, ...options }: SegmentsOptions): Promise<Head> {
+export function copyFromSegments({ file, ...options }: SegmentsOptions): Promise<CopiedSegments> {
   return createDatabaseFile(
     file,
     () => refuseExisting(file),
@@ -34,7 +40,10 @@ export function copyFromSegments({ file, ...options }: SegmentsOptions): Promise
   );
 }
 
-function fill(file: string, { id, epochs, segments, to = Infinity, until }: Omit<SegmentsOptions, "file">): Head {
+function fill(
+  file: string,
+  { id, epochs, segments, to = Infinity, until }: Omit<SegmentsOptions, "file">,
+): CopiedSegments {
   const db = new DatabaseSync(file);
   try {
     requireSqliteVersion(db);
@@ -45,11 +54,13 @@ function fill(file: string, { id, epochs, segments, to = Infinity, until }: Omit
     const insertKey = db.prepare(
       "INSERT INTO idempotency_keys (key, digest, first, last, version) VALUES (?, ?, ?, ?, ?)",
     );
+    const tree = createTreeRange(0);
     let end = 0;
-    for (const { events, keys } of segments) {
+    for (const { events, leaves, keys, header } of segments) {
       for (const event of events()) {
         if (event.position > to || (until !== undefined && Date.parse(event.time) > until.getTime())) break;
         add(event);
+        tree.add(leaves[event.position - header.first]!);
         end = event.position;
       }
       for (const { key, digest, first, last, version } of keys)
@@ -62,7 +73,7 @@ function fill(file: string, { id, epochs, segments, to = Infinity, until }: Omit
     );
     markAsCopy(db);
     db.exec("COMMIT");
-    return readHead(createDatabaseReader(db));
+    return { head: readHead(createDatabaseReader(db)), root: Buffer.from(tree.root()).toString("hex") };
   } finally {
     db.close();
   }
