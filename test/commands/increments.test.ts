@@ -57,7 +57,7 @@ interface Made {
   readonly bytes: number;
 }
 
-const peopleOf = async (env: Env): Promise<readonly string[]> =>
+const peopleOf = async (env: Env): Promise<string[]> =>
   (await run(env, contacts, "--json")).out
     .split("\n")
     .flatMap((line) => (line === "" ? [] : ((JSON.parse(line) as { username: string | null }).username ?? [])));
@@ -85,7 +85,7 @@ describe.each([
 ])("of a log on %s", (_name, make, makeOther) => {
   let env: Env;
   let made: Made[];
-  const names = ["ann_builds", "bob", "cas"];
+  const names: string[] = ["ann_builds", "bob", "cas"];
   beforeEach(async () => {
     env = await make(folder);
     made = [];
