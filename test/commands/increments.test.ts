@@ -124,7 +124,7 @@ describe.each([
           expect(await log.verify()).toMatchObject({ ok: true });
           expect(log.begunAs).toBe("backup");
           await within(env, async (source) =>
-            expect([log.id, log.epochs.slice(0, -1)]).toEqual([source.id, source.epochs]),
+            expect([log.id, log.epochs.slice(0, -1)]).toEqual([source.id, [...source.epochs]]),
           );
         });
         const { position: end } = await within(place, (log) => log.head());

@@ -2,7 +2,6 @@ import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { copyFromSegments, createTreeRange, loadSigningKey, openCheckpoint, type OpenedSegment } from "eventstore-lite";
 import { formatOrigin, signChain } from "../../log/checkpoint.ts";
-import { systemClock } from "../../platform/clock.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { VERSION } from "../../platform/version.ts";
 import type { Moment } from "../../projector/moment.ts";
@@ -18,7 +17,7 @@ import {
   secretFile,
 } from "./increments.ts";
 import { MANIFEST, type Manifest, NAMES, openSigningKey, signManifest } from "./manifest.ts";
-import { writeText } from "./write-backup.ts";
+import { makeTextFile } from "./write-backup.ts";
 
 /**
  * Makes of incremental backups the folder of one backup, as of a moment that they reach: `restore` proves it and restores
@@ -46,7 +45,10 @@ export async function extractBackup(
     await copyUnchanged(secretFile(folder, increments, name), join(target, NAMES[name]), increments.files[name]);
   }
   const key = await signingKey(folder, increments, master, target);
-  await writeText(join(target, NAMES.head), signChain({ id: log }, head, key, systemClock, { root }));
+  await makeTextFile(
+    join(target, NAMES.head),
+    signChain({ id: log }, head, key, () => Date.parse(newest.made_at), { root }),
+  );
   const place = (name: keyof typeof NAMES) => measure(join(target, NAMES[name]));
   const unsigned = {
     format: 1,
@@ -63,7 +65,7 @@ export async function extractBackup(
       signingKey: place("signingKey"),
     },
   } as const;
-  await writeText(join(target, MANIFEST), JSON.stringify(signManifest<Manifest>(unsigned, master)));
+  await makeTextFile(join(target, MANIFEST), JSON.stringify(signManifest<Manifest>(unsigned, master)));
 }
 
 /** Those with positions up to `to`, each proved before it is given. */
@@ -83,7 +85,7 @@ function* readSegments(
 async function signingKey(folder: string, increments: Increments, master: Uint8Array, scratch: string) {
   const encrypted = secretFile(folder, increments, "signingKey");
   const pem = join(scratch, "signing.pem");
-  await writeText(pem, openSigningKey(readFileSync(encrypted), master, increments.log, encrypted));
+  await makeTextFile(pem, openSigningKey(readFileSync(encrypted), master, increments.log, encrypted));
   try {
     return loadSigningKey(pem);
   } finally {

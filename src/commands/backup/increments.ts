@@ -50,12 +50,12 @@ const incrementsSchema = Type.Object({
 /** Describes a folder of incremental backups. Replaced last by each backup, at once: what it does not name is no part. */
 export type Increments = Static<typeof incrementsSchema>;
 
-export type SealedFile = Increments["segments"][number];
+export type SegmentEntry = Increments["segments"][number];
 
 /** The width of the largest position that a number holds, so that names are in the order of positions. */
 const DIGITS = 16;
 
-export function segmentFile(folder: string, { first, last }: Pick<SealedFile, "first" | "last">): string {
+export function segmentFile(folder: string, { first, last }: Pick<SegmentEntry, "first" | "last">): string {
   const [from, to] = [first, last].map((at) => String(at).padStart(DIGITS, "0"));
   return join(folder, SEGMENTS, `${from}-${to}.zst`);
 }
@@ -94,7 +94,7 @@ export function refuseAltered(file: string, wanted: { readonly bytes: number; re
 export function readSegment(
   folder: string,
   log: string,
-  segment: SealedFile,
+  segment: SegmentEntry,
   after: { readonly position: number; readonly hash: string },
 ): OpenedSegment {
   const file = segmentFile(folder, segment);

@@ -71,7 +71,7 @@ async function fill(
     files: { log: measure(file), ...(await copyRest(log, secrets, folder, { head, clock })) },
   } as const;
   const manifest: Manifest = signManifest<Manifest>(unsigned, log.master);
-  await writeText(join(folder, MANIFEST), `${JSON.stringify(manifest, undefined, 2)}\n`);
+  await makeTextFile(join(folder, MANIFEST), `${JSON.stringify(manifest, undefined, 2)}\n`);
   return manifest;
 }
 
@@ -92,8 +92,8 @@ export async function copyRest(
   const key = await log.checkpoints.loadKey();
   const loss = await findLoss(log, log.checkpoints, key);
   if (loss !== undefined) throw new ServiceError("damaged", `${loss.sentence}; no backup was made`);
-  await writeText(place("head"), await signHead(log, copied, key, clock));
-  await writeText(place("signingKey"), encryptSigningKey(key, log.master, log.id));
+  await makeTextFile(place("head"), await signHead(log, copied, key, clock));
+  await makeTextFile(place("signingKey"), encryptSigningKey(key, log.master, log.id));
   return {
     vault: measure(place("vault")),
     keys: measure(place("keys")),
@@ -102,7 +102,7 @@ export async function copyRest(
   };
 }
 
-export function writeText(file: string, content: string | Uint8Array): Promise<void> {
+export function makeTextFile(file: string, content: string | Uint8Array): Promise<void> {
   return makeNewFile(file, (descriptor) => writeFileSync(descriptor, content));
 }
 

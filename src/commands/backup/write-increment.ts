@@ -15,13 +15,13 @@ import {
   type Increments,
   isIncremental,
   readIncrements,
-  type SealedFile,
+  type SegmentEntry,
   secretsFolder,
   segmentFile,
   SEGMENTS,
 } from "./increments.ts";
 import { MANIFEST, signManifest } from "./manifest.ts";
-import { copyRest, writeText, type WriteOptions } from "./write-backup.ts";
+import { copyRest, makeTextFile, type WriteOptions } from "./write-backup.ts";
 
 /** What a killed backup may leave in a folder without a manifest. */
 const OWN_NAME = /^(?:segments|secrets-\d+|backup\.(?:lock|owner)|manifest\.json\..*\.partial)$/;
@@ -49,7 +49,7 @@ export async function writeIncrement(
   for (const one of [folder, join(folder, SEGMENTS)]) {
     withPath(one, () => mkdirSync(one, { recursive: true, mode: 0o700 }));
   }
-  const release = takeFolder(folder);
+  const release = takeFolder(folder, options.clock());
   try {
     return await add(log, secrets, folder, options);
   } finally {
@@ -64,9 +64,9 @@ function refuseOther(folder: string): void {
   throw new ServiceError("conflict", `${folder} holds ${other}, and no incremental backups: name another folder`);
 }
 
-function takeFolder(folder: string): () => void {
+function takeFolder(folder: string, nowMs: number): () => void {
   try {
-    return takeOwnership(join(folder, "backup"), "reachlog backup", Date.now());
+    return takeOwnership(join(folder, "backup"), "reachlog backup", nowMs);
   } catch (fault) {
     if (!(fault instanceof StoreOwned)) throw fault;
     throw new ServiceError("busy", `another backup into ${folder} is in progress: try again later`, { cause: fault });
@@ -85,10 +85,10 @@ async function add(
   removeRemains(folder, known);
   // The log first, the keys after it: a key is there before anything is encrypted with it.
   const head = await log.head();
-  const sealed: SealedFile[] = [];
+  const sealed: SegmentEntry[] = [];
   for await (const { header, bytes } of sealSegments(log, last, head.position)) {
     const file = segmentFile(folder, header);
-    await writeText(file, bytes);
+    await makeTextFile(file, bytes);
     sealed.push({ first: header.first, last: header.last, hash: header.hash, ...measure(file) });
     onProgress?.(header.last - last.position);
   }
