@@ -63,14 +63,17 @@ The master key is read from REACHLOG_KEY${describeKeyFile(terminal)}.`,
       exit(async (folder, { rehearse: only = false, backup: number, asOf, takeOverKeys = false, json, ...options }) => {
         const config = readConfig(terminal);
         const master = loadMasterKey(config);
+        const id = isIncremental(folder) ? readIncrements(folder, master).log : readManifest(folder).log.id;
+        if (!only) await refuseTaken(config, id, takeOverKeys);
         using source = await openSource(config, folder, master, { number, asOf });
-        if (!only) await refuseTaken(config, readManifest(source.folder).log.id, takeOverKeys);
         const manifest = await putBack(terminal, source.folder, config, { master, isRehearsal: only, ...options });
         if (only) await recordBackup(terminal, "BackupRehearsed", manifest, locateLog(config).store);
         const { log, made_at } = manifest;
         const { position, hash } = log;
         const done = only ? "is whole and can be restored" : `is restored to ${redactedUrl(config.log)}`;
-        const text = `${folder} of ${made_at} ${done}: ${position} events; head ${position} ${hash}\n`;
+        // What was made of incremental backups has the time of the newest one.
+        const which = source.folder === folder ? `${folder} of ${made_at}` : folder;
+        const text = `${which} ${done}: ${position} events; head ${position} ${hash}\n`;
         answer(terminal, json, { folder, restored: !only, made_at, position, hash }, text);
       }),
     );
