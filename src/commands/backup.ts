@@ -51,7 +51,8 @@ restores any of them, or any moment of the log. The folder belongs to one log an
 one master key: after a rollback or a key rotation, name another folder. --verify
 needs the master key as reachlog restore does.
 
-Exit code 1 if keys that the log names are missing. The folder is written; what
+Exit code 1 if keys that the log names are missing (with --incremental: that its
+new events name; doctor looks at all). The folder is written; what
 they encrypted reads as erased, in the backup as in the log.
 
 Keep few backups, and only young ones: a backup holds the keys of people who are
@@ -74,7 +75,7 @@ erased later. You may delete a FOLDER.*.partial: a killed backup leaves it.`,
           },
         );
         await recordBackup(terminal, "BackupMade", made, store);
-        const { length: missing_keys } = await missingKeys(log, log.keyring, log.logClock.now());
+        const { length: missing_keys } = await missingKeys(log, log.keyring, log.logClock.now(), made.first);
         const { position, hash } = made.log;
         const { bytes, number } = made;
         const which = number === undefined ? folder : `${folder}, backup ${number}`;
@@ -95,7 +96,7 @@ async function writeWhole(
 ): Promise<Omit<Increment, "number"> & { readonly number: undefined }> {
   const { log: copied, made_at, files } = await writeBackup(log, secrets, folder, options);
   const bytes = Object.values(files).reduce((sum, file) => sum + file.bytes, 0);
-  return { log: copied, made_at, bytes, number: undefined };
+  return { log: copied, made_at, bytes, number: undefined, first: 1 };
 }
 
 async function verifyFolder(

@@ -4,7 +4,7 @@ import { ChainBroken, SegmentDamaged } from "./errors.ts";
 import { createTreeRange, hashLeaf, type TreeRange } from "./merkle/tree.ts";
 import type { EventStore, Head, NewEvent, Recorded, StoredKey } from "./store.ts";
 
-/** The first line of a segment: what the rest holds. README.md describes the format. */
+/** The first line of a segment: what the rest holds. docs/backups.md of reachlog describes the format. */
 export interface SegmentHeader {
   readonly format: "eventstore-lite segment 1";
   /** The id of the log. */
@@ -29,7 +29,7 @@ const FORMAT = "eventstore-lite segment 1";
 /** Uncompressed, so that neither its writer nor a reader needs more than a few times as much memory. */
 const SEGMENT_BYTES_MAX = 64 * 1024 * 1024;
 
-/** Denser levels take several times as long and save 2 %. */
+/** Of clicks, 70 MB a second; from level 1 to 19 their size differs by less than 1 %. */
 const LEVEL = 9;
 
 /** Lines of the canonical bytes of an event. */

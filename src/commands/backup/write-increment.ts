@@ -30,6 +30,8 @@ export interface Increment {
   readonly log: { readonly id: string; readonly position: number; readonly hash: string };
   readonly made_at: string;
   readonly number: number;
+  /** Position of the first event that no backup before it had. */
+  readonly first: number;
   /** Written by this backup. */
   readonly bytes: number;
 }
@@ -113,7 +115,7 @@ async function add(
   replacePrivateFile(join(folder, MANIFEST), manifest);
   removeRemains(folder, { ...unsigned, mac: "" });
   const bytes = [...sealed, ...Object.values(files)].reduce((sum, file) => sum + file.bytes, manifest.length);
-  return { log: { id: log.id, position, hash }, made_at, number, bytes };
+  return { log: { id: log.id, position, hash }, made_at, number, first: last.position + 1, bytes };
 }
 
 /** Refuses a folder of another log, or of one that held other events. */
