@@ -44,12 +44,12 @@ Examples:
   reachlog backup /mnt/backup/monday
   reachlog backup /mnt/backup/all --incremental
 
-With --incremental the folder is made by the first backup and kept for all later
-ones. Each seals the events since the one before in a compressed file that is
-never written again, and replaces keys, vault, head and manifest. reachlog restore
-restores any of them, or any moment of the log. The folder belongs to one log and
-one master key: after a rollback or a key rotation, name another folder. --verify
-needs the master key as reachlog restore does.
+With --incremental, the first backup makes the folder, and all later ones add to
+it. Each seals the events since the one before in a compressed file that is
+never written again, and replaces keys, vault, head and manifest. reachlog
+restore restores any of them, or any moment of the log. The folder belongs to
+one log and one master key: after a rollback or a key rotation, name another
+folder. --verify needs the master key as reachlog restore does.
 
 Exit code 1 if keys that the log names are missing (with --incremental: that its
 new events name; doctor looks at all). The folder is written; what

@@ -7,7 +7,7 @@ import { locateFiles, locateLog } from "../service/log-place.ts";
 import { keyError, parseKey } from "../vault/key-derivation.ts";
 import { loadKeyFile } from "../vault/master-key.ts";
 import { usageError } from "../platform/service-error.ts";
-import { parseMoment } from "../projector/moment.ts";
+import { type Moment, parseMoment } from "../projector/moment.ts";
 import { extractBackup } from "./backup/from-increments.ts";
 import { isIncremental, readIncrements } from "./backup/increments.ts";
 import { readManifest } from "./backup/manifest.ts";
@@ -63,9 +63,10 @@ The master key is read from REACHLOG_KEY${describeKeyFile(terminal)}.`,
       exit(async (folder, { rehearse: only = false, backup: number, asOf, takeOverKeys = false, json, ...options }) => {
         const config = readConfig(terminal);
         const master = loadMasterKey(config);
-        const id = isIncremental(folder) ? readIncrements(folder, master).log : readManifest(folder).log.id;
+        const moment = chooseMoment(config, folder, master, { number, asOf });
+        const id = moment === undefined ? readManifest(folder).log.id : readIncrements(folder, master).log;
         if (!only) await refuseTaken(config, id, takeOverKeys);
-        using source = await openSource(config, folder, master, { number, asOf });
+        using source = await openSource(config, folder, master, moment);
         const manifest = await putBack(terminal, source.folder, config, { master, isRehearsal: only, ...options });
         if (only) await recordBackup(terminal, "BackupRehearsed", manifest, locateLog(config).store);
         const { log, made_at } = manifest;
@@ -105,26 +106,34 @@ On PostgreSQL a start notices most copies by itself: see docs/postgresql.md.`,
       }),
     );
 
-/** The folder of one backup: as it is, or made of incremental ones for as long as it is used. */
-async function openSource(
+/** What is to be restored of incremental backups; undefined: the folder is one backup. Throws a ServiceError (usage). */
+function chooseMoment(
   config: Config,
   folder: string,
   master: Uint8Array,
   { number, asOf }: { readonly number: string | undefined; readonly asOf: string | undefined },
-): Promise<Disposable & { readonly folder: string }> {
+): Moment | undefined {
   if (number !== undefined && asOf !== undefined) throw usageError("give --backup or --as-of, not both");
   if (!isIncremental(folder)) {
-    if (number === undefined && asOf === undefined) return { folder, [Symbol.dispose]() {} };
+    if (number === undefined && asOf === undefined) return undefined;
     throw usageError(`${folder} is one backup: --backup and --as-of are of incremental ones`);
   }
+  if (number === undefined) return parseMoment(asOf, config.outreach.timezone);
   const { backups } = readIncrements(folder, master);
-  const chosen = number === undefined ? undefined : backups[Number(number) - 1];
-  if (number !== undefined && chosen === undefined) {
-    throw usageError(`${folder} has the backups 1 to ${backups.length}, and no ${number}`);
-  }
-  const moment = chosen === undefined ? parseMoment(asOf, config.outreach.timezone) : { to: chosen.position };
-  const beside =
-    config.log.kind === "sqlite" && existsSync(dirname(config.log.file)) ? dirname(config.log.file) : tmpdir();
+  const chosen = backups[Number(number) - 1];
+  if (chosen === undefined) throw usageError(`${folder} has the backups 1 to ${backups.length}, and no ${number}`);
+  return { to: chosen.position };
+}
+
+/** The folder of one backup: as it is, or made of incremental ones for as long as it is used. */
+async function openSource(
+  { log }: Config,
+  folder: string,
+  master: Uint8Array,
+  moment: Moment | undefined,
+): Promise<Disposable & { readonly folder: string }> {
+  if (moment === undefined) return { folder, [Symbol.dispose]() {} };
+  const beside = log.kind === "sqlite" && existsSync(dirname(log.file)) ? dirname(log.file) : tmpdir();
   const scratch = mkdtempSync(join(beside, "reachlog-rehearsal-"));
   const remove = (): void => rmSync(scratch, { recursive: true, force: true });
   try {
