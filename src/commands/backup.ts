@@ -1,11 +1,20 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Config } from "../config/config.ts";
 import { systemClock } from "../platform/clock.ts";
 import { keysMissing, missingKeys } from "../privacy/missing-keys.ts";
 import { locateLog } from "../service/log-place.ts";
-import { openLog } from "../service/open.ts";
-import { nameOfKey } from "../vault/master-key.ts";
-import { recordBackup, writeBackup } from "./backup/write-backup.ts";
+import { openLog, type OpenedLog } from "../service/open.ts";
+import { type MasterKeyPlace, nameOfKey } from "../vault/master-key.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
+import { verifyIncrements } from "./backup/from-increments.ts";
+import { readIncrements } from "./backup/increments.ts";
+import { recordBackup, writeBackup, type WriteOptions } from "./backup/write-backup.ts";
+import { type Increment, writeIncrement } from "./backup/write-increment.ts";
 import { absolutePath, Command, JSON_OPTION, type MakeCommand, readConfig } from "./shared/command.ts";
-import { answer, fail } from "./shared/terminal.ts";
+import { loadMasterKey } from "./restore.ts";
+import { answer, EXIT, fail, type Terminal } from "./shared/terminal.ts";
 import { refuseNoLog } from "./shared/log-session.ts";
 import { withProgress } from "./shared/progress.ts";
 
@@ -25,37 +34,93 @@ opened: keep reachlog.key or REACHLOG_KEY apart. reachlog restore proves a backu
 and restores it.`,
     )
     .argument("<folder>", "a new folder, readable by its owner only; nothing is ever overwritten", absolutePath)
+    .option("--incremental", "add to the folder what is new since the last backup there; see below")
+    .option("--verify", "only prove all incremental backups of the folder; nothing is written")
     .option(...JSON_OPTION)
     .addHelpText(
       "after",
       `
-Example:
+Examples:
   reachlog backup /mnt/backup/monday
+  reachlog backup /mnt/backup/all --incremental
 
-Exit code 1 if keys that the log names are missing. The folder is written; what
+With --incremental, the first backup makes the folder, and all later ones add to
+it. Each seals the events since the one before in a compressed file that is
+never written again, and replaces keys, vault, head and manifest. reachlog
+restore restores any of them, or any moment of the log. The folder belongs to
+one log and one master key: after a rollback or a key rotation, name another
+folder. --verify needs the master key as reachlog restore does.
+
+Exit code 1 if keys that the log names are missing (with --incremental: that its
+new events name; doctor looks at all). The folder is written; what
 they encrypted reads as erased, in the backup as in the log.
 
 Keep few backups, and only young ones: a backup holds the keys of people who are
 erased later. You may delete a FOLDER.*.partial: a killed backup leaves it.`,
     )
     .action(
-      exit(async (folder, { json }) => {
+      exit(async (folder, { incremental = false, verify = false, json }) => {
         const config = readConfig(terminal);
+        if (verify) return verifyFolder(terminal, config, folder, json);
         const { secrets, store } = locateLog(config);
         await refuseNoLog(config);
         await using log = await openLog(config);
-        const made = await withProgress(terminal, "verifying", (await log.head()).position, (onProgress) =>
-          writeBackup(log, secrets, folder, { clock: systemClock, onProgress }),
+        const made = await withProgress<Omit<Increment, "number"> & { readonly number: number | undefined }>(
+          terminal,
+          "verifying",
+          (await log.head()).position,
+          (onProgress) => {
+            const write = incremental ? writeIncrement : writeWhole;
+            return write(log, secrets, folder, { clock: systemClock, onProgress });
+          },
         );
         await recordBackup(terminal, "BackupMade", made, store);
-        const { length: missing_keys } = await missingKeys(log, log.keyring, log.logClock.now());
+        const { length: missing_keys } = await missingKeys(log, log.keyring, log.logClock.now(), made.first);
         const { position, hash } = made.log;
-        const bytes = Object.values(made.files).reduce((sum, file) => sum + file.bytes, 0);
-        const text = `${folder}: ${position} events, the chain is whole; head ${position} ${hash}; ${bytes} bytes\n`;
-        answer(terminal, json, { folder, position, hash, bytes, missing_keys }, text);
+        const { bytes, number } = made;
+        const which = number === undefined ? folder : `${folder}, backup ${number}`;
+        const text = `${which}: ${position} events, the chain is whole; head ${position} ${hash}; ${bytes} bytes\n`;
+        answer(terminal, json, { folder, ...omitUndefined({ number }), position, hash, bytes, missing_keys }, text);
         if (json !== true) terminal.err(`the master key is not in it: ${nameOfKey(secrets)}\n`);
         if (missing_keys === 0) return undefined;
         const remedy = "reachlog restore takes this backup with --accept-lost-keys only";
         return fail(terminal, `${keysMissing(missing_keys)}; ${remedy}`);
       }),
     );
+
+async function writeWhole(
+  log: OpenedLog,
+  secrets: Pick<MasterKeyPlace, "vault" | "keys">,
+  folder: string,
+  options: WriteOptions,
+): Promise<Omit<Increment, "number"> & { readonly number: undefined }> {
+  const { log: copied, made_at, files } = await writeBackup(log, secrets, folder, options);
+  const bytes = Object.values(files).reduce((sum, file) => sum + file.bytes, 0);
+  return { log: copied, made_at, bytes, number: undefined, first: 1 };
+}
+
+async function verifyFolder(
+  terminal: Terminal,
+  config: Config,
+  folder: string,
+  json: boolean | undefined,
+): Promise<number> {
+  const master = loadMasterKey(config);
+  const { position } = readIncrements(folder, master).backups.at(-1)!;
+  const scratch = mkdtempSync(join(tmpdir(), "reachlog-verify-"));
+  try {
+    const { increments, faults } = await withProgress(terminal, "verifying", position, (onProgress) =>
+      verifyIncrements(folder, master, { scratch, onProgress }),
+    );
+    const { backups, segments } = increments;
+    const { hash } = backups.at(-1)!;
+    const whole = `${folder}: ${backups.length} backups in ${segments.length} segments are whole; head ${position} ${hash}`;
+    const sentences = faults.length === 0 ? [whole] : faults;
+    const ok = faults.length === 0;
+    const figures = { folder, ok, backups: backups.length, segments: segments.length, position, hash, faults };
+    answer(terminal, json, figures, sentences.map((sentence) => `${sentence}\n`).join(""));
+    return ok ? EXIT.ok : EXIT.fault;
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}

@@ -1,15 +1,21 @@
-import { existsSync } from "node:fs";
-import { relative } from "node:path";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, relative } from "node:path";
 import type { Config } from "../config/config.ts";
 import { redactedUrl } from "../config/log.ts";
 import { locateFiles, locateLog } from "../service/log-place.ts";
 import { keyError, parseKey } from "../vault/key-derivation.ts";
 import { loadKeyFile } from "../vault/master-key.ts";
+import { usageError } from "../platform/service-error.ts";
+import { type Moment, parseMoment } from "../projector/moment.ts";
+import { extractBackup } from "./backup/from-increments.ts";
+import { isIncremental, readIncrements } from "./backup/increments.ts";
 import { readManifest } from "./backup/manifest.ts";
 import { putBack, refuseTaken } from "./backup/put-back.ts";
 import { recordBackup } from "./backup/write-backup.ts";
 import { refuseNoLog } from "./shared/log-session.ts";
 import { absolutePath, Command, JSON_OPTION, readConfig, type MakeCommand } from "./shared/command.ts";
+import { AS_OF_OPTION } from "./shared/moment.ts";
 import { answer, type Terminal } from "./shared/terminal.ts";
 
 export const restoreCommand: MakeCommand = (terminal, exit) =>
@@ -27,6 +33,8 @@ A backup does not hold the master key: give it as the service has it, as the end
 of this help says. Run the command as the service's user.`,
     )
     .argument("<folder>", "what reachlog backup wrote", absolutePath)
+    .option("--backup <number>", "of incremental backups: that one; default: the newest")
+    .option(...AS_OF_OPTION)
     .option("--rehearse", "only prove it: nothing is restored; its own log, if it is here, records that")
     .option("--accept-lost-keys", "also where keys are missing: what they encrypted reads as erased")
     .option("--take-over-keys", "with vault and keys of a log that is gone for good; a service of it ends")
@@ -37,6 +45,10 @@ of this help says. Run the command as the service's user.`,
 Examples:
   reachlog restore /mnt/backup/monday --rehearse
   reachlog restore /mnt/backup/monday
+  reachlog restore /mnt/backup/all --as-of 2026-11-21T09:00:00Z
+
+Incremental backups are restored with the newest keys and vault among them, so
+what was erased since that moment stays erased.
 
 The proof needs as much room as the backup: beside the log, or in TMPDIR with
 --rehearse and for a log on PostgreSQL, which is verified there once more. You
@@ -48,16 +60,21 @@ whose cursor is beyond the backup are refused.
 The master key is read from REACHLOG_KEY${describeKeyFile(terminal)}.`,
     )
     .action(
-      exit(async (folder, { rehearse: only = false, acceptLostKeys = false, takeOverKeys = false, json }) => {
+      exit(async (folder, { rehearse: only = false, backup: number, asOf, takeOverKeys = false, json, ...options }) => {
         const config = readConfig(terminal);
         const master = loadMasterKey(config);
-        if (!only) await refuseTaken(config, readManifest(folder).log.id, takeOverKeys);
-        const manifest = await putBack(terminal, folder, config, { master, isRehearsal: only, acceptLostKeys });
+        const moment = chooseMoment(config, folder, master, { number, asOf });
+        const id = moment === undefined ? readManifest(folder).log.id : readIncrements(folder, master).log;
+        if (!only) await refuseTaken(config, id, takeOverKeys);
+        using source = await openSource(config, folder, master, moment);
+        const manifest = await putBack(terminal, source.folder, config, { master, isRehearsal: only, ...options });
         if (only) await recordBackup(terminal, "BackupRehearsed", manifest, locateLog(config).store);
         const { log, made_at } = manifest;
         const { position, hash } = log;
         const done = only ? "is whole and can be restored" : `is restored to ${redactedUrl(config.log)}`;
-        const text = `${folder} of ${made_at} ${done}: ${position} events; head ${position} ${hash}\n`;
+        // What was made of incremental backups has the time of the newest one.
+        const which = source.folder === folder ? `${folder} of ${made_at}` : folder;
+        const text = `${which} ${done}: ${position} events; head ${position} ${hash}\n`;
         answer(terminal, json, { folder, restored: !only, made_at, position, hash }, text);
       }),
     );
@@ -88,6 +105,45 @@ On PostgreSQL a start notices most copies by itself: see docs/postgresql.md.`,
         answer(terminal, json, { restored: shown }, `the next start treats the log in ${shown} as a restored one\n`);
       }),
     );
+
+/** What is to be restored of incremental backups; undefined: the folder is one backup. Throws a ServiceError (usage). */
+function chooseMoment(
+  config: Config,
+  folder: string,
+  master: Uint8Array,
+  { number, asOf }: { readonly number: string | undefined; readonly asOf: string | undefined },
+): Moment | undefined {
+  if (number !== undefined && asOf !== undefined) throw usageError("give --backup or --as-of, not both");
+  if (!isIncremental(folder)) {
+    if (number === undefined && asOf === undefined) return undefined;
+    throw usageError(`${folder} is one backup: --backup and --as-of are of incremental ones`);
+  }
+  if (number === undefined) return parseMoment(asOf, config.outreach.timezone);
+  const { backups } = readIncrements(folder, master);
+  const chosen = backups[Number(number) - 1];
+  if (chosen === undefined) throw usageError(`${folder} has the backups 1 to ${backups.length}, and no ${number}`);
+  return { to: chosen.position };
+}
+
+/** The folder of one backup: as it is, or made of incremental ones for as long as it is used. */
+async function openSource(
+  { log }: Config,
+  folder: string,
+  master: Uint8Array,
+  moment: Moment | undefined,
+): Promise<Disposable & { readonly folder: string }> {
+  if (moment === undefined) return { folder, [Symbol.dispose]() {} };
+  const beside = log.kind === "sqlite" && existsSync(dirname(log.file)) ? dirname(log.file) : tmpdir();
+  const scratch = mkdtempSync(join(beside, "reachlog-rehearsal-"));
+  const remove = (): void => rmSync(scratch, { recursive: true, force: true });
+  try {
+    await extractBackup(folder, master, join(scratch, "backup"), moment);
+  } catch (fault) {
+    remove();
+    throw fault;
+  }
+  return { folder: join(scratch, "backup"), [Symbol.dispose]: remove };
+}
 
 /** Empty for faulty settings and for a log on a server, which has no key file. */
 function describeKeyFile(terminal: Terminal): string {

@@ -99,7 +99,7 @@ export async function signHead(store: LogStore, head: Head, key: SigningKey, clo
 
 /** The same without a root: of a log that has no tree yet, or no longer holds the head. */
 export function signChain(
-  store: LogStore,
+  store: Pick<LogStore, "id">,
   { position, hash }: Head,
   key: SigningKey,
   clock: Clock,

@@ -21,6 +21,7 @@ const KIND_OF_STORE: Readonly<Record<StoreErrorCode, ErrorKind | undefined>> = {
   chain_broken: "damaged",
   diverged: "damaged",
   backup_failed: "invalid",
+  segment_damaged: "invalid",
   import_refused: "invalid",
   checkpoint_refused: "invalid",
   invalid_append: undefined,

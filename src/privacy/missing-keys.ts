@@ -7,11 +7,17 @@ import { latestExpiry } from "./retention.ts";
 
 /**
  * Refs of keys that the log names, and that are neither there nor were deleted on purpose, as those of an older copy of the
- * keys are. `asOf`: when the keys were copied; a day that could have expired by then is no fault. Empty: the keys fit the log.
+ * keys are. `asOf`: when the keys were copied; a day that could have expired by then is no fault. `from`: the first position
+ * that is looked at. Empty: the keys fit the log.
  */
-export async function missingKeys(store: LogStore, keyring: Keyring, asOf: number): Promise<readonly string[]> {
+export async function missingKeys(
+  store: LogStore,
+  keyring: Keyring,
+  asOf: number,
+  from = 1,
+): Promise<readonly string[]> {
   const refs = new Set<string>();
-  for await (const { data } of store.readStored({ types: ENCRYPTED_TYPES })) {
+  for await (const { data } of store.readStored({ types: ENCRYPTED_TYPES, from })) {
     const ciphertext = ciphertextOf(data);
     const [keys, , encrypted = ""] = ciphertext?.split(":") ?? [];
     // Of keys that were lost before, the log says so itself; that of the erased is empty.

@@ -1,25 +1,19 @@
 import { CursorRefused } from "./errors.ts";
-import type { BegunAs, EventStore } from "./store.ts";
-
-export interface Epoch {
-  readonly id: string;
-  /** The last position of the epoch before. */
-  readonly after: number;
-  readonly begunAs: BegunAs;
-}
+import type { Epoch, EventStore } from "./store.ts";
 
 /** Cursors into a log. `epochs`: all that it has had, oldest first, at least one. */
 export function createCursors(
   store: string,
   epochs: readonly Epoch[],
   lastPosition: () => number | Promise<number>,
-): Pick<EventStore, "id" | "epoch" | "epochs" | "begunAs" | "cursor" | "after"> {
+): Pick<EventStore, "id" | "epoch" | "epochs" | "begunAs" | "history" | "cursor" | "after"> {
   const current = epochs.at(-1)!;
   return {
     id: store,
     epoch: current.id,
     epochs: epochs.map(({ id }) => id),
     begunAs: current.begunAs,
+    history: epochs,
     // The epoch in which the event was appended: the log that a copy was taken of knows the shared ones too.
     cursor: (position) => ({
       store,

@@ -18,6 +18,7 @@ export type StoreErrorCode =
   | "import_refused"
   | "target_taken"
   | "backup_failed"
+  | "segment_damaged"
   | "checkpoint_refused"
   | "signing_key_refused"
   | "chain_broken";
@@ -200,6 +201,12 @@ export class TargetTaken extends StoreError {
 export class BackupFailed extends StoreError {
   override readonly name = "BackupFailed";
   override readonly code = "backup_failed";
+}
+
+/** A sealed segment does not hold what its header, or the segment before it, says. */
+export class SegmentDamaged extends StoreError {
+  override readonly name = "SegmentDamaged";
+  override readonly code = "segment_damaged";
 }
 
 /** The log does not hold what its hash chain says, at this position or before: no root over its events proves anything. */

@@ -108,6 +108,23 @@ export interface Cursor {
  */
 export type BegunAs = "new" | "backup" | "import" | "copy" | "operator";
 
+/** One continuation of a log. */
+export interface Epoch {
+  readonly id: string;
+  /** The last position of the epoch before. */
+  readonly after: number;
+  readonly begunAs: BegunAs;
+}
+
+/** What an idempotency key was used for. */
+export interface StoredKey extends IdempotencyKey {
+  /** Positions of the first and the last event of its append. */
+  readonly first: number;
+  readonly last: number;
+  /** The stream's version after it. */
+  readonly version: number;
+}
+
 /** `lost`: the log does not hold that event. `replaced`: another log is there, or this one went on in another epoch. */
 export type Presence = "same" | "lost" | "replaced";
 
@@ -214,6 +231,8 @@ export interface EventStore<E extends NewEvent = NewEvent> extends AsyncDisposab
   readonly epochs: readonly string[];
   /** How this continuation began. */
   readonly begunAs: BegunAs;
+  /** The same continuations as `epochs`, with how each began. */
+  readonly history: readonly Epoch[];
   /** What a consumer keeps that is done with all events up to `position`. */
   cursor(position: number): Cursor;
   /**
@@ -236,6 +255,8 @@ export interface EventStore<E extends NewEvent = NewEvent> extends AsyncDisposab
    * cover them: position, stream, version, id, type, time in ms, data and meta, one a line.
    */
   readCanonical(query: { readonly from: number; readonly to: number }): AsyncIterable<readonly Uint8Array[]>;
+  /** The idempotency keys of appends that ended within [from, to], in the order of the keys. Reads all keys that there are. */
+  readKeys(query: { readonly from: number; readonly to: number }): AsyncIterable<readonly StoredKey[]>;
   /** Catch-up, then live: every matching event from `from` on, in order, none twice, until `signal` aborts. */
   subscribe(query: SubscribeQuery): AsyncIterable<Recorded<E>>;
   /** As `subscribe`, with all that is there at a time; never an empty batch. */

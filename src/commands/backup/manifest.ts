@@ -1,12 +1,12 @@
 import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Static, Type } from "@sinclair/typebox";
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import type { SigningKey } from "eventstore-lite";
 import { ServiceError } from "../../platform/service-error.ts";
 import { encrypt, open } from "../../vault/encrypt.ts";
-import { deriveKey, damaged } from "../../vault/key-derivation.ts";
+import { deriveKey, damaged, keyId, KeyMismatch } from "../../vault/key-derivation.ts";
 import { withPath } from "../shared/system-fault.ts";
 
 /** What is in a backup's folder, beside its manifest. */
@@ -25,7 +25,10 @@ export type BackupFile = keyof typeof NAMES;
 
 export const MANIFEST = "manifest.json";
 
-const copied = Type.Object({ bytes: Type.Integer({ minimum: 0 }), sha256: Type.String({ pattern: "^[0-9a-f]{64}$" }) });
+export const copied = Type.Object({
+  bytes: Type.Integer({ minimum: 0 }),
+  sha256: Type.String({ pattern: "^[0-9a-f]{64}$" }),
+});
 
 const manifestSchema = Type.Object({
   format: Type.Literal(1),
@@ -49,7 +52,10 @@ export type Copied = Static<typeof copied>;
  * Signs the manifest with the master key. Chain, signature and ciphertexts do not prove all that is in the files: the log
  * has idempotency keys, states of projections, and an engine's own statements beside its events.
  */
-export function signManifest(manifest: Omit<Manifest, "mac">, master: Uint8Array): Manifest {
+export function signManifest<Signed extends { readonly mac: string }>(
+  manifest: Omit<Signed, "mac">,
+  master: Uint8Array,
+): Omit<Signed, "mac"> & { readonly mac: string } {
   const unsigned = { ...manifest, mac: "" };
   const mac = createHmac("sha256", deriveKey(master, "backup-manifest")).update(JSON.stringify(unsigned));
   return { ...unsigned, mac: mac.digest("base64url") };
@@ -57,12 +63,29 @@ export function signManifest(manifest: Omit<Manifest, "mac">, master: Uint8Array
 
 /** Reads without proving anything. Throws a ServiceError (invalid), or the system's error. */
 export function readManifest(folder: string): Manifest {
+  return decodeManifest(folder, manifestSchema);
+}
+
+/** The same of a manifest with that schema. */
+export function decodeManifest<Schema extends TSchema>(folder: string, schema: Schema): Static<Schema> {
   const path = join(folder, MANIFEST);
   const text = withPath(path, () => readFileSync(path, "utf8"));
   try {
-    return Value.Decode(manifestSchema, JSON.parse(text));
+    return Value.Decode(schema, JSON.parse(text));
   } catch (cause) {
     throw new ServiceError("invalid", `${path} is no manifest of a backup that this version reads`, { cause });
+  }
+}
+
+/** Throws a ServiceError (configuration, invalid) unless a holder of this master key wrote the manifest. */
+export function refuseForged(
+  folder: string,
+  manifest: { readonly master_key: string; readonly mac: string },
+  master: Uint8Array,
+): void {
+  if (keyId(master) !== manifest.master_key) throw new KeyMismatch(folder, keyId(master), [manifest.master_key]);
+  if (signManifest(manifest, master).mac !== manifest.mac) {
+    throw new ServiceError("invalid", `${join(folder, MANIFEST)} was not written by reachlog backup, or altered since`);
   }
 }
 

@@ -11,18 +11,9 @@ import type { Keyring } from "../../privacy/keyring.ts";
 import { missingKeys } from "../../privacy/missing-keys.ts";
 import { filePlace } from "../../service/log-place.ts";
 import { openLogAt } from "../../service/open.ts";
-import { keyId, KeyMismatch } from "../../vault/key-derivation.ts";
 import { makeNewFile } from "../shared/new-file.ts";
 import { copyUnchanged } from "./copy-file.ts";
-import {
-  MANIFEST,
-  NAMES,
-  readManifest,
-  signManifest,
-  type BackupFile,
-  type Manifest,
-  openSigningKey,
-} from "./manifest.ts";
+import { NAMES, readManifest, refuseForged, type BackupFile, type Manifest, openSigningKey } from "./manifest.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 
 /** In the scratch folder. */
@@ -47,10 +38,7 @@ export async function rehearse(
   { scratch, onProgress, acceptLostKeys = false }: RehearseOptions,
 ): Promise<Manifest> {
   const manifest = readManifest(folder);
-  if (keyId(master) !== manifest.master_key) throw new KeyMismatch(folder, keyId(master), [manifest.master_key]);
-  if (signManifest(manifest, master).mac !== manifest.mac) {
-    throw new ServiceError("invalid", `${join(folder, MANIFEST)} was not written by reachlog backup, or altered since`);
-  }
+  refuseForged(folder, manifest, master);
   const files = logFiles(join(scratch, SCRATCH_LOG));
   await place(folder, manifest, files, master);
   await using log = await openLogAt(filePlace(files, secret(Buffer.from(master).toString("hex"))));

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import type { Head } from "eventstore-lite";
 import { findLoss, signHead } from "../../log/checkpoint.ts";
 import { createEventLog, STREAMS, eventAt } from "../../log/event-log.ts";
 import type { StorePlace } from "../../log/store-place.ts";
@@ -59,8 +60,29 @@ async function fill(
   folder: string,
   { clock, onProgress }: WriteOptions,
 ): Promise<Manifest> {
+  const file = join(folder, NAMES.log);
+  const { head } = await log.backup(file, omitUndefined({ onProgress }));
+  const unsigned = {
+    format: 1,
+    version: VERSION,
+    made_at: isoTime(clock()),
+    log: { id: log.id, position: head.position, hash: head.hash },
+    master_key: keyId(log.master),
+    files: { log: measure(file), ...(await copyRest(log, secrets, folder, { head, clock })) },
+  } as const;
+  const manifest: Manifest = signManifest<Manifest>(unsigned, log.master);
+  await makeTextFile(join(folder, MANIFEST), `${JSON.stringify(manifest, undefined, 2)}\n`);
+  return manifest;
+}
+
+/** Writes what belongs to a log whose copy ends at `head`: keys, vault, the signed head and the key that signed it. */
+export async function copyRest(
+  log: OpenedLog,
+  secrets: Pick<MasterKeyPlace, "vault" | "keys">,
+  folder: string,
+  { head: copied, clock }: { readonly head: Head; readonly clock: Clock },
+): Promise<Omit<Manifest["files"], "log">> {
   const place = (file: BackupFile): string => join(folder, NAMES[file]);
-  const { head: copied } = await log.backup(place("log"), omitUndefined({ onProgress }));
   const binding = { log: log.id, epoch: null, place: null };
   await copySecrets(secrets.keys, sqliteSecrets(place("keys")), binding, isVisitorRef);
   await copySecrets(secrets.vault, sqliteSecrets(place("vault")), binding);
@@ -70,27 +92,18 @@ async function fill(
   const key = await log.checkpoints.loadKey();
   const loss = await findLoss(log, log.checkpoints, key);
   if (loss !== undefined) throw new ServiceError("damaged", `${loss.sentence}; no backup was made`);
-  const write = (file: string, content: string | Uint8Array): Promise<void> =>
-    makeNewFile(file, (descriptor) => writeFileSync(descriptor, content));
-  await write(place("head"), await signHead(log, copied, key, clock));
-  await write(place("signingKey"), encryptSigningKey(key, log.master, log.id));
-  const unsigned = {
-    format: 1,
-    version: VERSION,
-    made_at: isoTime(clock()),
-    log: { id: log.id, position: copied.position, hash: copied.hash },
-    master_key: keyId(log.master),
-    files: {
-      log: measure(place("log")),
-      vault: measure(place("vault")),
-      keys: measure(place("keys")),
-      head: measure(place("head")),
-      signingKey: measure(place("signingKey")),
-    },
-  } as const;
-  const manifest = signManifest(unsigned, log.master);
-  await write(join(folder, MANIFEST), `${JSON.stringify(manifest, undefined, 2)}\n`);
-  return manifest;
+  await makeTextFile(place("head"), await signHead(log, copied, key, clock));
+  await makeTextFile(place("signingKey"), encryptSigningKey(key, log.master, log.id));
+  return {
+    vault: measure(place("vault")),
+    keys: measure(place("keys")),
+    head: measure(place("head")),
+    signingKey: measure(place("signingKey")),
+  };
+}
+
+export function makeTextFile(file: string, content: string | Uint8Array): Promise<void> {
+  return makeNewFile(file, (descriptor) => writeFileSync(descriptor, content));
 }
 
 /** Throws if the master key was rotated between the two copies. */
@@ -110,7 +123,7 @@ async function refuseOtherKey(copy: string, master: Uint8Array): Promise<void> {
 export async function recordBackup(
   { err }: Terminal,
   type: "BackupMade" | "BackupRehearsed",
-  { log: { id, position, hash }, made_at }: Manifest,
+  { log: { id, position, hash }, made_at }: Pick<Manifest, "log" | "made_at">,
   place: StorePlace,
 ): Promise<void> {
   try {

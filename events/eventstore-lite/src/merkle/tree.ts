@@ -31,6 +31,54 @@ export function foldHashes(hashes: Uint8Array): Uint8Array {
   return hashNode(foldHashes(hashes.subarray(0, half)), foldHashes(hashes.subarray(half)));
 }
 
+interface RangeNode {
+  readonly level: number;
+  /** Counted from 0 within its level, over the whole log. */
+  readonly index: number;
+  readonly hash: Uint8Array;
+}
+
+/**
+ * The tree over leaves from `first` (counted from 0) on, as the roots of its largest full subtrees from left to right. What
+ * stands for [a, b) and [b, c) makes what stands for [a, c), so a root needs no leaf again.
+ */
+export interface TreeRange {
+  add(leaf: Uint8Array): void;
+  /** Goes on with a range that begins where this one ends. */
+  join(next: TreeRange): void;
+  nodes(): readonly RangeNode[];
+  /** Of a range that begins with the first leaf. */
+  root(): Uint8Array;
+}
+
+export function createTreeRange(first: number): TreeRange {
+  const nodes: RangeNode[] = [];
+  let next = first;
+  const push = (node: RangeNode): void => {
+    const last = nodes.at(-1);
+    if (last?.level !== node.level || node.index % 2 === 0) return void nodes.push(node);
+    nodes.pop();
+    push({ level: node.level + 1, index: (node.index - 1) / 2, hash: hashNode(last.hash, node.hash) });
+  };
+  return {
+    add(leaf) {
+      push({ level: 0, index: next, hash: leaf });
+      next += 1;
+    },
+    join(range) {
+      for (const node of range.nodes()) {
+        push(node);
+        next += 2 ** node.level;
+      }
+    },
+    nodes: () => nodes,
+    root: () =>
+      nodes.length === 0
+        ? EMPTY_ROOT
+        : nodes.map(({ hash }) => hash).reduceRight((right, left) => hashNode(left, right)),
+  };
+}
+
 /** The largest power of two below `size`. */
 function splitOf(size: number): number {
   let split = 1;

@@ -1,7 +1,7 @@
 // Copies a log into an SQLite file and looks whether the copy is whole; started by open.ts.
 import { DatabaseSync } from "node:sqlite";
 import { createDecode, identityCodec } from "../codec.ts";
-import type { Epoch } from "../epochs.ts";
+import type { Epoch } from "../store.ts";
 import { DEFAULT_LIMITS } from "../limits.ts";
 import { answerBackup } from "../sqlite/backup.ts";
 import { markAsCopy, writeEpochs } from "../sqlite/epochs.ts";

@@ -21,7 +21,7 @@ import {
   readStreamHead,
 } from "./heads.ts";
 import { confirmPlace, type PostgresLogPlace } from "./place.ts";
-import { readBatches, readCanonical, readFolded, readOnceBack } from "./read.ts";
+import { readBatches, readCanonical, readFolded, readKeys, readOnceBack } from "./read.ts";
 import { openReader, type Reader } from "./reader.ts";
 import { prepareSchema } from "./schema.ts";
 import { createVerifier } from "./verify.ts";
@@ -131,7 +131,7 @@ function createReading<E extends NewEvent>(
   opened: PostgresLogPlace & { readonly epoch: string },
 ): Pick<
   EventStore<E>,
-  "read" | "readStored" | "readFolded" | "readCanonical" | "head" | "streamHead" | "hashAt" | "confirm"
+  "read" | "readStored" | "readFolded" | "readCanonical" | "readKeys" | "head" | "streamHead" | "hashAt" | "confirm"
 > {
   const decode = createDecode(codec);
   const decodeStored = createDecode(identityCodec());
@@ -141,6 +141,7 @@ function createReading<E extends NewEvent>(
     readStored: (query = {}) => oneByOne(readBatches(reader, decodeStored, query)),
     readFolded: (query = {}) => readFolded(reader, decodeFolded, query),
     readCanonical: (query) => readCanonical(reader, query),
+    readKeys: (query) => readKeys(reader, query),
     head: () => readHead(reader),
     streamHead: (stream) => readStreamHead(reader, stream),
     hashAt: (position) => readHashAt(reader, position),

@@ -3,7 +3,7 @@ import type { Awaitable } from "../awaitable.ts";
 import type { Decode, FoldedRow, StoredEvent } from "../codec.ts";
 import { StoreUnavailable } from "../errors.ts";
 import { decodeAll, type OpenQuery } from "../read.ts";
-import type { Folded, NewEvent, Recorded } from "../store.ts";
+import type { Folded, NewEvent, Recorded, StoredKey } from "../store.ts";
 import { lastPosition } from "./heads.ts";
 import type { Parameter, Reader } from "./reader.ts";
 
@@ -63,6 +63,27 @@ export async function* readCanonical(
   const columns = `e.position, e.version, ${CANONICAL} AS canonical`;
   for await (const chunk of chunksOf<Placed & { readonly canonical: string }>(reader, columns, query))
     yield chunk.map(({ canonical }) => Buffer.from(canonical));
+}
+
+/** Keys that one query answers. */
+const CHUNK_KEYS = 4_096;
+
+export async function* readKeys(
+  reader: Reader,
+  { from, to }: { readonly from: number; readonly to: number },
+): AsyncGenerator<readonly StoredKey[], void, void> {
+  for (let after = ""; ;) {
+    const rows = await reader.all<StoredKey>(
+      `SELECT key, digest, first, last, version FROM log.idempotency_keys
+       WHERE key > $1 AND last BETWEEN $2 AND $3 ORDER BY key LIMIT ${CHUNK_KEYS}`,
+      after,
+      from,
+      to,
+    );
+    if (rows.length > 0) yield rows;
+    if (rows.length < CHUNK_KEYS) return;
+    after = rows.at(-1)!.key;
+  }
 }
 
 /**

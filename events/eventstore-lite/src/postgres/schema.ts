@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { Epoch } from "../epochs.ts";
+import type { Epoch } from "../store.ts";
 import { StoreUnusable } from "../errors.ts";
 import { type Database, type DatabaseSql, openDatabase, type TransactionSql } from "./database.ts";
 import { isForgotten, readerError } from "./errors.ts";

@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
-import type { Epoch } from "../epochs.ts";
-import type { BegunAs } from "../store.ts";
+import type { BegunAs, Epoch } from "../store.ts";
 import type { DatabaseReader } from "./read/database-reader.ts";
 
 /** The epochs of an open log. Only the opening of a copy adds one, so that the list is read once. */

@@ -25,7 +25,7 @@ import {
   readHead,
   readStreamHead,
 } from "./read/heads.ts";
-import { readBatches, readCanonical, readFolded } from "./read/read.ts";
+import { readBatches, readCanonical, readFolded, readKeys } from "./read/read.ts";
 import { createVerifier } from "./verify/verify.ts";
 import type { ThreadOptions } from "./writer/writer-thread.ts";
 
@@ -132,7 +132,10 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
 function createReading<E extends NewEvent>(
   reader: DatabaseReader,
   codec: Codec<E>,
-): Pick<EventStore<E>, "read" | "readStored" | "readFolded" | "readCanonical" | "head" | "streamHead" | "hashAt"> {
+): Pick<
+  EventStore<E>,
+  "read" | "readStored" | "readFolded" | "readCanonical" | "readKeys" | "head" | "streamHead" | "hashAt"
+> {
   const decode = createDecode(codec);
   const decodeStored = createDecode(identityCodec());
   const decodeFolded = createDecodeFolded(codec, createTypeNames(reader));
@@ -141,6 +144,7 @@ function createReading<E extends NewEvent>(
     readStored: (query = {}) => oneByOne(readBatches(reader, decodeStored, query)),
     readFolded: (query = {}) => readFolded(reader, decodeFolded, query),
     readCanonical: (query) => readCanonical(reader, query),
+    readKeys: (query) => readKeys(reader, query),
     head: () => attempt(() => readHead(reader)),
     streamHead: (stream) => attempt(() => readStreamHead(reader, stream)),
     hashAt: (position) => attempt(() => readHashAt(reader, position)),

@@ -1,0 +1,80 @@
+import { DatabaseSync } from "node:sqlite";
+import { DEFAULT_LIMITS } from "../../limits.ts";
+import { createTreeRange } from "../../merkle/tree.ts";
+import type { Epoch, Head } from "../../store.ts";
+import type { OpenedSegment } from "../../segment.ts";
+import { markAsCopy, writeEpochs } from "../epochs.ts";
+import { createDatabaseFile, refuseExisting } from "../new-file.ts";
+import { createDatabaseReader } from "../read/database-reader.ts";
+import { readHead } from "../read/heads.ts";
+import { createSchema } from "../schema.ts";
+import { applyFillSettings, requireSqliteVersion } from "../settings.ts";
+import { createAdd } from "./add.ts";
+
+export interface SegmentsOptions {
+  /** A new file. */
+  readonly file: string;
+  /** The id of the log, and what `EventStore.history` gave of it. */
+  readonly id: string;
+  readonly epochs: readonly Epoch[];
+  /** All from position 1 on, in their order; what follows on `to` or is later than `until` is left out. */
+  readonly segments: Iterable<OpenedSegment>;
+  readonly to?: number | undefined;
+  readonly until?: Date | undefined;
+}
+
+export interface CopiedSegments {
+  readonly head: Head;
+  readonly root: string;
+}
+
+/**
+ * Makes of sealed segments the copy of a log that `backup` makes of the log itself, as it was after one of their events;
+ * gives its head and the root of its Merkle tree in hex. All or nothing. Throws {@link ImportRefused}, {@link TargetTaken}, and what `segments` throws.
+ */
+export function copyFromSegments({ file, ...options }: SegmentsOptions): Promise<CopiedSegments> {
+  return createDatabaseFile(
+    file,
+    () => refuseExisting(file),
+    async (partial) => fill(partial, options),
+  );
+}
+
+function fill(
+  file: string,
+  { id, epochs, segments, to = Infinity, until }: Omit<SegmentsOptions, "file">,
+): CopiedSegments {
+  const db = new DatabaseSync(file);
+  try {
+    requireSqliteVersion(db);
+    applyFillSettings(db);
+    createSchema(db, id);
+    db.exec("BEGIN");
+    const add = createAdd(db, DEFAULT_LIMITS.eventBytes);
+    const insertKey = db.prepare(
+      "INSERT INTO idempotency_keys (key, digest, first, last, version) VALUES (?, ?, ?, ?, ?)",
+    );
+    const tree = createTreeRange(0);
+    let end = 0;
+    for (const { events, leaves, keys, header } of segments) {
+      for (const event of events()) {
+        if (event.position > to || (until !== undefined && Date.parse(event.time) > until.getTime())) break;
+        add(event);
+        tree.add(leaves[event.position - header.first]!);
+        end = event.position;
+      }
+      for (const { key, digest, first, last, version } of keys)
+        if (last <= end) insertKey.run(key, digest, first, last, version);
+    }
+    // The first holds also where the copy has no event.
+    writeEpochs(
+      db,
+      epochs.filter(({ after }, index) => index === 0 || after < end),
+    );
+    markAsCopy(db);
+    db.exec("COMMIT");
+    return { head: readHead(createDatabaseReader(db)), root: Buffer.from(tree.root()).toString("hex") };
+  } finally {
+    db.close();
+  }
+}

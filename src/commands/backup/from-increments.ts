@@ -1,0 +1,149 @@
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { copyFromSegments, createTreeRange, loadSigningKey, openCheckpoint, type OpenedSegment } from "eventstore-lite";
+import { formatOrigin, signChain } from "../../log/checkpoint.ts";
+import { ServiceError } from "../../platform/service-error.ts";
+import { VERSION } from "../../platform/version.ts";
+import type { Moment } from "../../projector/moment.ts";
+import { keyId } from "../../vault/key-derivation.ts";
+import { copyUnchanged, measure } from "./copy-file.ts";
+import {
+  BEGINNING,
+  type Increments,
+  readIncrements,
+  readSegment,
+  refuseAltered,
+  SECRET_FILES,
+  secretFile,
+} from "./increments.ts";
+import { MANIFEST, type Manifest, NAMES, openSigningKey, signManifest } from "./manifest.ts";
+import { makeTextFile } from "./write-backup.ts";
+
+/**
+ * Makes of incremental backups the folder of one backup, as of a moment that they reach: `restore` proves it and restores
+ * it as any other. Its head is signed again, with the log's own key. Keys and vault are the newest that there are. Throws a
+ * ServiceError (invalid, usage, configuration).
+ */
+export async function extractBackup(
+  folder: string,
+  master: Uint8Array,
+  target: string,
+  { to, until }: Moment,
+): Promise<void> {
+  const increments = readIncrements(folder, master);
+  const { log, epochs, backups } = increments;
+  const newest = backups.at(-1)!;
+  if (to !== undefined && to > newest.position) {
+    throw new ServiceError("usage", `${folder} reaches position ${newest.position}: there is no position ${to} in it`);
+  }
+  mkdirSync(target, { mode: 0o700 });
+  const file = join(target, NAMES.log);
+  const segments = readSegments(folder, increments, to);
+  const { head, root } = await copyFromSegments({ file, id: log, epochs, segments, to, until });
+  refuseAltered(secretFile(folder, increments, "head"), increments.files.head);
+  for (const name of ["vault", "keys", "signingKey"] as const) {
+    await copyUnchanged(secretFile(folder, increments, name), join(target, NAMES[name]), increments.files[name]);
+  }
+  const key = await signingKey(folder, increments, master, target);
+  await makeTextFile(
+    join(target, NAMES.head),
+    signChain({ id: log }, head, key, () => Date.parse(newest.made_at), { root }),
+  );
+  const place = (name: keyof typeof NAMES) => measure(join(target, NAMES[name]));
+  const unsigned = {
+    format: 1,
+    version: VERSION,
+    // When the keys were copied.
+    made_at: newest.made_at,
+    log: { id: log, position: head.position, hash: head.hash },
+    master_key: keyId(master),
+    files: {
+      log: place("log"),
+      vault: place("vault"),
+      keys: place("keys"),
+      head: place("head"),
+      signingKey: place("signingKey"),
+    },
+  } as const;
+  await makeTextFile(join(target, MANIFEST), JSON.stringify(signManifest<Manifest>(unsigned, master)));
+}
+
+/** Those with positions up to `to`, each proved before it is given. */
+function* readSegments(
+  folder: string,
+  { log, segments }: Increments,
+  to = Infinity,
+): Generator<OpenedSegment, void, void> {
+  let after: { readonly position: number; readonly hash: string } = BEGINNING;
+  for (const segment of segments) {
+    if (segment.first > to) return;
+    yield readSegment(folder, log, segment, after);
+    after = { position: segment.last, hash: segment.hash };
+  }
+}
+
+async function signingKey(folder: string, increments: Increments, master: Uint8Array, scratch: string) {
+  const encrypted = secretFile(folder, increments, "signingKey");
+  const pem = join(scratch, "signing.pem");
+  await makeTextFile(pem, openSigningKey(readFileSync(encrypted), master, increments.log, encrypted));
+  try {
+    return loadSigningKey(pem);
+  } finally {
+    rmSync(pem);
+  }
+}
+
+export interface VerifiedIncrements {
+  readonly increments: Increments;
+  /** A sentence for each file that is missing or is not what it was, and for each backup that the segments deny. */
+  readonly faults: readonly string[];
+}
+
+/**
+ * Proves all of a folder of incremental backups without restoring it: each file's hash, the chain through all segments and
+ * the backups' heads on it, and the root that the log's own key signed. Throws a ServiceError for a manifest that says
+ * nothing.
+ */
+export async function verifyIncrements(
+  folder: string,
+  master: Uint8Array,
+  { scratch, onProgress }: { readonly scratch: string; readonly onProgress: (checked: number) => void },
+): Promise<VerifiedIncrements> {
+  const increments = readIncrements(folder, master);
+  const { log, segments, backups, files } = increments;
+  const faults: string[] = [];
+  const attempt = <Result>(work: () => Result): Result | undefined => {
+    try {
+      return work();
+    } catch (fault) {
+      if (!(fault instanceof Error)) throw fault;
+      faults.push(fault.message);
+      return undefined;
+    }
+  };
+  for (const name of SECRET_FILES) attempt(() => refuseAltered(secretFile(folder, increments, name), files[name]));
+  const ends = new Map<number, string>([[0, BEGINNING.hash]]);
+  const tree = createTreeRange(0);
+  let after: { readonly position: number; readonly hash: string } = BEGINNING;
+  for (const segment of segments) {
+    const opened = attempt(() => readSegment(folder, log, segment, after));
+    if (opened !== undefined) tree.join(opened.tree);
+    // A damaged one is named, and those behind it are proved all the same.
+    after = { position: segment.last, hash: segment.hash };
+    ends.set(after.position, after.hash);
+    onProgress(after.position);
+  }
+  for (const [index, { position, hash }] of backups.entries()) {
+    if (ends.get(position) !== hash)
+      faults.push(`backup ${index + 1}: no segment ends with its head ${position} ${hash}`);
+  }
+  if (faults.length > 0) return { increments, faults };
+  const { publicKey } = await signingKey(folder, increments, master, scratch);
+  const note = secretFile(folder, increments, "head");
+  const signed = attempt(() => openCheckpoint(readFileSync(note, "utf8"), publicKey));
+  if (signed === undefined) return { increments, faults };
+  const root = Buffer.from(tree.root()).toString("hex");
+  const isSame = signed.origin === formatOrigin({ id: log }) && signed.position === after.position;
+  if (!isSame || signed.hash !== after.hash || signed.root !== root) faults.push(`${note} signs another log`);
+  return { increments, faults };
+}

@@ -1,0 +1,145 @@
+import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { basename, join } from "node:path";
+import { replacePrivateFile, sealSegments, StoreOwned, takeOwnership } from "eventstore-lite";
+import { isoTime } from "../../platform/clock.ts";
+import { ServiceError } from "../../platform/service-error.ts";
+import { VERSION } from "../../platform/version.ts";
+import type { OpenedLog } from "../../service/open.ts";
+import { keyId } from "../../vault/key-derivation.ts";
+import type { MasterKeyPlace } from "../../vault/master-key.ts";
+import { syncFolder } from "../shared/new-file.ts";
+import { withPath } from "../shared/system-fault.ts";
+import { measure } from "./copy-file.ts";
+import {
+  BEGINNING,
+  type Increments,
+  isIncremental,
+  readIncrements,
+  type SegmentEntry,
+  secretsFolder,
+  segmentFile,
+  SEGMENTS,
+} from "./increments.ts";
+import { MANIFEST, signManifest } from "./manifest.ts";
+import { copyRest, makeTextFile, type WriteOptions } from "./write-backup.ts";
+
+/** What a killed backup may leave in a folder without a manifest. */
+const OWN_NAME = /^(?:segments|secrets-\d+|backup\.(?:lock|owner)|manifest\.json\..*\.partial)$/;
+
+export interface Increment {
+  readonly log: { readonly id: string; readonly position: number; readonly hash: string };
+  readonly made_at: string;
+  readonly number: number;
+  /** Position of the first event that no backup before it had. */
+  readonly first: number;
+  /** Written by this backup. */
+  readonly bytes: number;
+}
+
+/**
+ * Adds to a folder what the log holds since its last backup there, while instances go on using the log. The manifest is
+ * replaced at the end: a backup that is killed changes nothing, and the next one removes what it left. Throws a ServiceError
+ * (busy, conflict, damaged), and what the store throws.
+ */
+export async function writeIncrement(
+  log: OpenedLog,
+  secrets: Pick<MasterKeyPlace, "vault" | "keys">,
+  folder: string,
+  options: WriteOptions,
+): Promise<Increment> {
+  refuseOther(folder);
+  for (const one of [folder, join(folder, SEGMENTS)]) {
+    withPath(one, () => mkdirSync(one, { recursive: true, mode: 0o700 }));
+  }
+  const release = takeFolder(folder, options.clock());
+  try {
+    return await add(log, secrets, folder, options);
+  } finally {
+    release();
+  }
+}
+
+function refuseOther(folder: string): void {
+  if (!existsSync(folder) || isIncremental(folder)) return;
+  const other = withPath(folder, () => readdirSync(folder)).find((name) => !OWN_NAME.test(name));
+  if (other === undefined) return;
+  throw new ServiceError("conflict", `${folder} holds ${other}, and no incremental backups: name another folder`);
+}
+
+function takeFolder(folder: string, nowMs: number): () => void {
+  try {
+    return takeOwnership(join(folder, "backup"), "reachlog backup", nowMs);
+  } catch (fault) {
+    if (!(fault instanceof StoreOwned)) throw fault;
+    throw new ServiceError("busy", `another backup into ${folder} is in progress: try again later`, { cause: fault });
+  }
+}
+
+async function add(
+  log: OpenedLog,
+  secrets: Pick<MasterKeyPlace, "vault" | "keys">,
+  folder: string,
+  { clock, onProgress }: WriteOptions,
+): Promise<Increment> {
+  const known = isIncremental(folder) ? readIncrements(folder, log.master) : undefined;
+  const last = known?.backups.at(-1) ?? BEGINNING;
+  if (known !== undefined) await refuseOtherHistory(log, folder, known);
+  removeRemains(folder, known);
+  // The log first, the keys after it: a key is there before anything is encrypted with it.
+  const head = await log.head();
+  const sealed: SegmentEntry[] = [];
+  for await (const { header, bytes } of sealSegments(log, last, head.position)) {
+    const file = segmentFile(folder, header);
+    await makeTextFile(file, bytes);
+    sealed.push({ first: header.first, last: header.last, hash: header.hash, ...measure(file) });
+    onProgress?.(header.last - last.position);
+  }
+  const number = (known?.backups.length ?? 0) + 1;
+  const place = join(folder, secretsFolder(number));
+  mkdirSync(place, { mode: 0o700 });
+  const files = await copyRest(log, secrets, place, { head, clock });
+  syncFolder(folder);
+  const made_at = isoTime(clock());
+  const { position, hash } = head;
+  const unsigned = {
+    format: 2 as const,
+    version: VERSION,
+    log: log.id,
+    epochs: log.history.map(({ id, after, begunAs }) => ({ id, after, begunAs })),
+    master_key: keyId(log.master),
+    segments: [...(known?.segments ?? []), ...sealed],
+    backups: [...(known?.backups ?? []), { made_at, position, hash }],
+    files,
+  } satisfies Omit<Increments, "mac">;
+  const manifest = `${JSON.stringify(signManifest<Increments>(unsigned, log.master))}\n`;
+  replacePrivateFile(join(folder, MANIFEST), manifest);
+  removeRemains(folder, { ...unsigned, mac: "" });
+  const bytes = [...sealed, ...Object.values(files)].reduce((sum, file) => sum + file.bytes, manifest.length);
+  return { log: { id: log.id, position, hash }, made_at, number, first: last.position + 1, bytes };
+}
+
+/** Refuses a folder of another log, or of one that held other events. */
+async function refuseOtherHistory(log: OpenedLog, folder: string, { log: id, backups }: Increments): Promise<void> {
+  const refuse = (what: string): never => {
+    throw new ServiceError("conflict", `${what}. Nothing was written: restore the folder, or name another one`);
+  };
+  if (id !== log.id) refuse(`${folder} holds backups of the log ${id}, and this is the log ${log.id}`);
+  const { position, hash } = backups.at(-1)!;
+  const found = await log.hashAt(position);
+  if (found === undefined) {
+    const { position: end } = await log.head();
+    refuse(`${folder} reaches position ${position}, and the log ends at ${end}: it was rolled back`);
+  }
+  if (found !== hash) refuse(`the log holds another event at position ${position} than ${folder}: it was rolled back`);
+}
+
+/** Removes what the manifest does not name: of a backup that was killed, and the secrets of the one before. */
+function removeRemains(folder: string, known: Increments | undefined): void {
+  const segments = new Set(known?.segments.map((one) => basename(segmentFile(folder, one))));
+  const secrets = known === undefined ? undefined : secretsFolder(known.backups.length);
+  const remove = (within: string, isRemains: (name: string) => boolean): void => {
+    for (const name of readdirSync(within).filter(isRemains)) rmSync(join(within, name), { recursive: true });
+  };
+  remove(join(folder, SEGMENTS), (name) => !segments.has(name));
+  remove(folder, (name) => name !== secrets && /^(?:secrets-\d+|manifest\.json\..*\.partial)$/.test(name));
+}
