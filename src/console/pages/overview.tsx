@@ -12,7 +12,7 @@ import { isoTime } from "../../platform/clock.ts";
 import { ActionForm } from "../parts/action-form.tsx";
 import { BarChart, ClicksChart, RangePicker, readRange } from "../parts/charts.tsx";
 import { ChannelStatus } from "../parts/channel-status.tsx";
-import { ConsoleDocument, grouped, Section } from "../document.tsx";
+import { ConsoleDocument, countInWords, grouped, Section } from "../document.tsx";
 import { Lines, ROUTINE, toLines } from "../parts/news.tsx";
 import { runCard, Card } from "../parts/run-card.tsx";
 import { missingForRun } from "../parts/setup-steps.tsx";
@@ -228,8 +228,8 @@ function needsAttention(view: View, inDoubt: number, verified: Recorded<"LogVeri
     ),
     inDoubt > 0 && (
       <>
-        {grouped(inDoubt)} {inDoubt === 1 ? "message is" : "messages are"} in doubt:{" "}
-        <code>reachlog outreach reconcile</code> looks them up.
+        {countInWords(inDoubt, "message is", "messages are")} in doubt: <code>reachlog outreach reconcile</code> looks
+        them up.
       </>
     ),
     ...channelsOf(view.state("deliveries")).flatMap(([name, { suspended, dead, in_doubt }]) => [
@@ -244,17 +244,13 @@ function needsAttention(view: View, inDoubt: number, verified: Recorded<"LogVeri
       ),
       dead > 0 && (
         <>
-          {name} has{" "}
-          <a href={`/deliveries?channel=${name}#letters`}>
-            {grouped(dead)} dead {dead === 1 ? "letter" : "letters"}
-          </a>
-          .
+          {name} has <a href={`/deliveries?channel=${name}#letters`}>{countInWords(dead, "dead letter")}</a>.
         </>
       ),
       in_doubt > 0 && (
         <>
           <a href={`/deliveries?channel=${name}#in-doubt`}>
-            {grouped(in_doubt)} {in_doubt === 1 ? "dispatch" : "dispatches"} to {name}
+            {countInWords(in_doubt, "dispatch", "dispatches")} to {name}
           </a>{" "}
           may or may not have arrived.
         </>

@@ -5,6 +5,7 @@ import { numbers, Table } from "./table.tsx";
 import { labelOf, periodsOf } from "../../../projections/periods.ts";
 import type { Quarters } from "../../../projections/quarters.ts";
 import { noClicks, type SuspectedCounts } from "../../../projections/suspected.ts";
+import { addressWith } from "../hrefs.ts";
 import { lastPeriods, readChoice, type View } from "../view.ts";
 
 /** One kind of what is stacked in each bar. */
@@ -190,22 +191,15 @@ interface RangePickerProps {
 /** Links to the ranges; the first fits the data. */
 export function RangePicker({ view, path }: RangePickerProps): VNode {
   const chosen = readChoice(view, "range", RANGE_NAMES);
-  const others = [...view.query].filter(([name]) => name !== "range" && name !== "as_of");
   return (
     <ul class="tabs" aria-label="Range of the charts">
-      {[undefined, ...RANGE_NAMES].map((name) => {
-        const query = new URLSearchParams([
-          ...others,
-          ...(name === undefined ? [] : [["range", name] as [string, string]]),
-        ]);
-        return (
-          <li>
-            <a href={query.size === 0 ? path : `${path}?${query}`} aria-current={name === chosen ? "true" : undefined}>
-              {name === undefined ? "Fitted" : RANGES[name].words}
-            </a>
-          </li>
-        );
-      })}
+      {[undefined, ...RANGE_NAMES].map((name) => (
+        <li>
+          <a href={addressWith(path, view.query, { range: name })} aria-current={name === chosen ? "true" : undefined}>
+            {name === undefined ? "Fitted" : RANGES[name].words}
+          </a>
+        </li>
+      ))}
     </ul>
   );
 }

@@ -97,10 +97,9 @@ function Progress({ view, run }: RunProps): VNode {
 
 /** What was sent, of the most that the run can send; it may end before, when all recipients are contacted. */
 function Sent({ view, run: { sent } }: RunProps): VNode {
-  const { dailyLimit, timezone } = view.settings;
-  const limits = { dailyLimit, stopAfterFailures: undefined };
+  const { settings } = view;
   const state = { quota: view.state("quota"), run: view.state("run") };
-  const most = sent + placesLeft(state, limits, momentIn(timezone, view.now));
+  const most = sent + placesLeft(state, settings, momentIn(settings.timezone, view.now));
   return (
     <>
       <p class="figure">

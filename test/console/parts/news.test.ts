@@ -98,6 +98,28 @@ test("imports, sends and skips are one line each", async () => {
   ]);
 });
 
+test("a line counts what it holds, and nothing that it does not hold", async () => {
+  const link = {
+    type: "LinkAdded",
+    data: { domain: "go.example", code: "a", target: "https://example.com/" },
+  } as const;
+  const pause = {
+    type: "RunPaused",
+    data: { run_id: RUN, reason: "pace", until: "2026-11-20T10:00:00.000Z" },
+  } as const;
+  const attempt = {
+    type: "DirectMessageAttempted",
+    data: { ...MESSAGE, text: "Hi", variant: "A", day: "2026-11-20" },
+  } as const;
+  const consent = { type: "ConsentRecorded", data: { recipient: ADA, tracking: "granted" } } as const;
+  expect(await summaryOf(await recorded(link, pause, pause))).toBe("1 link added · 2 pauses");
+  expect(await summaryOf(await recorded(attempt, pause, link))).toBe("1 message on the way · 1 link added · 1 pause");
+  expect(await summaryOf(await recorded(consent, consent, consent))).toBe("3 consents recorded");
+  expect(await summaryOf(await recorded(person("ada"), consent, consent))).toBe(
+    "1 recipient imported · 2 consents recorded",
+  );
+});
+
 test.each(NEVER_GROUPED.map((event) => [event.type, event] as const))(
   "%s stands alone, however often it comes, and parts what is around it",
   async (_type, event) => {
