@@ -237,7 +237,7 @@ type Changes = Parameters<typeof addressWith>[2];
 
 /** The page with the same filter, but for what changes, from its newest event on. */
 function activityHref(query: URLSearchParams, changes: Changes): string {
-  return activityHref(query, { before: undefined, ...changes });
+  return addressWith("/activity", query, { before: undefined, ...changes });
 }
 
 /**
