@@ -301,6 +301,65 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
     await page.context().close();
   });
 
+  test.each([1_440, 390])("an event opens in a panel at %d pixels, and closing it leads back", async (width) => {
+    const { page, wrong } = await signedIn({ viewport: { width, height: 800 } });
+    await page.goto(`${service.url}/activity?type=LinkClicked`);
+    const link = page.locator(".events .when a").nth(1);
+    const href = (await link.getAttribute("href")) ?? "";
+    await link.focus();
+    await page.keyboard.press("Enter");
+    const panel = page.locator("#panel");
+    await panel.locator(`h1:has-text('at position ${href.split("/").at(-1)}')`).waitFor();
+    expect(new URL(page.url()).pathname).toBe(href);
+    expect(await page.locator("#main h1").innerText()).toBe("Activity");
+    for (const part of ["caller", "request id", "trace", "previous hash", "prove it", '"original_url"']) {
+      expect((await panel.innerText()).toLowerCase()).toContain(part);
+    }
+    expect(await violationsOf(page)).toEqual([]);
+    expect(await overhangOf(page)).toBe(0);
+    await panel.getByRole("link", { name: "Previous" }).click();
+    await page.waitForURL((url) => url.pathname !== href);
+    await page.keyboard.press("Escape");
+    await page.waitForURL(/type=LinkClicked/);
+    expect(await panel.isVisible()).toBe(false);
+    expect(await page.evaluate(() => document.activeElement?.getAttribute("href"))).toBe(href);
+
+    await link.click();
+    await panel.locator("h1").waitFor();
+    await page.goBack();
+    await panel.waitFor({ state: "hidden" });
+    await page.goForward();
+    await panel.locator("h1").waitFor();
+    await page.reload();
+    expect(await page.locator("#main h1").innerText()).toContain("at position");
+    await page.evaluate(() => history.back());
+    await page.waitForSelector("#main h1:has-text('Activity')");
+    expect(wrong).toEqual([]);
+    await page.context().close();
+  });
+
+  test("a filter is applied when a field changes, and the field keeps the focus", async () => {
+    const { page, wrong } = await signedIn();
+    await page.goto(`${service.url}/activity`);
+    await page.click("summary:has-text('Filter')");
+    expect(await page.getByRole("button", { name: "Show" }).isVisible()).toBe(false);
+    await page.selectOption("select[name=type]", "LinkClicked");
+    await page.waitForSelector(".chips >> text=Link clicked");
+    await page.selectOption("select[name=type]", "RunStarted");
+    await page.waitForSelector(".chips >> text=Run started");
+    await page.fill("input[name=from]", "2");
+    await page.keyboard.press("Enter");
+    await page.waitForURL("**/activity?type=LinkClicked&type=RunStarted&from=2");
+    expect(await page.evaluate(() => document.activeElement?.getAttribute("name"))).toBe("from");
+    await page.goBack();
+    await page.waitForURL((url) => url.search === "?type=LinkClicked&type=RunStarted");
+    await page.waitForSelector(".chips >> text=Run started");
+    await page.waitForFunction(() => document.querySelector<HTMLInputElement>("input[name=from]")?.value === "");
+    expect(await page.locator(".moment a").first().getAttribute("href")).toContain("type=RunStarted");
+    expect(wrong).toEqual([]);
+    await page.context().close();
+  });
+
   test("by keyboard alone, from the first link to an event", async () => {
     const { page } = await signedIn();
     await page.goto(`${service.url}/activity?show=everything`);
