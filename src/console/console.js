@@ -156,19 +156,24 @@ document.addEventListener("click", (event) => {
   void openPanel();
 });
 
-panelClose.addEventListener("click", () => panel.close());
-panel.addEventListener("close", () => {
-  if (readAddress() !== address) history.back();
-  document.querySelector(`#main a[href="${CSS.escape(opener)}"]`)?.focus();
-});
+/** Back to the page's own address, which closes the panel. */
+function leavePanel(event) {
+  event.preventDefault();
+  history.back();
+}
+
+panelClose.addEventListener("click", leavePanel);
+panel.addEventListener("cancel", leavePanel);
 
 addEventListener("popstate", () => {
   if (isOfEvent) location.reload();
   else if (EVENT.test(location.pathname)) void openPanel();
   else {
+    const wasOpen = panel.open;
     // What has the focus would keep what was typed.
-    if (readAddress() !== address) document.activeElement.blur();
+    document.activeElement.blur();
     showAddress();
+    if (wasOpen) document.querySelector(`#main a[href="${CSS.escape(opener)}"]`)?.focus();
   }
 });
 
@@ -176,7 +181,9 @@ addEventListener("popstate", () => {
 function showAddress() {
   const isOther = readAddress() !== address;
   address = readAddress();
+  const focused = document.activeElement;
   panel.close();
+  focused.focus();
   if (isOther) fetchAgain(["#main", "#shown", ".moment"]).catch(() => location.reload());
 }
 
@@ -204,7 +211,7 @@ document.querySelectorAll(".moment input[type=range]").forEach(watchSlider);
 
 /** The key / leads to the search box, but never while something is being typed. */
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape") panel.close();
+  if (event.key === "Escape" && panel.open) leavePanel(event);
   const isTyping = event.target.closest("input, select, textarea") !== null;
   if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || isTyping) return;
   event.preventDefault();
