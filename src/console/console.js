@@ -28,10 +28,13 @@ function showTimes() {
   }
 }
 
-/** What a reader has opened stays open, and what is being typed stays as it is. */
+/** What a reader has opened stays open, what is being typed or read out stays as it is. */
 const MORPH = {
   ignoreActiveValue: true,
-  callbacks: { beforeAttributeUpdated: (name) => name !== "open" },
+  callbacks: {
+    beforeAttributeUpdated: (name) => name !== "open" && name !== "data-on",
+    beforeNodeMorphed: (node) => node.nodeName !== "OUTPUT",
+  },
 };
 
 const connection = document.querySelector("#connection");
@@ -216,6 +219,20 @@ document.addEventListener("keydown", (event) => {
   if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || isTyping) return;
   event.preventDefault();
   document.querySelector(".find input").focus();
+});
+
+/** Over a chart the arrow keys move from bar to bar, and what the bar says is read out. */
+document.addEventListener("keydown", (event) => {
+  const plot = event.target.closest(".plot");
+  const step = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key];
+  if (plot === null || step === undefined) return;
+  event.preventDefault();
+  const bars = [...plot.querySelectorAll("g")];
+  const at = bars.findIndex((bar) => "on" in bar.dataset);
+  const bar = bars[Math.max(0, Math.min(bars.length - 1, (at === -1 && step < 0 ? bars.length : at) + step))];
+  bars[at]?.removeAttribute("data-on");
+  bar.setAttribute("data-on", "");
+  plot.parentElement.querySelector("output").textContent = bar.querySelector("title").textContent;
 });
 
 showTimes();

@@ -235,11 +235,19 @@ function MomentBar({ view }: { readonly view: View }): VNode | null {
 
 const HOUR_MS = 3_600_000;
 
-/** What else the page was asked for: a form sends its own fields only. */
-function OtherFields({ query }: { readonly query: URLSearchParams }): VNode {
+interface OtherFieldsProps {
+  readonly query: URLSearchParams;
+  /** The form's own fields, and what they replace. */
+  readonly names?: readonly string[];
+}
+
+/** What else the page was asked for: a form sends its own fields only. The moment is kept by the page. */
+export function OtherFields({ query, names = [] }: OtherFieldsProps): VNode {
   return (
     <>
-      {[...query].map(([name, value]) => (name === "as_of" ? null : <input type="hidden" name={name} value={value} />))}
+      {[...query].map(([name, value]) =>
+        name === "as_of" || names.includes(name) ? null : <input type="hidden" name={name} value={value} />,
+      )}
     </>
   );
 }

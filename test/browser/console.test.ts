@@ -360,6 +360,37 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
     await page.context().close();
   });
 
+  test.each([1_440, 390])(
+    "arrow keys move over a chart's bars at %d pixels, and what a bar says is read out",
+    async (width) => {
+      const { page, wrong } = await signedIn({ viewport: { width, height: 800 } });
+      await page.goto(`${service.url}/?range=7d`);
+      await page.waitForSelector("text=Live.");
+      const chart = page.locator("figure", { hasText: "Messages per day, last 7 days" });
+      const read = chart.locator("output");
+      await chart.locator(".plot").focus();
+      await page.keyboard.press("ArrowLeft");
+      const today = await read.innerText();
+      expect(today).toMatch(/^\d{4}-\d\d-\d\d: [1-9]\d* sent, \d+ skipped, 0 failed$/);
+      await page.keyboard.press("ArrowLeft");
+      expect(await read.innerText()).toMatch(/: 0 sent, 0 skipped, 0 failed$/);
+      await page.keyboard.press("End");
+      expect(await read.innerText()).toBe(today);
+      const at = await page.locator("main").getAttribute("data-position");
+      await click("read");
+      await page.waitForSelector(`main:not([data-position="${at}"])`);
+      expect(await read.innerText()).toBe(today);
+      expect(await chart.locator("[data-on]").count()).toBe(1);
+      expect(await violationsOf(page)).toEqual([]);
+      expect(await overhangOf(page)).toBe(0);
+      await page.fill("input[name=from]", "2026-01-01");
+      await page.fill("input[name=to]", "2026-01-10");
+      await page.waitForSelector("text=Messages per day, 2026-01-01 to 2026-01-10");
+      expect(wrong).toEqual([]);
+      await page.context().close();
+    },
+  );
+
   test("by keyboard alone, from the first link to an event", async () => {
     const { page } = await signedIn();
     await page.goto(`${service.url}/activity?show=everything`);

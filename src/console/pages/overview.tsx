@@ -3,14 +3,13 @@ import type { VNode } from "preact";
 import { EVENT_TYPES, type Recorded } from "../../../events/catalog.ts";
 import { isSkewed, SKEW_REMEDY, skewInWords } from "../../log/log-clock.ts";
 import { channelsOf, pendingOf } from "../../../projections/deliveries.ts";
-import { labelOf, periodsOf } from "../../../projections/periods.ts";
 import { usedAt } from "../../../projections/quota.ts";
 import { noMessages } from "../../../projections/timeline.ts";
 import { findLast } from "../../log/event-log.ts";
 import { momentIn, resetsAt } from "../../outreach/quota-day.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { ActionForm } from "../parts/action-form.tsx";
-import { BarChart, ClicksChart, RangePicker, readRange } from "../parts/charts.tsx";
+import { BarChart, ClicksChart, RangePicker, readBars } from "../parts/charts.tsx";
 import { ChannelStatus } from "../parts/channel-status.tsx";
 import { ConsoleDocument, countInWords, grouped, Section } from "../document.tsx";
 import { Lines, ROUTINE, toLines } from "../parts/news.tsx";
@@ -139,9 +138,13 @@ function Figures({ view, inDoubt }: Viewed & { readonly inDoubt: number }): VNod
 }
 
 function MessagesChart({ view }: Viewed): VNode {
-  const { query, toBars } = readRange(view, "day");
-  const days = periodsOf(view.state("timeline").quarters, query, noMessages);
-  const bars = toBars(days.map(({ start, counts }) => ({ label: labelOf(start, query), counts })));
+  const { quarters } = view.state("timeline");
+  const { words, unit, bars } = readBars(view, {
+    unit: "day",
+    quarters,
+    none: noMessages,
+    toCounts: ({ sent, skipped, failed }) => ({ sent, skipped, failed }),
+  });
   const series = [
     { kind: "sent", name: "sent", color: 1 },
     { kind: "skipped", name: "skipped", color: 3 },
@@ -149,10 +152,10 @@ function MessagesChart({ view }: Viewed): VNode {
   ] as const;
   return (
     <BarChart
-      title={`Messages per ${query.unit}, last ${bars.length} ${query.unit}s`}
+      title={`Messages per ${words}`}
       series={series}
       bars={bars}
-      empty={`No message was sent, skipped or failed in these ${query.unit}s.`}
+      empty={`No message was sent, skipped or failed in these ${unit}s.`}
     />
   );
 }
