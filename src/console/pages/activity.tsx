@@ -128,9 +128,9 @@ async function found(view: View, selection: Selection, { types }: LogFilter, sho
       {events.length === 0 && next !== undefined ? (
         <p class="empty">None among those looked at.</p>
       ) : shown === "news" ? (
-        <Lines lines={lines.slice(0, EVENTS_SHOWN)} />
+        <Lines view={view} lines={lines.slice(0, EVENTS_SHOWN)} />
       ) : (
-        <EventList events={events} />
+        <EventList view={view} events={events} />
       )}
       <p class="pages">
         {view.query.has("before") ? <a href={activityHref(view.query, {})}>Newest events</a> : null}{" "}
@@ -268,7 +268,7 @@ export async function eventPage(view: View): Promise<DisclosingPage | undefined>
       <h1>
         {spaced(type)} <small>at position {grouped(position)}</small>
       </h1>
-      <EventSentence event={event} isWhole />
+      <EventSentence view={view} event={event} isWhole />
       <dl class="facts">
         {rows.map(([name, value]) => (
           <div>
@@ -277,9 +277,9 @@ export async function eventPage(view: View): Promise<DisclosingPage | undefined>
           </div>
         ))}
       </dl>
-      <Cited id="causes" title="What caused it" events={await findCauses(view, event)} />
-      <Cited id="effects" title="What it caused" events={await findEffects(view, event)} />
-      <DispatchOutcomes id={id} outcomes={outcomes} />
+      <Cited view={view} id="causes" title="What caused it" events={await findCauses(view, event)} />
+      <Cited view={view} id="effects" title="What it caused" events={await findEffects(view, event)} />
+      <DispatchOutcomes view={view} id={id} outcomes={outcomes} />
       <p>
         <a href={`/api/audit/proof/${position}`} download>
           Prove it
@@ -311,30 +311,37 @@ function Trace({ traceparent, url }: { readonly traceparent: string | undefined;
 }
 
 interface CitedProps {
+  readonly view: View;
   readonly id: string;
   readonly title: string;
   readonly events: readonly Recorded[];
 }
 
 /** Renders nothing where no event is known. */
-function Cited({ id, title, events }: CitedProps): VNode | null {
+function Cited({ view, id, title, events }: CitedProps): VNode | null {
   if (events.length === 0) return null;
   return (
     <Section id={id} title={title}>
-      <EventList events={events} />
+      <EventList view={view} events={events} />
     </Section>
   );
 }
 
+interface OutcomesProps {
+  readonly view: View;
+  readonly id: string;
+  readonly outcomes: readonly ChannelOutcome[];
+}
+
 /** The outcomes of an event's dispatches, channel by channel; renders nothing for an event that requested none. */
-function DispatchOutcomes({ id, outcomes }: { id: string; outcomes: readonly ChannelOutcome[] }): VNode | null {
+function DispatchOutcomes({ view, id, outcomes }: OutcomesProps): VNode | null {
   if (outcomes.length === 0) return null;
   return (
     <Section id="outcomes" title="Outcomes">
       {outcomes.map(({ channel, events, isWhole }) => (
         <>
           <h3>{channel}</h3>
-          {events.length > 0 ? <EventList events={events} /> : null}
+          {events.length > 0 ? <EventList view={view} events={events} /> : null}
           {isWhole && events.length === 0 ? <p class="empty">No attempt is recorded yet.</p> : null}
           {isWhole ? null : (
             <p>

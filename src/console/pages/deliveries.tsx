@@ -201,7 +201,7 @@ function DeadLetters({ view, found }: FoundProps): VNode {
       ))}
       <ol class="events">
         {page.dispatches.map((one) => (
-          <Dispatch one={one}>
+          <Dispatch view={view} one={one}>
             <DecideLetter view={view} back={deliveriesHref(view)} letter={one} />
           </Dispatch>
         ))}
@@ -220,7 +220,7 @@ function InDoubt({ view, found }: FoundProps): VNode {
       </p>
       <ol class="events">
         {page.dispatches.map((one) => (
-          <Dispatch one={one}>
+          <Dispatch view={view} one={one}>
             <RetryInDoubt view={view} back={deliveriesHref(view)} dispatch={one} />
           </Dispatch>
         ))}
@@ -233,15 +233,21 @@ function None({ found, words }: { readonly found: Found; readonly words: string 
   return <p class="empty">{Object.keys(found.texts).length === 0 ? words : "None match."}</p>;
 }
 
+interface DispatchProps {
+  readonly view: View;
+  readonly one: ListedDispatch;
+  readonly children: VNode;
+}
+
 /** What was to be delivered, and why it was not. */
-function Dispatch({ one, children }: { readonly one: ListedDispatch; readonly children?: VNode }): VNode {
+function Dispatch({ view, one, children }: DispatchProps): VNode {
   const { channel, source, outcome } = one;
   const [request] = outcome.data.requests;
   if (request === undefined) throw new Error(`the outcome at ${outcome.position} has no request`);
   const doubtful = "doubtful_since" in request ? request.doubtful_since : undefined;
   return (
     <li id={`${channel}-${source.position}`}>
-      <a href={eventHref(source.position)}>{grouped(source.position)}</a> <EventSentence event={source} />
+      <a href={eventHref(source.position)}>{grouped(source.position)}</a> <EventSentence view={view} event={source} />
       <p class="quiet">
         <b>{channel}</b>, {describeEnd(request)}, <Time at={outcome.time} /> (
         <a href={eventHref(outcome.position)}>event {grouped(outcome.position)}</a>

@@ -152,7 +152,7 @@ export async function linkPage(view: View): Promise<VNode> {
       <SentTo sent={sent} />
       {clicks.length === 0 ? null : (
         <Section id="newest" title="Newest clicks">
-          <EventList events={clicks.slice(0, CLICKS_SHOWN)} />
+          <EventList view={view} events={clicks.slice(0, CLICKS_SHOWN)} />
           <p>
             <a href={`/activity?show=everything&${new URLSearchParams({ stream })}`}>All events of this link</a>
           </p>

@@ -58,7 +58,7 @@ export async function overviewPage(view: View): Promise<VNode> {
       </div>
       <div class="columns">
         <Section id="newest" title="Newest events">
-          <Lines lines={toLines(events).slice(0, NEWEST_LINES)} />
+          <Lines view={view} lines={toLines(events).slice(0, NEWEST_LINES)} />
           <p>
             <a href="/activity">All activity</a>
           </p>

@@ -3,7 +3,7 @@ import { EVENT_ID } from "../../history/find-event.ts";
 import { eventsOfRun } from "../../history/run-events.ts";
 import { runHref } from "../hrefs.ts";
 import { ConsoleDocument } from "../document.tsx";
-import { EventList } from "../parts/events.tsx";
+import { EventList, formatRun, RunLink } from "../parts/events.tsx";
 import { readNumber, type Made, type View } from "../view.ts";
 
 const EVENTS_SHOWN = 200;
@@ -15,12 +15,17 @@ export async function runPage(view: View): Promise<Made> {
   const from = readNumber(view, "from");
   const { events, next } = await eventsOfRun(reading, runId, { from, limit: EVENTS_SHOWN });
   const page = (
-    <ConsoleDocument title="Run" path="/" view={view}>
-      <h1 class="breakable">
-        Run <code>{runId}</code>
-      </h1>
+    <ConsoleDocument title={`Run ${formatRun(view, runId)}`} path="/" view={view}>
+      <div class="head">
+        <h1>
+          Run <RunLink view={view} runId={runId} />
+        </h1>
+        <p class="breakable">
+          <code>{runId}</code>
+        </p>
+      </div>
       {events.length > 0 || next !== undefined ? (
-        <EventList events={events} />
+        <EventList view={view} events={events} />
       ) : (
         <p class="empty">
           {from === undefined ? "The log knows no run with this id." : "This run has no later events."}

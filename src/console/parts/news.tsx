@@ -6,6 +6,7 @@ import { msOf } from "../../../projections/time.ts";
 import { join, other, say, type Sentence } from "../../history/words/phrases.ts";
 import { countInWords, grouped } from "../document.tsx";
 import { EventList, EventRow, Glyph, type Look, Words } from "./events.tsx";
+import type { View } from "../view.ts";
 import { Time } from "./time.tsx";
 
 /** What is repeated so often that it hides the rest. What stays failed, and what was decided, is never among it. */
@@ -75,18 +76,28 @@ export function toLines(events: readonly Recorded[]): readonly Line[] {
 }
 
 /** Lines of the news, each with the events behind it. */
-export function Lines({ lines }: { readonly lines: readonly Line[] }): VNode {
+export function Lines({ view, lines }: { readonly view: View; readonly lines: readonly Line[] }): VNode {
   if (lines.length === 0) return <p class="empty">No events.</p>;
   return (
     <ol class="events">
       {lines.map(({ name, events }) =>
-        name === undefined ? <EventRow event={events[0]!} /> : <GroupRow name={name} events={events} />,
+        name === undefined ? (
+          <EventRow view={view} event={events[0]!} />
+        ) : (
+          <GroupRow view={view} name={name} events={events} />
+        ),
       )}
     </ol>
   );
 }
 
-function GroupRow({ name, events }: { readonly name: GroupName; readonly events: readonly Recorded[] }): VNode {
+interface GroupRowProps {
+  readonly view: View;
+  readonly name: GroupName;
+  readonly events: readonly Recorded[];
+}
+
+function GroupRow({ view, name, events }: GroupRowProps): VNode {
   const newest = events[0]!;
   const oldest = events.at(-1)!;
   return (
@@ -95,13 +106,13 @@ function GroupRow({ name, events }: { readonly name: GroupName; readonly events:
         <summary>
           <Glyph look={GROUP_LOOKS[name]} />
           <span class="breakable">
-            <Words sentence={summarize(name, events)} />
+            <Words view={view} sentence={summarize(name, events)} />
           </span>
           <span class="when">
             <Time at={newest.time} />
           </span>
         </summary>
-        <EventList events={events.slice(0, GROUP_SHOWN_MAX)} />
+        <EventList view={view} events={events.slice(0, GROUP_SHOWN_MAX)} />
         {events.length <= GROUP_SHOWN_MAX ? null : (
           <a href={`/activity?show=everything&from=${oldest.position}&to=${newest.position}`}>
             All {grouped(events.length)} events

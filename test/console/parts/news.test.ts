@@ -4,6 +4,8 @@ import { h } from "preact";
 import { renderToString } from "preact-render-to-string";
 import type { Recorded } from "../../../events/catalog.ts";
 import { Lines, toLines } from "../../../src/console/parts/news.tsx";
+import type { View } from "../../../src/console/view.ts";
+import { runs } from "../../../projections/runs.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { outcomeOf } from "../../harness/memory/outcomes.ts";
 import { click, openConsole, pageAt, person, textsAt } from "../pages.ts";
@@ -53,11 +55,16 @@ async function recorded(...newEvents: readonly NewEvent[]): Promise<readonly Rec
   }));
 }
 
+const VIEW = { state: () => runs.initial() } as unknown as View;
+
 const positionsOf = (events: readonly Recorded[]) =>
   toLines(events).map((line) => line.events.map(({ position }) => position));
 
 async function summaryOf(events: readonly Recorded[]): Promise<string | undefined> {
-  const [summary] = await textsAt(renderToString(h(Lines, { lines: toLines(events) })), "summary .breakable");
+  const [summary] = await textsAt(
+    renderToString(h(Lines, { view: VIEW, lines: toLines(events) })),
+    "summary .breakable",
+  );
   return summary?.text;
 }
 
