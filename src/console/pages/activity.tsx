@@ -9,7 +9,7 @@ import { ServiceError } from "../../platform/service-error.ts";
 import { addressWith, eventHref } from "../hrefs.ts";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { Select } from "../parts/action-form.tsx";
-import { EventList, EventSentence, isProblem, spaced } from "../parts/events.tsx";
+import { EventList, EventSentence, formatCaller, isProblem, spaced } from "../parts/events.tsx";
 import { Lines, ROUTINE, toLines } from "../parts/news.tsx";
 import { findCauses, findEffects } from "../parts/causes.ts";
 import { Icon } from "../parts/icon.tsx";
@@ -257,7 +257,7 @@ export async function eventPage(view: View): Promise<DisclosingPage | undefined>
     ["time", <Time at={time} />],
     ["stream", <bdi>{`${stream}, version ${version}`}</bdi>],
     ["id", <code>{id}</code>],
-    ["caller", <bdi>{meta.caller ?? "not recorded"}</bdi>],
+    ["caller", <bdi>{meta.caller === undefined ? "not recorded" : formatCaller(meta.caller)}</bdi>],
     ["request id", <code>{meta.request_id ?? "none"}</code>],
     ["trace", <Trace traceparent={meta.traceparent} url={view.settings.traceUrl} />],
     ["hash", <code>{hash}</code>],

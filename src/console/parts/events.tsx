@@ -255,9 +255,14 @@ export function By({ caller }: { readonly caller: string | undefined }): VNode |
   return (
     <>
       {" by "}
-      <bdi>{caller === "anonymous" ? "API without token" : caller}</bdi>
+      <bdi>{formatCaller(caller)}</bdi>
     </>
   );
+}
+
+/** The name of a token, or what it was in place of one. */
+export function formatCaller(caller: string): string {
+  return caller === "anonymous" ? "API without token" : caller;
 }
 
 /** `LinkClicked` as `Link clicked`. */

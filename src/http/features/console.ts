@@ -40,7 +40,7 @@ const RANGE =
 /** Win over the range. */
 const OWN_RANGE = {
   from: "The charts' first day.",
-  to: "The charts' last day; of more than 90 days the newest are shown.",
+  to: "The charts' last day; of many days the newest are shown.",
 };
 
 const SKIP = "How many entries to skip.";

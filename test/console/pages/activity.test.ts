@@ -311,10 +311,11 @@ describe("what belongs to an event", () => {
     ] as const) {
       const harness = await openConsole({ env });
       const { data } = click("a") as NewEvent<"LinkClicked">;
-      await harness.store.append("link-go.example/a", [makeEvent("LinkClicked", makeId(), data, { traceparent })]);
-      const shown = (await textsAt(await pageAt(harness, "/activity/1"), "dd")).find(
-        ({ text }) => text === traceparent,
-      );
+      const meta = { traceparent, caller: "anonymous" };
+      await harness.store.append("link-go.example/a", [makeEvent("LinkClicked", makeId(), data, meta)]);
+      const facts = await textsAt(await pageAt(harness, "/activity/1"), "dd");
+      expect(facts.map(({ text }) => text)).toContain("API without token");
+      const shown = facts.find(({ text }) => text === traceparent);
       expect(shown?.links).toEqual([...links]);
     }
   });
