@@ -195,6 +195,8 @@ function applyFilter(event) {
   const form = event.target.closest("form[data-apply]");
   if (form === null) return;
   event.preventDefault();
+  // A year that is not typed to its end.
+  if (!form.checkValidity()) return;
   const filled = new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
   // What is chosen becomes a chip.
   for (const select of form.querySelectorAll("select")) select.value = "";

@@ -246,6 +246,9 @@ function readDay(view: View, name: "from" | "to") {
   }
 }
 
+/** No log is older. */
+const FIRST_DAY = "2000-01-01";
+
 const HOUR_MS = 3_600_000;
 
 interface BarsQuery<Counts, Kind extends string> {
@@ -317,7 +320,12 @@ export function RangePicker({ view, path }: RangePickerProps): VNode {
         {(["from", "to"] as const).map((name) => (
           <label>
             {name === "from" ? "From" : "To"}{" "}
-            <input type="date" name={name} value={own === undefined ? "" : (readText(view, name) ?? "")} />
+            <input
+              type="date"
+              name={name}
+              min={FIRST_DAY}
+              value={own === undefined ? "" : (readText(view, name) ?? "")}
+            />
           </label>
         ))}
         <button>Show</button>
