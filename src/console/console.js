@@ -69,6 +69,7 @@ async function fetchAgain(selectors = ["#main", "#shown"]) {
   for (const selector of selectors) {
     Idiomorph.morph(document.querySelector(selector), page.querySelector(selector), MORPH);
   }
+  readOut();
   if (panel.open) await fillPanel();
   showTimes();
 }
@@ -187,7 +188,9 @@ function showAddress() {
   const focused = document.activeElement;
   panel.close();
   focused.focus();
-  if (isOther) fetchAgain(["#main", "#shown", ".moment"]).catch(() => location.reload());
+  if (!isOther) return;
+  for (const bar of document.querySelectorAll("[data-on]")) bar.removeAttribute("data-on");
+  fetchAgain(["#main", "#shown", ".moment"]).catch(() => location.reload());
 }
 
 /** A filter is applied as soon as one of its fields changes; in place, so that the field keeps the focus. */
@@ -223,6 +226,14 @@ document.addEventListener("keydown", (event) => {
   document.querySelector(".find input").focus();
 });
 
+/** What the bar says that was moved to, as it is now. */
+function readOut() {
+  for (const output of document.querySelectorAll("output")) {
+    const said = output.parentElement.querySelector("[data-on] title")?.textContent ?? "";
+    if (output.textContent !== said) output.textContent = said;
+  }
+}
+
 /** Over a chart the arrow keys move from bar to bar, and what the bar says is read out. */
 document.addEventListener("keydown", (event) => {
   const plot = event.target.closest(".plot");
@@ -234,7 +245,7 @@ document.addEventListener("keydown", (event) => {
   const bar = bars[Math.max(0, Math.min(bars.length - 1, (at === -1 && step < 0 ? bars.length : at) + step))];
   bars[at]?.removeAttribute("data-on");
   bar.setAttribute("data-on", "");
-  plot.parentElement.querySelector("output").textContent = bar.querySelector("title").textContent;
+  readOut();
 });
 
 showTimes();

@@ -386,6 +386,7 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
       await page.fill("input[name=from]", "2026-01-01");
       await page.fill("input[name=to]", "2026-01-10");
       await page.waitForSelector("text=Messages per day, 2026-01-01 to 2026-01-10");
+      expect(await page.locator("figure output").allInnerTexts()).not.toContain(today);
       expect(wrong).toEqual([]);
       await page.context().close();
     },
