@@ -160,9 +160,10 @@ document.addEventListener("click", (event) => {
   void openPanel();
 });
 
-/** Back to the page's own address, which closes the panel. */
+/** Back to the page's own address; closed at once, so that a second press does not go back further. */
 function leavePanel(event) {
   event.preventDefault();
+  panel.close();
   history.back();
 }
 
@@ -173,11 +174,11 @@ addEventListener("popstate", () => {
   if (isOfEvent) location.reload();
   else if (EVENT.test(location.pathname)) void openPanel();
   else {
-    const wasOpen = panel.open;
+    const isFromPanel = readAddress() === address;
     // What has the focus would keep what was typed.
     document.activeElement.blur();
     showAddress();
-    if (wasOpen) document.querySelector(`#main a[href="${CSS.escape(opener)}"]`)?.focus();
+    if (isFromPanel) document.querySelector(`#main a[href="${CSS.escape(opener)}"]`)?.focus();
   }
 });
 

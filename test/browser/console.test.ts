@@ -320,9 +320,10 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
     await panel.getByRole("link", { name: "Previous" }).click();
     await page.waitForURL((url) => url.pathname !== href);
     await page.keyboard.press("Escape");
+    await page.keyboard.press("Escape");
     await page.waitForURL(/type=LinkClicked/);
     expect(await panel.isVisible()).toBe(false);
-    expect(await page.evaluate(() => document.activeElement?.getAttribute("href"))).toBe(href);
+    await page.waitForFunction((wanted) => document.activeElement?.getAttribute("href") === wanted, href);
 
     await link.click();
     await panel.locator("h1").waitFor();
