@@ -11,6 +11,7 @@ import { referrers } from "./referrers.ts";
 import { restores } from "./restores.ts";
 import { results } from "./results.ts";
 import { run } from "./run.ts";
+import { runs } from "./runs.ts";
 import { sources } from "./sources.ts";
 import { stats } from "./stats.ts";
 import { suspected } from "./suspected.ts";
@@ -23,6 +24,7 @@ export const projections = {
   stats,
   timeline,
   run,
+  runs,
   quota,
   contacts,
   inbox,

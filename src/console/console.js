@@ -28,10 +28,13 @@ function showTimes() {
   }
 }
 
-/** What a reader has opened stays open, and what is being typed stays as it is. */
+/** What a reader has opened stays open, what is being typed or read out stays as it is. */
 const MORPH = {
   ignoreActiveValue: true,
-  callbacks: { beforeAttributeUpdated: (name) => name !== "open" },
+  callbacks: {
+    beforeAttributeUpdated: (name) => name !== "open" && name !== "data-on",
+    beforeNodeMorphed: (node) => node.nodeName !== "OUTPUT",
+  },
 };
 
 const connection = document.querySelector("#connection");
@@ -44,16 +47,30 @@ function setConnection(text, isLost) {
 let refresh;
 let refreshMs = REFRESH_MS;
 
-async function fetchAgain() {
+const readAddress = () => location.pathname + location.search;
+
+/** Of the page itself, while that of the event in the panel stands in its place. */
+let address = readAddress();
+
+async function fetchPage(href) {
   // oxlint-disable-next-line no-restricted-globals -- in a browser, of the service that sent the page
-  const response = await fetch(location.href, { headers: { accept: "text/html" } });
-  if (response.status === 401) return location.reload();
+  const response = await fetch(href, { headers: { accept: "text/html" } });
+  if (response.status === 401) location.reload();
   // What is not known yet may be after the next event.
   if (!response.ok && response.status !== 404) throw new Error(`the service answered ${response.status}`);
-  const page = new DOMParser().parseFromString(await response.text(), "text/html");
-  for (const id of ["#main", "#shown"]) {
-    Idiomorph.morph(document.querySelector(id), page.querySelector(id), MORPH);
+  return new DOMParser().parseFromString(await response.text(), "text/html");
+}
+
+async function fetchAgain(selectors = ["#main", "#shown"]) {
+  const href = address;
+  const page = await fetchPage(href);
+  // Another filter was chosen meanwhile.
+  if (href !== address) return;
+  for (const selector of selectors) {
+    Idiomorph.morph(document.querySelector(selector), page.querySelector(selector), MORPH);
   }
+  readOut();
+  if (panel.open) await fillPanel();
   showTimes();
 }
 
@@ -95,6 +112,107 @@ function watchSlider(slider) {
   });
 }
 
+/** An event opens beside the list that leads to it, filled from the event's own page, whose address stands for it. */
+const EVENT = /^\/activity\/\d+$/;
+const isOfEvent = EVENT.test(location.pathname);
+const panel = document.createElement("dialog");
+const panelEvent = document.createElement("div");
+const panelClose = document.createElement("button");
+/** Of the link that opened it. */
+let opener;
+panel.id = "panel";
+panel.setAttribute("aria-label", "Event");
+panelEvent.className = "stack";
+panelClose.textContent = "Close";
+panel.append(panelClose, panelEvent);
+document.body.append(panel);
+
+async function fillPanel() {
+  const href = readAddress();
+  const page = await fetchPage(href);
+  if (href !== readAddress()) return;
+  Idiomorph.morph(panelEvent, page.querySelector("#main").innerHTML, { ...MORPH, morphStyle: "innerHTML" });
+  showTimes();
+}
+
+/** Where the page has room beside it, the list stays in use. */
+async function openPanel() {
+  try {
+    await fillPanel();
+  } catch {
+    return location.reload();
+  }
+  if (readAddress() === address) return;
+  if (!panel.open && matchMedia("(min-width: 70rem)").matches) panel.show();
+  else if (!panel.open) panel.showModal();
+  panel.scrollTop = 0;
+  panelClose.focus();
+}
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[href]");
+  const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
+  if (isOfEvent || link === null || !isPlain || link.origin !== location.origin || !EVENT.test(link.pathname)) return;
+  event.preventDefault();
+  if (!panel.contains(link)) opener = link.getAttribute("href");
+  if (readAddress() === address) history.pushState(null, "", link.href);
+  else history.replaceState(null, "", link.href);
+  void openPanel();
+});
+
+/** Back to the page's own address; closed at once, so that a second press does not go back further. */
+function leavePanel(event) {
+  event.preventDefault();
+  panel.close();
+  history.back();
+}
+
+panelClose.addEventListener("click", leavePanel);
+panel.addEventListener("cancel", leavePanel);
+
+addEventListener("popstate", () => {
+  if (isOfEvent) location.reload();
+  else if (EVENT.test(location.pathname)) void openPanel();
+  else {
+    const isFromPanel = readAddress() === address;
+    // What has the focus would keep what was typed.
+    document.activeElement.blur();
+    showAddress();
+    if (isFromPanel) document.querySelector(`#main a[href="${CSS.escape(opener)}"]`)?.focus();
+  }
+});
+
+/** Another address of the page itself. */
+function showAddress() {
+  const isOther = readAddress() !== address;
+  address = readAddress();
+  const focused = document.activeElement;
+  panel.close();
+  focused.focus();
+  if (!isOther) return;
+  for (const bar of document.querySelectorAll("[data-on]")) bar.removeAttribute("data-on");
+  fetchAgain(["#main", "#shown", ".moment"]).catch(() => location.reload());
+}
+
+/** A filter is applied as soon as one of its fields changes; in place, so that the field keeps the focus. */
+function applyFilter(event) {
+  const form = event.target.closest("form[data-apply]");
+  if (form === null) return;
+  event.preventDefault();
+  // A year that is not typed to its end.
+  if (!form.checkValidity()) return;
+  const filled = new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
+  // What is chosen becomes a chip.
+  for (const select of form.querySelectorAll("select")) select.value = "";
+  const href = filled.size === 0 ? form.action : `${form.action}?${filled}`;
+  if (href === location.href) return;
+  history.pushState(null, "", href);
+  showAddress();
+}
+
+document.addEventListener("change", applyFilter);
+document.addEventListener("submit", applyFilter);
+
 // What was stays as it was, and a page without a position cannot be asked for again.
 const { position } = document.querySelector("main").dataset;
 if (document.body.dataset.asOf === undefined && position !== undefined) follow(position);
@@ -102,10 +220,33 @@ document.querySelectorAll(".moment input[type=range]").forEach(watchSlider);
 
 /** The key / leads to the search box, but never while something is being typed. */
 document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && panel.open) leavePanel(event);
   const isTyping = event.target.closest("input, select, textarea") !== null;
   if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || isTyping) return;
   event.preventDefault();
   document.querySelector(".find input").focus();
+});
+
+/** What the bar says that was moved to, as it is now. */
+function readOut() {
+  for (const output of document.querySelectorAll("output")) {
+    const said = output.parentElement.querySelector("[data-on] title")?.textContent ?? "";
+    if (output.textContent !== said) output.textContent = said;
+  }
+}
+
+/** Over a chart the arrow keys move from bar to bar, and what the bar says is read out. */
+document.addEventListener("keydown", (event) => {
+  const plot = event.target.closest(".plot");
+  const step = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key];
+  if (plot === null || step === undefined) return;
+  event.preventDefault();
+  const bars = [...plot.querySelectorAll("g")];
+  const at = bars.findIndex((bar) => "on" in bar.dataset);
+  const bar = bars[Math.max(0, Math.min(bars.length - 1, (at === -1 && step < 0 ? bars.length : at) + step))];
+  bars[at]?.removeAttribute("data-on");
+  bar.setAttribute("data-on", "");
+  readOut();
 });
 
 showTimes();

@@ -4,6 +4,7 @@ import { renderToString } from "preact-render-to-string";
 import { DAY_MS } from "../../projections/time.ts";
 import { isoTime } from "../platform/clock.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
+import { addressWith } from "./hrefs.ts";
 import { Icon, IconSymbols } from "./parts/icon.tsx";
 import { Time } from "./parts/time.tsx";
 import type { Notice, View } from "./view.ts";
@@ -71,7 +72,7 @@ export function ConsoleDocument({ title, path, view, isStill = false, children }
             </div>
           </div>
         )}
-        <IconSymbols />
+        {view === undefined ? null : <IconSymbols />}
       </body>
     </html>
   );
@@ -193,7 +194,7 @@ function MomentBar({ view }: { readonly view: View }): VNode | null {
             What happened since
           </a>
           {" · "}
-          <a href={`?${withoutMoment(query)}`} data-moment>
+          <a href={addressWith("", query, {})} data-moment>
             Back to now
           </a>
         </p>
@@ -205,7 +206,7 @@ function MomentBar({ view }: { readonly view: View }): VNode | null {
         </summary>
         <div class="filter">
           {presets.map(([label, at]) => (
-            <a href={`?${withMoment(query, at)}`} data-moment>
+            <a href={addressWith("", query, { as_of: at })} data-moment>
               {label}
             </a>
           ))}
@@ -234,21 +235,19 @@ function MomentBar({ view }: { readonly view: View }): VNode | null {
 
 const HOUR_MS = 3_600_000;
 
-function withoutMoment(query: URLSearchParams): URLSearchParams {
-  return new URLSearchParams([...query].filter(([name]) => name !== "as_of"));
+interface OtherFieldsProps {
+  readonly query: URLSearchParams;
+  /** The form's own fields, and what they replace. */
+  readonly names?: readonly string[];
 }
 
-function withMoment(query: URLSearchParams, asOf: string): URLSearchParams {
-  return new URLSearchParams([...withoutMoment(query), ["as_of", asOf]]);
-}
-
-/** What else the page was asked for: a form sends its own fields only. */
-function OtherFields({ query }: { readonly query: URLSearchParams }): VNode {
+/** What else the page was asked for: a form sends its own fields only. The moment is kept by the page. */
+export function OtherFields({ query, names = [] }: OtherFieldsProps): VNode {
   return (
     <>
-      {[...withoutMoment(query)].map(([name, value]) => (
-        <input type="hidden" name={name} value={value} />
-      ))}
+      {[...query].map(([name, value]) =>
+        name === "as_of" || names.includes(name) ? null : <input type="hidden" name={name} value={value} />,
+      )}
     </>
   );
 }
@@ -266,6 +265,11 @@ export function Section({ id, title, children }: { id: string; title: string; ch
 /** 12,345 */
 export function grouped(number: number): string {
   return number.toLocaleString("en-US");
+}
+
+/** `1 click`, `1,200 clicks` */
+export function countInWords(number: number, one: string, several = `${one}s`): string {
+  return `${grouped(number)} ${number === 1 ? one : several}`;
 }
 
 /** A whole HTML document. What others wrote is no markup in it, and turns the direction of nothing that stands beside it. */

@@ -31,3 +31,18 @@ export function isErased({ id }: Recipient): boolean {
 export function runHref(runId: string): `/${string}` {
   return `/runs/${encodeURIComponent(runId)}`;
 }
+
+/**
+ * The address of a page with what this page was asked for. `changes`: what is different there; undefined or empty: it is
+ * left out. The moment is kept by the page, and what is not filled in says nothing. An empty `path` is this page's.
+ */
+export function addressWith(
+  path: string,
+  query: URLSearchParams,
+  changes: Readonly<Record<string, string | readonly string[] | undefined>>,
+): string {
+  const kept = [...query].filter(([name, value]) => value !== "" && name !== "as_of" && !(name in changes));
+  const changed = Object.entries(changes).flatMap(([name, value = []]) => [value].flat().map((one) => [name, one]));
+  const all = new URLSearchParams([...kept, ...changed] as [string, string][]);
+  return all.size === 0 && path !== "" ? path : `${path}?${all}`;
+}

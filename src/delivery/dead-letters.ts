@@ -61,17 +61,21 @@ export interface DeliveriesAt {
   readonly position: number;
 }
 
-/** All that match, in the order in which they ended. Reads the log only where the projection does not list all. */
+/**
+ * All that match, in the order in which they ended. Reads the log only where the projection does not list all. `listAll`: for
+ * a caller that wants both statuses, and the log read once.
+ */
 export async function findLetters(
   store: LogStore,
   { deliveries, position }: DeliveriesAt,
   filter: DispatchFilter,
+  listAll = () => listAllLetters(store, position),
 ): Promise<readonly DeadLetter[]> {
   const { status } = filter;
   const channels = selectedChannels(filter, deliveries);
   const listed = (name: ChannelName) => findChannel(deliveries, name);
   const isListed = channels.every((name) => listed(name).letters[status].size === listed(name)[status]);
-  const lettersOn = isListed ? (name: ChannelName) => listed(name).letters : await listAllLetters(store, position);
+  const lettersOn = isListed ? (name: ChannelName) => listed(name).letters : await listAll();
   return (await match(store, lettersOn, { ...filter, channels })).sort(oldestFirst);
 }
 

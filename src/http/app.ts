@@ -19,7 +19,7 @@ export type App = ReturnType<typeof createApp>;
 
 /**
  * The features' plugins behind three hooks: `transform` admits a request and reads its body, `mapResponse` answers, and
- * `error` refuses. Elysia parses nothing (`parse: "none"`), so `transform` runs before any of the body is read, and a
+ * `error` refuses. Where AUDIT_READS is on, a fourth, `afterHandle`, records reads of personal data before they are answered. Elysia parses nothing (`parse: "none"`), so `transform` runs before any of the body is read, and a
  * stranger learns nothing of a schema. The hooks cost 1 to 2 µs of the 24 that a click takes, and 2 to 8 % of intake.
  */
 export function createApp(deps: AppDeps) {

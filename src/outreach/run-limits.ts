@@ -13,6 +13,8 @@ export interface RunLimits {
   readonly stopAfterFailures: number | undefined;
 }
 
+type DailyLimit = Pick<RunLimits, "dailyLimit">;
+
 interface LimitState {
   readonly quota: Quota;
   readonly run: Run;
@@ -22,12 +24,12 @@ interface LimitState {
 export const FAILURE_TRIES_MIN = 10;
 
 /** Places left of the day's quota at a moment. */
-export function remaining({ quota }: Pick<LimitState, "quota">, { dailyLimit }: RunLimits, now: QuotaMoment): number {
+export function remaining({ quota }: Pick<LimitState, "quota">, { dailyLimit }: DailyLimit, now: QuotaMoment): number {
   return Math.max(0, dailyLimit - usedAt(quota, now));
 }
 
 /** Messages that the run may still send: the rest of the day's quota, and of its own limit. */
-export function placesLeft(state: LimitState, limits: RunLimits, now: QuotaMoment): number {
+export function placesLeft(state: LimitState, limits: DailyLimit, now: QuotaMoment): number {
   return Math.min(remaining(state, limits, now), leftOfLimit(state.run.current));
 }
 

@@ -301,6 +301,98 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
     await page.context().close();
   });
 
+  test.each([1_440, 390])("an event opens in a panel at %d pixels, and closing it leads back", async (width) => {
+    const { page, wrong } = await signedIn({ viewport: { width, height: 800 } });
+    await page.goto(`${service.url}/activity?type=LinkClicked`);
+    const link = page.locator(".events .when a").nth(1);
+    const href = (await link.getAttribute("href")) ?? "";
+    await link.focus();
+    await page.keyboard.press("Enter");
+    const panel = page.locator("#panel");
+    await panel.locator(`h1:has-text('at position ${href.split("/").at(-1)}')`).waitFor();
+    expect(new URL(page.url()).pathname).toBe(href);
+    expect(await page.locator("#main h1").innerText()).toBe("Activity");
+    for (const part of ["caller", "request id", "trace", "previous hash", "prove it", '"original_url"']) {
+      expect((await panel.innerText()).toLowerCase()).toContain(part);
+    }
+    expect(await violationsOf(page)).toEqual([]);
+    expect(await overhangOf(page)).toBe(0);
+    await panel.getByRole("link", { name: "Previous" }).click();
+    await page.waitForURL((url) => url.pathname !== href);
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Escape");
+    await page.waitForURL(/type=LinkClicked/);
+    expect(await panel.isVisible()).toBe(false);
+    await page.waitForFunction((wanted) => document.activeElement?.getAttribute("href") === wanted, href);
+
+    await link.click();
+    await panel.locator("h1").waitFor();
+    await page.goBack();
+    await panel.waitFor({ state: "hidden" });
+    await page.goForward();
+    await panel.locator("h1").waitFor();
+    await page.reload();
+    expect(await page.locator("#main h1").innerText()).toContain("at position");
+    await page.evaluate(() => history.back());
+    await page.waitForSelector("#main h1:has-text('Activity')");
+    expect(wrong).toEqual([]);
+    await page.context().close();
+  });
+
+  test("a filter is applied when a field changes, and the field keeps the focus", async () => {
+    const { page, wrong } = await signedIn();
+    await page.goto(`${service.url}/activity`);
+    await page.click("summary:has-text('Filter')");
+    expect(await page.getByRole("button", { name: "Show" }).isVisible()).toBe(false);
+    await page.selectOption("select[name=type]", "LinkClicked");
+    await page.waitForSelector(".chips >> text=Link clicked");
+    await page.selectOption("select[name=type]", "RunStarted");
+    await page.waitForSelector(".chips >> text=Run started");
+    await page.fill("input[name=from]", "2");
+    await page.keyboard.press("Enter");
+    await page.waitForURL("**/activity?type=LinkClicked&type=RunStarted&from=2");
+    expect(await page.evaluate(() => document.activeElement?.getAttribute("name"))).toBe("from");
+    await page.goBack();
+    await page.waitForURL((url) => url.search === "?type=LinkClicked&type=RunStarted");
+    await page.waitForSelector(".chips >> text=Run started");
+    await page.waitForFunction(() => document.querySelector<HTMLInputElement>("input[name=from]")?.value === "");
+    expect(await page.locator(".moment a").first().getAttribute("href")).toContain("type=RunStarted");
+    expect(wrong).toEqual([]);
+    await page.context().close();
+  });
+
+  test.each([1_440, 390])(
+    "arrow keys move over a chart's bars at %d pixels, and what a bar says is read out",
+    async (width) => {
+      const { page, wrong } = await signedIn({ viewport: { width, height: 800 } });
+      await page.goto(`${service.url}/?range=7d`);
+      await page.waitForSelector("text=Live.");
+      const chart = page.locator("figure", { hasText: "Messages per day, last 7 days" });
+      const read = chart.locator("output");
+      await chart.locator(".plot").focus();
+      await page.keyboard.press("ArrowLeft");
+      const today = await read.innerText();
+      expect(today).toMatch(/^\d{4}-\d\d-\d\d: [1-9]\d* sent, \d+ skipped, 0 failed$/);
+      await page.keyboard.press("ArrowLeft");
+      expect(await read.innerText()).toMatch(/: 0 sent, 0 skipped, 0 failed$/);
+      await page.keyboard.press("End");
+      expect(await read.innerText()).toBe(today);
+      const at = await page.locator("main").getAttribute("data-position");
+      await click("read");
+      await page.waitForSelector(`main:not([data-position="${at}"])`);
+      expect(await read.innerText()).toBe(today);
+      expect(await chart.locator("[data-on]").count()).toBe(1);
+      expect(await violationsOf(page)).toEqual([]);
+      expect(await overhangOf(page)).toBe(0);
+      await page.fill("input[name=from]", "2026-01-01");
+      await page.fill("input[name=to]", "2026-01-10");
+      await page.waitForSelector("text=Messages per day, 2026-01-01 to 2026-01-10");
+      expect(await page.locator("figure output").allInnerTexts()).not.toContain(today);
+      expect(wrong).toEqual([]);
+      await page.context().close();
+    },
+  );
+
   test("by keyboard alone, from the first link to an event", async () => {
     const { page } = await signedIn();
     await page.goto(`${service.url}/activity?show=everything`);

@@ -1,7 +1,7 @@
 /** All that a page of ours is made of. */
 const ELEMENTS = new Set(
   `html head meta title link script body header nav main footer section h1 h2 h3 p a b small span bdi ul ol li div dl dt dd
-   pre code table thead tbody tr th td figure figcaption svg g rect line text use symbol details summary time meter progress
+   pre code output table thead tbody tr th td figure figcaption svg g rect line text use symbol details summary time meter progress
    form label input select option button fieldset legend`.split(/\s+/),
 );
 

@@ -6,10 +6,10 @@ import { type ChannelOutcome, readOutcomes } from "../../history/dispatch-outcom
 import { readPage, type Selection } from "../../history/select-events.ts";
 import { discloseEvent, discloseRecipient } from "../../privacy/read-audit.ts";
 import { ServiceError } from "../../platform/service-error.ts";
-import { eventHref } from "../hrefs.ts";
+import { addressWith, eventHref } from "../hrefs.ts";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { Select } from "../parts/action-form.tsx";
-import { EventList, EventSentence, isProblem, spaced } from "../parts/events.tsx";
+import { EventList, EventSentence, formatCaller, isProblem, spaced } from "../parts/events.tsx";
 import { Lines, ROUTINE, toLines } from "../parts/news.tsx";
 import { findCauses, findEffects } from "../parts/causes.ts";
 import { Icon } from "../parts/icon.tsx";
@@ -50,6 +50,7 @@ const SHOWN = Object.keys(VIEWS) as readonly Shown[];
 export async function activityPage(view: View): Promise<DisclosingPage> {
   const { shown, filter } = readFilter(view);
   const selection = await selected(view, filter);
+  const chosen = readChosen(view.query);
   const page = (
     <ConsoleDocument title="Activity" path="/activity" view={view}>
       <div class="head">
@@ -61,7 +62,7 @@ export async function activityPage(view: View): Promise<DisclosingPage> {
         {SHOWN.map((one) => (
           <li>
             <a
-              href={addressWith("/activity", view.query, { show: one, type: undefined })}
+              href={activityHref(view.query, { show: one, type: undefined })}
               aria-current={one === shown ? "page" : undefined}
             >
               {VIEW_WORDS[one]}
@@ -69,8 +70,8 @@ export async function activityPage(view: View): Promise<DisclosingPage> {
           </li>
         ))}
       </ul>
-      <FilterForm filter={filter} shown={shown} />
-      <TypeChips view={view} />
+      <FilterForm filter={filter} shown={shown} chosen={chosen} />
+      <TypeChips query={view.query} chosen={chosen} />
       {typeof selection === "string" ? (
         <p class="notice fault" role="alert">
           {selection}.
@@ -112,12 +113,7 @@ async function selected({ store, state, settings, position }: View, filter: LogF
   }
 }
 
-async function found(
-  view: View,
-  selection: Selection,
-  { types = [] }: LogFilter,
-  shown: Shown | undefined,
-): Promise<VNode> {
+async function found(view: View, selection: Selection, { types }: LogFilter, shown: Shown | undefined): Promise<VNode> {
   const page = await readPage(view.store, selection, {
     before: readNumber(view, "before"),
     limit: shown === "news" ? NEWS_READ : EVENTS_SHOWN,
@@ -127,31 +123,31 @@ async function found(
   const cut = lines.length > EVENTS_SHOWN ? lines[EVENTS_SHOWN - 1]?.events.at(-1) : undefined;
   const next = cut?.position ?? page.next;
   const last = selection.kind === "range" ? selection.range.last : view.position;
-  const exported = { show: undefined, not: undefined, type: types, to: String(last) };
+  const exported = { show: undefined, not: undefined, before: undefined, type: types, to: String(last) };
   return (
     <>
       {events.length === 0 && next !== undefined ? (
         <p class="empty">None among those looked at.</p>
       ) : shown === "news" ? (
-        <Lines lines={lines.slice(0, EVENTS_SHOWN)} />
+        <Lines view={view} lines={lines.slice(0, EVENTS_SHOWN)} />
       ) : (
-        <EventList events={events} />
+        <EventList view={view} events={events} />
       )}
       <p class="pages">
-        {view.query.has("before") ? <a href={addressWith("/activity", view.query, {})}>Newest events</a> : null}{" "}
-        {next === undefined ? null : (
-          <a href={addressWith("/activity", view.query, { before: String(next) })}>Older events</a>
+        {view.query.has("before") ? <a href={activityHref(view.query, {})}>Newest events</a> : null}{" "}
+        {next === undefined ? null : <a href={activityHref(view.query, { before: String(next) })}>Older events</a>}
+        {types?.length === 0 ? null : (
+          <span>
+            Export all that fit:{" "}
+            <a href={addressWith("/api/audit/export", view.query, exported)} download>
+              JSON Lines
+            </a>
+            ,{" "}
+            <a href={addressWith("/api/audit/export", view.query, { ...exported, format: "csv" })} download>
+              CSV
+            </a>
+          </span>
         )}
-        <span>
-          Export all that fit:{" "}
-          <a href={addressWith("/api/audit/export", view.query, exported)} download>
-            JSON Lines
-          </a>
-          ,{" "}
-          <a href={addressWith("/api/audit/export", view.query, { ...exported, format: "csv" })} download>
-            CSV
-          </a>
-        </span>
       </p>
     </>
   );
@@ -160,15 +156,29 @@ async function found(
 interface FilterFormProps {
   readonly filter: LogFilter;
   readonly shown: Shown | undefined;
+  readonly chosen: readonly Chosen[];
 }
 
-function FilterForm({ filter, shown }: FilterFormProps): VNode {
+/** A type that the address names, and whether only such events are shown or none. */
+type Chosen = readonly [name: "type" | "not", type: string];
+
+function readChosen(query: URLSearchParams): readonly Chosen[] {
+  return (["type", "not"] as const).flatMap((name) =>
+    [...new Set(query.getAll(name))].flatMap((type) => (type === "" ? [] : [[name, type] as const])),
+  );
+}
+
+/** A filter shows everything that it selects, so it leads from the news elsewhere. */
+function FilterForm({ filter, shown, chosen }: FilterFormProps): VNode {
   const isNarrowed = TEXT_FIELDS.some(({ name }) => filter[name] !== undefined);
   return (
     <details open={isNarrowed}>
       <summary>Filter</summary>
-      <form class="filter" method="get" action="/activity">
-        {shown === undefined ? null : <input type="hidden" name="show" value={shown} />}
+      <form class="filter" method="get" action="/activity" data-apply>
+        {shown === undefined || shown === "news" ? null : <input type="hidden" name="show" value={shown} />}
+        {chosen.map(([name, type]) => (
+          <input type="hidden" name={name} value={type} />
+        ))}
         <Select name="type" label="Type" values={EVENT_TYPES} chosen={undefined} inWords={spaced} />
         <Select name="not" label="Not of type" values={EVENT_TYPES} chosen={undefined} inWords={spaced} none="none" />
         {TEXT_FIELDS.map(({ name, label, placeholder }) => (
@@ -182,28 +192,30 @@ function FilterForm({ filter, shown }: FilterFormProps): VNode {
   );
 }
 
+interface TypeChipsProps {
+  readonly query: URLSearchParams;
+  readonly chosen: readonly Chosen[];
+}
+
 /** The types that the address names, each with the way to its opposite and to a list without it. */
-function TypeChips({ view: { query } }: { readonly view: View }): VNode | null {
-  const chips = (["type", "not"] as const).flatMap((name) =>
-    query.getAll(name).flatMap((type) => (type === "" ? [] : [[name, type] as const])),
-  );
-  if (chips.length === 0) return null;
+function TypeChips({ query, chosen }: TypeChipsProps): VNode | null {
+  if (chosen.length === 0) return null;
   return (
     <ul class="chips" aria-label="Types">
-      {chips.map(([name, type]) => {
+      {chosen.map(([name, type]) => {
         const opposite = name === "type" ? "not" : "type";
         const others = query.getAll(name).filter((one) => one !== type);
         return (
           <li>
             Type{" "}
             <a
-              href={addressWith("/activity", query, { [name]: others, [opposite]: [...query.getAll(opposite), type] })}
+              href={activityHref(query, { [name]: others, [opposite]: [...query.getAll(opposite), type] })}
               aria-label={`${name === "type" ? "is, change to is not" : "is not, change to is"}: ${spaced(type)}`}
             >
               {name === "type" ? "is" : "is not"}
             </a>{" "}
             <b>{spaced(type)}</b>{" "}
-            <a href={addressWith("/activity", query, { [name]: others })} aria-label={`Remove ${spaced(type)}`}>
+            <a href={activityHref(query, { [name]: others })} aria-label={`Remove ${spaced(type)}`}>
               <Icon name="x" />
             </a>
           </li>
@@ -222,18 +234,11 @@ const TEXT_FIELDS = [
   { name: "to", label: "To", placeholder: "day, time or position" },
 ] as const;
 
-/** An address with the same filter, and what is another there; undefined: it is left out. */
-function addressWith(
-  path: string,
-  query: URLSearchParams,
-  other: Readonly<Record<string, string | readonly string[] | undefined>>,
-): string {
-  const kept = [...query].filter(
-    ([name, value]) => value !== "" && !["before", "as_of"].includes(name) && !(name in other),
-  );
-  const more = Object.entries(other).flatMap(([name, value = []]) => [value].flat().map((one) => [name, one] as const));
-  const all = new URLSearchParams([...kept, ...more].map(([name, value]) => [name, value]));
-  return all.size === 0 ? path : `${path}?${all}`;
+type Changes = Parameters<typeof addressWith>[2];
+
+/** The page with the same filter, but for what changes, from its newest event on. */
+function activityHref(query: URLSearchParams, changes: Changes): string {
+  return addressWith("/activity", query, { before: undefined, ...changes });
 }
 
 /**
@@ -253,7 +258,7 @@ export async function eventPage(view: View): Promise<DisclosingPage | undefined>
     ["time", <Time at={time} />],
     ["stream", <bdi>{`${stream}, version ${version}`}</bdi>],
     ["id", <code>{id}</code>],
-    ["caller", <bdi>{meta.caller ?? "not recorded"}</bdi>],
+    ["caller", <bdi>{meta.caller === undefined ? "not recorded" : formatCaller(meta.caller)}</bdi>],
     ["request id", <code>{meta.request_id ?? "none"}</code>],
     ["trace", <Trace traceparent={meta.traceparent} url={view.settings.traceUrl} />],
     ["hash", <code>{hash}</code>],
@@ -264,7 +269,7 @@ export async function eventPage(view: View): Promise<DisclosingPage | undefined>
       <h1>
         {spaced(type)} <small>at position {grouped(position)}</small>
       </h1>
-      <EventSentence event={event} isWhole />
+      <EventSentence view={view} event={event} isWhole />
       <dl class="facts">
         {rows.map(([name, value]) => (
           <div>
@@ -273,9 +278,9 @@ export async function eventPage(view: View): Promise<DisclosingPage | undefined>
           </div>
         ))}
       </dl>
-      <Cited id="causes" title="What caused it" events={await findCauses(view, event)} />
-      <Cited id="effects" title="What it caused" events={await findEffects(view, event)} />
-      <DispatchOutcomes id={id} outcomes={outcomes} />
+      <Cited view={view} id="causes" title="What caused it" events={await findCauses(view, event)} />
+      <Cited view={view} id="effects" title="What it caused" events={await findEffects(view, event)} />
+      <DispatchOutcomes view={view} id={id} outcomes={outcomes} />
       {await renderStateChanges(view, event)}
       <p>
         <a href={`/api/audit/proof/${position}`} download>
@@ -308,30 +313,37 @@ function Trace({ traceparent, url }: { readonly traceparent: string | undefined;
 }
 
 interface CitedProps {
+  readonly view: View;
   readonly id: string;
   readonly title: string;
   readonly events: readonly Recorded[];
 }
 
 /** Renders nothing where no event is known. */
-function Cited({ id, title, events }: CitedProps): VNode | null {
+function Cited({ view, id, title, events }: CitedProps): VNode | null {
   if (events.length === 0) return null;
   return (
     <Section id={id} title={title}>
-      <EventList events={events} />
+      <EventList view={view} events={events} />
     </Section>
   );
 }
 
+interface OutcomesProps {
+  readonly view: View;
+  readonly id: string;
+  readonly outcomes: readonly ChannelOutcome[];
+}
+
 /** The outcomes of an event's dispatches, channel by channel; renders nothing for an event that requested none. */
-function DispatchOutcomes({ id, outcomes }: { id: string; outcomes: readonly ChannelOutcome[] }): VNode | null {
+function DispatchOutcomes({ view, id, outcomes }: OutcomesProps): VNode | null {
   if (outcomes.length === 0) return null;
   return (
     <Section id="outcomes" title="Outcomes">
       {outcomes.map(({ channel, events, isWhole }) => (
         <>
           <h3>{channel}</h3>
-          {events.length > 0 ? <EventList events={events} /> : null}
+          {events.length > 0 ? <EventList view={view} events={events} /> : null}
           {isWhole && events.length === 0 ? <p class="empty">No attempt is recorded yet.</p> : null}
           {isWhole ? null : (
             <p>

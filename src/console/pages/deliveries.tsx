@@ -3,7 +3,7 @@ import type { VNode } from "preact";
 import type { LetterStatus } from "../../../projections/dead-letters.ts";
 import { listChannels } from "../../../projections/deliveries.ts";
 import { LINK_CHARACTERS_MAX } from "../../../projections/sent-links.ts";
-import { findLetters, type DeadLetter } from "../../delivery/dead-letters.ts";
+import { findLetters, listAllLetters, type DeadLetter } from "../../delivery/dead-letters.ts";
 import {
   FILTER_NAMES,
   parseDispatchFilter,
@@ -23,10 +23,10 @@ import {
 } from "../../delivery/list-dispatches.ts";
 import { formatDuration } from "../../platform/format-duration.ts";
 import { ServiceError } from "../../platform/service-error.ts";
-import { eventHref } from "../hrefs.ts";
+import { addressWith, eventHref } from "../hrefs.ts";
 import { ChannelStatus } from "../parts/channel-status.tsx";
 import { DecideAllLetters, DecideLetter, RetryInDoubt } from "../parts/dead-letter-actions.tsx";
-import { ConsoleDocument, grouped, Section } from "../document.tsx";
+import { ConsoleDocument, countInWords, grouped, Section } from "../document.tsx";
 import { EventSentence } from "../parts/events.tsx";
 import { ActionForm, Select } from "../parts/action-form.tsx";
 import { Time } from "../parts/time.tsx";
@@ -56,7 +56,10 @@ export async function deliveriesPage(view: View): Promise<VNode> {
     view.now,
   );
   const statuses = STATUSES.filter((status) => texts.status === undefined || texts.status === status);
-  const found = typeof filter === "string" ? [] : statuses.map((status) => find(view, { ...filter, status }, texts));
+  let all: ReturnType<typeof listAllLetters> | undefined;
+  const listAll = () => (all ??= listAllLetters(view.store, view.position));
+  const found =
+    typeof filter === "string" ? [] : statuses.map((status) => find(view, { ...filter, status }, texts, listAll));
   return (
     <ConsoleDocument title="Deliveries" path="/deliveries" view={view}>
       <h1>Deliveries</h1>
@@ -122,9 +125,14 @@ interface Found {
   readonly page: ListPage;
 }
 
-async function find(view: View, filter: DispatchFilter, texts: FilterTexts): Promise<Found> {
+async function find(
+  view: View,
+  filter: DispatchFilter,
+  texts: FilterTexts,
+  listAll: () => ReturnType<typeof listAllLetters>,
+): Promise<Found> {
   // The state may be ahead of the page by now, whose position is the last that its forms decide about.
-  const found = await findLetters(view.store, { ...view, deliveries: view.state("deliveries") }, filter);
+  const found = await findLetters(view.store, { ...view, deliveries: view.state("deliveries") }, filter, listAll);
   const letters = found.filter(({ position }) => position <= view.position);
   const page = await readDispatchPage(view.store, letters, parseCursor(view.query.get(CURSORS[filter.status]) ?? ""));
   return { filter, texts, letters, page };
@@ -187,15 +195,13 @@ function DeadLetters({ view, found }: FoundProps): VNode {
     return <None found={found} words="No dead letters: nothing was given up, or all of it is decided." />;
   return (
     <>
-      <p>
-        {grouped(letters.length)} {letters.length === 1 ? "dispatch was" : "dispatches were"} given up.
-      </p>
+      <p>{countInWords(letters.length, "dispatch was", "dispatches were")} given up.</p>
       {selectedChannels(filter, view.state("deliveries")).map((channel) => (
         <DecideAllLetters view={view} back={deliveriesHref(view)} channel={channel} {...found} />
       ))}
       <ol class="events">
         {page.dispatches.map((one) => (
-          <Dispatch one={one}>
+          <Dispatch view={view} one={one}>
             <DecideLetter view={view} back={deliveriesHref(view)} letter={one} />
           </Dispatch>
         ))}
@@ -214,7 +220,7 @@ function InDoubt({ view, found }: FoundProps): VNode {
       </p>
       <ol class="events">
         {page.dispatches.map((one) => (
-          <Dispatch one={one}>
+          <Dispatch view={view} one={one}>
             <RetryInDoubt view={view} back={deliveriesHref(view)} dispatch={one} />
           </Dispatch>
         ))}
@@ -227,15 +233,21 @@ function None({ found, words }: { readonly found: Found; readonly words: string 
   return <p class="empty">{Object.keys(found.texts).length === 0 ? words : "None match."}</p>;
 }
 
+interface DispatchProps {
+  readonly view: View;
+  readonly one: ListedDispatch;
+  readonly children: VNode;
+}
+
 /** What was to be delivered, and why it was not. */
-function Dispatch({ one, children }: { readonly one: ListedDispatch; readonly children?: VNode }): VNode {
+function Dispatch({ view, one, children }: DispatchProps): VNode {
   const { channel, source, outcome } = one;
   const [request] = outcome.data.requests;
   if (request === undefined) throw new Error(`the outcome at ${outcome.position} has no request`);
   const doubtful = "doubtful_since" in request ? request.doubtful_since : undefined;
   return (
     <li id={`${channel}-${source.position}`}>
-      <a href={eventHref(source.position)}>{grouped(source.position)}</a> <EventSentence event={source} />
+      <a href={eventHref(source.position)}>{grouped(source.position)}</a> <EventSentence view={view} event={source} />
       <p class="quiet">
         <b>{channel}</b>, {describeEnd(request)}, <Time at={outcome.time} /> (
         <a href={eventHref(outcome.position)}>event {grouped(outcome.position)}</a>
@@ -280,8 +292,6 @@ function Turn({ view, cursor, page: { next } }: TurnProps): VNode {
 
 /** This page; `cursor`, when it is named, is where one of its lists begins. */
 function deliveriesHref({ query }: View, cursor?: CursorName, at?: ListCursor): string {
-  const next = new URLSearchParams(query);
-  if (cursor !== undefined) next.delete(cursor);
-  if (cursor !== undefined && at !== undefined) next.set(cursor, formatCursor(at));
-  return next.size === 0 ? "/deliveries" : `/deliveries?${next}`;
+  const changes = cursor === undefined ? {} : { [cursor]: at === undefined ? undefined : formatCursor(at) };
+  return addressWith("/deliveries", query, changes);
 }

@@ -1,13 +1,12 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import type { KnownRecipient, Recipient, RunEnd, SkipReason, Usage } from "../../../events/outreach.ts";
-import { usedAt } from "../../../projections/quota.ts";
 import { describeSelection } from "../../history/words/outreach.ts";
 import { formatSentence, plain } from "../../history/words/phrases.ts";
 import { momentIn } from "../../outreach/quota-day.ts";
-import type { RunSelection } from "../../outreach/run-limits.ts";
+import { remaining, type RunSelection } from "../../outreach/run-limits.ts";
 import { ConfirmedAction } from "../parts/action-form.tsx";
-import { ConsoleDocument, grouped, Section } from "../document.tsx";
+import { ConsoleDocument, countInWords, grouped, Section } from "../document.tsx";
 import { RecipientLink } from "../parts/events.tsx";
 import { ENDS } from "../parts/run-card.tsx";
 import { Time } from "../parts/time.tsx";
@@ -69,8 +68,8 @@ function Run({ view, found }: FoundProps & { readonly view: View }): VNode {
       </p>
     );
   }
-  const { dailyLimit, timezone } = view.settings;
-  const left = Math.max(0, dailyLimit - usedAt(view.state("quota"), momentIn(timezone, view.now)));
+  const { settings } = view;
+  const left = remaining({ quota: view.state("quota") }, settings, momentIn(settings.timezone, view.now));
   const most = Math.min(left, found.limit ?? Infinity);
   const user = view.state("account").user?.username;
   return (
@@ -171,7 +170,7 @@ function shortened(text: string): string {
 }
 
 function people(count: number): string {
-  return count === 1 ? "1 person" : `${grouped(count)} people`;
+  return countInWords(count, "person", "people");
 }
 
 function dollars({ usd }: Usage): string {

@@ -5,6 +5,7 @@ import { EVENT_ID, findEventNear } from "../../history/find-event.ts";
 import { findRunStart } from "../../history/run-events.ts";
 import { eventHref, hrefForLink, recipientHref, runHref } from "../hrefs.ts";
 import { ConsoleDocument, grouped } from "../document.tsx";
+import { formatRun } from "../parts/events.tsx";
 import { formatContactName } from "./people.tsx";
 import { type DisclosingPage, type OtherPage, readText, type View } from "../view.ts";
 
@@ -85,7 +86,8 @@ function eventAt(view: View, wanted: string): Found | undefined {
 
 async function withId(view: View, id: string): Promise<Found | undefined> {
   const reading = { store: view.store, to: view.position, onProgress: () => {} };
-  if ((await findRunStart(reading, id)) !== undefined) return { what: "Run", name: id, href: runHref(id) };
+  if ((await findRunStart(reading, id)) !== undefined)
+    return { what: "Run", name: formatRun(view, id), href: runHref(id) };
   const event = await findEventNear(reading, id);
   return event && { what: "Event", name: id, href: eventHref(event.position) };
 }

@@ -9,7 +9,7 @@ import { msOf } from "../../../projections/time.ts";
 import { STREAMS } from "../../log/event-log.ts";
 import { hrefForLink } from "../hrefs.ts";
 import { ClicksChart, RangePicker } from "../parts/charts.tsx";
-import { ConsoleDocument, grouped, Section } from "../document.tsx";
+import { ConsoleDocument, countInWords, grouped, Section } from "../document.tsx";
 import { EventList } from "../parts/events.tsx";
 import { ConfirmedAction } from "../parts/action-form.tsx";
 import { SentTo, sentWith } from "../parts/sent-to.tsx";
@@ -44,8 +44,8 @@ export function linksPage(view: View): VNode {
     <ConsoleDocument title="Links" path="/links" view={view}>
       <h1>Links</h1>
       <p>
-        {clicksInWords(all.clicks - all.suspected)} by people, {grouped(all.suspected)} suspected to be X itself,{" "}
-        {grouped(all.bots)} by bots.
+        {countInWords(all.clicks - all.suspected, "click")} by people, {grouped(all.suspected)} suspected to be X
+        itself, {grouped(all.bots)} by bots.
       </p>
       <RangePicker view={view} path="/links" />
       <ClicksChart view={view} unit="day" quarters={quarters} />
@@ -136,14 +136,14 @@ export async function linkPage(view: View): Promise<VNode> {
         <p class="empty">No click of this link is counted by itself.</p>
       ) : (
         <p>
-          {clicksInWords(row.clicks - row.suspected)} by people, {grouped(row.suspected)} suspected, {grouped(row.bots)}{" "}
-          by bots; first <Time at={row.first} />, last <Time at={row.last} />.
+          {countInWords(row.clicks - row.suspected, "click")} by people, {grouped(row.suspected)} suspected,{" "}
+          {grouped(row.bots)} by bots; first <Time at={row.first} />, last <Time at={row.last} />.
         </p>
       )}
       {clicks.length === 0 ? null : (
         <>
           <p>
-            {grouped(visitors)} different {visitors === 1 ? "visitor" : "visitors"} (address and user agent)
+            {countInWords(visitors, "different visitor")} (address and user agent)
             {clicks.length > LINK_CLICKS_READ_MAX ? ` among the newest ${grouped(LINK_CLICKS_READ_MAX)} clicks` : ""}.
           </p>
           <ClicksChart view={view} unit="day" quarters={quarters} isOfLink />
@@ -152,7 +152,7 @@ export async function linkPage(view: View): Promise<VNode> {
       <SentTo sent={sent} />
       {clicks.length === 0 ? null : (
         <Section id="newest" title="Newest clicks">
-          <EventList events={clicks.slice(0, CLICKS_SHOWN)} />
+          <EventList view={view} events={clicks.slice(0, CLICKS_SHOWN)} />
           <p>
             <a href={`/activity?show=everything&${new URLSearchParams({ stream })}`}>All events of this link</a>
           </p>
@@ -182,10 +182,6 @@ function findRow(view: View, link: string): LinkRow | undefined {
   const { clicks, bots, first, last } = counted;
   const suspected = view.state("suspected").links.get(link)?.suspected ?? 0;
   return { link, clicks, bots, first, last, suspected };
-}
-
-function clicksInWords(count: number): string {
-  return count === 1 ? "1 click" : `${grouped(count)} clicks`;
 }
 
 /** Erases the clicks of one address, for a visitor who asks for that and gives their address. */

@@ -3,16 +3,15 @@ import type { VNode } from "preact";
 import { EVENT_TYPES, type Recorded } from "../../../events/catalog.ts";
 import { isSkewed, SKEW_REMEDY, skewInWords } from "../../log/log-clock.ts";
 import { channelsOf, pendingOf } from "../../../projections/deliveries.ts";
-import { labelOf, periodsOf } from "../../../projections/periods.ts";
 import { usedAt } from "../../../projections/quota.ts";
 import { noMessages } from "../../../projections/timeline.ts";
 import { findLast } from "../../log/event-log.ts";
 import { momentIn, resetsAt } from "../../outreach/quota-day.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { ActionForm } from "../parts/action-form.tsx";
-import { BarChart, ClicksChart, RangePicker, readRange } from "../parts/charts.tsx";
+import { BarChart, ClicksChart, RangePicker, readBars } from "../parts/charts.tsx";
 import { ChannelStatus } from "../parts/channel-status.tsx";
-import { ConsoleDocument, grouped, Section } from "../document.tsx";
+import { ConsoleDocument, countInWords, grouped, Section } from "../document.tsx";
 import { Lines, ROUTINE, toLines } from "../parts/news.tsx";
 import { runCard, Card } from "../parts/run-card.tsx";
 import { missingForRun } from "../parts/setup-steps.tsx";
@@ -59,7 +58,7 @@ export async function overviewPage(view: View): Promise<VNode> {
       </div>
       <div class="columns">
         <Section id="newest" title="Newest events">
-          <Lines lines={toLines(events).slice(0, NEWEST_LINES)} />
+          <Lines view={view} lines={toLines(events).slice(0, NEWEST_LINES)} />
           <p>
             <a href="/activity">All activity</a>
           </p>
@@ -139,9 +138,13 @@ function Figures({ view, inDoubt }: Viewed & { readonly inDoubt: number }): VNod
 }
 
 function MessagesChart({ view }: Viewed): VNode {
-  const { query, toBars } = readRange(view, "day");
-  const days = periodsOf(view.state("timeline").quarters, query, noMessages);
-  const bars = toBars(days.map(({ start, counts }) => ({ label: labelOf(start, query), counts })));
+  const { quarters } = view.state("timeline");
+  const { words, unit, bars } = readBars(view, {
+    unit: "day",
+    quarters,
+    none: noMessages,
+    toCounts: ({ sent, skipped, failed }) => ({ sent, skipped, failed }),
+  });
   const series = [
     { kind: "sent", name: "sent", color: 1 },
     { kind: "skipped", name: "skipped", color: 3 },
@@ -149,10 +152,10 @@ function MessagesChart({ view }: Viewed): VNode {
   ] as const;
   return (
     <BarChart
-      title={`Messages per ${query.unit}, last ${bars.length} ${query.unit}s`}
+      title={`Messages per ${words}`}
       series={series}
       bars={bars}
-      empty={`No message was sent, skipped or failed in these ${query.unit}s.`}
+      empty={`No message was sent, skipped or failed in these ${unit}s.`}
     />
   );
 }
@@ -228,8 +231,8 @@ function needsAttention(view: View, inDoubt: number, verified: Recorded<"LogVeri
     ),
     inDoubt > 0 && (
       <>
-        {grouped(inDoubt)} {inDoubt === 1 ? "message is" : "messages are"} in doubt:{" "}
-        <code>reachlog outreach reconcile</code> looks them up.
+        {countInWords(inDoubt, "message is", "messages are")} in doubt: <code>reachlog outreach reconcile</code> looks
+        them up.
       </>
     ),
     ...channelsOf(view.state("deliveries")).flatMap(([name, { suspended, dead, in_doubt }]) => [
@@ -244,17 +247,13 @@ function needsAttention(view: View, inDoubt: number, verified: Recorded<"LogVeri
       ),
       dead > 0 && (
         <>
-          {name} has{" "}
-          <a href={`/deliveries?channel=${name}#letters`}>
-            {grouped(dead)} dead {dead === 1 ? "letter" : "letters"}
-          </a>
-          .
+          {name} has <a href={`/deliveries?channel=${name}#letters`}>{countInWords(dead, "dead letter")}</a>.
         </>
       ),
       in_doubt > 0 && (
         <>
           <a href={`/deliveries?channel=${name}#in-doubt`}>
-            {grouped(in_doubt)} {in_doubt === 1 ? "dispatch" : "dispatches"} to {name}
+            {countInWords(in_doubt, "dispatch", "dispatches")} to {name}
           </a>{" "}
           may or may not have arrived.
         </>

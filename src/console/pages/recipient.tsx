@@ -12,7 +12,7 @@ import { discloseRecipient } from "../../privacy/read-audit.ts";
 import { eventHref, hrefForLink, recipientHref, runHref } from "../hrefs.ts";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { findGrounds } from "../parts/causes.ts";
-import { EventList, EventSentence, Words } from "../parts/events.tsx";
+import { EventList, EventSentence, formatRun, Words } from "../parts/events.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";
 import { NumberCells, numbers, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
@@ -57,7 +57,7 @@ export async function recipientPage(view: View): Promise<Made> {
       </div>
       {before === undefined ? (
         <>
-          <Messages attempts={attempts.slice(1)} events={events} />
+          <Messages view={view} attempts={attempts.slice(1)} events={events} />
           <TheirLinks
             view={view}
             isTracked={contact.tracking.status === "granted"}
@@ -66,7 +66,7 @@ export async function recipientPage(view: View): Promise<Made> {
         </>
       ) : null}
       <Section id="history" title="What happened">
-        <EventList events={events} />
+        <EventList view={view} events={events} />
         {positions.length > shown.length ? (
           <p>
             <a href={`/people/${encodeURIComponent(asked)}?before=${shown[0]}`}>
@@ -82,12 +82,12 @@ export async function recipientPage(view: View): Promise<Made> {
 }
 
 /** Who read about them last; renders nothing where no read is recorded. */
-async function renderReads({ store }: View, { reads = [] }: Contact): Promise<VNode | null> {
+async function renderReads(view: View, { reads = [] }: Contact): Promise<VNode | null> {
   if (reads.length === 0) return null;
-  const events = (await Array.fromAsync(eventsAt(store, reads.slice(-READS_SHOWN)))).toReversed();
+  const events = (await Array.fromAsync(eventsAt(view.store, reads.slice(-READS_SHOWN)))).toReversed();
   return (
     <Section id="reads" title="Who read about them">
-      <EventList events={events} />
+      <EventList view={view} events={events} />
       {reads.length > events.length ? (
         <p>
           The newest {READS_SHOWN} of {grouped(reads.length)}; <code>reachlog audit show</code> has all of them.
@@ -154,11 +154,12 @@ function Case({ view, contact, attempts, events }: CaseProps): VNode {
       </h2>
       <ol class="reasons">
         <Reason title="Consent" proof={findGrounds(effectiveBasis(contact), events)}>
-          <Words sentence={describeConsent(contact)} />
+          <Words view={view} sentence={describeConsent(contact)} />
         </Reason>
         {attempt === undefined ? null : (
           <Reason title="Message" proof={attempt}>
-            Variant <bdi>{attempt.data.variant}</bdi>, in <a href={runHref(attempt.data.run_id)}>this run</a>,{" "}
+            Variant <bdi>{attempt.data.variant}</bdi>, in{" "}
+            <a href={runHref(attempt.data.run_id)}>run {formatRun(view, attempt.data.run_id)}</a>,{" "}
             <Time at={attempt.time} />: {describeOutcome(attempt, events)}.
             <pre class="bubble" tabIndex={0}>
               <bdi>{attempt.data.text}</bdi>
@@ -167,7 +168,7 @@ function Case({ view, contact, attempts, events }: CaseProps): VNode {
         )}
         {attempt !== undefined || skipped === undefined ? null : (
           <Reason title="Skipped" proof={skipped}>
-            <EventSentence event={skipped} />
+            <EventSentence view={view} event={skipped} />
           </Reason>
         )}
         {attempt !== undefined || skipped !== undefined ? null : (
@@ -176,12 +177,12 @@ function Case({ view, contact, attempts, events }: CaseProps): VNode {
         {clicks === "" ? null : <Reason title="Clicks">{clicks}.</Reason>}
         {replied === undefined ? null : (
           <Reason title="Reply" proof={replied}>
-            <EventSentence event={replied} />
+            <EventSentence view={view} event={replied} />
           </Reason>
         )}
         {suppressed === undefined ? null : (
           <Reason title="Suppressed" proof={suppressed}>
-            <EventSentence event={suppressed} />
+            <EventSentence view={view} event={suppressed} />
           </Reason>
         )}
       </ol>
@@ -282,30 +283,38 @@ function Grounds({ basis, events }: { readonly basis: Basis; readonly events: re
 }
 
 interface MessagesProps {
+  readonly view: View;
   readonly attempts: readonly Attempt[];
   /** All that is shown of the recipient; both the newest first. */
   readonly events: readonly Recorded[];
 }
 
 /** What we wrote to them, as it was; the texts of what recipients write to us are not kept. */
-function Messages({ attempts, events }: MessagesProps): VNode | null {
+function Messages({ view, attempts, events }: MessagesProps): VNode | null {
   if (attempts.length === 0) return null;
   return (
     <Section id="messages" title="Earlier messages to them">
       {attempts.slice(0, MESSAGES_SHOWN).map((attempt) => (
-        <Message attempt={attempt} outcome={describeOutcome(attempt, events)} />
+        <Message view={view} attempt={attempt} outcome={describeOutcome(attempt, events)} />
       ))}
       {attempts.length > MESSAGES_SHOWN ? <p>The newest {MESSAGES_SHOWN}; the others are below.</p> : null}
     </Section>
   );
 }
 
-function Message({ attempt, outcome }: { readonly attempt: Attempt; readonly outcome: string }): VNode {
+interface MessageProps {
+  readonly view: View;
+  readonly attempt: Attempt;
+  readonly outcome: string;
+}
+
+function Message({ view, attempt, outcome }: MessageProps): VNode {
   const { run_id, variant, text } = attempt.data;
   return (
     <>
       <p>
-        <Time at={attempt.time} />: variant <bdi>{variant}</bdi>, in <a href={runHref(run_id)}>this run</a>; {outcome}.
+        <Time at={attempt.time} />: variant <bdi>{variant}</bdi>, in{" "}
+        <a href={runHref(run_id)}>run {formatRun(view, run_id)}</a>; {outcome}.
       </p>
       <pre tabIndex={0}>
         <bdi>{text}</bdi>

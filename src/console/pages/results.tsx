@@ -27,6 +27,7 @@ import { ServiceError } from "../../platform/service-error.ts";
 import { requiredSampleSize } from "../../platform/wilson-interval.ts";
 import { hrefForLink } from "../hrefs.ts";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
+import { RunLink } from "../parts/events.tsx";
 import { Card } from "../parts/run-card.tsx";
 import { numbers, Table } from "../parts/table.tsx";
 import { readChoice, readText, type View } from "../view.ts";
@@ -58,15 +59,16 @@ export async function resultsPage(view: View): Promise<VNode> {
           <Total table={table} />
           <Verdict view={view} by={by} rows={table.rows} />
           <div class="charts">
-            <RateChart title="Replied" by={by} table={table} rateOf={({ reply_rate }) => reply_rate} />
+            <RateChart view={view} title="Replied" by={by} table={table} rateOf={({ reply_rate }) => reply_rate} />
             <RateChart
+              view={view}
               title="Clicked, of recipients who granted tracking"
               by={by}
               table={table}
               rateOf={({ click_rate }) => click_rate}
             />
           </div>
-          <AllRows by={by} table={table} />
+          <AllRows view={view} by={by} table={table} />
           <Text view={view} rows={table.rows} />
         </>
       )}
@@ -197,6 +199,7 @@ function Verdict({ view, by, rows }: RowsProps): VNode | null {
 }
 
 interface RateChartProps {
+  readonly view: View;
   readonly title: string;
   readonly by: Grouping;
   readonly table: ResultTable;
@@ -207,7 +210,7 @@ interface RateChartProps {
 const CHART_ROWS_MAX = 26;
 
 /** A rate of each row with its interval, above that of the previous interval. */
-function RateChart({ title, by, table: { rows }, rateOf }: RateChartProps): VNode | null {
+function RateChart({ view, title, by, table: { rows }, rateOf }: RateChartProps): VNode | null {
   const drawn = rows.slice(-CHART_ROWS_MAX).filter(({ figures }) => rateOf(figures) !== null);
   if (drawn.length === 0) return null;
   return (
@@ -228,7 +231,7 @@ function RateChart({ title, by, table: { rows }, rateOf }: RateChartProps): VNod
       <Table label={title} columns={[...GROUP_MEMBERS[by], "rate", "before"]}>
         {drawn.map((row) => (
           <tr>
-            <Names by={by} row={row} />
+            <Names view={view} by={by} row={row} />
             <td>
               <RateBar rate={rateOf(row.figures)} />
             </td>
@@ -263,13 +266,26 @@ function RateBar({ rate, isBefore = false }: { readonly rate: ResultRate | null;
   );
 }
 
-function Names({ by, row: { group } }: { readonly by: Grouping; readonly row: ResultRow }): VNode {
+interface NamesProps {
+  readonly view: View;
+  readonly by: Grouping;
+  readonly row: ResultRow;
+}
+
+function Names({ view, by, row: { group } }: NamesProps): VNode {
   return (
     <>
       {GROUP_MEMBERS[by].map((member, at) => {
         const name = group[member] ?? "unknown";
         const shown = member === "link" ? <a href={hrefForLink(name)}>{name}</a> : name;
-        const text = member === "template" || member === "run_id" ? <code>{shown}</code> : <bdi>{shown}</bdi>;
+        const text =
+          member === "run_id" ? (
+            <RunLink view={view} runId={name} />
+          ) : member === "template" ? (
+            <code>{shown}</code>
+          ) : (
+            <bdi>{shown}</bdi>
+          );
         return at === GROUP_MEMBERS[by].length - 1 ? <th scope="row">{text}</th> : <td>{text}</td>;
       })}
     </>
@@ -280,7 +296,13 @@ const MESSAGE_COUNTS = ["sent", "failed", "in doubt", "replied", "opted out"] as
 const LINK_COUNTS = ["clicks, total", "clicks, unique", "suspected", "bots"] as const;
 const TRACKED_COUNTS = ["granted tracking", "clicked", "clicks", "suspected"] as const;
 
-function AllRows({ by, table }: { readonly by: Grouping; readonly table: ResultTable }): VNode {
+interface AllRowsProps {
+  readonly view: View;
+  readonly by: Grouping;
+  readonly table: ResultTable;
+}
+
+function AllRows({ view, by, table }: AllRowsProps): VNode {
   const isTracked = isTrackedOnly(by);
   const columns = [...MESSAGE_COUNTS, ...(isTracked ? TRACKED_COUNTS : LINK_COUNTS)];
   const members = GROUP_MEMBERS[by];
@@ -293,7 +315,7 @@ function AllRows({ by, table }: { readonly by: Grouping; readonly table: ResultT
       >
         {table.rows.map((row) => (
           <tr>
-            <Names by={by} row={row} />
+            <Names view={view} by={by} row={row} />
             {countsIn(row.figures, isTracked).map((count) => (
               <td class="number">{count === undefined ? "–" : grouped(count)}</td>
             ))}

@@ -3,7 +3,8 @@ import { EVENT_ID } from "../../history/find-event.ts";
 import { eventsOfRun } from "../../history/run-events.ts";
 import { runHref } from "../hrefs.ts";
 import { ConsoleDocument } from "../document.tsx";
-import { EventList } from "../parts/events.tsx";
+import { EventList, formatRun } from "../parts/events.tsx";
+import { Time } from "../parts/time.tsx";
 import { readNumber, type Made, type View } from "../view.ts";
 
 const EVENTS_SHOWN = 200;
@@ -13,14 +14,25 @@ export async function runPage(view: View): Promise<Made> {
   if (!EVENT_ID.test(runId)) return undefined;
   const reading = { store: view.store, to: view.position, onProgress: () => {} };
   const from = readNumber(view, "from");
+  const startedAt = view.state("runs").started.get(runId)?.started_at;
   const { events, next } = await eventsOfRun(reading, runId, { from, limit: EVENTS_SHOWN });
   const page = (
-    <ConsoleDocument title="Run" path="/" view={view}>
-      <h1 class="breakable">
-        Run <code>{runId}</code>
-      </h1>
+    <ConsoleDocument title={`Run ${formatRun(view, runId)}`} path="/" view={view}>
+      <div class="head">
+        <h1>
+          Run {formatRun(view, runId)}
+          {startedAt === undefined ? null : (
+            <>
+              , <Time at={startedAt} />
+            </>
+          )}
+        </h1>
+        <p class="breakable">
+          <code>{runId}</code>
+        </p>
+      </div>
       {events.length > 0 || next !== undefined ? (
-        <EventList events={events} />
+        <EventList view={view} events={events} />
       ) : (
         <p class="empty">
           {from === undefined ? "The log knows no run with this id." : "This run has no later events."}

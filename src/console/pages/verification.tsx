@@ -5,7 +5,7 @@ import { findLast } from "../../log/event-log.ts";
 import type { VerificationProgress } from "../../log/verifier.ts";
 import { ActionForm } from "../parts/action-form.tsx";
 import { eventHref } from "../hrefs.ts";
-import { grouped } from "../document.tsx";
+import { countInWords, grouped } from "../document.tsx";
 import { By } from "../parts/events.tsx";
 import { Badge } from "../parts/icon.tsx";
 import { Time } from "../parts/time.tsx";
@@ -67,8 +67,7 @@ function LastVerification({ last, head }: { readonly last: Recorded<"LogVerified
         </>
       )}
       , as <a href={eventHref(last.position)}>verified</a> <Time at={last.time} />
-      <By caller={last.meta.caller} />.{" "}
-      {since === 0 ? null : `${grouped(since)} ${since === 1 ? "event" : "events"} came since.`}
+      <By caller={last.meta.caller} />. {since === 0 ? null : `${countInWords(since, "event")} came since.`}
     </p>
   );
 }

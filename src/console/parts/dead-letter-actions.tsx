@@ -7,7 +7,7 @@ import type { FilterTexts } from "../../delivery/dispatch-filter.ts";
 import type { ListedDispatch } from "../../delivery/list-dispatches.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { ActionForm, ConfirmedAction } from "./action-form.tsx";
-import { grouped } from "../document.tsx";
+import { countInWords, grouped } from "../document.tsx";
 import type { View } from "../view.ts";
 
 const RETRY = "/console/deliveries/retry";
@@ -23,13 +23,13 @@ export function DecideLetter({ view, back, letter }: DecideLetterProps): VNode {
   const { channel, source, outcome } = letter;
   const common = { view, back, fields: { channel, event_id: source.id } };
   const isSuspended = findChannel(view.state("deliveries"), channel).suspended !== null;
-  const mayDouble = outcome.data.requests.some((request) => "doubtful_since" in request);
+  const isDoubtful = outcome.data.requests.some((request) => "doubtful_since" in request);
   return (
     <div class="actions">
       {isSuspended ? null : (
         <ActionForm {...common} action={RETRY}>
           <button>Retry</button>
-          {mayDouble ? <AcceptDoubles /> : null}
+          {isDoubtful ? <AcceptDoubles /> : null}
         </ActionForm>
       )}
       <ConfirmedAction
@@ -130,7 +130,7 @@ export function DecideAllLetters(props: DecideAllLettersProps): VNode | null {
 
 /** `312 dead letters of chat` */
 function nameLetters(count: number, channel: ChannelName): string {
-  return `${grouped(count)} dead ${count === 1 ? "letter" : "letters"} of ${channel}`;
+  return `${countInWords(count, "dead letter")} of ${channel}`;
 }
 
 function AcceptDoubles(): VNode {

@@ -8,6 +8,7 @@ import { toSentence } from "../../history/words.ts";
 import type { Mention, Sentence } from "../../history/words/phrases.ts";
 import { eventHref, isErased, linkHref, recipientHref, runHref } from "../hrefs.ts";
 import { grouped } from "../document.tsx";
+import type { View } from "../view.ts";
 import { Icon, type IconName, type Tone } from "./icon.tsx";
 import { Time } from "./time.tsx";
 
@@ -15,17 +16,18 @@ import { Time } from "./time.tsx";
 const CHARACTERS_SHOWN = 400;
 
 interface EventSentenceProps {
+  readonly view: View;
   readonly event: Recorded;
   /** However long it is. */
   readonly isWhole?: boolean;
 }
 
 /** What an event says, in a sentence that leads to what it names, and sets apart what others wrote. */
-export function EventSentence({ event, isWhole = false }: EventSentenceProps): VNode {
+export function EventSentence({ view, event, isWhole = false }: EventSentenceProps): VNode {
   const { shown, isCut } = cut(capitalize(toSentence(event)), isWhole ? Infinity : CHARACTERS_SHOWN);
   return (
     <p class="sentence">
-      <Words sentence={shown} />
+      <Words view={view} sentence={shown} />
       {isCut ? (
         <>
           {"… "}
@@ -45,18 +47,18 @@ function capitalize(sentence: Sentence): Sentence {
 }
 
 /** A sentence with links to what it names. */
-export function Words({ sentence }: { readonly sentence: Sentence }): VNode {
-  return <>{sentence.map((part) => (typeof part === "string" ? part : <Named mention={part} />))}</>;
+export function Words({ view, sentence }: { readonly view: View; readonly sentence: Sentence }): VNode {
+  return <>{sentence.map((part) => (typeof part === "string" ? part : <Named view={view} mention={part} />))}</>;
 }
 
 /** ISO 8601 in UTC, as the log writes it; what others wrote may be anything. */
 const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
-function Named({ mention }: { readonly mention: Mention }): VNode {
+function Named({ view, mention }: { readonly view: View; readonly mention: Mention }): VNode {
   if (mention.kind === "time" && MOMENT.test(mention.at)) return <Time at={mention.at} isExact />;
   if (mention.kind === "position") return <a href={eventHref(mention.position)}>{grouped(mention.position)}</a>;
   if (mention.kind === "recipient" && isErased(mention.recipient)) return <span class="quiet">{ERASED}</span>;
-  const short = shorten(mention);
+  const short = shorten(view, mention);
   return (
     <OptionalLink href={hrefFor(mention)}>
       {short === undefined ? <bdi>{mention.text}</bdi> : <bdi title={mention.text}>{short}</bdi>}
@@ -67,9 +69,33 @@ function Named({ mention }: { readonly mention: Mention }): VNode {
 const RUN_DIGITS = 8;
 
 /** What is shown of a name that is long, and whole on the page that it leads to; undefined: all of it. */
-function shorten(mention: Mention): string | undefined {
+function shorten(view: View, mention: Mention): string | undefined {
   if (mention.kind === "recipient" && mention.recipient.username !== undefined) return `@${mention.recipient.username}`;
-  return mention.kind === "run" && EVENT_ID.test(mention.text) ? `…${mention.text.slice(-RUN_DIGITS)}` : undefined;
+  return mention.kind === "run" ? formatRun(view, mention.run_id) : undefined;
+}
+
+/** A run's number among all that began; of one that has none, the end of its id. */
+export function formatRun(view: View, runId: string): string {
+  const known = view.state("runs").started.get(runId);
+  if (known !== undefined) return grouped(known.number);
+  return EVENT_ID.test(runId) ? `…${runId.slice(-RUN_DIGITS)}` : runId;
+}
+
+/** `12, 2 hours ago`, which leads to the run's page. */
+export function RunLink({ view, runId }: { readonly view: View; readonly runId: string }): VNode {
+  const startedAt = view.state("runs").started.get(runId)?.started_at;
+  return (
+    <>
+      <a href={runHref(runId)}>
+        <bdi title={runId}>{formatRun(view, runId)}</bdi>
+      </a>
+      {startedAt === undefined ? null : (
+        <>
+          , <Time at={startedAt} />
+        </>
+      )}
+    </>
+  );
 }
 
 function hrefFor(mention: Mention): string | undefined {
@@ -191,23 +217,28 @@ export function Glyph({ look: [icon, tone] }: { readonly look: Look }): VNode {
   );
 }
 
+interface EventListProps {
+  readonly view: View;
+  readonly events: readonly Recorded[];
+}
+
 /** Events in sentences, one a line, each leading to its own page. */
-export function EventList({ events }: { readonly events: readonly Recorded[] }): VNode {
+export function EventList({ view, events }: EventListProps): VNode {
   if (events.length === 0) return <p class="empty">No events.</p>;
   return (
     <ol class="events">
       {events.map((event) => (
-        <EventRow event={event} />
+        <EventRow view={view} event={event} />
       ))}
     </ol>
   );
 }
 
-export function EventRow({ event }: { readonly event: Recorded }): VNode {
+export function EventRow({ view, event }: { readonly view: View; readonly event: Recorded }): VNode {
   return (
     <li>
       <Glyph look={toLook(event)} />
-      <EventSentence event={event} />
+      <EventSentence view={view} event={event} />
       <div class="when">
         <a href={eventHref(event.position)}>
           <Time at={event.time} />
@@ -224,9 +255,14 @@ export function By({ caller }: { readonly caller: string | undefined }): VNode |
   return (
     <>
       {" by "}
-      <bdi>{caller === "anonymous" ? "API without token" : caller}</bdi>
+      <bdi>{formatCaller(caller)}</bdi>
     </>
   );
+}
+
+/** The name of a token, or what it was in place of one. */
+export function formatCaller(caller: string): string {
+  return caller === "anonymous" ? "API without token" : caller;
 }
 
 /** `LinkClicked` as `Link clicked`. */

@@ -5,10 +5,8 @@ import ban from "lucide/dist/esm/icons/ban.mjs";
 import bell from "lucide/dist/esm/icons/bell.mjs";
 import bot from "lucide/dist/esm/icons/bot.mjs";
 import check from "lucide/dist/esm/icons/check.mjs";
-import chevronRight from "lucide/dist/esm/icons/chevron-right.mjs";
 import circleQuestionMark from "lucide/dist/esm/icons/circle-question-mark.mjs";
 import clock from "lucide/dist/esm/icons/clock.mjs";
-import download from "lucide/dist/esm/icons/download.mjs";
 import eye from "lucide/dist/esm/icons/eye.mjs";
 import flaskConical from "lucide/dist/esm/icons/flask-conical.mjs";
 import house from "lucide/dist/esm/icons/house.mjs";
@@ -38,10 +36,8 @@ const ICONS = {
   bell,
   bot,
   check,
-  "chevron-right": chevronRight,
   "circle-question-mark": circleQuestionMark,
   clock,
-  download,
   eye,
   "flask-conical": flaskConical,
   house,

@@ -4,36 +4,30 @@ import type { EventType, Recorded } from "../../../events/catalog.ts";
 import { positionsOf, type Sources } from "../../../events/sources.ts";
 import { msOf } from "../../../projections/time.ts";
 import { join, other, say, type Sentence } from "../../history/words/phrases.ts";
-import { grouped } from "../document.tsx";
+import { countInWords, grouped } from "../document.tsx";
 import { EventList, EventRow, Glyph, type Look, Words } from "./events.tsx";
+import type { View } from "../view.ts";
 import { Time } from "./time.tsx";
 
 /** What is repeated so often that it hides the rest. What stays failed, and what was decided, is never among it. */
 const GROUPS = {
-  clicks: [
-    "LinkClicked",
-    "PersonalLinkClicked",
-    "DispatchSucceeded",
-    "DispatchSkipped",
-    "DispatchClaimed",
-    "DispatchFailed",
-  ],
+  clicks: ["LinkClicked", "PersonalLinkClicked", "DispatchSucceeded", "DispatchSkipped", "DispatchFailed"],
   sends: ["DirectMessageAttempted", "DirectMessageSent", "RunPaused", "LinkAdded"],
   skips: ["DirectMessageSkipped"],
   imports: ["RecipientAdded", "ConsentRecorded"],
-  service: [
-    "RequestAnswered",
-    "PersonalDataRead",
-    "ProjectionRebuilt",
-    "TokenUsed",
-    "TokenRefreshed",
-    "InboxRead",
-    "SourceRead",
-  ],
 } as const satisfies Record<string, readonly EventType[]>;
 
 /** What no news is. Clicks are: how many there are says something. */
-export const ROUTINE: readonly EventType[] = [...GROUPS.service, "DispatchClaimed"];
+export const ROUTINE: readonly EventType[] = [
+  "RequestAnswered",
+  "PersonalDataRead",
+  "ProjectionRebuilt",
+  "TokenUsed",
+  "TokenRefreshed",
+  "InboxRead",
+  "SourceRead",
+  "DispatchClaimed",
+];
 
 type GroupName = keyof typeof GROUPS;
 
@@ -42,7 +36,6 @@ const GROUP_LOOKS: Readonly<Record<GroupName, Look>> = {
   sends: ["send", "accent"],
   skips: ["skip-forward", "neutral"],
   imports: ["upload", "accent"],
-  service: ["clock", "neutral"],
 };
 
 /** Fewer neighbours are shown one by one. */
@@ -83,18 +76,28 @@ export function toLines(events: readonly Recorded[]): readonly Line[] {
 }
 
 /** Lines of the news, each with the events behind it. */
-export function Lines({ lines }: { readonly lines: readonly Line[] }): VNode {
+export function Lines({ view, lines }: { readonly view: View; readonly lines: readonly Line[] }): VNode {
   if (lines.length === 0) return <p class="empty">No events.</p>;
   return (
     <ol class="events">
       {lines.map(({ name, events }) =>
-        name === undefined ? <EventRow event={events[0]!} /> : <GroupRow name={name} events={events} />,
+        name === undefined ? (
+          <EventRow view={view} event={events[0]!} />
+        ) : (
+          <GroupRow view={view} name={name} events={events} />
+        ),
       )}
     </ol>
   );
 }
 
-function GroupRow({ name, events }: { readonly name: GroupName; readonly events: readonly Recorded[] }): VNode {
+interface GroupRowProps {
+  readonly view: View;
+  readonly name: GroupName;
+  readonly events: readonly Recorded[];
+}
+
+function GroupRow({ view, name, events }: GroupRowProps): VNode {
   const newest = events[0]!;
   const oldest = events.at(-1)!;
   return (
@@ -103,13 +106,13 @@ function GroupRow({ name, events }: { readonly name: GroupName; readonly events:
         <summary>
           <Glyph look={GROUP_LOOKS[name]} />
           <span class="breakable">
-            <Words sentence={summarize(name, events)} />
+            <Words view={view} sentence={summarize(name, events)} />
           </span>
           <span class="when">
             <Time at={newest.time} />
           </span>
         </summary>
-        <EventList events={events.slice(0, GROUP_SHOWN_MAX)} />
+        <EventList view={view} events={events.slice(0, GROUP_SHOWN_MAX)} />
         {events.length <= GROUP_SHOWN_MAX ? null : (
           <a href={`/activity?show=everything&from=${oldest.position}&to=${newest.position}`}>
             All {grouped(events.length)} events
@@ -128,17 +131,29 @@ function summarize(name: GroupName, events: readonly Recorded[]): Sentence {
       return summarizeClicks(events);
     case "sends": {
       const sent = count("DirectMessageSent");
-      return sent === 0
-        ? say`${counted(count("DirectMessageAttempted"), "message")} on the way`
-        : say`${counted(sent, "message")} sent`;
+      return joinParts([
+        [sent, (number) => `${countInWords(number, "message")} sent`],
+        [sent === 0 ? count("DirectMessageAttempted") : 0, (number) => `${countInWords(number, "message")} on the way`],
+        [count("LinkAdded"), (number) => `${countInWords(number, "link")} added`],
+        [count("RunPaused"), (number) => countInWords(number, "pause")],
+      ]);
     }
     case "skips":
-      return say`${counted(events.length, "recipient")} skipped`;
+      return [`${countInWords(events.length, "recipient")} skipped`];
     case "imports":
-      return say`${counted(count("RecipientAdded"), "recipient")} imported`;
-    case "service":
-      return say`${counted(events.length, "event")} of the service itself`;
+      return joinParts([
+        [count("RecipientAdded"), (number) => `${countInWords(number, "recipient")} imported`],
+        [count("ConsentRecorded"), (number) => `${countInWords(number, "consent")} recorded`],
+      ]);
   }
+}
+
+/** What was counted, in words; nothing of what was not. */
+function joinParts(
+  parts: readonly (readonly [number: number, inWords: (number: number) => string | Sentence])[],
+): Sentence {
+  const counted = parts.filter(([number]) => number > 0).map(([number, inWords]) => [inWords(number)].flat());
+  return join(counted, " · ");
 }
 
 function summarizeClicks(events: readonly Recorded[]): Sentence {
@@ -148,26 +163,18 @@ function summarizeClicks(events: readonly Recorded[]): Sentence {
   const bots = clicks.filter(({ data }) => data.bot).length;
   const countDispatches = (type: "DispatchSucceeded" | "DispatchSkipped" | "DispatchFailed"): number =>
     events.reduce((sum, event) => (event.type === type ? sum + dispatchesIn(event.data.requests) : sum), 0);
-  const parts = [
+  return joinParts([
     [
       clicks.length,
-      say`${counted(clicks.length, "click")} on ${links.length === 1 ? other(link) : counted(links.length, "link")}${bots === 0 ? "" : `, ${grouped(bots)} by bots`}`,
+      (number) =>
+        say`${countInWords(number, "click")} on ${links.length === 1 ? other(link) : countInWords(links.length, "link")}${bots === 0 ? "" : `, ${grouped(bots)} by bots`}`,
     ],
-    [countDispatches("DispatchSucceeded"), [`${grouped(countDispatches("DispatchSucceeded"))} delivered`]],
-    [countDispatches("DispatchSkipped"), [`${grouped(countDispatches("DispatchSkipped"))} not sent`]],
-    [countDispatches("DispatchFailed"), [`${grouped(countDispatches("DispatchFailed"))} to be retried`]],
-  ] as const;
-  return join(
-    parts.flatMap(([number, words]) => (number === 0 ? [] : [words])),
-    " · ",
-  );
+    [countDispatches("DispatchSucceeded"), (number) => `${grouped(number)} delivered`],
+    [countDispatches("DispatchSkipped"), (number) => `${grouped(number)} not sent`],
+    [countDispatches("DispatchFailed"), (number) => `${grouped(number)} to be retried`],
+  ]);
 }
 
 function dispatchesIn(requests: readonly { readonly sources: Sources }[]): number {
   return requests.reduce((sum, { sources }) => sum + positionsOf(sources).length, 0);
-}
-
-/** `1 click`, `1,200 clicks` */
-function counted(number: number, noun: string): string {
-  return `${grouped(number)} ${noun}${number === 1 ? "" : "s"}`;
 }

@@ -8,12 +8,12 @@ import { formatSentence } from "../../history/words/phrases.ts";
 import { momentIn } from "../../outreach/quota-day.ts";
 import { placesLeft } from "../../outreach/run-limits.ts";
 import { changesAt, isOpen } from "../../outreach/send-window.ts";
-import { runHref } from "../hrefs.ts";
 import { grouped } from "../document.tsx";
 import { isoTime } from "../../platform/clock.ts";
 import { BASES } from "../people-filter.ts";
 import { newestEvents, type View } from "../view.ts";
 import { ActionForm, ConfirmedAction, Select } from "./action-form.tsx";
+import { RunLink } from "./events.tsx";
 import { Time } from "./time.tsx";
 
 /** The run in progress and how to stop it; without one, how the last one ended, and the way to the next. */
@@ -23,7 +23,11 @@ export async function runCard(view: View): Promise<VNode> {
   const title = current === null ? "No run in progress" : current.dry_run ? "Dry run in progress" : "Run in progress";
   return (
     <Card title={title}>
-      {current === null ? <LastRun end={end as EndOfRun | undefined} /> : <Progress view={view} run={current} />}
+      {current === null ? (
+        <LastRun view={view} end={end as EndOfRun | undefined} />
+      ) : (
+        <Progress view={view} run={current} />
+      )}
       <Sender view={view} />
       <Window view={view} />
       {current === null ? <StartForm view={view} /> : <StopForm view={view} run={current} />}
@@ -69,15 +73,15 @@ interface RunProps {
 }
 
 function Progress({ view, run }: RunProps): VNode {
-  const { skipped, failed, in_doubt, waiting, started_at, stop_requested_at } = run;
+  const { skipped, failed, in_doubt, waiting, stop_requested_at } = run;
   const selection = formatSentence(describeSelection(run));
   const isWaiting = waiting !== null && stop_requested_at === null && Date.parse(waiting.until) > view.now;
   return (
     <>
       {run.dry_run ? <p>It sends nothing.</p> : <Sent view={view} run={run} />}
       <p>
-        {grouped(skipped)} skipped, {grouped(failed)} failed, {grouped(in_doubt)} in doubt. Started{" "}
-        <Time at={started_at} />. <a href={runHref(run.run_id)}>All of it</a>
+        {grouped(skipped)} skipped, {grouped(failed)} failed, {grouped(in_doubt)} in doubt. Run{" "}
+        <RunLink view={view} runId={run.run_id} />.
       </p>
       {selection === "" ? null : <p>It was started{selection}.</p>}
       {isWaiting ? (
@@ -97,10 +101,9 @@ function Progress({ view, run }: RunProps): VNode {
 
 /** What was sent, of the most that the run can send; it may end before, when all recipients are contacted. */
 function Sent({ view, run: { sent } }: RunProps): VNode {
-  const { dailyLimit, timezone } = view.settings;
-  const limits = { dailyLimit, stopAfterFailures: undefined };
+  const { settings } = view;
   const state = { quota: view.state("quota"), run: view.state("run") };
-  const most = sent + placesLeft(state, limits, momentIn(timezone, view.now));
+  const most = sent + placesLeft(state, settings, momentIn(settings.timezone, view.now));
   return (
     <>
       <p class="figure">
@@ -159,7 +162,7 @@ function SelectionFields({ view: { settings } }: { readonly view: View }): VNode
 
 type EndOfRun = Recorded<"RunFinished"> | Recorded<"RunAbandoned">;
 
-function LastRun({ end }: { readonly end: EndOfRun | undefined }): VNode {
+function LastRun({ view, end }: { readonly view: View; readonly end: EndOfRun | undefined }): VNode {
   if (end === undefined) return <p class="empty">There was none yet.</p>;
   const { sent, skipped, failed, in_doubt, run_id } = end.data;
   const until = end.type === "RunFinished" ? end.data.until : undefined;
@@ -179,7 +182,7 @@ function LastRun({ end }: { readonly end: EndOfRun | undefined }): VNode {
             until <Time at={until} isExact />
           </>
         )}
-        . <a href={runHref(run_id)}>All of it</a>
+        . Run <RunLink view={view} runId={run_id} />.
       </p>
     </>
   );

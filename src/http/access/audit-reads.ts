@@ -36,8 +36,8 @@ export function createReadHook({ requestLog, clock, sessions }: ReadHookDeps) {
     const { status, stream } = toHttpResponse(returned);
     // A search that leads to the only page says that there is one.
     const isLeading = status === 303 && call.disclosed !== undefined;
-    if (!DISCLOSING.includes(status) && !isLeading) return;
     const { request, metadata } = call;
+    if (!isLeading && (request.method === "HEAD" || !DISCLOSING.includes(status))) return;
     // A page is asked for with a session, which is no caller of events.
     const signedIn = metadata.caller === ANONYMOUS ? sessions.tokenOf(request)?.name : undefined;
     const read = { resource: personalRead, ...omitUndefined({ filters: filtersIn(call) }), ...call.disclosed };

@@ -37,6 +37,12 @@ const SOON = { "retry-after": "2", refresh: "2" };
 const RANGE =
   "Of the charts: `24h`, `7d`, `30d` or `90d`. Default: the newest hours or days, from the first with data.";
 
+/** Win over the range. */
+const OWN_RANGE = {
+  from: "The charts' first day.",
+  to: "The charts' last day; of many days the newest are shown.",
+};
+
 const SKIP = "How many entries to skip.";
 
 export function consoleEndpoints(deps: AppDeps) {
@@ -46,7 +52,7 @@ export function consoleEndpoints(deps: AppDeps) {
     .get(
       "/",
       ...page(overviewPage, "overview", "getConsole", "The run, the quota, the channels and the newest events.", {
-        query: { range: RANGE },
+        query: { range: RANGE, ...OWN_RANGE },
       }),
     )
     .get(
@@ -82,6 +88,7 @@ export function consoleEndpoints(deps: AppDeps) {
       ...page(linksPage, false, "getConsoleLinks", "All links with clicks.", {
         query: {
           range: RANGE,
+          ...OWN_RANGE,
           skip: SKIP,
           sort: "`clicks`: those that people clicked most first. Default: the one clicked last first.",
         },

@@ -18,7 +18,7 @@ export function eventEndpoints(deps: AppDeps) {
       const { name, isKnown } = admitStreamReader(deps, call);
       const query = parseQuery(request, projector.position);
       const headers = { "content-type": "text/event-stream", "cache-control": "no-store", "x-accel-buffering": "no" };
-      if (request.method === "HEAD" || query.isOfPositions) call.disclosed = "nothing";
+      if (query.isOfPositions) call.disclosed = "nothing";
       // A HEAD has no reader who would take the stream or end it.
       if (request.method === "HEAD") return whole({ status: 200, headers, body: "" });
       const onGone = load.openStream(name);

@@ -26,7 +26,7 @@ export function exportEndpoints(deps: AppDeps) {
       const { searchParams } = new URL(request.url);
       const format = formatIn(searchParams);
       const selection = await selectionIn(searchParams, deps);
-      call.disclosed = request.method === "HEAD" ? "nothing" : discloseRecipient(selection.recipient);
+      call.disclosed = discloseRecipient(selection.recipient);
       const open = () =>
         exportText(storedEvents(encryptedLog, selection, shownBy(encryptedLog.open)), EXPORT_FORMATS[format]);
       return sendFile(deps, call, reader, { ...FILES[format], open });

@@ -107,7 +107,6 @@ export function suppressionEndpoints(deps: AppDeps) {
         const { searchParams } = new URL(request.url);
         const format = formatIn(searchParams);
         const isHashed = isHashedIn(searchParams);
-        if (request.method === "HEAD") call.disclosed = "nothing";
         const { encryptedLog, projector, hashesOf } = deps;
         const open = () => {
           const [contacts, to] = [projector.state("contacts"), projector.position];

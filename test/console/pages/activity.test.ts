@@ -141,6 +141,37 @@ describe("what is shown of the log", () => {
     expect((await chipsOf(letGo)).map(([left]) => left)).toEqual(["Type is not Token used "]);
   });
 
+  test("a type that is chosen and excluded selects nothing, offers no export and keeps its address", async () => {
+    const { harness } = await openMixed();
+    const page = await pageAt(harness, "/activity?type=LinkClicked&not=LinkClicked");
+    expect(await textsAt(page, ".events .when")).toEqual([]);
+    expect(page).not.toContain("/api/audit/export");
+    const chips = await textsAt(page, ".chips li");
+    expect(chips.map(({ text }) => text)).toEqual(["Type is Link clicked ", "Type is not Link clicked "]);
+    const [, isNot = ""] = chips.flatMap(({ links }) => links).map((link) => link.replaceAll("&amp;", "&"));
+    expect((await textsAt(await pageAt(harness, isNot), ".chips li")).length).toBe(1);
+  });
+
+  test("the filter's form keeps the chosen types, and the tab but for the news", async () => {
+    const { harness } = await openMixed();
+    const hiddenAt = async (path: string) => {
+      const form = /<form class="filter" method="get" action="\/activity" .*?<\/form>/s.exec(
+        await pageAt(harness, path),
+      );
+      return [...(form?.[0] ?? "").matchAll(/type="hidden" name="(\w+)" value="(\w+)"/g)].map(([, ...pair]) =>
+        pair.join("="),
+      );
+    };
+    expect(await hiddenAt("/activity?type=LinkClicked&type=RunStarted&not=TokenUsed")).toEqual([
+      "type=LinkClicked",
+      "type=RunStarted",
+      "not=TokenUsed",
+    ]);
+    expect(await hiddenAt("/activity?show=clicks&not=LinkAdded")).toEqual(["show=clicks", "not=LinkAdded"]);
+    expect(await hiddenAt("/activity")).toEqual([]);
+    expect(await hiddenAt("/activity?show=news&from=2")).toEqual([]);
+  });
+
   test("a form without a choice names no type", async () => {
     const { seenAt } = await openMixed();
     const { page, shown } = await seenAt("/activity?show=clicks&type=&not=&stream=&recipient=&from=6");
@@ -280,10 +311,11 @@ describe("what belongs to an event", () => {
     ] as const) {
       const harness = await openConsole({ env });
       const { data } = click("a") as NewEvent<"LinkClicked">;
-      await harness.store.append("link-go.example/a", [makeEvent("LinkClicked", makeId(), data, { traceparent })]);
-      const shown = (await textsAt(await pageAt(harness, "/activity/1"), "dd")).find(
-        ({ text }) => text === traceparent,
-      );
+      const meta = { traceparent, caller: "anonymous" };
+      await harness.store.append("link-go.example/a", [makeEvent("LinkClicked", makeId(), data, meta)]);
+      const facts = await textsAt(await pageAt(harness, "/activity/1"), "dd");
+      expect(facts.map(({ text }) => text)).toContain("API without token");
+      const shown = facts.find(({ text }) => text === traceparent);
       expect(shown?.links).toEqual([...links]);
     }
   });

@@ -117,7 +117,7 @@ describe("the page of a person", () => {
     const page = await pageAt(harness, "/people/1001");
     expect(await textsAt(page, "pre")).toMatchObject([{ text: "Hi Ada,\nlook at https://go.example/a" }]);
     const { Message: about } = await reasonsOf(page);
-    expect(about?.text).toMatch(/^Variant B, in this run, .*: sent\./);
+    expect(about?.text).toMatch(/^Variant B, in run …000000aa, .*: sent\./);
     expect(about?.links).toEqual(["/activity/3", "/api/audit/proof/3"]);
     expect(await textsAt(page, ".reasons div")).toContainEqual(expect.objectContaining({ links: [`/runs/${RUN}`] }));
   });

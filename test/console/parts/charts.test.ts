@@ -3,7 +3,9 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { h } from "preact";
 import { renderToString } from "preact-render-to-string";
-import { BarChart, fitToData } from "../../../src/console/parts/charts.tsx";
+import { BarChart, ClicksChart, fitToData, RangePicker } from "../../../src/console/parts/charts.tsx";
+import type { View } from "../../../src/console/view.ts";
+import { QUARTER_MS, QUARTERS_MAX } from "../../../projections/quarters.ts";
 import { rowsOf, textsAt } from "../pages.ts";
 
 const SERIES = [
@@ -108,4 +110,76 @@ test("begins with the first period in which something is counted, but for a few 
   expect(fitted(at(29, 30))).toEqual(periods(18, 12));
   expect(fitted(at(0, 3))).toEqual(periods(0, 3));
   expect(fitted([none, none])).toEqual(periods(0, 2));
+});
+
+const NOON = Date.UTC(2026, 2, 20, 12);
+const DAY_MS = 86_400_000;
+
+/** A page of noon on 20 March, with a click on each of these days. */
+function shownAt(query: string, clickedDaysAgo: readonly number[] = []) {
+  const settings = { timezone: "UTC" };
+  const view = { query: new URLSearchParams(query), now: NOON, settings } as View;
+  const quarters = new Map(
+    clickedDaysAgo.map((ago) => [quarterOf(NOON - ago * DAY_MS), { clicks: 1, suspected: 0, bots: 0 }]),
+  );
+  return {
+    chart: renderToString(h(ClicksChart, { view, unit: "day", quarters })),
+    picker: renderToString(h(RangePicker, { view, path: "/links" })),
+  };
+}
+
+const quarterOf = (ms: number): number => ms - (ms % QUARTER_MS);
+
+const titleOf = (chart: string) => /<figcaption>([^<]*)/.exec(chart)?.[1];
+
+test.each([
+  ["from=2026-03-01&to=2026-03-10", "Clicks per day, 2026-03-01 to 2026-03-10", 10],
+  ["from=2026-03-18", "Clicks per day, 2026-03-18 to 2026-03-20", 3],
+  ["to=2026-03-10", "Clicks per day, 2026-02-09 to 2026-03-10", 30],
+  ["from=2026-03-10&to=2026-03-10", "Clicks per hour, 2026-03-10 00:00 to 2026-03-10 23:00", 24],
+  ["from=2026-03-19&range=7d", "Clicks per hour, 2026-03-19 00:00 to 2026-03-20 12:00", 37],
+  ["from=2020-01-01&to=2099-01-01", "Clicks per day, 2025-12-21 to 2026-03-20", 90],
+  ["from=2026-03-10&to=2026-03-01", "Clicks per day, last 30 days", 30],
+  ["from=2026-02-31&to=tomorrow", "Clicks per day, last 30 days", 30],
+  ["range=7d", "Clicks per day, last 7 days", 7],
+] as const)("the range %s is %s", async (query, title, count) => {
+  const { chart } = shownAt(query, [0, 1, 2, 10, 29]);
+  expect(titleOf(chart)).toBe(title);
+  expect(await rowsOf(chart)).toHaveLength(count);
+});
+
+test("the picker keeps what else the page was asked for, and marks the range that is shown", async () => {
+  const { picker } = shownAt("sort=clicks&from=2026-03-01&to=2026-03-10&range=7d&as_of=5");
+  const links = (await textsAt(picker, ".tabs li")).map(({ links: [link = ""] }) => link.replaceAll("&amp;", "&"));
+  expect(links.slice(0, 2)).toEqual(["/links?sort=clicks", "/links?sort=clicks&range=24h"]);
+  expect(picker).not.toContain("aria-current");
+  const fields = [...picker.matchAll(/<input type="(\w+)" name="(\w+)" (?:min="2000-01-01" )?value="([^"]*)"/g)].map(
+    ([, ...field]) => field,
+  );
+  expect(fields).toEqual([
+    ["hidden", "sort", "clicks"],
+    ["date", "from", "2026-03-01"],
+    ["date", "to", "2026-03-10"],
+  ]);
+  expect(await textsAt(shownAt("range=7d").picker, "[aria-current]")).toMatchObject([{ text: "7 d" }]);
+  expect(await textsAt(shownAt("").picker, "[aria-current]")).toMatchObject([{ text: "Fitted" }]);
+});
+
+test("the period as long before is outlined behind each bar, and named in the legend, the table and each bar's words", async () => {
+  const { chart } = shownAt("range=7d", [1, 8, 9, 13, 14]);
+  expect((await textsAt(chart, ".legend li")).map(({ text }) => text)).toEqual([
+    "people 1",
+    "suspected 0",
+    "bots 0",
+    "as long before 3",
+  ]);
+  expect([...chart.matchAll(/<rect class="before"/g)]).toHaveLength(3);
+  const rows = (await rowsOf(chart)).toReversed();
+  expect(rows.map((row) => row.split(" | ").at(-1))).toEqual(["1", "0", "0", "0", "1", "1", "0"]);
+  expect((await textsAt(chart, "thead th")).at(-1)?.text).toBe("as long before");
+  expect(chart).toContain("<title>2026-03-19: 1 people, 0 suspected, 0 bots; 1 as long before</title>");
+  const many = Array.from({ length: QUARTERS_MAX }, (_, at) => 1 + at / 200);
+  expect(shownAt("range=7d", many.toReversed()).chart).toContain("as long before");
+  expect(shownAt("range=30d", many.toReversed()).chart).not.toContain("as long before");
+  expect(shownAt("range=7d", [1]).chart).not.toContain("as long before");
 });

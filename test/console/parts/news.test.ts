@@ -4,6 +4,8 @@ import { h } from "preact";
 import { renderToString } from "preact-render-to-string";
 import type { Recorded } from "../../../events/catalog.ts";
 import { Lines, toLines } from "../../../src/console/parts/news.tsx";
+import type { View } from "../../../src/console/view.ts";
+import { runs } from "../../../projections/runs.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { outcomeOf } from "../../harness/memory/outcomes.ts";
 import { click, openConsole, pageAt, person, textsAt } from "../pages.ts";
@@ -53,11 +55,16 @@ async function recorded(...newEvents: readonly NewEvent[]): Promise<readonly Rec
   }));
 }
 
+const VIEW = { state: () => runs.initial() } as unknown as View;
+
 const positionsOf = (events: readonly Recorded[]) =>
   toLines(events).map((line) => line.events.map(({ position }) => position));
 
 async function summaryOf(events: readonly Recorded[]): Promise<string | undefined> {
-  const [summary] = await textsAt(renderToString(h(Lines, { lines: toLines(events) })), "summary .breakable");
+  const [summary] = await textsAt(
+    renderToString(h(Lines, { view: VIEW, lines: toLines(events) })),
+    "summary .breakable",
+  );
   return summary?.text;
 }
 
@@ -96,6 +103,28 @@ test("imports, sends and skips are one line each", async () => {
     [6, 5, 4],
     [3, 2, 1],
   ]);
+});
+
+test("a line counts what it holds, and nothing that it does not hold", async () => {
+  const link = {
+    type: "LinkAdded",
+    data: { domain: "go.example", code: "a", target: "https://example.com/" },
+  } as const;
+  const pause = {
+    type: "RunPaused",
+    data: { run_id: RUN, reason: "pace", until: "2026-11-20T10:00:00.000Z" },
+  } as const;
+  const attempt = {
+    type: "DirectMessageAttempted",
+    data: { ...MESSAGE, text: "Hi", variant: "A", day: "2026-11-20" },
+  } as const;
+  const consent = { type: "ConsentRecorded", data: { recipient: ADA, tracking: "granted" } } as const;
+  expect(await summaryOf(await recorded(link, pause, pause))).toBe("1 link added · 2 pauses");
+  expect(await summaryOf(await recorded(attempt, pause, link))).toBe("1 message on the way · 1 link added · 1 pause");
+  expect(await summaryOf(await recorded(consent, consent, consent))).toBe("3 consents recorded");
+  expect(await summaryOf(await recorded(person("ada"), consent, consent))).toBe(
+    "1 recipient imported · 2 consents recorded",
+  );
 });
 
 test.each(NEVER_GROUPED.map((event) => [event.type, event] as const))(

@@ -204,6 +204,9 @@ describe.each(Object.entries(PLACES))("a log %s", (_where, openPlace) => {
       expect((await world.read("/events?only=position", token)).status).toBe(200);
       expect((await world.read("/api/audit/export", token, "HEAD")).status).toBe(200);
       expect((await world.read("/events", token, "HEAD")).status).toBe(200);
+      expect((await world.read("/social/suppressions", token, "HEAD")).status).toBe(200);
+      expect((await world.read("/people", { cookie }, "HEAD")).status).toBe(200);
+      expect((await world.read("/people/@planted_ada", { cookie }, "HEAD")).status).toBe(200);
       expect((await world.read("/api/audit/export?from=never", token)).status).toBe(422);
       expect((await world.read("/metrics", token)).status).toBe(200);
       expect((await world.reads()).length).toBe(before);
