@@ -133,7 +133,7 @@ describe("as of an earlier moment", () => {
   });
 
   test("all that leads to another page keeps the moment; only one link leads back to now, and one to what came since", async () => {
-    for (const path of [...PAGES, "/activity?type=LinkClicked", "/links?skip=0"]) {
+    for (const path of [...PAGES, "/activity?type=LinkClicked", "/links?sort=link"]) {
       const page = await pageAt(asOf(path, 9));
       const isChoice = (link: string): boolean => link.includes("data-moment");
       const all = [...page.matchAll(/<a\b[^>]*?href="([^"]*)"[^>]*>/g)];

@@ -28,7 +28,8 @@ import { requiredSampleSize } from "../../platform/wilson-interval.ts";
 import { hrefForLink } from "../hrefs.ts";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { Card } from "../parts/run-card.tsx";
-import { numbers, Table } from "../parts/table.tsx";
+import { Table } from "../parts/table.tsx";
+import { createSortedHeads, readSort, sortRows } from "../sorting.ts";
 import { readChoice, readText, type View } from "../view.ts";
 
 /** Shown where no interval is asked for. */
@@ -66,7 +67,7 @@ export async function resultsPage(view: View): Promise<VNode> {
               rateOf={({ click_rate }) => click_rate}
             />
           </div>
-          <AllRows by={by} table={table} />
+          <AllRows view={view} by={by} table={table} />
           <Text view={view} rows={table.rows} />
         </>
       )}
@@ -280,18 +281,29 @@ const MESSAGE_COUNTS = ["sent", "failed", "in doubt", "replied", "opted out"] as
 const LINK_COUNTS = ["clicks, total", "clicks, unique", "suspected", "bots"] as const;
 const TRACKED_COUNTS = ["granted tracking", "clicked", "clicks", "suspected"] as const;
 
-function AllRows({ by, table }: { readonly by: Grouping; readonly table: ResultTable }): VNode {
+interface AllRowsProps {
+  readonly view: View;
+  readonly by: Grouping;
+  readonly table: ResultTable;
+}
+
+function AllRows({ view, by, table }: AllRowsProps): VNode {
   const isTracked = isTrackedOnly(by);
-  const columns = [...MESSAGE_COUNTS, ...(isTracked ? TRACKED_COUNTS : LINK_COUNTS)];
+  const counts = [...MESSAGE_COUNTS, ...(isTracked ? TRACKED_COUNTS : LINK_COUNTS)];
   const members = GROUP_MEMBERS[by];
+  const heads = [...members, ...counts, "first click", "sent before", "replied before"];
+  // Rows are in the order of what they are of.
+  const sort = readSort(view, heads, { by: members[0] ?? "", order: "ascending" });
+  const toColumn = createSortedHeads({ view, path: "/results", sort });
+  const columns = heads.map((head, at) =>
+    at < members.length
+      ? toColumn(head, head, "ascending")
+      : toColumn(head, head, "descending", head === "first click" ? undefined : "number"),
+  );
   return (
     <Section id="rows" title={`By ${by}`}>
-      <Table
-        label={`Results by ${by}`}
-        columns={[...members, ...numbers(...columns), "first click", ...numbers("sent before", "replied before")]}
-        isTall
-      >
-        {table.rows.map((row) => (
+      <Table label={`Results by ${by}`} columns={columns} isTall>
+        {sortRows(table.rows, (row) => valuesIn(row, members, isTracked)[heads.indexOf(sort.by)], sort).map((row) => (
           <tr>
             <Names by={by} row={row} />
             {countsIn(row.figures, isTracked).map((count) => (
@@ -318,6 +330,16 @@ function countsIn(figures: Figures, isTracked: boolean): readonly (number | unde
   const messages = [sent, failed, in_doubt, replied, opted_out];
   if (isTracked) return [...messages, tracked.recipients, tracked.clicked, tracked.clicks, tracked.suspected];
   return [...messages, clicks?.total, clicks?.unique, clicks?.suspected, clicks?.bots];
+}
+
+/** What a row is sorted by, column by column. */
+function valuesIn(
+  { group, figures, previous }: ResultRow,
+  members: (typeof GROUP_MEMBERS)[Grouping],
+  isTracked: boolean,
+) {
+  const numbers = [...countsIn(figures, isTracked), figures.tracked.first_click_ms, previous?.sent, previous?.replied];
+  return [...members.map((member) => group[member]), ...numbers];
 }
 
 function csvQuery(by: Grouping, { from, to }: Interval): URLSearchParams {

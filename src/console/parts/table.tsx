@@ -2,17 +2,18 @@
 import type { ComponentChildren, VNode } from "preact";
 import { grouped } from "../document.tsx";
 
-/** What stands above a column; `number`: aligned as numbers are; `roomy`: only where there is room for it. */
-type Column =
-  string | { readonly head: string; readonly kind?: "number" | "roomy" | undefined; readonly order?: ColumnOrder };
+/** What stands above a column; `number`: aligned as numbers are. */
+export type Column = string | ColumnHead;
 
-/** The rows are in the order of the column, the greatest first; or a link to them in that order. */
-type ColumnOrder = "descending" | { readonly href: string };
+interface ColumnHead {
+  readonly head: string;
+  readonly kind?: "number" | undefined;
+  /** A link to the list sorted by this column; `order`: in which the rows are by it now. */
+  readonly sort?: { readonly order: "ascending" | "descending" | undefined; readonly href: string };
+}
 
 export const numbers = (...heads: readonly string[]): readonly Column[] =>
   heads.map((head) => ({ head, kind: "number" }));
-
-export const roomy = (...heads: readonly string[]): readonly Column[] => heads.map((head) => ({ head, kind: "roomy" }));
 
 interface TableProps {
   /** Of the region that scrolls by itself where the table is wider than the screen. */
@@ -42,10 +43,10 @@ export function Table({ label, columns, isTall = false, isStacked = false, child
         <thead>
           <tr>
             {columns.map((column) => {
-              const { head, kind, order } = typeof column === "string" ? { head: column } : column;
+              const { head, kind, sort }: ColumnHead = typeof column === "string" ? { head: column } : column;
               return (
-                <th scope="col" class={kind} aria-sort={order === "descending" ? order : undefined}>
-                  {typeof order === "object" ? <a href={order.href}>{head}</a> : head}
+                <th scope="col" class={kind} aria-sort={sort?.order}>
+                  {sort === undefined ? head : <a href={sort.href}>{head}</a>}
                 </th>
               );
             })}

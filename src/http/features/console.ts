@@ -37,7 +37,13 @@ const SOON = { "retry-after": "2", refresh: "2" };
 const RANGE =
   "Of the charts: `24h`, `7d`, `30d` or `90d`. Default: the newest hours or days, from the first with data.";
 
-const SKIP = "How many entries to skip.";
+/** Of a list that its columns sort. */
+const SORTED = {
+  sort: "The column to sort by, as the column's head links to it.",
+  order: "`ascending` (default) or `descending`.",
+  after: "List what comes after the row of this key; the previous page links there.",
+  value: "What that row is sorted by.",
+};
 
 export function consoleEndpoints(deps: AppDeps) {
   const page = (made: ConsolePage, personalRead: PersonalData, id: string, summary: string, described?: Described) =>
@@ -66,7 +72,7 @@ export function consoleEndpoints(deps: AppDeps) {
           skipped: "Why a run skipped them.",
           variant: "The variant of the newest message to them.",
           source: "The source they come from.",
-          after: "List the people after this one; the previous page links there.",
+          ...SORTED,
         },
       }),
     )
@@ -82,8 +88,7 @@ export function consoleEndpoints(deps: AppDeps) {
       ...page(linksPage, false, "getConsoleLinks", "All links with clicks.", {
         query: {
           range: RANGE,
-          skip: SKIP,
-          sort: "`clicks`: those that people clicked most first. Default: the one clicked last first.",
+          ...SORTED,
         },
       }),
     )
