@@ -51,8 +51,9 @@ async function fetchAgain() {
   // What is not known yet may be after the next event.
   if (!response.ok && response.status !== 404) throw new Error(`the service answered ${response.status}`);
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
-  for (const id of ["#main", "#shown"]) {
-    Idiomorph.morph(document.querySelector(id), page.querySelector(id), MORPH);
+  for (const id of ["#main", "#shown", "#moment"]) {
+    const shown = document.querySelector(id);
+    if (shown !== null) Idiomorph.morph(shown, page.querySelector(id), MORPH);
   }
   showTimes();
 }
@@ -82,6 +83,19 @@ function follow(position) {
   events.addEventListener("message", refreshSoon);
   refreshWhileItGoesOn();
 }
+
+/** A filter applies as it is changed, and the keyboard stays where it is. */
+async function applyFilter(form) {
+  const chosen = [...new FormData(form)].filter(([, value]) => value !== "");
+  history.pushState(null, "", `${form.action}?${new URLSearchParams(chosen)}`);
+  await fetchAgain().catch(() => location.reload());
+}
+
+document.addEventListener("change", ({ target }) => {
+  const form = target.closest("form[data-apply]");
+  if (form !== null) void applyFilter(form);
+});
+addEventListener("popstate", () => location.reload());
 
 /** The slider shows where it stands, and asks for that moment when it has come to rest: keys move it in many steps. */
 function watchSlider(slider) {

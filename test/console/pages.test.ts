@@ -84,7 +84,7 @@ describe("people", () => {
     expect(await found("")).toHaveLength(2);
     expect(await found("search=AD")).toEqual(["@ada (Ada L) | Not written to yet | opted in |  | "]);
     expect(await found("search=%40ada")).toHaveLength(1);
-    expect(await found("status=suppressed")).toEqual(["@bob | Suppressed | none |  | "]);
+    expect(await found("status=suppressed")).toEqual(["@bob | Suppressed | none | – | –"]);
     expect(await found("basis=opt_in&status=suppressed")).toEqual([]);
     expect(await found("status=nonsense")).toHaveLength(2);
   });
@@ -98,11 +98,7 @@ describe("people", () => {
     const next = /href="(\/people\?[^"]*after[^"]*)"/.exec(first)?.[1]?.replaceAll("&amp;", "&") ?? "";
     expect(next).toContain("search=person");
     const rest = await pageAt(harness, next);
-    expect((await rowsOf(rest)).map((row) => row.split(" ")[0])).toEqual([
-      `@person_${PEOPLE_SHOWN}`,
-      `@person_${PEOPLE_SHOWN + 1}`,
-      `@person_${PEOPLE_SHOWN + 2}`,
-    ]);
+    expect((await rowsOf(rest)).map((row) => row.split(" ")[0])).toEqual(["@person_97", "@person_98", "@person_99"]);
     expect(rest).not.toContain("More people");
   });
 });

@@ -96,7 +96,7 @@ function Refused({ refused, refused_rows: rows }: RefusedRows): VNode | null {
   return (
     <Section id="refused" title="Refused rows">
       <Cut count={refused} />
-      <Table label="Table of refused rows" columns={["row", "value", "reason"]} isTall isStacked>
+      <Table label="Table of refused rows" columns={["row", "value", "reason"]} isTall>
         {rows.slice(0, ROWS_SHOWN_MAX).map(({ line, value, reason }) => (
           <tr>
             <th scope="row">line {grouped(line)}</th>

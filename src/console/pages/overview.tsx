@@ -187,7 +187,7 @@ async function instances({ live }: View): Promise<VNode | null> {
   const holders = Object.entries(await live.roles());
   return (
     <Section id="instances" title="Instances">
-      <Table label="Table of instances" columns={["address", "version", "since", "does for all"]} isStacked>
+      <Table label="Table of instances" columns={["address", "version", "since", "does for all"]}>
         {all.map(({ id, url, version, started_at }, index) => (
           <tr>
             <th scope="row">

@@ -80,6 +80,7 @@ export async function peoplePage(view: View): Promise<DisclosingPage> {
   const after = readPlace(view);
   const found = await inTimeSlices(findPeople(people, filter, { sort, after, limit: PEOPLE_SHOWN }));
   const known = people().size;
+  const chosen = Object.keys(filter).length;
   const [only, other] = found.page;
   const variants = [...new Set(view.state("results").groups.map(({ variant }) => variant))].sort();
   const page = (
@@ -91,8 +92,8 @@ export async function peoplePage(view: View): Promise<DisclosingPage> {
         </p>
       ) : (
         <>
-          <details class="folded" open={Object.keys(filter).length > 0}>
-            <summary>Filter</summary>
+          <details class="folded">
+            <summary>Filter{chosen === 0 ? "" : ` (${chosen} chosen)`}</summary>
             <Filter view={view} filter={filter} variants={variants} />
           </details>
           <Counts view={view} status={filter.status} counts={found.counts} known={known} />
@@ -118,7 +119,7 @@ interface FilterProps {
 
 function Filter({ view, filter, variants }: FilterProps): VNode {
   return (
-    <form class="filter" method="get" action="/people">
+    <form class="filter" method="get" action="/people" data-apply>
       {["sort", "order"].map((name) => {
         const value = view.query.get(name);
         return value === null ? null : <input type="hidden" name={name} value={value} />;
@@ -222,8 +223,8 @@ function PeopleTable({ view, sort, people }: PeopleTableProps): VNode {
             <StatusBadge contact={contact} />
           </td>
           <td>{BASIS_WORDS[effectiveBasis(contact)]}</td>
-          <td>{contact.skipped.join(", ").replaceAll("_", " ")}</td>
-          <td>{contact.attempted_at === undefined ? null : <Time at={contact.attempted_at} />}</td>
+          <td>{contact.skipped.join(", ").replaceAll("_", " ") || "–"}</td>
+          <td>{contact.attempted_at === undefined ? "–" : <Time at={contact.attempted_at} />}</td>
         </tr>
       ))}
     </Table>

@@ -47,7 +47,10 @@ export async function resultsPage(view: View): Promise<VNode> {
         {formatDays(interval)}
         {table.previous === undefined ? "" : `, next to ${formatDays(table.previous)}`}. Days are UTC.
       </p>
-      <Filter by={by} interval={interval} />
+      <details class="folded">
+        <summary>Choose rows and days</summary>
+        <Filter by={by} interval={interval} />
+      </details>
       {table.mergedTo === null ? null : <p>{describeMergedDays(table)}</p>}
       {table.rows.length === 0 ? (
         <p class="empty">

@@ -1,5 +1,13 @@
 /** @jsxImportSource preact */
-import type { ComponentChildren, VNode } from "preact";
+import {
+  cloneElement,
+  Fragment,
+  isValidElement,
+  toChildArray,
+  type ComponentChildren,
+  type FunctionComponent,
+  type VNode,
+} from "preact";
 import { grouped } from "../document.tsx";
 
 /** What stands above a column; `number`: aligned as numbers are. */
@@ -21,8 +29,7 @@ interface TableProps {
   readonly columns: readonly Column[];
   /** Longer than the screen: it scrolls in itself. */
   readonly isTall?: boolean;
-  /** On a phone each row is a list. */
-  readonly isStacked?: boolean;
+  /** Rows of cells, or components that render them. */
   readonly children: ComponentChildren;
 }
 
@@ -36,24 +43,45 @@ export function NumberCells({ of }: { readonly of: readonly number[] }): VNode {
   );
 }
 
-export function Table({ label, columns, isTall = false, isStacked = false, children }: TableProps): VNode {
+/** On a phone each row is a list of labelled values. The roles keep it a table, however it is laid out. */
+export function Table({ label, columns, isTall = false, children }: TableProps): VNode {
+  const heads = columns.map((column): ColumnHead => (typeof column === "string" ? { head: column } : column));
   return (
     <div class={isTall ? "scroll tall" : "scroll"} tabIndex={0} role="region" aria-label={label}>
-      <table class={isStacked ? "stacked" : undefined}>
-        <thead>
-          <tr>
-            {columns.map((column) => {
-              const { head, kind, sort }: ColumnHead = typeof column === "string" ? { head: column } : column;
-              return (
-                <th scope="col" class={kind} aria-sort={sort?.order}>
-                  {sort === undefined ? head : <a href={sort.href}>{head}</a>}
-                </th>
-              );
-            })}
+      <table role="table">
+        <thead role="rowgroup">
+          <tr role="row">
+            {heads.map(({ head, kind, sort }) => (
+              <th scope="col" role="columnheader" class={kind} aria-sort={sort?.order}>
+                {sort === undefined ? head : <a href={sort.href}>{head}</a>}
+              </th>
+            ))}
           </tr>
         </thead>
-        <tbody>{children}</tbody>
+        <tbody role="rowgroup">{elementsIn(children).map((row) => labelCells(row, heads))}</tbody>
       </table>
     </div>
   );
+}
+
+type Element = VNode<{ readonly children?: ComponentChildren; readonly colSpan?: number }>;
+
+function labelCells(row: Element, heads: readonly ColumnHead[]): VNode {
+  let column = 0;
+  const cells = elementsIn(row.props.children).map((cell) => {
+    const label = heads[column]?.head;
+    column += cell.props.colSpan ?? 1;
+    return cloneElement(cell, { role: cell.type === "th" ? "rowheader" : "cell", "data-label": label });
+  });
+  return cloneElement(row, { role: "row" }, cells);
+}
+
+/** The elements among these, also those that components without hooks render. */
+function elementsIn(children: ComponentChildren): readonly Element[] {
+  return toChildArray(children).flatMap((child): readonly Element[] => {
+    if (!isValidElement(child)) return [];
+    const { type, props } = child as Element;
+    if (type === Fragment) return elementsIn(props.children);
+    return typeof type === "function" ? elementsIn((type as FunctionComponent)(props)) : [child as Element];
+  });
 }
