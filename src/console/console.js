@@ -45,12 +45,15 @@ let refresh;
 let refreshMs = REFRESH_MS;
 
 async function fetchAgain() {
+  const { href } = location;
   // oxlint-disable-next-line no-restricted-globals -- in a browser, of the service that sent the page
-  const response = await fetch(location.href, { headers: { accept: "text/html" } });
+  const response = await fetch(href, { headers: { accept: "text/html" } });
   if (response.status === 401) return location.reload();
   // What is not known yet may be after the next event.
   if (!response.ok && response.status !== 404) throw new Error(`the service answered ${response.status}`);
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  // Another filter was chosen meanwhile.
+  if (location.href !== href) return;
   for (const id of ["#main", "#shown", "#moment"]) {
     const shown = document.querySelector(id);
     if (shown !== null) Idiomorph.morph(shown, page.querySelector(id), MORPH);
@@ -84,10 +87,14 @@ function follow(position) {
   refreshWhileItGoesOn();
 }
 
+/** What the page was asked for. */
+let { search } = location;
+
 /** A filter applies as it is changed, and the keyboard stays where it is. */
 async function applyFilter(form) {
   const chosen = [...new FormData(form)].filter(([, value]) => value !== "");
   history.pushState(null, "", `${form.action}?${new URLSearchParams(chosen)}`);
+  ({ search } = location);
   await fetchAgain().catch(() => location.reload());
 }
 
@@ -95,7 +102,8 @@ document.addEventListener("change", ({ target }) => {
   const form = target.closest("form[data-apply]");
   if (form !== null) void applyFilter(form);
 });
-addEventListener("popstate", () => location.reload());
+// A link within the page is one too.
+addEventListener("popstate", () => location.search === search || location.reload());
 
 /** The slider shows where it stands, and asks for that moment when it has come to rest: keys move it in many steps. */
 function watchSlider(slider) {

@@ -64,7 +64,7 @@ export function ConsoleDocument({ title, path, view, isStill = false, children }
               <FindForm wanted={view.query.get("q") ?? ""} />
               {isStill ? null : <MomentBar view={view} />}
               {awaySince === undefined ? null : <AwayBar since={awaySince} />}
-              {view.notice === undefined ? null : <NoticeBar {...view.notice} />}
+              {view.notice === undefined ? null : <NoticeBar view={view} notice={view.notice} />}
               <main id="main" data-position={isStill ? undefined : view.position}>
                 {children}
               </main>
@@ -164,12 +164,23 @@ function AwayBar({ since }: { readonly since: number }): VNode {
   );
 }
 
-/** Outside of `main`, so that it stays when the page changes in place. */
-function NoticeBar({ text, isFault, nextStep }: Notice): VNode {
+interface NoticeBarProps {
+  readonly view: View;
+  readonly notice: Notice;
+}
+
+/** Outside of `main`, so that it stays when the page changes in place: until it is dismissed. */
+function NoticeBar({ view: { query, asOf }, notice: { text, isFault, nextStep } }: NoticeBarProps): VNode {
+  const address = asOf === undefined ? withoutMoment(query) : query;
   return (
-    <p class={isFault ? "notice fault" : "notice"} role={isFault ? "alert" : "status"}>
-      {text} {nextStep === undefined ? null : <a href={nextStep.href}>{nextStep.label}</a>}
-    </p>
+    <div class={isFault ? "notice fault" : "notice"}>
+      <p role={isFault ? "alert" : "status"}>
+        {text} {nextStep === undefined ? null : <a href={nextStep.href}>{nextStep.label}</a>}
+      </p>
+      <a class="button" href={`?${new URLSearchParams([...address, ["notice", "read"]])}`} data-moment>
+        Dismiss
+      </a>
+    </div>
   );
 }
 

@@ -162,7 +162,7 @@ function Counts({ view, status, counts, known }: CountsProps): VNode {
   const all = Object.values(counts).reduce((sum, count) => sum + count, 0);
   return (
     <>
-      <p>
+      <p role="status">
         {grouped(status === undefined ? all : counts[status])} of {grouped(known)} {known === 1 ? "person" : "people"}.
       </p>
       <ul class="counts" aria-label="By status">
