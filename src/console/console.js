@@ -105,15 +105,21 @@ document.addEventListener("change", ({ target }) => {
 // A link within the page is one too.
 addEventListener("popstate", () => location.search === search || location.reload());
 
-/** The slider shows where it stands, and asks for that moment when it has come to rest: keys move it in many steps. */
+/** The slider says its moment, and leads there when it has come to rest: keys move it in many steps. */
 function watchSlider(slider) {
   let rest;
   slider.addEventListener("input", () => {
-    slider.form.querySelector("[data-value]").textContent = Number(slider.value).toLocaleString("en-US");
+    const moment = EXACT.format(Number(slider.value));
+    slider.setAttribute("aria-valuetext", moment);
+    slider.nextElementSibling.textContent = moment;
   });
   slider.addEventListener("change", () => {
     clearTimeout(rest);
-    rest = setTimeout(() => slider.form.requestSubmit(), SLIDER_REST_MS);
+    rest = setTimeout(() => {
+      const moment = new URL(location.href);
+      moment.searchParams.set("as_of", new Date(Number(slider.value)).toISOString());
+      location.assign(moment);
+    }, SLIDER_REST_MS);
   });
 }
 
