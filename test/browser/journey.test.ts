@@ -231,12 +231,14 @@ for (const way of WAYS) {
     test("looks at earlier moments, with the numbers of then and nothing to do, and comes back", async () => {
       await operator.follow("Overview");
       await operator.sees(sent(4));
-      await operator.unfold("Look at an earlier moment");
-      await operator.slideToStart(operator.page.getByRole("slider"));
-      await operator.sees("As of position 1, ");
+      const slider = operator.page.getByRole("slider");
+      const isScripted = way !== "by mouse, without script";
+      expect(await slider.count()).toBe(isScripted ? 1 : 0);
+      await (isScripted ? operator.slideToStart(slider) : operator.follow("A week ago"));
+      await operator.sees(/As of position [01], /);
       await operator.sees(sent(0));
       await operator.follow("People");
-      await operator.sees("As of position 1, ");
+      await operator.sees(/As of position [01], /);
       await operator.sees("No people yet.");
 
       await goTo(`/people?as_of=${afterImport}`);

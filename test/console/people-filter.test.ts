@@ -69,7 +69,7 @@ test("who changes meanwhile is shown as they are now", () => {
 });
 
 test.each(["ascending", "descending"] as const)(
-  "page by page shows everybody once, %s, whatever changes between two pages",
+  "page by page shows each person once, %s, whatever changes between two pages",
   (order) => {
     const people = everybody();
     for (let at = 0; at < PEOPLE; at += 3)

@@ -69,9 +69,12 @@ type Element = VNode<{ readonly children?: ComponentChildren; readonly colSpan?:
 function labelCells(row: Element, heads: readonly ColumnHead[]): VNode {
   let column = 0;
   const cells = elementsIn(row.props.children).map((cell) => {
-    const label = heads[column]?.head;
+    const head = heads[column]?.head ?? "";
     column += cell.props.colSpan ?? 1;
-    return cloneElement(cell, { role: cell.type === "th" ? "rowheader" : "cell", "data-label": label });
+    return cloneElement(cell, {
+      role: cell.type === "th" ? "rowheader" : "cell",
+      "data-label": head.charAt(0).toUpperCase() + head.slice(1),
+    });
   });
   return cloneElement(row, { role: "row" }, cells);
 }
