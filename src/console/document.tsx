@@ -65,6 +65,7 @@ export function ConsoleDocument({ title, path, view, isStill = false, children }
             <div>
               <FindForm wanted={view.query.get("q") ?? ""} />
               {isStill ? null : <MomentBar view={view} isOverview={isOverview} />}
+              {isOverview && view.asOf !== undefined ? <Changes view={view} /> : null}
               {awaySince === undefined ? null : <AwayBar since={awaySince} />}
               {view.notice === undefined ? null : <NoticeBar view={view} notice={view.notice} />}
               <main id="main" data-position={isStill ? undefined : view.position}>
@@ -203,16 +204,16 @@ function MomentBar({ view, isOverview }: { readonly view: View; readonly isOverv
     <section id="moment" class={asOf === undefined ? "moment" : "moment past"} aria-label="Moment">
       {asOf === undefined ? null : (
         <p>
-          <Icon name="clock" />
-          <b>As of position {grouped(position)}</b>,{" "}
-          {time === undefined ? "before the first event" : <Time at={time} isExact />}. Settings, such as the daily
-          limit, are those of now. Nothing can be done here. {isOverview ? null : <a href="/">What changed since</a>}
+          <span>
+            <b>As of position {grouped(position)}</b>,{" "}
+            {time === undefined ? "before the first event" : <Time at={time} isExact />}. Settings, such as the daily
+            limit, are those of now. Nothing can be done here. {isOverview ? null : <a href="/">What changed since</a>}
+          </span>
           <a class="button" href={`?${withoutMoment(query)}`} data-moment>
             Back to now
           </a>
         </p>
       )}
-      {isOverview && asOf !== undefined ? <Changes view={view} /> : null}
       <details class="folded">
         <summary>
           <Icon name="clock" />
@@ -260,27 +261,28 @@ const SLIDER_STEPS = 1_000;
 function Changes({ view: { state, stateNow = state, position } }: { readonly view: View }): VNode {
   const [then, now] = [readFigures(state), readFigures(stateNow)];
   return (
-    <ul aria-label="What changed since">
-      {then.map(([label, before], at) => {
-        const after = now[at]?.[1] ?? 0;
-        const change = after - before;
-        return (
-          <li>
-            {label}{" "}
-            <b>
-              {change === 0 ? "±" : change > 0 ? "+" : "−"}
-              {grouped(Math.abs(change))}
-            </b>{" "}
-            ({grouped(before)} → {grouped(after)})
-          </li>
-        );
-      })}
-      <li>
-        <a href={`/activity?from=${position + 1}`} data-moment>
-          What happened since
-        </a>
-      </li>
-    </ul>
+    <div class="changes">
+      <b id="since">What changed since:</b>
+      <ul aria-labelledby="since">
+        {then.map(([label, before], at) => {
+          const after = now[at]?.[1] ?? 0;
+          const change = after - before;
+          return (
+            <li>
+              {label}{" "}
+              <b>
+                {change === 0 ? "±" : change > 0 ? "+" : "−"}
+                {grouped(Math.abs(change))}
+              </b>{" "}
+              ({grouped(before)} → {grouped(after)})
+            </li>
+          );
+        })}
+      </ul>
+      <a href={`/activity?from=${position + 1}`} data-moment>
+        What happened since
+      </a>
+    </div>
   );
 }
 
