@@ -1,7 +1,6 @@
-import type { Column } from "./parts/table.tsx";
 import { readChoice, type View } from "./view.ts";
 
-const ORDERS = ["ascending", "descending"] as const;
+export const ORDERS = ["ascending", "descending"] as const;
 export type Order = (typeof ORDERS)[number];
 
 /** The column that a list is sorted by, as the page's address names it. */
@@ -47,22 +46,6 @@ export function listHref({ query }: View, path: string, changes: Readonly<Record
   const changed = Object.entries({ ...known, after: "", value: "", as_of: "", ...changes });
   const wanted = new URLSearchParams(changed.flatMap(([name, value = ""]) => (value === "" ? [] : [[name, value]])));
   return wanted.size === 0 ? path : `${path}?${wanted}`;
-}
-
-interface SortedHeads<Name extends string> {
-  readonly view: View;
-  readonly path: string;
-  readonly sort: Sort<Name>;
-}
-
-/** Makes the heads of a sorted list: each is a link to the list sorted by its column, `first` in this order. */
-export function createSortedHeads<Name extends string>({ view, path, sort }: SortedHeads<Name>) {
-  return (head: string, name: Name, first: Order, kind?: "number"): Column => {
-    const isSorted = sort.by === name;
-    const order = isSorted ? ORDERS.find((other) => other !== sort.order) : first;
-    const href = listHref(view, path, { sort: name, order });
-    return { head, kind, sort: { order: isSorted ? sort.order : undefined, href } };
-  };
 }
 
 /** Takes the rows of a list in any order, and keeps the `limit` that follow `after`. */

@@ -37,6 +37,18 @@ test("the overview shows the quota, each channel, and what needs attention, but 
   expect(page).not.toContain("keyed-hash");
 });
 
+test("each figure of the overview leads to the messages that it counts", async () => {
+  const harness = await openConsole();
+  const skip = { run_id: "r1", recipient: { username: "ada" }, reason: "no_consent" } as const;
+  await harness.append("outreach", { type: "DirectMessageSkipped", data: skip });
+  const links = (await textsAt(await pageAt(harness, "/"), ".figures dt")).flatMap(({ links: hrefs }) => hrefs);
+  expect(links).toHaveLength(4);
+  const [, skipped = ""] = links;
+  const [sentence] = await textsAt(await pageAt(harness, skipped), "ol.events .sentence");
+  expect(sentence?.text).toContain("@ada");
+  for (const href of links) await pageAt(harness, href);
+});
+
 test("the overview counts the clicks of people, and of bots, of the last hours", async () => {
   const harness = await openConsole();
   harness.now = Date.now();

@@ -14,17 +14,9 @@ import { EventList } from "../parts/events.tsx";
 import { ConfirmedAction } from "../parts/action-form.tsx";
 import { SentTo, sentWith } from "../parts/sent-to.tsx";
 import { Time } from "../parts/time.tsx";
-import {
-  createSortedHeads,
-  createSortedPage,
-  listHref,
-  readPlace,
-  readSort,
-  type Sort,
-  toSortValue,
-} from "../sorting.ts";
+import { createSortedPage, readPlace, readSort, type Sort, toSortValue } from "../sorting.ts";
 import { newestEvents, type View } from "../view.ts";
-import { NumberCells, Table } from "../parts/table.tsx";
+import { createSortedHeads, ListPages, NumberCells, Table } from "../parts/table.tsx";
 
 /** Rows of one page of a list. */
 const LINKS_SHOWN = 100;
@@ -48,8 +40,7 @@ type LinkColumn = (typeof LINK_COLUMNS)[number];
 export function linksPage(view: View): VNode {
   const { all, others, quarters } = view.state("suspected");
   const sort = readSort(view, LINK_COLUMNS, { by: "last", order: "descending" });
-  const after = readPlace(view);
-  const sorted = createSortedPage(sort.order, after, LINKS_SHOWN);
+  const sorted = createSortedPage(sort.order, readPlace(view), LINKS_SHOWN);
   for (const link of view.state("clicks").links.keys()) sorted.add(valueIn(view, link, sort.by), link);
   const { keys, next } = sorted.end();
   const links = keys.flatMap((link) => findRow(view, link) ?? []);
@@ -75,12 +66,7 @@ export function linksPage(view: View): VNode {
           clicked for long: {grouped(COUNTED_LINKS_MAX)} links are counted one by one.
         </p>
       )}
-      <p>
-        {after === undefined ? null : <a href={listHref(view, "/links", {})}>First links</a>}{" "}
-        {next === undefined ? null : (
-          <a href={listHref(view, "/links", { after: next.key, value: next.value })}>More links</a>
-        )}
-      </p>
+      <ListPages view={view} path="/links" rows="links" next={next} />
       <ForgetClicks view={view} />
     </ConsoleDocument>
   );
@@ -101,7 +87,7 @@ interface LinkTableProps {
 }
 
 function LinkTable({ view, sort, links }: LinkTableProps): VNode {
-  const head = createSortedHeads({ view, path: "/links", sort });
+  const head = createSortedHeads(view, "/links", sort);
   const columns = [
     head("link", "link", "ascending"),
     head("people", "people", "descending", "number"),

@@ -26,9 +26,9 @@ import {
 import { Select } from "../parts/action-form.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";
 import { Time } from "../parts/time.tsx";
-import { createSortedHeads, listHref, readPlace, readSort, type Sort, type SortPlace } from "../sorting.ts";
+import { listHref, readPlace, readSort, type Sort } from "../sorting.ts";
 import type { DisclosingPage, View } from "../view.ts";
-import { Table } from "../parts/table.tsx";
+import { createSortedHeads, ListPages, Table } from "../parts/table.tsx";
 
 /** Rows of one page of the list. */
 export const PEOPLE_SHOWN = 100;
@@ -103,7 +103,7 @@ export async function peoplePage(view: View): Promise<DisclosingPage> {
       {only === undefined || other !== undefined || after !== undefined ? null : (
         <RecipientActions view={view} contact={only} back={listHref(view, "/people", {})} />
       )}
-      <Pages view={view} isFirst={after === undefined} next={found.next} />
+      <ListPages view={view} path="/people" rows="people" next={found.next} />
       <ImportForm view={view} />
       <SuppressionsForm view={view} />
     </ConsoleDocument>
@@ -204,7 +204,7 @@ interface PeopleTableProps {
 }
 
 function PeopleTable({ view, sort, people }: PeopleTableProps): VNode {
-  const head = createSortedHeads({ view, path: "/people", sort });
+  const head = createSortedHeads(view, "/people", sort);
   const columns = [
     head("person", "person", "ascending"),
     head("status", "status", "ascending"),
@@ -228,23 +228,6 @@ function PeopleTable({ view, sort, people }: PeopleTableProps): VNode {
         </tr>
       ))}
     </Table>
-  );
-}
-
-interface PagesProps {
-  readonly view: View;
-  readonly isFirst: boolean;
-  readonly next: SortPlace | undefined;
-}
-
-function Pages({ view, isFirst, next }: PagesProps): VNode {
-  return (
-    <p>
-      {isFirst ? null : <a href={listHref(view, "/people", {})}>First people</a>}{" "}
-      {next === undefined ? null : (
-        <a href={listHref(view, "/people", { after: next.key, value: next.value })}>More people</a>
-      )}
-    </p>
   );
 }
 

@@ -28,8 +28,8 @@ import { requiredSampleSize } from "../../platform/wilson-interval.ts";
 import { hrefForLink } from "../hrefs.ts";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { Card } from "../parts/run-card.tsx";
-import { Table } from "../parts/table.tsx";
-import { createSortedHeads, readSort, sortRows } from "../sorting.ts";
+import { createSortedHeads, Table } from "../parts/table.tsx";
+import { readSort, sortRows } from "../sorting.ts";
 import { readChoice, readText, type View } from "../view.ts";
 
 /** Shown where no interval is asked for. */
@@ -297,7 +297,7 @@ function AllRows({ view, by, table }: AllRowsProps): VNode {
   const heads = [...members, ...counts, "first click", "sent before", "replied before"];
   // Rows are in the order of what they are of.
   const sort = readSort(view, heads, { by: members[0] ?? "", order: "ascending" });
-  const toColumn = createSortedHeads({ view, path: "/results", sort });
+  const toColumn = createSortedHeads(view, "/results", sort);
   const columns = heads.map((head, at) =>
     at < members.length
       ? toColumn(head, head, "ascending")

@@ -8,7 +8,9 @@ import {
   type FunctionComponent,
   type VNode,
 } from "preact";
-import { grouped } from "../document.tsx";
+import { grouped, type PagePath } from "../document.tsx";
+import { listHref, type Order, ORDERS, readPlace, type Sort, type SortPlace } from "../sorting.ts";
+import type { View } from "../view.ts";
 
 /** What stands above a column; `number`: aligned as numbers are. */
 export type Column = string | ColumnHead;
@@ -17,11 +19,41 @@ interface ColumnHead {
   readonly head: string;
   readonly kind?: "number" | undefined;
   /** A link to the list sorted by this column; `order`: in which the rows are by it now. */
-  readonly sort?: { readonly order: "ascending" | "descending" | undefined; readonly href: string };
+  readonly sort?: { readonly order: Order | undefined; readonly href: string };
 }
 
 export const numbers = (...heads: readonly string[]): readonly Column[] =>
   heads.map((head) => ({ head, kind: "number" }));
+
+/** Makes the heads of a sorted list: each is a link to the list sorted by its column, `first` in this order. */
+export function createSortedHeads<Name extends string>(view: View, path: PagePath, sort: Sort<Name>) {
+  return (head: string, name: Name, first: Order, kind?: "number"): Column => {
+    const isSorted = sort.by === name;
+    const order = isSorted ? ORDERS.find((other) => other !== sort.order) : first;
+    const href = listHref(view, path, { sort: name, order });
+    return { head, kind, sort: { order: isSorted ? sort.order : undefined, href } };
+  };
+}
+
+interface ListPagesProps {
+  readonly view: View;
+  readonly path: PagePath;
+  /** What the list is of. */
+  readonly rows: string;
+  readonly next: SortPlace | undefined;
+}
+
+/** The ways to the first page of a sorted list and to the next one. */
+export function ListPages({ view, path, rows, next }: ListPagesProps): VNode {
+  return (
+    <p>
+      {readPlace(view) === undefined ? null : <a href={listHref(view, path, {})}>First {rows}</a>}{" "}
+      {next === undefined ? null : (
+        <a href={listHref(view, path, { after: next.key, value: next.value })}>More {rows}</a>
+      )}
+    </p>
+  );
+}
 
 interface TableProps {
   /** Of the region that scrolls by itself where the table is wider than the screen. */
