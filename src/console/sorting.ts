@@ -1,6 +1,6 @@
 import { readChoice, type View } from "./view.ts";
 
-export const ORDERS = ["ascending", "descending"] as const;
+const ORDERS = ["ascending", "descending"] as const;
 export type Order = (typeof ORDERS)[number];
 
 /** The column that a list is sorted by, as the page's address names it. */
@@ -41,10 +41,10 @@ export function toSortValue(number: number): string {
 }
 
 /** The list's address with these changes to the query of the page, from the list's beginning on. */
-export function listHref({ query }: View, path: string, changes: Readonly<Record<string, string | undefined>>): string {
+export function listHref({ query }: View, path: string, changes: Readonly<Record<string, string>>): string {
   const known = Object.fromEntries(query);
   const changed = Object.entries({ ...known, after: "", value: "", as_of: "", ...changes });
-  const wanted = new URLSearchParams(changed.flatMap(([name, value = ""]) => (value === "" ? [] : [[name, value]])));
+  const wanted = new URLSearchParams(changed.filter(([, value]) => value !== ""));
   return wanted.size === 0 ? path : `${path}?${wanted}`;
 }
 

@@ -9,7 +9,7 @@ import {
   type VNode,
 } from "preact";
 import { grouped, type PagePath } from "../document.tsx";
-import { listHref, type Order, ORDERS, readPlace, type Sort, type SortPlace } from "../sorting.ts";
+import { listHref, type Order, readPlace, type Sort, type SortPlace } from "../sorting.ts";
 import type { View } from "../view.ts";
 
 /** What stands above a column; `number`: aligned as numbers are. */
@@ -29,7 +29,7 @@ export const numbers = (...heads: readonly string[]): readonly Column[] =>
 export function createSortedHeads<Name extends string>(view: View, path: PagePath, sort: Sort<Name>) {
   return (head: string, name: Name, first: Order, kind?: "number"): Column => {
     const isSorted = sort.by === name;
-    const order = isSorted ? ORDERS.find((other) => other !== sort.order) : first;
+    const order = isSorted ? (sort.order === "ascending" ? "descending" : "ascending") : first;
     const href = listHref(view, path, { sort: name, order });
     return { head, kind, sort: { order: isSorted ? sort.order : undefined, href } };
   };
@@ -117,6 +117,6 @@ function elementsIn(children: ComponentChildren): readonly Element[] {
     if (!isValidElement(child)) return [];
     const { type, props } = child as Element;
     if (type === Fragment) return elementsIn(props.children);
-    return typeof type === "function" ? elementsIn((type as FunctionComponent)(props)) : [child as Element];
+    return typeof type === "function" ? elementsIn((type as FunctionComponent)(props)) : [child];
   });
 }
