@@ -67,6 +67,7 @@ describe("links", () => {
     expect(ofLinks(await namesAt("/links?sort=nonsense"))).toEqual(["go.example/b", "go.example/a"]);
     const page = await pageAt(harness, "/links?sort=bots&order=descending");
     const [bots] = await textsAt(page, "th[aria-sort]");
+    expect(ofLinks(await namesAt("/links?sort=bots&order=descending"))).toEqual(["go.example/b", "go.example/a"]);
     expect(bots).toEqual({ text: "bots", links: ["/links?sort=bots&amp;order=ascending"] });
     expect((await textsAt(page, ".tall thead th")).flatMap(({ links }) => links)).toHaveLength(5);
   });
