@@ -176,14 +176,14 @@ interface NoticeBarProps {
 function NoticeBar({ view: { query, asOf }, notice: { text, isFault, nextStep } }: NoticeBarProps): VNode {
   const address = asOf === undefined ? withoutMoment(query) : query;
   return (
-    <div class={isFault ? "notice fault" : "notice"}>
+    <section class={isFault ? "notice fault" : "notice"} aria-label="Result">
       <p role={isFault ? "alert" : "status"}>
         {text} {nextStep === undefined ? null : <a href={nextStep.href}>{nextStep.label}</a>}
       </p>
       <a class="button" href={`?${new URLSearchParams([...address, ["notice", "read"]])}`} data-moment>
         Dismiss
       </a>
-    </div>
+    </section>
   );
 }
 
@@ -261,9 +261,9 @@ const SLIDER_STEPS = 1_000;
 function Changes({ view: { state, stateNow = state, position } }: { readonly view: View }): VNode {
   const [then, now] = [readFigures(state), readFigures(stateNow)];
   return (
-    <div class="changes">
+    <section class="changes" aria-labelledby="since">
       <b id="since">What changed since:</b>
-      <ul aria-labelledby="since">
+      <ul>
         {then.map(([label, before], at) => {
           const after = now[at]?.[1] ?? 0;
           const change = after - before;
@@ -282,7 +282,7 @@ function Changes({ view: { state, stateNow = state, position } }: { readonly vie
       <a href={`/activity?from=${position + 1}`} data-moment>
         What happened since
       </a>
-    </div>
+    </section>
   );
 }
 
