@@ -295,8 +295,8 @@ function AllRows({ view, by, table }: AllRowsProps): VNode {
   const counts = [...MESSAGE_COUNTS, ...(isTracked ? TRACKED_COUNTS : LINK_COUNTS)];
   const members = GROUP_MEMBERS[by];
   const heads = [...members, ...counts, "first click", "sent before", "replied before"];
-  // Rows are in the order of what they are of.
-  const sort = readSort(view, heads, { by: members[0] ?? "", order: "ascending" });
+  // By no column: the newest row is the last one.
+  const sort = readSort<string>(view, heads, { by: "", order: "ascending" });
   const toColumn = createSortedHeads(view, "/results", sort);
   const columns = heads.map((head, at) =>
     at < members.length
