@@ -61,13 +61,14 @@ async function fetchPage(href) {
   return new DOMParser().parseFromString(await response.text(), "text/html");
 }
 
-async function fetchAgain(selectors = ["#main", "#shown"]) {
+async function fetchAgain() {
   const href = address;
   const page = await fetchPage(href);
   // Another filter was chosen meanwhile.
   if (href !== address) return;
-  for (const selector of selectors) {
-    Idiomorph.morph(document.querySelector(selector), page.querySelector(selector), MORPH);
+  for (const id of ["#main", "#shown", "#moment"]) {
+    const shown = document.querySelector(id);
+    if (shown !== null) Idiomorph.morph(shown, page.querySelector(id), MORPH);
   }
   readOut();
   if (panel.open) await fillPanel();
@@ -100,15 +101,21 @@ function follow(position) {
   refreshWhileItGoesOn();
 }
 
-/** The slider shows where it stands, and asks for that moment when it has come to rest: keys move it in many steps. */
+/** The slider says its moment, and leads there when it has come to rest: keys move it in many steps. */
 function watchSlider(slider) {
   let rest;
   slider.addEventListener("input", () => {
-    slider.form.querySelector("[data-value]").textContent = Number(slider.value).toLocaleString("en-US");
+    const moment = EXACT.format(Number(slider.value));
+    slider.setAttribute("aria-valuetext", moment);
+    slider.nextElementSibling.textContent = moment;
   });
   slider.addEventListener("change", () => {
     clearTimeout(rest);
-    rest = setTimeout(() => slider.form.requestSubmit(), SLIDER_REST_MS);
+    rest = setTimeout(() => {
+      const moment = new URL(address, location.href);
+      moment.searchParams.set("as_of", new Date(Number(slider.value)).toISOString());
+      location.assign(moment);
+    }, SLIDER_REST_MS);
   });
 }
 
@@ -191,7 +198,7 @@ function showAddress() {
   focused.focus();
   if (!isOther) return;
   for (const bar of document.querySelectorAll("[data-on]")) bar.removeAttribute("data-on");
-  fetchAgain(["#main", "#shown", ".moment"]).catch(() => location.reload());
+  fetchAgain().catch(() => location.reload());
 }
 
 /** A filter is applied as soon as one of its fields changes; in place, so that the field keeps the focus. */
@@ -203,7 +210,7 @@ function applyFilter(event) {
   if (!form.checkValidity()) return;
   const filled = new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
   // What is chosen becomes a chip.
-  for (const select of form.querySelectorAll("select")) select.value = "";
+  if (form.dataset.apply === "chips") for (const select of form.querySelectorAll("select")) select.value = "";
   const href = filled.size === 0 ? form.action : `${form.action}?${filled}`;
   if (href === location.href) return;
   history.pushState(null, "", href);

@@ -8,7 +8,7 @@ import type { PastStates } from "../projector/past-states.ts";
 import type { Disclosed } from "../privacy/read-audit.ts";
 import { renderPage } from "./document.tsx";
 import { notReadyPage } from "./pages/error-page.tsx";
-import type { ConsoleSettings, Live, Made, ConsolePage, OtherPage, View } from "./view.ts";
+import type { ConsoleSettings, Live, LogSpan, Made, ConsolePage, OtherPage, View } from "./view.ts";
 import { cloneElement, type ComponentChildren, type FunctionComponent, h, isValidElement, type VNode } from "preact";
 import { PROJECTION_NAMES, type ProjectionName, type StateOf, type States } from "../../projections/all.ts";
 import { ServiceError } from "../platform/service-error.ts";
@@ -46,13 +46,16 @@ export function createConsole({ store, projector, past, live, settings, clock }:
   const renderNow = async (page: ConsolePage, visit: Visit): Promise<RenderedPage | undefined> => {
     const { position, time } = projector;
     const state: View["state"] = (name) => projector.state(name);
-    const moment = { state, position, time, now: nowIn(time), live, asOf: undefined, head: position };
+    const now = nowIn(time);
+    const moment = { state, position, time, now, live, asOf: undefined, span: await readSpan(store, now) };
     return rendered(await page({ ...visit, ...moment, past, store, settings }));
   };
 
   const renderPast = async (page: ConsolePage, visit: Visit, asOf: string): Promise<RenderedPage | undefined> => {
     const present = nowIn(projector.time);
-    const made = await makePast(page, { ...visit, store, settings, head: projector.position, asOf, present });
+    const span = await readSpan(store, present);
+    const stateNow: View["state"] = (name) => projector.state(name);
+    const made = await makePast(page, { ...visit, store, settings, span, stateNow, asOf, present });
     switch (made.outcome) {
       case "shown":
         return rendered(made.page);
@@ -72,6 +75,22 @@ export function createConsole({ store, projector, past, live, settings, clock }:
       return asOf === "" ? renderNow(page, visit) : renderPast(page, visit, asOf);
     },
   };
+}
+
+/** Runs looked at for one that was no dry run. */
+const RUNS_READ_MAX = 20;
+
+async function readSpan(store: EventStore<Event>, present: number): Promise<LogSpan | undefined> {
+  const [first] = await Array.fromAsync(store.read({ limit: 1 }));
+  if (first === undefined) return undefined;
+  const runs = store.read({ types: ["RunStarted"], backwards: true, limit: RUNS_READ_MAX });
+  let beforeRun: number | undefined;
+  for await (const { type, data, position } of runs) {
+    if (type !== "RunStarted" || data.dry_run || position === 1) continue;
+    beforeRun = position - 1;
+    break;
+  }
+  return { from: msOf(first.time), to: present, beforeRun };
 }
 
 function rendered(made: Made): RenderedPage | undefined {

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
+import { channelsOf } from "../../projections/deliveries.ts";
 import { DAY_MS } from "../../projections/time.ts";
 import { isoTime } from "../platform/clock.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
@@ -35,13 +36,14 @@ interface ConsoleDocumentProps {
 /** What every page of the console has: head, menu, and how far the log was read for it. */
 export function ConsoleDocument({ title, path, view, isStill = false, children }: ConsoleDocumentProps): VNode {
   const awaySince = view?.live?.awaySince();
+  const isOverview = title === "reachlog";
   return (
     <html lang="en">
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
-        <title>{title === "reachlog" ? title : `${title} · reachlog`}</title>
+        <title>{isOverview ? title : `${title} · reachlog`}</title>
         <link rel="icon" href="data:," />
         <link rel="stylesheet" href="/console.css" />
         {view === undefined ? null : <script type="module" src="/console.js" />}
@@ -63,9 +65,10 @@ export function ConsoleDocument({ title, path, view, isStill = false, children }
             </header>
             <div>
               <FindForm wanted={view.query.get("q") ?? ""} />
-              {isStill ? null : <MomentBar view={view} />}
+              {isStill ? null : <MomentBar view={view} isOverview={isOverview} />}
+              {isOverview && view.asOf !== undefined ? <Changes view={view} /> : null}
               {awaySince === undefined ? null : <AwayBar since={awaySince} />}
-              {view.notice === undefined ? null : <NoticeBar {...view.notice} />}
+              {view.notice === undefined ? null : <NoticeBar view={view} notice={view.notice} />}
               <main id="main" data-position={isStill ? undefined : view.position}>
                 {children}
               </main>
@@ -165,72 +168,136 @@ function AwayBar({ since }: { readonly since: number }): VNode {
   );
 }
 
-/** Outside of `main`, so that it stays when the page changes in place. */
-function NoticeBar({ text, isFault, nextStep }: Notice): VNode {
+interface NoticeBarProps {
+  readonly view: View;
+  readonly notice: Notice;
+}
+
+/** Outside of `main`, so that it stays when the page changes in place: until it is dismissed. */
+function NoticeBar({ view: { query, asOf }, notice: { text, isFault, nextStep } }: NoticeBarProps): VNode {
   return (
-    <p class={isFault ? "notice fault" : "notice"} role={isFault ? "alert" : "status"}>
-      {text} {nextStep === undefined ? null : <a href={nextStep.href}>{nextStep.label}</a>}
-    </p>
+    <section class={isFault ? "notice fault" : "notice"} aria-label="Result">
+      <p role={isFault ? "alert" : "status"}>
+        {text} {nextStep === undefined ? null : <a href={nextStep.href}>{nextStep.label}</a>}
+      </p>
+      <a class="button" href={addressWith("", query, { as_of: asOf, notice: "read" })} data-moment>
+        Dismiss
+      </a>
+    </section>
   );
 }
 
 /** Which moment the page is of, and the way to any other: known moments, a day or a time, and a slider over the log. */
-function MomentBar({ view }: { readonly view: View }): VNode | null {
-  const { asOf, position, time, head, query, now } = view;
-  if (head === 0) return null;
+function MomentBar({ view, isOverview }: { readonly view: View; readonly isOverview: boolean }): VNode | null {
+  const { asOf, position, time, query, now, span, settings } = view;
+  if (span === undefined) return null;
+  const { timezone } = settings;
+  const shown = Temporal.Instant.fromEpochMilliseconds(Math.max(now, span.from)).toZonedDateTimeISO(timezone);
+  const yesterday = Temporal.Instant.fromEpochMilliseconds(span.to).toZonedDateTimeISO(timezone).subtract({ days: 1 });
   const presets = [
-    ["An hour ago", isoTime(now - HOUR_MS)],
-    ["A day ago", isoTime(now - DAY_MS)],
-    ["A week ago", isoTime(now - 7 * DAY_MS)],
+    ["An hour ago", isoTime(span.to - HOUR_MS)],
+    ["Yesterday 18:00", `${yesterday.toPlainDate().toString()}T18:00`],
+    ["A week ago", isoTime(span.to - 7 * DAY_MS)],
+    ...(span.beforeRun === undefined ? [] : [["Before the last run", String(span.beforeRun)] as const]),
   ] as const;
   return (
-    <section class={asOf === undefined ? "moment" : "moment past"} aria-label="Moment">
+    <section id="moment" class={asOf === undefined ? "moment" : "moment past"} aria-label="Moment">
       {asOf === undefined ? null : (
         <p>
-          <b>As of position {grouped(position)}</b>,{" "}
-          {time === undefined ? "before the first event" : <Time at={time} />}. Settings, such as the daily limit, are
-          those of now. Nothing can be done here.{" "}
-          <a href={`/activity?from=${position + 1}`} data-moment>
-            What happened since
-          </a>
-          {" · "}
-          <a href={addressWith("", query, {})} data-moment>
+          <span>
+            <b>As of position {grouped(position)}</b>,{" "}
+            {time === undefined ? "before the first event" : <Time at={time} isExact />}. Settings, such as the daily
+            limit, are those of now. Nothing can be done here. {isOverview ? null : <a href="/">What changed since</a>}
+          </span>
+          <a class="button" href={addressWith("", query, {})} data-moment>
             Back to now
           </a>
         </p>
       )}
-      <details open={asOf !== undefined}>
+      <details class="folded">
         <summary>
           <Icon name="clock" />
           Look at an earlier moment
         </summary>
-        <div class="filter">
+        <div class="moments">
+          <Icon name="clock" />
           {presets.map(([label, at]) => (
-            <a href={addressWith("", query, { as_of: at })} data-moment>
+            <a href={addressWith("", query, { as_of: at })} data-moment aria-current={at === asOf ? "true" : undefined}>
               {label}
             </a>
           ))}
-          <form class="filter" method="get" data-moment>
+          <form method="get" data-moment>
             <OtherFields query={query} />
             <label>
-              At <input type="datetime-local" name="as_of" required />
-            </label>
+              At, in {timezone}{" "}
+              <input
+                type="datetime-local"
+                name="as_of"
+                required
+                value={asOf === undefined ? undefined : shown.toPlainDateTime().toString({ smallestUnit: "minute" })}
+              />
+            </label>{" "}
             <button>Go</button>
           </form>
-          <form class="filter slider" method="get" data-moment>
-            <OtherFields query={query} />
-            <label>
-              <span>
-                As of position <span data-value>{grouped(position)}</span>
-              </span>
-              <input type="range" name="as_of" min={1} max={head} value={Math.max(1, position)} />
-            </label>
-            <button>Go</button>
-          </form>
+          <input
+            type="range"
+            aria-label="Moment between the first event and now"
+            min={span.from}
+            max={span.to}
+            step={Math.max(1, Math.ceil((span.to - span.from) / SLIDER_STEPS))}
+            value={shown.epochMilliseconds}
+          />
+          <span data-value />
         </div>
       </details>
     </section>
   );
+}
+
+/** Steps of the slider: as many as a wide screen shows apart. */
+const SLIDER_STEPS = 1_000;
+
+/** The figures of the overview, then and now. */
+function Changes({ view: { state, stateNow = state, position } }: { readonly view: View }): VNode {
+  const [then, now] = [readFigures(state), readFigures(stateNow)];
+  return (
+    <section class="changes" aria-labelledby="since">
+      <b id="since">What changed since:</b>
+      <ul>
+        {then.map(([label, before], at) => {
+          const after = now[at]?.[1] ?? 0;
+          const change = after - before;
+          return (
+            <li>
+              {label}{" "}
+              <b>
+                {change === 0 ? "±" : change > 0 ? "+" : "−"}
+                {grouped(Math.abs(change))}
+              </b>{" "}
+              ({grouped(before)} → {grouped(after)})
+            </li>
+          );
+        })}
+      </ul>
+      <a href={`/activity?from=${position + 1}`} data-moment>
+        What happened since
+      </a>
+    </section>
+  );
+}
+
+function readFigures(state: View["state"]): readonly (readonly [label: string, count: number])[] {
+  const { sent, skipped, failed } = state("stats");
+  const { clicks, suspected } = state("suspected").all;
+  const channels = channelsOf(state("deliveries"));
+  return [
+    ["Sent", sent],
+    ["Skipped", skipped],
+    ["Failed", failed],
+    ["Clicks by people", clicks - suspected],
+    ["Dispatches", channels.reduce((sum, [, { dispatched }]) => sum + dispatched, 0)],
+    ["Recipients", state("contacts").people.size],
+  ];
 }
 
 const HOUR_MS = 3_600_000;

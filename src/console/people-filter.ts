@@ -1,6 +1,7 @@
 import type { Basis, SkipReason } from "../../events/outreach.ts";
 import type { Contact, Contacts, ContactStatus } from "../../projections/contacts.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
+import { createSortedPage, type Sort, type SortPlace } from "./sorting.ts";
 import { readChoice, readText, type View } from "./view.ts";
 
 /** What a contact may be looked for by; `suppressed` is shown in place of how far we got. */
@@ -54,11 +55,17 @@ export function parseFilter(view: View): PeopleFilter {
   });
 }
 
-/** The page's address with this filter, from behind the contact of that key on. */
-export function peopleHref(filter: PeopleFilter, after?: string): string {
-  const query = new URLSearchParams(Object.entries({ ...filter, ...(after === undefined ? {} : { after }) }));
-  return query.size === 0 ? "/people" : `/people?${query}`;
-}
+export const PEOPLE_COLUMNS = ["person", "status", "basis", "skipped", "message"] as const;
+export type PeopleColumn = (typeof PEOPLE_COLUMNS)[number];
+
+/** What people are sorted by: statuses and bases in the order of their lists above. */
+const VALUES: Readonly<Record<PeopleColumn, (contact: Contact) => string>> = {
+  person: ({ id = "", username }) => username?.toLowerCase() ?? id,
+  status: (contact) => String(SHOWN_STATUSES.indexOf(toShownStatus(contact))),
+  basis: (contact) => String(BASES.indexOf(effectiveBasis(contact))),
+  skipped: ({ skipped }) => skipped[0] ?? "",
+  message: ({ attempted_at = "" }) => attempted_at,
+};
 
 export function toShownStatus({ suppressed, status }: Contact): ShownStatus {
   return suppressed ? "suppressed" : status;
@@ -68,16 +75,14 @@ export function toShownStatus({ suppressed, status }: Contact): ShownStatus {
 export interface FoundPeople {
   readonly counts: Readonly<Record<ShownStatus, number>>;
   readonly page: readonly Contact[];
-  /** Key of the last contact of the page, where others follow. */
-  readonly next: string | undefined;
-  /** Whether this is the first page, since the contact it was to begin behind is not known any more. */
-  readonly isFromStart: boolean;
+  /** The last place of the page, where others follow. */
+  readonly next: SortPlace | undefined;
 }
 
-/** Keys stay while contacts are met and change: a page begins behind a contact, and not behind a number of them. */
 export interface PageOfPeople {
+  readonly sort: Sort<PeopleColumn>;
   /** Undefined: from the first contact on. */
-  readonly after: string | undefined;
+  readonly after: SortPlace | undefined;
   readonly limit: number;
 }
 
@@ -90,35 +95,24 @@ const STEP_PEOPLE = 1_024;
  */
 export function* findPeople(
   people: () => Contacts["people"],
-  wanted: PeopleFilter,
-  { after, limit }: PageOfPeople,
+  { status, ...filter }: PeopleFilter,
+  { sort, after, limit }: PageOfPeople,
 ): Generator<void, FoundPeople, void> {
-  const { status, ...filter } = wanted;
   const counts = { open: 0, attempted: 0, in_doubt: 0, sent: 0, failed: 0, suppressed: 0 };
   const fits = createTest(filter);
-  const keys: string[] = [];
-  let isBehind = after === undefined;
-  let hasMore = false;
+  const valueIn = VALUES[sort.by];
+  const sorted = createSortedPage(sort.order, after, limit);
   let looked = 0;
   for (const [key, contact] of people()) {
     if (++looked % STEP_PEOPLE === 0) yield;
+    if (!fits(contact)) continue;
     const found = toShownStatus(contact);
-    if (fits(contact)) {
-      counts[found]++;
-      if (isBehind && (status === undefined || status === found)) {
-        if (keys.length === limit) hasMore = true;
-        else keys.push(key);
-      }
-    }
-    if (key === after) isBehind = true;
+    counts[found]++;
+    if (status === undefined || status === found) sorted.add(valueIn(contact), key);
   }
-  if (!isBehind) {
-    const found = yield* findPeople(people, wanted, { after: undefined, limit });
-    return { ...found, isFromStart: true };
-  }
+  const { keys, next } = sorted.end();
   const present = people();
-  const page = keys.flatMap((key) => present.get(key) ?? []);
-  return { counts, page, next: hasMore ? keys.at(-1) : undefined, isFromStart: false };
+  return { counts, page: keys.flatMap((key) => present.get(key) ?? []), next };
 }
 
 /** Matches a contact against all of the filter but the status. */

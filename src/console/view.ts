@@ -33,8 +33,10 @@ export interface View {
   readonly now: number;
   /** The earlier moment of the page, as the operator entered it; undefined: the page is of now. */
   readonly asOf: string | undefined;
-  /** Position of the last event of all. */
-  readonly head: number;
+  /** From the first event to the present; undefined: the log is empty. */
+  readonly span: LogSpan | undefined;
+  /** The states of now on a page of an earlier moment. */
+  readonly stateNow?: View["state"];
   /** What this process does at present, which no log knows; undefined on a page of the past. */
   readonly live: Live | undefined;
   readonly settings: ConsoleSettings;
@@ -44,6 +46,14 @@ export interface View {
   readonly notice: Notice | undefined;
   /** Of this browser, before the one that goes on; undefined: none is known. */
   readonly lastVisit?: LastVisit | undefined;
+}
+
+/** Moments that a reader may choose; in ms since 1970. */
+export interface LogSpan {
+  readonly from: number;
+  readonly to: number;
+  /** Position before the newest run that was no dry run; undefined: there is none. */
+  readonly beforeRun: number | undefined;
 }
 
 /** When a browser was here, in ms since 1970, and how far the log was then. */

@@ -66,6 +66,7 @@ async function pagesOf(log: string): Promise<{ readonly clicks: number; readonly
     "/",
     "/people",
     "/people?search=person_4999",
+    "/people?sort=message&order=descending",
     `/people/${sent.data.recipient.id}`,
     "/links",
     `/links/${domain}/${encodeURIComponent(short_code)}`,

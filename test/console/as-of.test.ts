@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { PAGES as MENU } from "../../src/console/document.tsx";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { createApp, type App } from "../../src/http/app.ts";
+import { textsAt } from "./pages.ts";
 import { ask, openApp, type AppHarness } from "../harness/memory/app.ts";
 import { outcomeOf } from "../harness/memory/outcomes.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
@@ -133,7 +134,7 @@ describe("as of an earlier moment", () => {
   });
 
   test("all that leads to another page keeps the moment; only one link leads back to now, and one to what came since", async () => {
-    for (const path of [...PAGES, "/activity?type=LinkClicked", "/links?skip=0"]) {
+    for (const path of [...PAGES, "/activity?type=LinkClicked", "/links?sort=link"]) {
       const page = await pageAt(asOf(path, 9));
       const isChoice = (link: string): boolean => link.includes("data-moment");
       const all = [...page.matchAll(/<a\b[^>]*?href="([^"]*)"[^>]*>/g)];
@@ -146,7 +147,8 @@ describe("as of an earlier moment", () => {
       expect(pages.length).toBeGreaterThan(5);
       for (const href of pages) expect(href).toMatch(/[?;]as_of=9$/);
       expect(choices.filter((href) => href.startsWith("?") && !href.includes("as_of="))).toHaveLength(1);
-      expect(choices.filter((href) => !href.startsWith("?"))).toEqual(["/activity?from=10"]);
+      expect(choices.filter((href) => !href.startsWith("?"))).toEqual(path === "/" ? ["/activity?from=10"] : []);
+      expect(pages.includes("/?as_of=9")).toBe(true);
       for (const [form = ""] of page.matchAll(/<form\b[^>]*method="get".*?<\/form>/gs)) {
         expect(form.match(/name="as_of"/g)).toHaveLength(1);
       }
@@ -167,6 +169,38 @@ describe("as of an earlier moment", () => {
     expect(now).toContain("form_token");
     expect(now).toContain('type="range"');
     expect(now).not.toContain("data-as-of");
+  });
+
+  test("the overview says what changed since, figure by figure; the other pages lead there", async () => {
+    const changes = (await textsAt(await pageAt(asOf("/", 3)), ".changes li")).map(({ text }) => text);
+    expect(changes).toEqual([
+      "Sent +1 (0 → 1)",
+      "Skipped ±0 (0 → 0)",
+      "Failed +1 (0 → 1)",
+      "Clicks by people +2 (1 → 3)",
+      "Dispatches ±0 (0 → 0)",
+      "Recipients +2 (2 → 4)",
+    ]);
+    expect(await pageAt(asOf("/people", 3))).toContain('<a href="/?as_of=3">What changed since</a>');
+    expect(await pageAt("/")).not.toContain("What changed since");
+  });
+
+  test("the bar leads to known moments and spans the life of the log, of now and of then alike", async () => {
+    const [first] = await Array.fromAsync(world.store.read({ limit: 1 }));
+    for (const path of ["/", "/people", asOf("/links", 5)]) {
+      const page = await pageAt(path);
+      const choices = await textsAt(page, "#moment .moments > a");
+      expect(choices.map(({ text }) => text)).toEqual([
+        "An hour ago",
+        "Yesterday 18:00",
+        "A week ago",
+        "Before the last run",
+      ]);
+      const moments = [...page.matchAll(/<a href="\?as_of=([^"]+)" data-moment="true">/g)].map(([, at = ""]) => at);
+      expect(moments[1]).toBe(`${Temporal.Now.plainDateISO("UTC").subtract({ days: 1 }).toString()}T18%3A00`);
+      expect(moments[3]).toBe("3");
+      expect(page).toContain(`min="${Date.parse(first?.time ?? "")}"`);
+    }
   });
 
   test("a moment is whatever --as-of takes, and an event of later is not there", async () => {

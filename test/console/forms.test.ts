@@ -33,7 +33,7 @@ function fields(more: Readonly<Record<string, string>>): string {
   return new URLSearchParams({ back: "/", channel: "chat", ...more }).toString();
 }
 
-test("a form acts in the name of whoever signed in, and leads back to a page that says so, once", async () => {
+test("a form acts in the name of whoever signed in, and leads back to a page that says so until it is dismissed", async () => {
   const { harness, cookie } = await openSuspended();
   const form_token = (await formTokenIn(harness.app, cookie)) ?? "";
   const answer = await post(harness.app, PATH, fields({ form_token }), { headers: { ...FORM, cookie } });
@@ -41,9 +41,18 @@ test("a form acts in the name of whoever signed in, and leads back to a page tha
   const [last] = await Array.fromAsync(harness.store.read({ backwards: true, limit: 1 }));
   expect([last?.type, last?.meta.caller]).toEqual(["ChannelResumed", "tests"]);
   const notice = answer.headers.get("set-cookie")?.split(";")[0] ?? "";
-  const page = await ask(harness.app, "/", { headers: { cookie: `${cookie}; ${notice}` } });
-  expect(await page.text()).toContain("chat is resumed.");
-  expect(page.headers.get("set-cookie")).toContain("Max-Age=0");
+  const asBrowser = (path: string) => ask(harness.app, path, { headers: { cookie: `${cookie}; ${notice}` } });
+  for (const path of ["/", "/people?status=open"]) {
+    const page = await asBrowser(path);
+    expect(await page.text()).toContain('<p role="status">chat is resumed. </p>');
+    expect(page.headers.get("set-cookie")).not.toContain("reachlog_notice");
+  }
+  const shown = await (await asBrowser("/people?status=open")).text();
+  expect(shown).toContain('<a class="button" href="?status=open&amp;notice=read" data-moment="true">Dismiss</a>');
+  const dismissed = await asBrowser("/people?status=open&notice=read");
+  expect([dismissed.status, dismissed.headers.get("location")]).toEqual([303, "/people?status=open"]);
+  expect(dismissed.headers.get("set-cookie")).toMatch(/^reachlog_notice=;.*Max-Age=0/);
+  expect((await ask(harness.app, "/?notice=read")).status).toBe(401);
 });
 
 test("what the service refuses is said on the page that the form leads back to", async () => {

@@ -25,7 +25,7 @@ function visitOf(query: string): PastVisit {
       { hashesOf: () => [], wantsToken: () => false, tokens: () => [] },
     ),
     notice: undefined,
-    head: 1,
+    span: undefined,
     asOf: "1",
     present: Date.parse("2030-01-01"),
   };

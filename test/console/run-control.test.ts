@@ -132,7 +132,7 @@ describe("without a run", () => {
     const harness = await openAuthorized(given);
     if (triggered !== undefined) harness.triggered = triggered;
     const page = await backAt(harness, await send(harness, "start"));
-    const notice = /<p class="notice fault" role="alert">(.*?)<\/p>/.exec(page)?.[1];
+    const notice = /<section class="notice fault"[^>]*><p role="alert">(.*?)<\/p>/.exec(page)?.[1];
     expect(notice?.replaceAll("'", "&#39;")).toContain(words);
     expect(notice).toContain(`<a href="${nextStep}">`);
   });

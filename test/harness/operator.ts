@@ -22,7 +22,7 @@ export interface Operator {
   unfold(summary: string): Promise<void>;
   fill(label: string, text: string): Promise<void>;
   chooseFile(label: string, path: string): Promise<void>;
-  /** Moves a slider to its very beginning, and waits for the page that it leads to. */
+  /** Moves a slider to its very beginning, and waits for the page that it leads to: with script alone. */
   slideToStart(slider: Locator): Promise<void>;
   /** Waits until it is on the page: which changes by itself, or, without script, when it is loaded again. */
   sees(what: string | RegExp | Locator): Promise<void>;
@@ -54,14 +54,7 @@ async function tabOf(context: BrowserContext, way: Way, wrong: string[]): Promis
       await hand.use(page.getByLabel(label).first(), "Space");
       await (await chooser).setFiles(path);
     },
-    slideToStart: (slider) =>
-      leading(async () => {
-        await hand.slideToStart(slider);
-        // With script, a slider that has come to rest asks by itself.
-        if (way === "by mouse, without script") {
-          await page.locator("form").filter({ has: slider }).getByRole("button", { name: "Go" }).click();
-        }
-      }),
+    slideToStart: (slider) => leading(() => hand.slideToStart(slider)),
     async sees(what) {
       const wanted = typeof what === "string" || what instanceof RegExp ? page.getByText(what) : what;
       const isThere = () => wanted.first().isVisible();

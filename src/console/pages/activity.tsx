@@ -174,7 +174,7 @@ function FilterForm({ filter, shown, chosen }: FilterFormProps): VNode {
   return (
     <details open={isNarrowed}>
       <summary>Filter</summary>
-      <form class="filter" method="get" action="/activity" data-apply>
+      <form class="filter" method="get" action="/activity" data-apply="chips">
         {shown === undefined || shown === "news" ? null : <input type="hidden" name="show" value={shown} />}
         {chosen.map(([name, type]) => (
           <input type="hidden" name={name} value={type} />

@@ -85,7 +85,7 @@ function Operation(operation: Described & { readonly path: string; readonly meth
       <p>{description}</p>
       <p class="quiet">{security.some((scheme) => Object.keys(scheme).length === 0) ? "Open." : "Wants a token."}</p>
       {parameters.length === 0 ? null : (
-        <Table label={`Parameters of ${operationId}`} columns={["Parameter", "In", "Says"]} isStacked>
+        <Table label={`Parameters of ${operationId}`} columns={["Parameter", "In", "Says"]}>
           {parameters.map((parameter) => (
             <tr>
               <td>
@@ -119,7 +119,7 @@ function Content({ label, content }: { readonly label: string; readonly content:
   if (schema === undefined || fields.length === 0) return null;
   return (
     <>
-      <Table label={label} columns={["Field", "Takes", "Says"]} isStacked>
+      <Table label={label} columns={["Field", "Takes", "Says"]}>
         {fields.map(([name, field]) => (
           <tr>
             <td>

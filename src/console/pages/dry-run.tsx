@@ -106,7 +106,7 @@ function Sends({ found: { would_send: sends } }: FoundProps): VNode | null {
   if (sends.length === 0) return null;
   return (
     <Section id="sends" title="Would get a message">
-      <Table label="Table of messages" columns={["recipient", "variant", "text"]} isTall isStacked>
+      <Table label="Table of messages" columns={["recipient", "variant", "text"]} isTall>
         {sends.slice(0, ROWS_SHOWN).map(({ recipient, variant, text }) => (
           <tr>
             <th scope="row">
@@ -136,7 +136,7 @@ function Skips({ found: { would_skip: skips } }: FoundProps): VNode | null {
           </li>
         ))}
       </ul>
-      <Table label="Table of those skipped" columns={["recipient", "reason"]} isTall isStacked>
+      <Table label="Table of those skipped" columns={["recipient", "reason"]} isTall>
         {skips.slice(0, ROWS_SHOWN).map(({ recipient, reason }) => (
           <tr>
             <th scope="row">

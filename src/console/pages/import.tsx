@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { SENT_BYTES_MAX, SENT_SUPPRESSIONS_BYTES_MAX } from "../../recipients/file/format.ts";
-import { ActionForm } from "../parts/action-form.tsx";
+import { ActionForm, ConfirmedAction } from "../parts/action-form.tsx";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { Table } from "../parts/table.tsx";
 import type { ConsolePage, View } from "../view.ts";
@@ -96,7 +96,7 @@ function Refused({ refused, refused_rows: rows }: RefusedRows): VNode | null {
   return (
     <Section id="refused" title="Refused rows">
       <Cut count={refused} />
-      <Table label="Table of refused rows" columns={["row", "value", "reason"]} isTall isStacked>
+      <Table label="Table of refused rows" columns={["row", "value", "reason"]} isTall>
         {rows.slice(0, ROWS_SHOWN_MAX).map(({ line, value, reason }) => (
           <tr>
             <th scope="row">line {grouped(line)}</th>
@@ -160,14 +160,23 @@ export function SuppressionsForm({ view }: { readonly view: View }): VNode | nul
   if (view.formToken === undefined) return null;
   return (
     <Section id="suppressions" title="Suppression list">
-      <p class="quiet" id="suppressions-says">
-        A CSV, JSON or JSON Lines file of up to {SENT_SUPPRESSIONS_BYTES_MAX / 2 ** 20} MiB, with the columns username
-        (or handle), id and/or hash, reason and suppressed_at. These people never get a message again. This cannot be
-        undone.
-      </p>
-      <ActionForm view={view} back="/people" action="/console/suppressions" sendsFile>
-        <FileField describedBy="suppressions-says" /> <button>Suppress</button>
-      </ActionForm>
+      <ConfirmedAction
+        view={view}
+        back="/people"
+        action="/console/suppressions"
+        sendsFile
+        isDangerous
+        label="Suppress all people of a file…"
+        says={
+          <span id="suppressions-says">
+            <b>The people in the file never get a message again, even after another import. This cannot be undone.</b> A
+            CSV, JSON or JSON Lines file of up to {SENT_SUPPRESSIONS_BYTES_MAX / 2 ** 20} MiB, with the columns username
+            (or handle), id and/or hash, reason and suppressed_at.
+          </span>
+        }
+      >
+        <FileField describedBy="suppressions-says" /> <button>Suppress all people of the file for good</button>
+      </ConfirmedAction>
       <p>
         <a href="/social/suppressions" download>
           The list as CSV

@@ -3,7 +3,7 @@ import type { VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
 import type { LinkClicks } from "../../../projections/clicks.ts";
 import { quarterAt, type Quarters } from "../../../projections/quarters.ts";
-import { byLastClick, COUNTED_LINKS_MAX } from "../../../projections/recent-links.ts";
+import { COUNTED_LINKS_MAX } from "../../../projections/recent-links.ts";
 import { noClicks, type SuspectedCounts } from "../../../projections/suspected.ts";
 import { msOf } from "../../../projections/time.ts";
 import { STREAMS } from "../../log/event-log.ts";
@@ -14,8 +14,9 @@ import { EventList } from "../parts/events.tsx";
 import { ConfirmedAction } from "../parts/action-form.tsx";
 import { SentTo, sentWith } from "../parts/sent-to.tsx";
 import { Time } from "../parts/time.tsx";
-import { newestEvents, readChoice, readNumber, type View } from "../view.ts";
-import { NumberCells, numbers, Table } from "../parts/table.tsx";
+import { createSortedPage, readPlace, readSort, type Sort, toSortValue } from "../sorting.ts";
+import { newestEvents, type View } from "../view.ts";
+import { createSortedHeads, ListPages, NumberCells, Table } from "../parts/table.tsx";
 
 /** Rows of one page of a list. */
 const LINKS_SHOWN = 100;
@@ -32,14 +33,17 @@ interface LinkRow extends Pick<LinkClicks, "clicks" | "bots" | "first" | "last">
   readonly suspected: number;
 }
 
+const LINK_COLUMNS = ["link", "people", "suspected", "bots", "last"] as const;
+type LinkColumn = (typeof LINK_COLUMNS)[number];
+
 /** Every link that was clicked, and who clicked it: people, suspected fetchers of X, bots. */
 export function linksPage(view: View): VNode {
   const { all, others, quarters } = view.state("suspected");
-  const skipped = readNumber(view, "skip") ?? 0;
-  const order = readChoice(view, "sort", ["clicks"]);
-  const names = order === "clicks" ? byClicks(view) : byLastClick(view.state("clicks").links).map(([name]) => name);
-  const links = names.slice(skipped, skipped + LINKS_SHOWN).flatMap((name) => findRow(view, name) ?? []);
-  const next = skipped + LINKS_SHOWN;
+  const sort = readSort(view, LINK_COLUMNS, { by: "last", order: "descending" });
+  const sorted = createSortedPage(sort.order, readPlace(view), LINKS_SHOWN);
+  for (const link of view.state("clicks").links.keys()) sorted.add(valueIn(view, link, sort.by), link);
+  const { keys, next } = sorted.end();
+  const links = keys.flatMap((link) => findRow(view, link) ?? []);
   return (
     <ConsoleDocument title="Links" path="/links" view={view}>
       <h1>Links</h1>
@@ -54,7 +58,7 @@ export function linksPage(view: View): VNode {
           No clicks yet. Have your link shortener post each click to <code>/api/tracking/event</code>.
         </p>
       ) : (
-        <LinkTable links={links} order={order} />
+        <LinkTable view={view} sort={sort} links={links} />
       )}
       {others.clicks + others.bots === 0 ? null : (
         <p>
@@ -62,42 +66,34 @@ export function linksPage(view: View): VNode {
           clicked for long: {grouped(COUNTED_LINKS_MAX)} links are counted one by one.
         </p>
       )}
-      <p>
-        {skipped > 0 ? <a href={linksHref(order)}>First links</a> : null}{" "}
-        {next >= names.length ? null : <a href={linksHref(order, next)}>More links</a>}
-      </p>
+      <ListPages view={view} path="/links" rows="links" next={next} />
       <ForgetClicks view={view} />
     </ConsoleDocument>
   );
 }
 
-/** The links with the most clicks by people first. */
-function byClicks(view: View): readonly string[] {
-  const { links } = view.state("suspected");
-  const countClicks = (name: string): number => {
-    const { clicks = 0, suspected = 0 } = links.get(name) ?? {};
-    return clicks - suspected;
-  };
-  return [...view.state("clicks").links.keys()].sort((one, other) => countClicks(other) - countClicks(one));
+/** What a link is sorted by. */
+function valueIn(view: View, link: string, by: LinkColumn): string {
+  if (by === "link") return link;
+  if (by === "last") return toSortValue(view.state("clicks").links.get(link)?.last_position ?? 0);
+  const { clicks = 0, suspected = 0, bots = 0 } = view.state("suspected").links.get(link) ?? {};
+  return toSortValue({ people: clicks - suspected, suspected, bots }[by]);
 }
 
-type LinkOrder = "clicks" | undefined;
-
-function linksHref(order: LinkOrder, skip = 0): string {
-  const query = new URLSearchParams({ ...(order && { sort: order }), ...(skip > 0 && { skip: String(skip) }) });
-  return query.size === 0 ? "/links" : `/links?${query}`;
+interface LinkTableProps {
+  readonly view: View;
+  readonly sort: Sort<LinkColumn>;
+  readonly links: readonly LinkRow[];
 }
 
-function LinkTable({ links, order }: { readonly links: readonly LinkRow[]; readonly order: LinkOrder }): VNode {
+function LinkTable({ view, sort, links }: LinkTableProps): VNode {
+  const head = createSortedHeads(view, "/links", sort);
   const columns = [
-    "link",
-    {
-      head: "people",
-      kind: "number",
-      order: order === "clicks" ? "descending" : { href: linksHref("clicks") },
-    } as const,
-    ...numbers("suspected", "bots"),
-    { head: "last click", order: order === undefined ? "descending" : { href: linksHref(undefined) } } as const,
+    head("link", "link", "ascending"),
+    head("people", "people", "descending", "number"),
+    head("suspected", "suspected", "descending", "number"),
+    head("bots", "bots", "descending", "number"),
+    head("last click", "last", "descending"),
   ];
   return (
     <Table label="Links" columns={columns} isTall>

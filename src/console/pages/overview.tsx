@@ -116,20 +116,22 @@ function QuotaCard({ view }: Viewed): VNode {
   );
 }
 
-/** All messages by their outcome. */
+/** All messages by their outcome, each the way to who they were to, when and why. */
 function Figures({ view, inDoubt }: Viewed & { readonly inDoubt: number }): VNode {
   const { sent, skipped, failed } = view.state("stats");
   const figures = [
-    ["Sent", sent],
-    ["Skipped", skipped],
-    ["Failed", failed],
-    ["In doubt", inDoubt],
+    ["Sent", sent, "/activity?type=DirectMessageSent"],
+    ["Skipped", skipped, "/activity?type=DirectMessageSkipped"],
+    ["Failed", failed, "/activity?type=DirectMessageFailed"],
+    ["In doubt", inDoubt, "/people?status=in_doubt"],
   ] as const;
   return (
     <dl class="card figures" aria-label="All messages">
-      {figures.map(([label, number]) => (
+      {figures.map(([label, number, href]) => (
         <div>
-          <dt>{label}</dt>
+          <dt>
+            <a href={href}>{label}</a>
+          </dt>
           <dd class="figure">{grouped(number)}</dd>
         </div>
       ))}
@@ -190,7 +192,7 @@ async function instances({ live }: View): Promise<VNode | null> {
   const holders = Object.entries(await live.roles());
   return (
     <Section id="instances" title="Instances">
-      <Table label="Table of instances" columns={["address", "version", "since", "does for all"]} isStacked>
+      <Table label="Table of instances" columns={["address", "version", "since", "does for all"]}>
         {all.map(({ id, url, version, started_at }, index) => (
           <tr>
             <th scope="row">

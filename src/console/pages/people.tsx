@@ -13,20 +13,22 @@ import {
   parseFilter,
   findPeople,
   ORIGINS,
-  peopleHref,
+  PEOPLE_COLUMNS,
   SHOWN_STATUSES,
   SKIP_REASONS,
   toShownStatus,
   type FoundPeople,
   type Origin,
+  type PeopleColumn,
   type PeopleFilter,
   type ShownStatus,
 } from "../people-filter.ts";
 import { Select } from "../parts/action-form.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";
 import { Time } from "../parts/time.tsx";
-import { type DisclosingPage, readText, type View } from "../view.ts";
-import { roomy, Table } from "../parts/table.tsx";
+import { listHref, readPlace, readSort, type Sort } from "../sorting.ts";
+import type { DisclosingPage, View } from "../view.ts";
+import { createSortedHeads, ListPages, Table } from "../parts/table.tsx";
 
 /** Rows of one page of the list. */
 export const PEOPLE_SHOWN = 100;
@@ -74,9 +76,11 @@ export const ORIGIN_WORDS: Readonly<Record<Origin, string>> = {
 export async function peoplePage(view: View): Promise<DisclosingPage> {
   const people = () => view.state("contacts").people;
   const filter = parseFilter(view);
-  const after = readText(view, "after");
-  const found = await inTimeSlices(findPeople(people, filter, { after, limit: PEOPLE_SHOWN }));
+  const sort = readSort(view, PEOPLE_COLUMNS, { by: "person", order: "ascending" });
+  const after = readPlace(view);
+  const found = await inTimeSlices(findPeople(people, filter, { sort, after, limit: PEOPLE_SHOWN }));
   const known = people().size;
+  const chosen = Object.keys(filter).length;
   const [only, other] = found.page;
   const variants = [...new Set(view.state("results").groups.map(({ variant }) => variant))].sort();
   const page = (
@@ -88,21 +92,18 @@ export async function peoplePage(view: View): Promise<DisclosingPage> {
         </p>
       ) : (
         <>
-          <details class="folded" open={Object.keys(filter).length > 0}>
-            <summary>Filter</summary>
-            <Filter filter={filter} variants={variants} />
+          <details class="folded">
+            <summary>Filter{chosen === 0 ? "" : ` (${chosen} chosen)`}</summary>
+            <Filter view={view} filter={filter} variants={variants} />
           </details>
-          <Counts filter={filter} counts={found.counts} known={known} />
+          <Counts view={view} status={filter.status} counts={found.counts} known={known} />
         </>
       )}
-      {found.isFromStart ? (
-        <p>The person this page began behind is not known any more. These are the first ones.</p>
-      ) : null}
-      {found.page.length === 0 ? null : <PeopleTable people={found.page} />}
+      {found.page.length === 0 ? null : <PeopleTable view={view} sort={sort} people={found.page} />}
       {only === undefined || other !== undefined || after !== undefined ? null : (
-        <RecipientActions view={view} contact={only} back={peopleHref(filter)} />
+        <RecipientActions view={view} contact={only} back={listHref(view, "/people", {})} />
       )}
-      <Pages filter={filter} after={after} next={found.next} />
+      <ListPages view={view} path="/people" rows="people" next={found.next} />
       <ImportForm view={view} />
       <SuppressionsForm view={view} />
     </ConsoleDocument>
@@ -110,9 +111,19 @@ export async function peoplePage(view: View): Promise<DisclosingPage> {
   return { page, disclosed: { records: found.page.length } };
 }
 
-function Filter({ filter, variants }: { readonly filter: PeopleFilter; readonly variants: readonly string[] }): VNode {
+interface FilterProps {
+  readonly view: View;
+  readonly filter: PeopleFilter;
+  readonly variants: readonly string[];
+}
+
+function Filter({ view, filter, variants }: FilterProps): VNode {
   return (
-    <form class="filter" method="get" action="/people">
+    <form class="filter" method="get" action="/people" data-apply>
+      {["sort", "order"].map((name) => {
+        const value = view.query.get(name);
+        return value === null ? null : <input type="hidden" name={name} value={value} />;
+      })}
       <label>
         Search <input name="search" value={filter.search ?? ""} maxLength={100} placeholder="handle, name or id" />
       </label>
@@ -141,27 +152,28 @@ function Filter({ filter, variants }: { readonly filter: PeopleFilter; readonly 
 }
 
 interface CountsProps extends Pick<FoundPeople, "counts"> {
-  readonly filter: PeopleFilter;
+  readonly view: View;
+  readonly status: ShownStatus | undefined;
   readonly known: number;
 }
 
 /** How many of those found have which status, each a way to just them. */
-function Counts({ filter: { status, ...filter }, counts, known }: CountsProps): VNode {
+function Counts({ view, status, counts, known }: CountsProps): VNode {
   const all = Object.values(counts).reduce((sum, count) => sum + count, 0);
   return (
     <>
-      <p>
+      <p role="status">
         {grouped(status === undefined ? all : counts[status])} of {grouped(known)} {known === 1 ? "person" : "people"}.
       </p>
       <ul class="counts" aria-label="By status">
         <li>
-          <Chosen isChosen={status === undefined} href={peopleHref(filter)}>
+          <Chosen isChosen={status === undefined} href={listHref(view, "/people", { status: "" })}>
             all {grouped(all)}
           </Chosen>
         </li>
         {SHOWN_STATUSES.map((one) => (
           <li>
-            <Chosen isChosen={status === one} href={peopleHref({ ...filter, status: one })}>
+            <Chosen isChosen={status === one} href={listHref(view, "/people", { status: one })}>
               {STATUS_WORDS[one]} {grouped(counts[one])}
             </Chosen>
           </li>
@@ -185,9 +197,23 @@ function Chosen({ isChosen, href, children }: ChosenProps): VNode {
   );
 }
 
-function PeopleTable({ people }: { readonly people: readonly Contact[] }): VNode {
+interface PeopleTableProps {
+  readonly view: View;
+  readonly sort: Sort<PeopleColumn>;
+  readonly people: readonly Contact[];
+}
+
+function PeopleTable({ view, sort, people }: PeopleTableProps): VNode {
+  const head = createSortedHeads(view, "/people", sort);
+  const columns = [
+    head("person", "person", "ascending"),
+    head("status", "status", "ascending"),
+    head("basis", "basis", "ascending"),
+    head("skipped for", "skipped", "ascending"),
+    head("last message", "message", "descending"),
+  ];
   return (
-    <Table label="People" columns={["person", "status", ...roomy("basis", "skipped for", "last message")]} isTall>
+    <Table label="People" columns={columns} isTall>
       {people.map((contact) => (
         <tr>
           <th scope="row" class="breakable">
@@ -196,27 +222,12 @@ function PeopleTable({ people }: { readonly people: readonly Contact[] }): VNode
           <td>
             <StatusBadge contact={contact} />
           </td>
-          <td class="roomy">{BASIS_WORDS[effectiveBasis(contact)]}</td>
-          <td class="roomy">{contact.skipped.join(", ").replaceAll("_", " ")}</td>
-          <td class="roomy">{contact.attempted_at === undefined ? null : <Time at={contact.attempted_at} />}</td>
+          <td>{BASIS_WORDS[effectiveBasis(contact)]}</td>
+          <td>{contact.skipped.join(", ").replaceAll("_", " ") || "–"}</td>
+          <td>{contact.attempted_at === undefined ? "–" : <Time at={contact.attempted_at} />}</td>
         </tr>
       ))}
     </Table>
-  );
-}
-
-interface PagesProps {
-  readonly filter: PeopleFilter;
-  readonly after: string | undefined;
-  readonly next: string | undefined;
-}
-
-function Pages({ filter, after, next }: PagesProps): VNode {
-  return (
-    <p>
-      {after === undefined ? null : <a href={peopleHref(filter)}>First people</a>}{" "}
-      {next === undefined ? null : <a href={peopleHref(filter, next)}>More people</a>}
-    </p>
   );
 }
 

@@ -29,7 +29,8 @@ import { hrefForLink } from "../hrefs.ts";
 import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { RunLink } from "../parts/events.tsx";
 import { Card } from "../parts/run-card.tsx";
-import { numbers, Table } from "../parts/table.tsx";
+import { createSortedHeads, Table } from "../parts/table.tsx";
+import { readSort, sortRows } from "../sorting.ts";
 import { readChoice, readText, type View } from "../view.ts";
 
 /** Shown where no interval is asked for. */
@@ -47,7 +48,10 @@ export async function resultsPage(view: View): Promise<VNode> {
         {formatDays(interval)}
         {table.previous === undefined ? "" : `, next to ${formatDays(table.previous)}`}. Days are UTC.
       </p>
-      <Filter by={by} interval={interval} />
+      <details class="folded">
+        <summary>Choose rows and days</summary>
+        <Filter by={by} interval={interval} />
+      </details>
       {table.mergedTo === null ? null : <p>{describeMergedDays(table)}</p>}
       {table.rows.length === 0 ? (
         <p class="empty">
@@ -304,16 +308,21 @@ interface AllRowsProps {
 
 function AllRows({ view, by, table }: AllRowsProps): VNode {
   const isTracked = isTrackedOnly(by);
-  const columns = [...MESSAGE_COUNTS, ...(isTracked ? TRACKED_COUNTS : LINK_COUNTS)];
+  const counts = [...MESSAGE_COUNTS, ...(isTracked ? TRACKED_COUNTS : LINK_COUNTS)];
   const members = GROUP_MEMBERS[by];
+  const heads = [...members, ...counts, "first click", "sent before", "replied before"];
+  // By no column: the newest row is the last one.
+  const sort = readSort<string>(view, heads, { by: "", order: "ascending" });
+  const toColumn = createSortedHeads(view, "/results", sort);
+  const columns = heads.map((head, at) =>
+    at < members.length
+      ? toColumn(head, head, "ascending")
+      : toColumn(head, head, "descending", head === "first click" ? undefined : "number"),
+  );
   return (
     <Section id="rows" title={`By ${by}`}>
-      <Table
-        label={`Results by ${by}`}
-        columns={[...members, ...numbers(...columns), "first click", ...numbers("sent before", "replied before")]}
-        isTall
-      >
-        {table.rows.map((row) => (
+      <Table label={`Results by ${by}`} columns={columns} isTall>
+        {sortRows(table.rows, (row) => valuesIn(row, members, isTracked)[heads.indexOf(sort.by)], sort).map((row) => (
           <tr>
             <Names view={view} by={by} row={row} />
             {countsIn(row.figures, isTracked).map((count) => (
@@ -340,6 +349,16 @@ function countsIn(figures: Figures, isTracked: boolean): readonly (number | unde
   const messages = [sent, failed, in_doubt, replied, opted_out];
   if (isTracked) return [...messages, tracked.recipients, tracked.clicked, tracked.clicks, tracked.suspected];
   return [...messages, clicks?.total, clicks?.unique, clicks?.suspected, clicks?.bots];
+}
+
+/** What a row is sorted by, column by column. */
+function valuesIn(
+  { group, figures, previous }: ResultRow,
+  members: (typeof GROUP_MEMBERS)[Grouping],
+  isTracked: boolean,
+) {
+  const numbers = [...countsIn(figures, isTracked), figures.tracked.first_click_ms, previous?.sent, previous?.replied];
+  return [...members.map((member) => group[member]), ...numbers];
 }
 
 function csvQuery(by: Grouping, { from, to }: Interval): URLSearchParams {

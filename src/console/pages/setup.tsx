@@ -53,7 +53,7 @@ function CallersSection({ view }: { readonly view: View }): VNode | null {
   if (tokens.length === 0) return null;
   return (
     <Section id="callers" title="Who may do what">
-      <Table label="Tokens of callers" columns={["Caller", "Token", "May", "Ends", "Last used"]} isStacked>
+      <Table label="Tokens of callers" columns={["Caller", "Token", "May", "Ends", "Last used"]}>
         {tokens.map(({ name, sha256, scopes, links, expiresAt }) => (
           <tr>
             <td data-label="Caller">{name}</td>

@@ -75,7 +75,7 @@ function Change({ name, change }: { readonly name: string; readonly change: Stat
   const { differences, whole } = change;
   return (
     <>
-      <Table label={`Changes of ${name}`} columns={["Where", "Before", "After"]} isStacked>
+      <Table label={`Changes of ${name}`} columns={["Where", "Before", "After"]}>
         {differences.map((difference) => (
           <Row difference={difference} />
         ))}

@@ -1,18 +1,59 @@
 /** @jsxImportSource preact */
-import type { ComponentChildren, VNode } from "preact";
-import { grouped } from "../document.tsx";
+import {
+  cloneElement,
+  Fragment,
+  isValidElement,
+  toChildArray,
+  type ComponentChildren,
+  type FunctionComponent,
+  type VNode,
+} from "preact";
+import { grouped, type PagePath } from "../document.tsx";
+import { listHref, type Order, readPlace, type Sort, type SortPlace } from "../sorting.ts";
+import type { View } from "../view.ts";
 
-/** What stands above a column; `number`: aligned as numbers are; `roomy`: only where there is room for it. */
-type Column =
-  string | { readonly head: string; readonly kind?: "number" | "roomy" | undefined; readonly order?: ColumnOrder };
+/** What stands above a column; `number`: aligned as numbers are. */
+export type Column = string | ColumnHead;
 
-/** The rows are in the order of the column, the greatest first; or a link to them in that order. */
-type ColumnOrder = "descending" | { readonly href: string };
+interface ColumnHead {
+  readonly head: string;
+  readonly kind?: "number" | undefined;
+  /** A link to the list sorted by this column; `order`: in which the rows are by it now. */
+  readonly sort?: { readonly order: Order | undefined; readonly href: string };
+}
 
 export const numbers = (...heads: readonly string[]): readonly Column[] =>
   heads.map((head) => ({ head, kind: "number" }));
 
-export const roomy = (...heads: readonly string[]): readonly Column[] => heads.map((head) => ({ head, kind: "roomy" }));
+/** Makes the heads of a sorted list: each is a link to the list sorted by its column, `first` in this order. */
+export function createSortedHeads<Name extends string>(view: View, path: PagePath, sort: Sort<Name>) {
+  return (head: string, name: Name, first: Order, kind?: "number"): Column => {
+    const isSorted = sort.by === name;
+    const order = isSorted ? (sort.order === "ascending" ? "descending" : "ascending") : first;
+    const href = listHref(view, path, { sort: name, order });
+    return { head, kind, sort: { order: isSorted ? sort.order : undefined, href } };
+  };
+}
+
+interface ListPagesProps {
+  readonly view: View;
+  readonly path: PagePath;
+  /** What the list is of. */
+  readonly rows: string;
+  readonly next: SortPlace | undefined;
+}
+
+/** The ways to the first page of a sorted list and to the next one. */
+export function ListPages({ view, path, rows, next }: ListPagesProps): VNode {
+  return (
+    <p>
+      {readPlace(view) === undefined ? null : <a href={listHref(view, path, {})}>First {rows}</a>}{" "}
+      {next === undefined ? null : (
+        <a href={listHref(view, path, { after: next.key, value: next.value })}>More {rows}</a>
+      )}
+    </p>
+  );
+}
 
 interface TableProps {
   /** Of the region that scrolls by itself where the table is wider than the screen. */
@@ -20,8 +61,7 @@ interface TableProps {
   readonly columns: readonly Column[];
   /** Longer than the screen: it scrolls in itself. */
   readonly isTall?: boolean;
-  /** On a phone each row is a list. */
-  readonly isStacked?: boolean;
+  /** Rows of cells, or components that render them. */
   readonly children: ComponentChildren;
 }
 
@@ -35,24 +75,48 @@ export function NumberCells({ of }: { readonly of: readonly number[] }): VNode {
   );
 }
 
-export function Table({ label, columns, isTall = false, isStacked = false, children }: TableProps): VNode {
+/** On a phone each row is a list of labelled values. The roles keep it a table, however it is laid out. */
+export function Table({ label, columns, isTall = false, children }: TableProps): VNode {
+  const heads = columns.map((column): ColumnHead => (typeof column === "string" ? { head: column } : column));
   return (
     <div class={isTall ? "scroll tall" : "scroll"} tabIndex={0} role="region" aria-label={label}>
-      <table class={isStacked ? "stacked" : undefined}>
-        <thead>
-          <tr>
-            {columns.map((column) => {
-              const { head, kind, order } = typeof column === "string" ? { head: column } : column;
-              return (
-                <th scope="col" class={kind} aria-sort={order === "descending" ? order : undefined}>
-                  {typeof order === "object" ? <a href={order.href}>{head}</a> : head}
-                </th>
-              );
-            })}
+      <table role="table">
+        <thead role="rowgroup">
+          <tr role="row">
+            {heads.map(({ head, kind, sort }) => (
+              <th scope="col" role="columnheader" class={kind} aria-sort={sort?.order}>
+                {sort === undefined ? head : <a href={sort.href}>{head}</a>}
+              </th>
+            ))}
           </tr>
         </thead>
-        <tbody>{children}</tbody>
+        <tbody role="rowgroup">{elementsIn(children).map((row) => labelCells(row, heads))}</tbody>
       </table>
     </div>
   );
+}
+
+type Element = VNode<{ readonly children?: ComponentChildren; readonly colSpan?: number }>;
+
+function labelCells(row: Element, heads: readonly ColumnHead[]): VNode {
+  let column = 0;
+  const cells = elementsIn(row.props.children).map((cell) => {
+    const head = heads[column]?.head ?? "";
+    column += cell.props.colSpan ?? 1;
+    return cloneElement(cell, {
+      role: cell.type === "th" ? "rowheader" : "cell",
+      "data-label": head.charAt(0).toUpperCase() + head.slice(1),
+    });
+  });
+  return cloneElement(row, { role: "row" }, cells);
+}
+
+/** The elements among these, also those that components without hooks render. */
+function elementsIn(children: ComponentChildren): readonly Element[] {
+  return toChildArray(children).flatMap((child): readonly Element[] => {
+    if (!isValidElement(child)) return [];
+    const { type, props } = child as Element;
+    if (type === Fragment) return elementsIn(props.children);
+    return typeof type === "function" ? elementsIn((type as FunctionComponent)(props)) : [child];
+  });
 }

@@ -43,7 +43,13 @@ const OWN_RANGE = {
   to: "The charts' last day; of many days the newest are shown.",
 };
 
-const SKIP = "How many entries to skip.";
+/** Of a list that its columns sort. */
+const SORTED = {
+  sort: "The column to sort by, as the column's head links to it.",
+  order: "`ascending` (default) or `descending`.",
+  after: "List what comes after the row of this key; the previous page links there.",
+  value: "What that row is sorted by.",
+};
 
 export function consoleEndpoints(deps: AppDeps) {
   const page = (made: ConsolePage, personalRead: PersonalData, id: string, summary: string, described?: Described) =>
@@ -72,7 +78,7 @@ export function consoleEndpoints(deps: AppDeps) {
           skipped: "Why a run skipped them.",
           variant: "The variant of the newest message to them.",
           source: "The source they come from.",
-          after: "List the people after this one; the previous page links there.",
+          ...SORTED,
         },
       }),
     )
@@ -89,8 +95,7 @@ export function consoleEndpoints(deps: AppDeps) {
         query: {
           range: RANGE,
           ...OWN_RANGE,
-          skip: SKIP,
-          sort: "`clicks`: those that people clicked most first. Default: the one clicked last first.",
+          ...SORTED,
         },
       }),
     )
@@ -212,7 +217,12 @@ function show({ console, sessions, notices, visits, projector }: AppDeps, page: 
   return async ({ call, params = {} }: { readonly call: RequestContext; readonly params?: Record<string, string> }) => {
     const { request } = call;
     if (!sessions.admits(request)) return whole(html(401, renderPage(signInPage(false))));
-    const { searchParams: query } = new URL(request.url);
+    const { searchParams: query, pathname } = new URL(request.url);
+    if (query.get("notice") === "read") {
+      query.delete("notice");
+      const headers = { "set-cookie": notices.cleared, "cache-control": "no-store" };
+      return whole(redirect(303, query.size === 0 ? pathname : `${pathname}?${query}`, headers));
+    }
     const notice = notices.read(request);
     const { before: lastVisit, setCookie: visited } = visits(request, projector.position);
     const visit = { parameters: params, query, formToken: sessions.formToken(request), notice, lastVisit };
@@ -223,7 +233,7 @@ function show({ console, sessions, notices, visits, projector }: AppDeps, page: 
       return whole(redirect(303, rendered.location, { "cache-control": "no-store" }));
     }
     const headers = {
-      "set-cookie": notice === undefined ? visited : notices.cleared,
+      "set-cookie": visited,
       ...(rendered.outcome === "not_ready" ? SOON : {}),
     };
     return whole(html(STATUS[rendered.outcome], rendered.text, headers));
@@ -247,15 +257,18 @@ type Described = Pick<Operation, "parameters" | "query"> & {
 
 function viewed(personalRead: PersonalData, id: string, summary: string, described: Described = {}) {
   const { parameters, query, elsewhere } = described;
-  const moved = elsewhere === undefined ? {} : { 303: textReply(elsewhere, { headers: ["location"] }) };
+  const moved = `${elsewhere === undefined ? "" : `${elsewhere} Or: `}The same address, its notice dismissed.`;
   return {
-    response: { ...REPLIES, ...moved } as typeof REPLIES & { readonly 303: Reply<string>; readonly 404: Reply<string> },
+    response: { ...REPLIES, 303: textReply(moved, { headers: ["location"] }) } as typeof REPLIES & {
+      readonly 303: Reply<string>;
+      readonly 404: Reply<string>;
+    },
     detail: operation(id, "console", ["session", "read"], {
       personalRead,
       summary,
       description: "A page of the operator's console. Needs a token once one is configured.",
       ...(parameters === undefined ? {} : { parameters }),
-      query: { ...query, as_of: AS_OF },
+      query: { ...query, as_of: AS_OF, notice: "`read`: dismisses the notice of the last form." },
       problems: parameters === undefined && query === undefined ? [] : ["notFound"],
     }),
   };

@@ -11,7 +11,7 @@ import { formBody, type RequestBody, type Fields, type SentForm } from "./body.t
 import { operation, textReply, type Form, type Operation, type RequestContext } from "./endpoint.ts";
 import { toProblem, problems } from "./problem.ts";
 
-/** The result of a form, kept by the browser until the next page has shown it. */
+/** The result of a form, kept by the browser until its reader dismisses it, or the next form has one. */
 export type Notices = EncryptedCookie<Notice>;
 
 /** Browsers drop a cookie of more than 4,096 bytes, and a character may be three, encrypted and in base64. */
@@ -21,7 +21,8 @@ const COOKIE = {
   name: "reachlog_notice",
   keyName: "console-notice",
   path: "/",
-  lifetimeSeconds: 60,
+  // A reader who was called away finds it; the next day it says nothing of use.
+  lifetimeSeconds: 3_600,
   sameSite: "strict",
 } as const;
 

@@ -95,8 +95,8 @@ describe("the page of deliveries", () => {
     expect(page).toContain("channel_is_archived");
     expect(page).toContain("the last attempt failed");
     expect(page).not.toContain("keyed-hash");
-    const chat = /<th scope="row">chat<\/th>.*?<\/tr>/s.exec(page)?.[0] ?? "";
-    const figures = [...chat.matchAll(/<td class="number">([^<]+)</g)].map(([, figure]) => figure);
+    const chat = /<th scope="row"[^>]*>chat<\/th>.*?<\/tr>/s.exec(page)?.[0] ?? "";
+    const figures = [...chat.matchAll(/<td class="number"[^>]*>([^<]+)</g)].map(([, figure]) => figure);
     expect(figures).toEqual(["2", expect.stringMatching(/^\d s$/), "0", "0.4", "not while suspended"]);
     expect(await pageAt("/deliveries?channel=ads")).not.toContain('<th scope="row">chat</th>');
   });
@@ -289,7 +289,7 @@ test("a webhook with a name has its row, its letters and its choice", async () =
   const letter = { source: 2, channel: "webhook-crm", lane: "events", detail: "gone", refused: true } as const;
   await harness.append(STREAMS.delivery("webhook-crm"), outcomeOf("DispatchAbandoned", letter));
   const page = await pageAt("/deliveries?channel=webhook-crm");
-  expect(page).toContain('<th scope="row">webhook-crm</th>');
+  expect(page).toMatch(/<th scope="row"[^>]*>webhook-crm<\/th>/);
   expect(page).toMatch(/<option[^>]*selected[^>]*>webhook-crm<\/option>/);
   expect(page).toContain('id="webhook-crm-2"');
   await press("/deliveries?channel=webhook-crm", "Retry");

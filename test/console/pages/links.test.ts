@@ -56,18 +56,20 @@ describe("links", () => {
     const namesAt = async (path: string) => (await rowsOf(await pageAt(harness, path))).map((row) => row.split(" ")[0]);
     const ofLinks = (names: readonly (string | undefined)[]) => names.filter((name) => name?.startsWith("go.example"));
     expect(ofLinks(await namesAt("/links"))).toEqual(["go.example/b", "go.example/a"]);
-    expect(ofLinks(await namesAt("/links?sort=clicks"))).toEqual(["go.example/a", "go.example/b"]);
-    expect(ofLinks(await namesAt("/links?sort=clicks&skip=1"))).toEqual(["go.example/b"]);
-    expect(ofLinks(await namesAt("/links?sort=nonsense"))).toEqual(["go.example/b", "go.example/a"]);
-    for (const [path, sorted, other] of [
-      ["/links", "last click", "/links?sort=clicks"],
-      ["/links?sort=clicks", "people", "/links"],
-    ] as const) {
-      const page = await pageAt(harness, path);
-      expect(await textsAt(page, 'th[aria-sort="descending"]')).toEqual([{ text: sorted, links: [] }]);
-      const heads = await textsAt(page, ".tall thead th");
-      expect(heads.flatMap(({ links }) => links)).toEqual([other]);
+    for (const column of ["people", "link"]) {
+      const up = await namesAt(`/links?sort=${column}`);
+      expect(ofLinks(up)).toEqual(
+        column === "link" ? ["go.example/a", "go.example/b"] : ["go.example/b", "go.example/a"],
+      );
+      expect(ofLinks(await namesAt(`/links?sort=${column}&order=descending`))).toEqual(ofLinks(up).toReversed());
     }
+    expect(ofLinks(await namesAt("/links?sort=link&after=go.example/a&value=go.example/a"))).toEqual(["go.example/b"]);
+    expect(ofLinks(await namesAt("/links?sort=nonsense"))).toEqual(["go.example/b", "go.example/a"]);
+    const page = await pageAt(harness, "/links?sort=bots&order=descending");
+    const [bots] = await textsAt(page, "th[aria-sort]");
+    expect(ofLinks(await namesAt("/links?sort=bots&order=descending"))).toEqual(["go.example/b", "go.example/a"]);
+    expect(bots).toEqual({ text: "bots", links: ["/links?sort=bots&amp;order=ascending"] });
+    expect((await textsAt(page, ".tall thead th")).flatMap(({ links }) => links)).toHaveLength(5);
   });
 
   test("of which nothing is known say so", async () => {

@@ -51,6 +51,23 @@ test("by run it says that clicks are those of recipients who granted tracking", 
   expect(page).not.toContain("Too early to call");
 });
 
+test("the table of all rows is sorted by any of its columns, and the charts stay as they are", async () => {
+  const harness = await openConsole();
+  await harness.append("outreach", ...message("A", "aaaa", { replies: true }), ...message("B"), ...message("B"));
+  const variantsAt = async (path: string) =>
+    (await rowsOf(await pageAt(harness, path))).map((row) => row.split(" | ")[1]);
+  expect(await variantsAt("/results?sort=sent&order=descending")).toEqual(["A", "B", "B", "A"]);
+  expect(await variantsAt("/results?sort=replied&order=descending")).toEqual(["A", "B", "A", "B"]);
+  expect(await variantsAt("/results?sort=variant&order=descending")).toEqual(["A", "B", "B", "A"]);
+  await harness.append("outreach", ...message("C", "0000"));
+  // The newest template stands last, whatever its id.
+  expect(await variantsAt("/results")).toEqual(["A", "B", "C", "A", "B", "C"]);
+  const page = await pageAt(harness, "/results?from=2026-01-01&sort=sent&order=descending");
+  expect(await textsAt(page, "th[aria-sort]")).toEqual([
+    { text: "sent", links: ["/results?from=2026-01-01&amp;sort=sent&amp;order=ascending"] },
+  ]);
+});
+
 test("of variants with as many replies neither is ahead", async () => {
   const harness = await openConsole();
   await harness.append("outreach", ...message("A"), ...message("B"));

@@ -191,7 +191,7 @@ describe("testing the channels", () => {
     expect([answer.status, answer.headers.get("location")]).toEqual([303, "/setup"]);
     const cookie = answer.headers.get("set-cookie")?.split(";")[0] ?? "";
     const page = await (await ask(harness.app, "/setup", { headers: { cookie } })).text();
-    return /<p class="(notice[^>]*>.*?)<\/p>/.exec(page)?.[1] ?? "none";
+    return /<section class="(notice[^>]*><p [^>]*>.*?)<\/p>/.exec(page)?.[1] ?? "none";
   }
 
   test("says how each went", async () => {

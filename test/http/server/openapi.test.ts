@@ -31,6 +31,7 @@ test("what stands in a path is a parameter that is always there", async () => {
     { name: "domain", in: "path", required: true },
     { name: "short_code", in: "path", required: true },
     { name: "as_of", in: "query" },
+    { name: "notice", in: "query" },
   ]);
 });
 

@@ -1,0 +1,94 @@
+import { readChoice, type View } from "./view.ts";
+
+const ORDERS = ["ascending", "descending"] as const;
+export type Order = (typeof ORDERS)[number];
+
+/** The column that a list is sorted by, as the page's address names it. */
+export interface Sort<Name extends string> {
+  readonly by: Name;
+  readonly order: Order;
+}
+
+/** What one row is sorted by. A page begins behind a place, whether or not a row is still there. */
+export interface SortPlace {
+  /** Empty: the row comes last in either order. */
+  readonly value: string;
+  /** Of the row, so that no two places are equal. */
+  readonly key: string;
+}
+
+/** Digits of the greatest number that a list is sorted by. */
+const DIGITS = 16;
+
+/** Rows kept between two cuts of {@link createSortedPage}: few cuts, and little memory. */
+const KEPT_MAX = 4_096;
+
+/** The sort of the page's address; else `fallback`. */
+export function readSort<Name extends string>(view: View, names: readonly Name[], fallback: Sort<Name>): Sort<Name> {
+  const by = readChoice(view, "sort", names);
+  return by === undefined ? fallback : { by, order: readChoice(view, "order", ORDERS) ?? "ascending" };
+}
+
+/** The place of the page's address; undefined: the list is shown from its beginning. */
+export function readPlace({ query }: View): SortPlace | undefined {
+  const key = query.get("after") ?? "";
+  return key === "" ? undefined : { key, value: query.get("value") ?? "" };
+}
+
+/** A number that is not negative as a value to sort by. */
+export function toSortValue(number: number): string {
+  return String(number).padStart(DIGITS, "0");
+}
+
+/** The list's address with these changes to the query of the page, from the list's beginning on. */
+export function listHref({ query }: View, path: string, changes: Readonly<Record<string, string>>): string {
+  const known = Object.fromEntries(query);
+  const changed = Object.entries({ ...known, after: "", value: "", as_of: "", ...changes });
+  const wanted = new URLSearchParams(changed.filter(([, value]) => value !== ""));
+  return wanted.size === 0 ? path : `${path}?${wanted}`;
+}
+
+/** Takes the rows of a list in any order, and keeps the `limit` that follow `after`. */
+export function createSortedPage(order: Order, after: SortPlace | undefined, limit: number) {
+  const sign = order === "ascending" ? 1 : -1;
+  const compare = (one: SortPlace, other: SortPlace): number => {
+    if (one.value === other.value) return one.key < other.key ? -1 : Number(one.key > other.key);
+    if (one.value === "" || other.value === "") return one.value === "" ? 1 : -1;
+    return one.value < other.value ? -sign : sign;
+  };
+  const kept: SortPlace[] = [];
+  /** What stands behind it is not on the page. */
+  let last: SortPlace | undefined;
+  const cut = (): void => {
+    kept.sort(compare).splice(limit + 1);
+    last = kept[limit];
+  };
+  return {
+    add(value: string, key: string): void {
+      const place = { value, key };
+      if (after !== undefined && compare(place, after) <= 0) return;
+      if (last !== undefined && compare(place, last) > 0) return;
+      if (kept.push(place) === KEPT_MAX) cut();
+    },
+    /** `next`: the last place of the page, where others follow. */
+    end(): { readonly keys: readonly string[]; readonly next: SortPlace | undefined } {
+      cut();
+      const page = kept.slice(0, limit);
+      return { keys: page.map(({ key }) => key), next: kept.length > limit ? page.at(-1) : undefined };
+    },
+  };
+}
+
+/** All rows of a list that is shown whole; those of the same value stay in their order. */
+export function sortRows<Row>(
+  rows: readonly Row[],
+  valueIn: (row: Row) => string | number | null | undefined,
+  { order }: Sort<string>,
+): readonly Row[] {
+  const sorted = createSortedPage(order, undefined, rows.length);
+  for (const [at, row] of rows.entries()) {
+    const value = valueIn(row) ?? "";
+    sorted.add(typeof value === "number" ? toSortValue(value) : value, toSortValue(at));
+  }
+  return sorted.end().keys.flatMap((key) => rows[Number(key)] ?? []);
+}

@@ -1,0 +1,207 @@
+// On the browser harness.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Browser, Page } from "playwright-core";
+import { PEOPLE_SHOWN } from "../../src/console/pages/people.tsx";
+import { overhangOf, violationsOf } from "../harness/accessibility.ts";
+import { hasBrowser, launchBrowser } from "../harness/browser.ts";
+import { operatorOf, type Operator } from "../harness/operator.ts";
+import { authorize, BEARER, openInstallation, TOKEN, type Installation, type Running } from "../harness/process.ts";
+
+const FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
+
+const WIDTHS = [1_440, 390] as const;
+const PEOPLE = PEOPLE_SHOWN + 10;
+
+describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
+  let installation: Installation;
+  let service: Running;
+  let browser: Browser;
+
+  beforeAll(async () => {
+    installation = await openInstallation();
+    const rows = Array.from({ length: PEOPLE }, (_, at) => `p_${String(at).padStart(3, "0")},none,P ${at}`);
+    const file = installation.file("people.csv", `username,basis,name\n${rows.join("\n")}\nada_builds,opt_in,Ada\n`);
+    expect(await installation.command("recipients", "import", file)).toMatchObject({ code: 0 });
+    service = await installation.serve();
+    await authorize(service, installation.sandbox);
+    await service.post("/social/run", undefined, { ...BEARER, prefer: "wait=60" });
+    const click = { event: "click", domain: "go.example", original_url: "https://example.com/" };
+    for (const short_code of ["a", "b", "b"]) {
+      const answer = await service.post("/api/tracking/event", { ...click, short_code, user_agent: FIREFOX }, BEARER);
+      expect(answer.status).toBe(202);
+    }
+    browser = await launchBrowser();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await installation?.[Symbol.asyncDispose]();
+  });
+
+  async function signedIn(width: number, way: Parameters<typeof operatorOf>[1] = "by mouse"): Promise<Operator> {
+    const operator = await operatorOf(browser, way, { viewport: { width, height: 800 }, timezoneId: "UTC" });
+    await operator.page.goto(service.url);
+    operator.wrong.splice(0);
+    await operator.fill("Token", TOKEN);
+    await operator.press("Sign in");
+    return operator;
+  }
+
+  async function leave({ page, wrong }: Operator): Promise<void> {
+    expect([await overhangOf(page), await violationsOf(page)]).toEqual([0, []]);
+    expect(wrong).toEqual([]);
+    await page.context().close();
+  }
+
+  const namesOn = (page: Page) => page.locator("tbody th").allInnerTexts();
+
+  test.each(WIDTHS)("people are sorted by the head of a column, page after page, %d px wide", async (width) => {
+    const operator = await signedIn(width);
+    const { page } = operator;
+    await page.goto(`${service.url}/people`);
+    expect((await namesOn(page))[0]).toBe("@ada_builds (Ada)");
+    await operator.follow("last message");
+    expect(await page.locator("th[aria-sort=descending] a").innerText()).toMatch(/last message/i);
+    expect((await namesOn(page))[0]).toBe("@ada_builds (Ada)");
+    await operator.follow("person");
+    await operator.follow("person");
+    const [first] = await namesOn(page);
+    expect(first).toBe(`@p_${PEOPLE - 1} (P ${PEOPLE - 1})`);
+    await operator.follow("More people");
+    expect((await namesOn(page)).at(-1)).toBe("@ada_builds (Ada)");
+    expect(await page.locator("tbody tr").count()).toBe(PEOPLE + 1 - PEOPLE_SHOWN);
+    await leave(operator);
+  });
+
+  test.each(WIDTHS)(
+    "a filter applies as it is changed, the focus stays, and Back undoes it, %d px wide",
+    async (width) => {
+      const operator = await signedIn(width);
+      const { page } = operator;
+      await page.goto(`${service.url}/people?sort=person&order=descending`);
+      if (width < 500) await operator.unfold("Filter");
+      expect(await page.getByRole("button", { name: "Show" }).count()).toBe(0);
+      const status = page.locator("select[name=status]");
+      const loadedAt = await page.evaluate(() => performance.timeOrigin);
+      await status.focus();
+      await status.selectOption("sent");
+      await page.waitForSelector(`text=1 of ${PEOPLE + 1} people.`);
+      expect(await namesOn(page)).toEqual(["@ada_builds (Ada)"]);
+      expect(new URL(page.url()).search).toBe("?sort=person&order=descending&status=sent");
+      expect(await page.evaluate(() => document.activeElement?.getAttribute("name"))).toBe("status");
+      expect(await page.evaluate(() => performance.timeOrigin)).toBe(loadedAt);
+      await page.goBack();
+      await page.waitForSelector(`text=${PEOPLE + 1} of ${PEOPLE + 1} people.`);
+      await leave(operator);
+    },
+  );
+
+  test.each(["/people", "/links", "/results", "/deliveries", "/setup"])(
+    "on a phone each row of %s is a list of labels and values, none of them cut off",
+    async (path) => {
+      const operator = await signedIn(390);
+      const { page } = operator;
+      await page.goto(service.url + path);
+      const cells = page.locator("tbody :is(th, td)").filter({ visible: true });
+      const seen = await cells.evaluateAll((all) =>
+        all.map((cell) => ({
+          label: getComputedStyle(cell, "::before").content,
+          isCut: cell.scrollWidth > cell.clientWidth || cell.getBoundingClientRect().right > innerWidth,
+        })),
+      );
+      expect(seen.length).toBeGreaterThan(2);
+      expect(seen.filter(({ label, isCut }) => isCut || !/^"[A-Z].*"$/.test(label))).toEqual([]);
+      const hidden = page.locator("tbody :is(th, td)").filter({ visible: false });
+      // Those of a chart are folded.
+      expect(await hidden.evaluateAll((all) => all.filter((cell) => cell.closest("details") === null).length)).toBe(0);
+      // A table to those who hear it.
+      expect(await page.locator("table, tr, th, td").and(page.locator(":not([role])")).count()).toBe(0);
+      expect(
+        await page
+          .locator(".scroll")
+          .filter({ visible: true })
+          .first()
+          .evaluate((region) => region.scrollHeight - region.clientHeight),
+      ).toBe(0);
+      await leave(operator);
+    },
+  );
+
+  test.each([
+    [1_440, "by keyboard alone"],
+    [390, "by mouse"],
+    [390, "by mouse, without script"],
+  ] as const)("a notice stays from page to page until it is dismissed, %d px wide, %s", async (width, way) => {
+    const operator = await signedIn(width, way);
+    const { page } = operator;
+    const name = `@p_0${WIDTHS.indexOf(width)}${way.length % 10}`;
+    await page.goto(`${service.url}/people/${name}`);
+    await operator.unfold("Suppress");
+    await operator.press(`Suppress ${name}`);
+    const notice = page.getByRole("status").filter({ hasText: "The recipient never gets a message again." });
+    await operator.sees(notice);
+    await page.goto(`${service.url}/people?status=suppressed`);
+    await operator.sees(notice);
+    await page.reload();
+    await operator.sees(notice);
+    if (way !== "by mouse, without script") expect(await violationsOf(page)).toEqual([]);
+    await operator.follow("Dismiss");
+    expect([await notice.count(), new URL(page.url()).search]).toEqual([0, "?status=suppressed"]);
+    await page.reload();
+    expect(await notice.count()).toBe(0);
+    if (way !== "by mouse, without script") await leave(operator);
+    else await page.context().close();
+  });
+
+  test.each([
+    [1_440, "by mouse"],
+    [390, "by mouse"],
+    [390, "by mouse, without script"],
+  ] as const)(
+    "a moment is chosen by date and time, and the overview says what changed since, %d px wide, %s",
+    async (width, way) => {
+      const operator = await signedIn(width, way);
+      const { page } = operator;
+      const isPhone = width < 500;
+      if (isPhone) await operator.unfold("Look at an earlier moment");
+      await page.fill("input[type=datetime-local]", "2020-01-01T18:00");
+      await operator.press("Go");
+      await operator.sees("As of position 0, before the first event");
+      expect(new URL(page.url()).search).toBe("?as_of=2020-01-01T18%3A00");
+      const changes = page.getByLabel("What changed since");
+      expect(await changes.innerText()).toContain(`Recipients +${PEOPLE + 1} (0 → ${PEOPLE + 1})`);
+      expect(await changes.innerText()).toContain("Sent +1 (0 → 1)");
+      expect(await changes.innerText()).toContain("Clicks by people +3 (0 → 3)");
+      if (isPhone) await operator.unfold("Look at an earlier moment");
+      await operator.follow("Before the last run");
+      expect(await changes.innerText()).toContain(`Recipients ±0 (${PEOPLE + 1} → ${PEOPLE + 1})`);
+      // In sight wherever the page is.
+      await page.mouse.wheel(0, 5_000);
+      await operator.sees(page.locator("#moment.past"));
+      expect(await page.locator("#moment.past").evaluate((bar) => Math.round(bar.getBoundingClientRect().top))).toBe(0);
+      if (way === "by mouse") expect([await overhangOf(page), await violationsOf(page)]).toEqual([0, []]);
+      await operator.follow("Back to now");
+      expect(await page.locator("#moment.past").count()).toBe(0);
+      await page.context().close();
+    },
+  );
+
+  test.each(WIDTHS)("to suppress a list asks first, and says what it does, %d px wide", async (width) => {
+    const operator = await signedIn(width);
+    const { page } = operator;
+    await page.goto(`${service.url}/people`);
+    const button = page.getByRole("button", { name: "Suppress all people of the file for good" });
+    expect(await button.isVisible()).toBe(false);
+    await operator.unfold("Suppress all people of a file…");
+    await operator.sees("The people in the file never get a message again");
+    const color = await button.evaluate((element) => getComputedStyle(element).backgroundColor);
+    const importing = await page
+      .getByRole("button", { name: "Import" })
+      .evaluate((element) => getComputedStyle(element).backgroundColor);
+    expect(color).not.toBe(importing);
+    const buffer = Buffer.from(`username\nlisted_${width}\n`);
+    await page.setInputFiles(".dangerous input[type=file]", { name: "list.csv", mimeType: "text/csv", buffer });
+    await operator.press("Suppress all people of the file for good");
+    await operator.sees("1 added, 0 suppressed before, 0 refused.");
+    await leave(operator);
+  });
+});
