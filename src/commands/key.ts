@@ -4,7 +4,7 @@ import { createEventLog, STREAMS } from "../log/event-log.ts";
 import { makeId } from "../platform/clock.ts";
 import { locateLog } from "../service/log-place.ts";
 import { openLog } from "../service/open.ts";
-import { KEY_BYTES, keyId, parseKey } from "../vault/key-derivation.ts";
+import { KEY_BYTES, keyId, parseKey } from "../vault/derive-keys.ts";
 import { writeKeyFile } from "../vault/master-key.ts";
 import { endRotation, nameOfKey, rotateKey } from "../vault/master-key.ts";
 import { absolutePath, Command, group, JSON_OPTION, Option, readConfig, type MakeCommand } from "./shared/command.ts";

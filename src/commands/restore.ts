@@ -4,7 +4,7 @@ import { dirname, join, relative } from "node:path";
 import type { Config } from "../config/config.ts";
 import { redactedUrl } from "../config/log.ts";
 import { locateFiles, locateLog } from "../service/log-place.ts";
-import { keyError, parseKey } from "../vault/key-derivation.ts";
+import { keyError, parseKey } from "../vault/derive-keys.ts";
 import { loadKeyFile } from "../vault/master-key.ts";
 import { usageError } from "../platform/service-error.ts";
 import { type Moment, parseMoment } from "../projector/moment.ts";

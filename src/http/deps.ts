@@ -10,7 +10,7 @@ import type { Instance } from "../log/instances.ts";
 import type { SignedHead, proveEvent } from "../log/signed-heads.ts";
 import type { LogVerifier } from "../log/verifier.ts";
 import type { Metrics } from "../metrics/metrics.ts";
-import type { Runner } from "../outreach/runner.ts";
+import type { Runner } from "../outreach/start-run.ts";
 import type { FindLinkKeys } from "../recipients/record-consent.ts";
 import type { HashesOf } from "../recipients/suppress.ts";
 import type { Clock } from "../platform/clock.ts";

@@ -17,7 +17,7 @@ import {
   toSkips,
 } from "./decide.ts";
 import type { Meter } from "./usage-meter.ts";
-import { pause, spacingMs, retryBriefly, retryPersistently } from "./pacing.ts";
+import { pause, spacingMs, retryBriefly, retryPersistently } from "./pacing-and-retries.ts";
 import { settleOpen } from "./reconcile.ts";
 import { callsForAction, stopReason } from "./run-end.ts";
 import { screenRecipients, type Ended } from "./screening.ts";

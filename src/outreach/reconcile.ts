@@ -4,7 +4,7 @@ import { SERVICE_METADATA } from "../log/event-log.ts";
 import { type SentDm, SocialError } from "../networks/network.ts";
 import { readConversation } from "./after-restore.ts";
 import type { OutreachContext, RetryPolicy, Waiting } from "./context.ts";
-import { QUICK_ATTEMPTS_MAX, retrying } from "./pacing.ts";
+import { QUICK_ATTEMPTS_MAX, retrying } from "./pacing-and-retries.ts";
 import { recordOutcome } from "./send.ts";
 
 /** X shows the messages of 30 days; by so much less that no clock makes it more. */

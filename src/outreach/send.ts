@@ -22,7 +22,7 @@ import {
   type TurnRefused,
 } from "./decide.ts";
 import { isSuppressed } from "./decide.ts";
-import { RETRY_WAIT_MS_MIN } from "./pacing.ts";
+import { RETRY_WAIT_MS_MIN } from "./pacing-and-retries.ts";
 import { refusedForAccount } from "./run-limits.ts";
 import { isClosedFor } from "./send-window.ts";
 

@@ -2,7 +2,7 @@ import { toDay } from "../../projections/time.ts";
 import { newDayRef } from "./day-keys.ts";
 import { newKey, type KeyChanges, type KeyStore, type NamedKey, splitRef } from "./key-store.ts";
 import { hash } from "node:crypto";
-import { KEY_BYTES } from "../vault/key-derivation.ts";
+import { KEY_BYTES } from "../vault/derive-keys.ts";
 
 /** A leaf is named by so many hex digits: a day has 16 million. */
 export const LEAF_DIGITS = 6;

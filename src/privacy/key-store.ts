@@ -1,5 +1,5 @@
 import { hash, randomBytes } from "node:crypto";
-import { KEY_BYTES } from "../vault/key-derivation.ts";
+import { KEY_BYTES } from "../vault/derive-keys.ts";
 import type { SecretStore, StoredSecrets } from "../vault/secret-store.ts";
 import { open, encrypt } from "../vault/encrypt.ts";
 import { ServiceError } from "../platform/service-error.ts";

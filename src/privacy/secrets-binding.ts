@@ -2,7 +2,7 @@ import { ENCRYPTED_TYPES, type EventType, type LogStore } from "../../events/cat
 import { ciphertextOf } from "../../events/encrypted-data.ts";
 import type { StorePlace } from "../log/store-place.ts";
 import type { ServiceError } from "../platform/service-error.ts";
-import { keyError } from "../vault/key-derivation.ts";
+import { keyError } from "../vault/derive-keys.ts";
 import type { Binding, SecretPlace } from "../vault/secret-database.ts";
 import type { MasterKeyPlace } from "../vault/master-key.ts";
 import type { BoundSecrets } from "../vault/secret-store.ts";

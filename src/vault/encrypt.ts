@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, randomFillSync, randomBytes } from "node:crypto";
-import { KEY_BYTES, deriveKey, keyId, damaged, KeyMismatch } from "./key-derivation.ts";
+import { KEY_BYTES, deriveKey, keyId, damaged, KeyMismatch } from "./derive-keys.ts";
 import type { WrappedKey } from "./secret-database.ts";
 
 const ALGORITHM = "aes-256-gcm";

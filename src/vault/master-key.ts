@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import type { Secret } from "../platform/secret.ts";
-import { parseKey, keyError, KeyMismatch, KEY_BYTES } from "./key-derivation.ts";
+import { parseKey, keyError, KeyMismatch, KEY_BYTES } from "./derive-keys.ts";
 import type { SecretPlace } from "./secret-database.ts";
 import { openSecretStore } from "./secret-store.ts";
 import { openVault, type Rotation, type Vault } from "./token-vault.ts";

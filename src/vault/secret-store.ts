@@ -1,6 +1,6 @@
 import { ServiceError } from "../platform/service-error.ts";
 import { encrypt, open, makeDataKey, unwrap, wrap, type DataKey } from "./encrypt.ts";
-import { keyId, damaged, KeyMismatch } from "./key-derivation.ts";
+import { keyId, damaged, KeyMismatch } from "./derive-keys.ts";
 import {
   type Binding,
   type Encrypted,

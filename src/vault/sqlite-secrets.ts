@@ -4,7 +4,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { createPrivateFile } from "eventstore-lite";
 import { createSerialQueue } from "../platform/serial-queue.ts";
 import { ServiceError } from "../platform/service-error.ts";
-import { keyError } from "./key-derivation.ts";
+import { keyError } from "./derive-keys.ts";
 import {
   createContents,
   toLabel,

@@ -1,4 +1,4 @@
-import { deriveKey, keyId, keyError } from "./key-derivation.ts";
+import { deriveKey, keyId, keyError } from "./derive-keys.ts";
 import type { SecretPlace } from "./secret-database.ts";
 import { openSecretStore, type Kept, type SecretStore, type StoredSecrets } from "./secret-store.ts";
 

@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import { links } from "../../src/commands/outreach/links.ts";
+import { links } from "../../src/commands/links.ts";
 import { openCommands } from "../harness/memory/commands.ts";
 
 test("links are added, imported and listed; refused rows are named, and a repeat changes nothing", async () => {

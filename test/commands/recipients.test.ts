@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { newDatabase } from "eventstore-lite/testing/postgres-server";
 import { contacts, findContact, type Contacts } from "../../projections/contacts.ts";
 import type { Recipient } from "../../events/outreach.ts";
-import { deriveKey } from "../../src/vault/key-derivation.ts";
+import { deriveKey } from "../../src/vault/derive-keys.ts";
 import { audit } from "../../src/commands/audit.ts";
 import { showHistoryCommand } from "../../src/commands/audit/show.ts";
 import { contacts as contactsCommand } from "../../src/commands/contacts.ts";

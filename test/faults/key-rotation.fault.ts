@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { contacts, findContact } from "../../projections/contacts.ts";
-import { parseKey } from "../../src/vault/key-derivation.ts";
+import { parseKey } from "../../src/vault/derive-keys.ts";
 import { loadKeyFile } from "../../src/vault/master-key.ts";
 import { unlock } from "../../src/vault/master-key.ts";
 import { openVault } from "../../src/vault/token-vault.ts";

@@ -1,7 +1,7 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { SocialError } from "../../src/networks/network.ts";
-import { QUICK_ATTEMPTS_MAX } from "../../src/outreach/pacing.ts";
+import { QUICK_ATTEMPTS_MAX } from "../../src/outreach/pacing-and-retries.ts";
 import { OWN, person } from "../harness/memory/social-network.ts";
 import { openOutreach } from "../harness/memory/outreach.ts";
 

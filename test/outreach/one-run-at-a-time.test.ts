@@ -1,7 +1,7 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
 import { StoreClosed, StoreFull } from "eventstore-lite";
-import type { Runner, Triggered } from "../../src/outreach/runner.ts";
+import type { Runner, Triggered } from "../../src/outreach/start-run.ts";
 import { openOutreach } from "../harness/memory/outreach.ts";
 
 const trigger = (runner: Runner): Promise<Triggered> =>

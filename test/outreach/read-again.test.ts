@@ -1,7 +1,7 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { SocialError } from "../../src/networks/network.ts";
-import { READ_ATTEMPTS_MAX } from "../../src/outreach/pacing.ts";
+import { READ_ATTEMPTS_MAX } from "../../src/outreach/pacing-and-retries.ts";
 import { followersSource } from "../../src/outreach/sources/sources.ts";
 import { openOutreach, RULES } from "../harness/memory/outreach.ts";
 

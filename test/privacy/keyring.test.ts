@@ -6,7 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import type { EventStore, Snapshot } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import type { Owner } from "../../events/encryption.ts";
-import { KeyMismatch } from "../../src/vault/key-derivation.ts";
+import { KeyMismatch } from "../../src/vault/derive-keys.ts";
 import { openSecretStore } from "../../src/vault/secret-store.ts";
 import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";
 import { removeDays } from "../../src/privacy/day-keys.ts";

@@ -1,6 +1,6 @@
 // On no harness.
 import { expect, test } from "bun:test";
-import { deriveKey } from "../../src/vault/key-derivation.ts";
+import { deriveKey } from "../../src/vault/derive-keys.ts";
 import { createSuppressionHashes } from "../../src/recipients/suppress.ts";
 
 const hashes = createSuppressionHashes(deriveKey(new Uint8Array(32).fill(1), "suppression"));

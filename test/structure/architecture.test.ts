@@ -66,7 +66,7 @@ const MACHINE_TIME = [
   "src/commands/audit/prove.ts",
   "src/commands/backup.ts",
   "src/commands/backup/put-back.ts",
-  "src/commands/migrate.ts",
+  "src/commands/backup/move-log.ts",
   "src/commands/serve-witness.ts",
   // Where no clock is given.
   "src/networks/safe-fetch.ts",

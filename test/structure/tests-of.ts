@@ -25,7 +25,6 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "commands/mcp/": "process/mcp",
   "commands/shared/new-file.ts": "commands/audit-export",
   "commands/outreach/": "commands/outreach-preview",
-  "commands/outreach/links.ts": "commands/links",
   "commands/outreach/reconcile.ts": "process/outreach-commands",
   "commands/outreach/watch.ts": "commands/outreach-watch",
   "commands/shared/program.ts": "commands/shared/command-line",

@@ -1,7 +1,7 @@
 // On no harness.
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { deriveKey } from "../../src/vault/key-derivation.ts";
+import { deriveKey } from "../../src/vault/derive-keys.ts";
 import { open, encrypt } from "../../src/vault/encrypt.ts";
 
 const key = fc.uint8Array({ minLength: 32, maxLength: 32 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { unwrap } from "../../src/vault/encrypt.ts";
-import { deriveKey } from "../../src/vault/key-derivation.ts";
+import { deriveKey } from "../../src/vault/derive-keys.ts";
 import { makeKeyFile } from "../../src/vault/master-key.ts";
 import { readMasterKey, rotateKey, type MasterKeyPlace, type RotationStep } from "../../src/vault/master-key.ts";
 import { openSecretStore } from "../../src/vault/secret-store.ts";

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { copyFileSync, existsSync, readFileSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { deriveKey, keyId, KeyMismatch } from "../../src/vault/key-derivation.ts";
+import { deriveKey, keyId, KeyMismatch } from "../../src/vault/derive-keys.ts";
 import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";
 import { openVault } from "../../src/vault/token-vault.ts";
 import { temporaryFolder } from "../harness/temporary.ts";

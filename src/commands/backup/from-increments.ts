@@ -5,7 +5,7 @@ import { formatOrigin, signChain } from "../../log/checkpoint.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { VERSION } from "../../platform/version.ts";
 import type { Moment } from "../../projector/moment.ts";
-import { keyId } from "../../vault/key-derivation.ts";
+import { keyId } from "../../vault/derive-keys.ts";
 import { copyUnchanged, measure } from "./copy-file.ts";
 import {
   BEGINNING,

@@ -6,7 +6,7 @@ import { Value } from "@sinclair/typebox/value";
 import type { SigningKey } from "eventstore-lite";
 import { ServiceError } from "../../platform/service-error.ts";
 import { encrypt, open } from "../../vault/encrypt.ts";
-import { deriveKey, damaged, keyId, KeyMismatch } from "../../vault/key-derivation.ts";
+import { deriveKey, damaged, keyId, KeyMismatch } from "../../vault/derive-keys.ts";
 import { withPath } from "../shared/system-fault.ts";
 
 /** What is in a backup's folder, beside its manifest. */

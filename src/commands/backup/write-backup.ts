@@ -9,7 +9,7 @@ import { isoTime, makeId, type Clock } from "../../platform/clock.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { VERSION } from "../../platform/version.ts";
 import type { OpenedLog } from "../../service/open.ts";
-import { keyId, KeyMismatch } from "../../vault/key-derivation.ts";
+import { keyId, KeyMismatch } from "../../vault/derive-keys.ts";
 import type { MasterKeyPlace } from "../../vault/master-key.ts";
 import { openSecretStore } from "../../vault/secret-store.ts";
 import { sqliteSecrets } from "../../vault/sqlite-secrets.ts";

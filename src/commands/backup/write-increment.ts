@@ -5,7 +5,7 @@ import { isoTime } from "../../platform/clock.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { VERSION } from "../../platform/version.ts";
 import type { OpenedLog } from "../../service/open.ts";
-import { keyId } from "../../vault/key-derivation.ts";
+import { keyId } from "../../vault/derive-keys.ts";
 import type { MasterKeyPlace } from "../../vault/master-key.ts";
 import { syncFolder } from "../shared/new-file.ts";
 import { withPath } from "../shared/system-fault.ts";

@@ -5,7 +5,7 @@ import { systemClock } from "../../platform/clock.ts";
 import { createAnnounce } from "../../delivery/suspension.ts";
 import { configurationError } from "../../config/error.ts";
 import { createLogger, type Logger } from "../../platform/logger.ts";
-import { createRunner, type Runner } from "../../outreach/runner.ts";
+import { createRunner, type Runner } from "../../outreach/start-run.ts";
 import { connectNetworks } from "../../service/networks.ts";
 import { openAccount, outreachContext } from "../../service/outreach.ts";
 import { Command, JSON_OPTION, type MakeCommand } from "../shared/command.ts";

@@ -3,7 +3,7 @@ import { STATE_TTL_MS } from "../../account/link.ts";
 import type { Authorization } from "../../account/oauth.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { encrypt, open } from "../../vault/encrypt.ts";
-import { deriveKey } from "../../vault/key-derivation.ts";
+import { deriveKey } from "../../vault/derive-keys.ts";
 
 export interface EncryptedCookieOptions {
   readonly name: string;

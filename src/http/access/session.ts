@@ -2,7 +2,7 @@ import { createHmac, randomUUID } from "node:crypto";
 import { hasScope, type ApiToken } from "../../config/tokens.ts";
 import type { EventMetadata } from "../../log/event-log.ts";
 import type { Clock } from "../../platform/clock.ts";
-import { deriveKey } from "../../vault/key-derivation.ts";
+import { deriveKey } from "../../vault/derive-keys.ts";
 import { ANONYMOUS, type Authentication } from "./bearer-tokens.ts";
 import { createEncryptedCookie } from "./encrypted-cookie.ts";
 import { problems } from "../server/problem.ts";

@@ -5,7 +5,7 @@ import { dryRunPage } from "../../console/pages/dry-run.tsx";
 import type { RunReport } from "../../outreach/execute-run.ts";
 import { findTransientEnd, requestStop } from "../../outreach/run-end.ts";
 import type { RunSelection } from "../../outreach/run-limits.ts";
-import type { Triggered } from "../../outreach/runner.ts";
+import type { Triggered } from "../../outreach/start-run.ts";
 import { isoTime, sleep } from "../../platform/clock.ts";
 import { quotaAllowance } from "../access/rate-limit.ts";
 import { feature, type AppDeps } from "../deps.ts";

@@ -33,7 +33,7 @@ import { createMetrics } from "../../../src/metrics/metrics.ts";
 import { createVisitorSketch } from "../../../src/privacy/visitors.ts";
 import { createLogVerifier } from "../../../src/log/verifier.ts";
 import type { RunReport } from "../../../src/outreach/execute-run.ts";
-import type { Runner, Triggered, TriggerRequest } from "../../../src/outreach/runner.ts";
+import type { Runner, Triggered, TriggerRequest } from "../../../src/outreach/start-run.ts";
 import { createPastStates, type PastStates } from "../../../src/projector/past-states.ts";
 import { createFindLinkKeys } from "../../../src/recipients/record-consent.ts";
 import { createSuppressionHashes } from "../../../src/recipients/suppress.ts";

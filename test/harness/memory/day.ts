@@ -10,7 +10,7 @@ import { openLog } from "../../../src/service/open.ts";
 import { openAccount, outreachContext } from "../../../src/service/outreach.ts";
 import { createFindLinkKeys } from "../../../src/recipients/record-consent.ts";
 import { createSuppressionHashes } from "../../../src/recipients/suppress.ts";
-import { createRunner } from "../../../src/outreach/runner.ts";
+import { createRunner } from "../../../src/outreach/start-run.ts";
 import { startProjector } from "../../../src/projector/projector.ts";
 import { startSandbox, type Sandbox } from "../../../sandbox/sandbox.ts";
 import { settingsOf } from "../../../sandbox/settings.ts";

@@ -8,7 +8,7 @@ import type { OutreachRules } from "../../../src/outreach/decide.ts";
 import { createSuppressionHashes } from "../../../src/recipients/suppress.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
 import type { RunReport } from "../../../src/outreach/execute-run.ts";
-import { createRunner, type Runner, type TriggerRequest } from "../../../src/outreach/runner.ts";
+import { createRunner, type Runner, type TriggerRequest } from "../../../src/outreach/start-run.ts";
 import { lastSource, listSource } from "../../../src/outreach/sources/sources.ts";
 import { createStopWords } from "../../../src/outreach/stop-words.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";

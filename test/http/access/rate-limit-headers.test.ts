@@ -1,7 +1,7 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
 import { setRateLimitHeaders } from "../../../src/http/access/rate-limit.ts";
-import type { Triggered } from "../../../src/outreach/runner.ts";
+import type { Triggered } from "../../../src/outreach/start-run.ts";
 import { ask, openApp, post, REPORT, problemIn, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
 
 const callFrom = (world: AppHarness, address: string): void => {

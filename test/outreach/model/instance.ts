@@ -10,7 +10,7 @@ import { joinInstances } from "../../../src/log/instances.ts";
 import { watchLog } from "../../../src/log/watch-log.ts";
 import { SocialError, type SocialNetwork } from "../../../src/networks/network.ts";
 import { X_PRICES } from "../../../src/networks/x/x.ts";
-import { createRunner, type Runner } from "../../../src/outreach/runner.ts";
+import { createRunner, type Runner } from "../../../src/outreach/start-run.ts";
 import { requestStop } from "../../../src/outreach/run-end.ts";
 import {
   againSource,

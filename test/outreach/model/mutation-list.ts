@@ -24,7 +24,7 @@ const CONTACTS = "projections/contacts.ts";
 const RESTORED = "src/outreach/after-restore.ts";
 const SCREENING = "src/outreach/screening.ts";
 const RECORD_RESTORE = "src/log/record-restore.ts";
-const RUNNER = "src/outreach/runner.ts";
+const START_RUN = "src/outreach/start-run.ts";
 const INSTANCES = "src/log/instances.ts";
 const LOG_CLOCK = "src/log/log-clock.ts";
 const CIRCLES = "src/outreach/sources/paged.ts";
@@ -40,7 +40,7 @@ export const MUTATIONS: readonly Mutation[] = [
     "await handle(context, STREAMS.outreach, decide, { metadata, lease, attempts: RUN_ATTEMPTS_MAX })",
     "decide()",
   ),
-  one("a run goes on that was asked to stop", RUNNER, "tasks.stopping, stop.requested]", "tasks.stopping]"),
+  one("a run goes on that was asked to stop", START_RUN, "tasks.stopping, stop.requested]", "tasks.stopping]"),
   one("a decision names no version", HANDLE, "{ ...key, ...fence, expected: version }", "{ ...key, ...fence }"),
   one("a decision names no lease", HANDLE, "{ ...key, ...fence, expected: version }", "{ ...key, expected: version }"),
   {
@@ -185,7 +185,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ),
   one(
     "a run starts on a machine whose clock is wrong",
-    RUNNER,
+    START_RUN,
     "if (isSkewed(skewMs)) {",
     "if (isSkewed(skewMs - skewMs)) {",
   ),
@@ -225,7 +225,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ),
   one(
     "a run starts although one is open in the log",
-    "src/outreach/runner.ts",
+    "src/outreach/start-run.ts",
     'if (context.projector.state("run").current !== null) {',
     "if (context.runMaxMs < 0) {",
   ),
@@ -352,7 +352,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ),
   one(
     "one fault of a read ends the run",
-    "src/outreach/pacing.ts",
+    "src/outreach/pacing-and-retries.ts",
     "export const READ_ATTEMPTS_MAX = 7;",
     "export const READ_ATTEMPTS_MAX = 1;",
   ),

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { deriveKey } from "../../../src/vault/key-derivation.ts";
+import { deriveKey } from "../../../src/vault/derive-keys.ts";
 import { unwrap } from "../../../src/vault/encrypt.ts";
 import { openSecretStore } from "../../../src/vault/secret-store.ts";
 import { sqliteSecrets } from "../../../src/vault/sqlite-secrets.ts";

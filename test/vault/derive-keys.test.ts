@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { parseKey } from "../../src/vault/key-derivation.ts";
+import { parseKey } from "../../src/vault/derive-keys.ts";
 import { loadKeyFile } from "../../src/vault/master-key.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
 

@@ -1,16 +1,16 @@
 import { readFileSync } from "node:fs";
 import { CsvError, parse } from "csv-parse/sync";
-import { configurationError } from "../../config/error.ts";
-import type { Config } from "../../config/config.ts";
-import { addLinks, CODE_CHARS_MAX, type NewLink } from "../../links/add-links.ts";
-import { sleep } from "../../platform/clock.ts";
-import { ServiceError } from "../../platform/service-error.ts";
-import { toDomain } from "../../template/short-link.ts";
-import { Command, group, JSON_OPTION, type MakeCommand, readConfig } from "../shared/command.ts";
-import { answer, answerEach, EXIT, type Terminal } from "../shared/terminal.ts";
-import { COMMAND_METADATA, openSession } from "../shared/log-session.ts";
-import { withPath } from "../shared/system-fault.ts";
-import { printable, table } from "../shared/table.ts";
+import { configurationError } from "../config/error.ts";
+import type { Config } from "../config/config.ts";
+import { addLinks, CODE_CHARS_MAX, type NewLink } from "../links/add-links.ts";
+import { sleep } from "../platform/clock.ts";
+import { ServiceError } from "../platform/service-error.ts";
+import { toDomain } from "../template/short-link.ts";
+import { Command, group, JSON_OPTION, type MakeCommand, readConfig } from "./shared/command.ts";
+import { answer, answerEach, EXIT, type Terminal } from "./shared/terminal.ts";
+import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
+import { withPath } from "./shared/system-fault.ts";
+import { printable, table } from "./shared/table.ts";
 
 const add: MakeCommand = (terminal, exit) =>
   new Command("add")

@@ -1,7 +1,7 @@
 // On no harness.
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { spacingMs } from "../../src/outreach/pacing.ts";
+import { spacingMs } from "../../src/outreach/pacing-and-retries.ts";
 
 const NOW = 1_000_000;
 const window = (remaining: number, inMs: number) => ({ limit: 15, remaining, resetAt: NOW + inMs });
