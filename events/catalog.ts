@@ -72,6 +72,7 @@ export const eventSpecs = [
   webhook.WebhookUnsubscribed,
   idempotency.RequestAnswered,
   projection.ProjectionRebuilt,
+  projection.WhatIfAsked,
   restores.LogRestored,
   restores.LogLossAccepted,
   restores.BackupMade,

@@ -233,21 +233,48 @@ export const RecipientRetryAllowed = withPersonal(
 export const recipientSource = Type.Union([Type.Literal("list"), Type.Literal("inbound"), ...pagedSource.anyOf]);
 export type RecipientSource = Static<typeof recipientSource>;
 
+/** Which recipients a caller wants a run for, and for how many at most. */
+const selection = {
+  limit: Type.Optional(Type.Integer()),
+  variant: Type.Optional(Type.String()),
+  basis: Type.Optional(basis),
+  source: Type.Optional(recipientSource),
+};
+
+/**
+ * The rules that a run decides by, so that a later question "what if" knows them. `template`: its id. Absent: no share of
+ * failures ends the run, and the sending window is always open.
+ */
+export const runRules = Type.Object(
+  {
+    daily_limit: Type.Integer(),
+    timezone: Type.String(),
+    require_consent: Type.Union([Type.Boolean(), Type.Literal("evidence")]),
+    stop_after_failures: Type.Optional(Type.Number()),
+    window: Type.Optional(
+      Type.Object(
+        {
+          text: Type.String(),
+          zone: Type.Union([Type.Literal("quota"), Type.Literal("recipient")]),
+          when_closed: Type.Union([Type.Literal("pause"), Type.Literal("end")]),
+        },
+        closed,
+      ),
+    ),
+    template: Type.String(),
+  },
+  closed,
+);
+export type RunRules = Static<typeof runRules>;
+
 /**
  * `limit`: messages that the run may send, beside the day's quota. `variant`, `basis` and `source`: it is for these
- * recipients only. Absent: for all.
+ * recipients only. Absent: for all. `rules`: absent in older events.
  */
 export const RunStarted = defineEvent(
   "RunStarted",
   Type.Object(
-    {
-      run_id: Type.String(),
-      dry_run: Type.Boolean(),
-      limit: Type.Optional(Type.Integer()),
-      variant: Type.Optional(Type.String()),
-      basis: Type.Optional(basis),
-      source: Type.Optional(recipientSource),
-    },
+    { run_id: Type.String(), dry_run: Type.Boolean(), ...selection, rules: Type.Optional(runRules) },
     closed,
   ),
 );
@@ -482,6 +509,7 @@ export const RunFinished = defineEvent(
 /** The process of the run died; appended by the next one. */
 export const RunAbandoned = defineEvent("RunAbandoned", Type.Object({ run_id: Type.String(), ...counts }, closed));
 
+/** `limit`, `variant`, `basis` and `source`: as the caller wanted the run. */
 export const RunRefused = defineEvent(
   "RunRefused",
   Type.Object(
@@ -494,6 +522,7 @@ export const RunRefused = defineEvent(
       until,
       day: Type.String(),
       used: Type.Integer(),
+      ...selection,
     },
     closed,
   ),

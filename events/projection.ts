@@ -19,3 +19,12 @@ export const ProjectionRebuilt = defineEvent(
     { additionalProperties: false },
   ),
 );
+
+/**
+ * A caller asked what other rules would have done with the log up to `position`. `rules`: names of those that differed,
+ * without their values. Nothing else is recorded of the question or its answer.
+ */
+export const WhatIfAsked = defineEvent(
+  "WhatIfAsked",
+  Type.Object({ rules: Type.Array(Type.String()), position: Type.Integer() }, { additionalProperties: false }),
+);

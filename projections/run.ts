@@ -16,7 +16,7 @@ export interface OpenAttempt {
   doubted_at?: string;
 }
 
-export interface RunState extends DataOf<"RunStarted"> {
+export interface RunState extends Omit<DataOf<"RunStarted">, "rules"> {
   started_at: string;
   sent: number;
   skipped: number;
@@ -70,7 +70,8 @@ function evolveRun(state: Run, event: Folded): void {
   switch (event.type) {
     case "RunStarted": {
       const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0, places: 0, withdrawn: 0 };
-      state.current = { ...event.data, started_at: event.time, ...counts, waiting: null, stop_requested_at: null };
+      const { rules: _rules, ...data } = event.data;
+      state.current = { ...data, started_at: event.time, ...counts, waiting: null, stop_requested_at: null };
       return;
     }
     case "RunPaused": {

@@ -16,6 +16,11 @@ export interface SendWindow {
   readonly whenClosed: "pause" | "end";
 }
 
+/** A window whose text was checked before. */
+export function toSendWindow(window: Omit<SendWindow, "hours">): SendWindow {
+  return { ...window, hours: window.text.split(",").flatMap((entry) => parseOpenHours(entry) ?? []) };
+}
+
 const DAYS = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 
 const DAY_MINUTES = 24 * 60;

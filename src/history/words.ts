@@ -120,6 +120,10 @@ const WORDS: EventWords = {
           : `${differences} ${differences === 1 ? "difference" : "differences"} to the stored state, corrected`;
     return say`the projection ${other(projection)} (version ${version}) was rebuilt up to position ${position(to)}: ${found}`;
   },
+  WhatIfAsked: ({ rules, position: to }) => {
+    const named = rules.length === 0 ? "the same rules" : `other rules (${rules.join(", ")})`;
+    return say`a caller asked what ${named} would have done up to position ${position(to)}`;
+  },
   RequestAnswered: ({ status }) => say`a request with an idempotency key was answered with status ${status}`,
 };
 

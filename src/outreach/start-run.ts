@@ -6,7 +6,7 @@ import { record } from "../log/handle.ts";
 import type { HeldLease } from "../log/lease.ts";
 import { isSkewed } from "../log/log-clock.ts";
 import { waitForProjections, outreachState, quotaNow, type OutreachContext } from "./context.ts";
-import { decideStart } from "./decide.ts";
+import { decideStart, toRunRules } from "./decide.ts";
 import type { RunSelection } from "./run-limits.ts";
 import { opensAt } from "./send-window.ts";
 import { isoTime } from "../platform/clock.ts";
@@ -82,8 +82,7 @@ export function createRunner(context: OutreachContext) {
   };
 
   const trigger = async (request: TriggerRequest): Promise<Triggered> => {
-    const { dryRun, metadata } = request;
-    const refused = await refuse(context, dryRun, metadata);
+    const refused = await refuse(context, request);
     if (refused !== undefined) return refused;
     const runId = context.makeId();
     const taken = await takeRunLeaseOrLearn(context, runId);
@@ -92,7 +91,7 @@ export function createRunner(context: OutreachContext) {
     const lease = held.use(taken);
     // Another instance may have made the last run, and used up the day while the lease was waited for.
     await waitForProjections(context);
-    const refusedNow = await refuse(context, dryRun, metadata);
+    const refusedNow = await refuse(context, request);
     if (refusedNow !== undefined) return refusedNow;
     if (context.projector.state("run").current !== null) {
       // The lease was free, so that run's process is dead.
@@ -127,13 +126,12 @@ export function createRunner(context: OutreachContext) {
 
 async function refuse(
   context: OutreachContext,
-  dryRun: boolean,
-  metadata: EventMetadata,
+  { dryRun, metadata, selection }: TriggerRequest,
 ): Promise<Triggered | undefined> {
   const now = quotaNow(context);
   const recordRefusal = async (reason: DataOf<"RunRefused">["reason"], until?: string): Promise<void> => {
     const used = usedAt(context.projector.state("quota"), now);
-    const data = { reason, day: now.day, used, ...(until === undefined ? {} : { until }) };
+    const data = { reason, day: now.day, used, ...(until === undefined ? {} : { until }), ...selection };
     await record(context, STREAMS.outreach, [{ type: "RunRefused", data }], { metadata });
   };
   const skewMs = context.skewMs();
@@ -187,8 +185,9 @@ async function appendStart(
   { dryRun, metadata, selection = {}, key }: TriggerRequest,
 ): Promise<string> {
   let { limit } = selection;
+  const rules = toRunRules(context.rules, context.timezone);
   const append = (under?: IdempotencyKey) => {
-    const data = { run_id: runId, dry_run: dryRun, ...selection, ...(limit === undefined ? {} : { limit }) };
+    const data = { run_id: runId, dry_run: dryRun, ...selection, ...(limit === undefined ? {} : { limit }), rules };
     return record(context, STREAMS.outreach, [{ type: "RunStarted", data }], { metadata, lease, ...under });
   };
   for (let earlier = 0; ; earlier++) {

@@ -442,6 +442,13 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       "an operator accepted a loss of the log, lost tail: it ended at position 9",
     ],
   ],
+  WhatIfAsked: [
+    [
+      { rules: ["DAILY_LIMIT", "SEND_WINDOW"], position: 9 },
+      "a caller asked what other rules (DAILY_LIMIT, SEND_WINDOW) would have done up to position 9",
+    ],
+    [{ rules: [], position: 9 }, "a caller asked what the same rules would have done up to position 9"],
+  ],
   ProjectionRebuilt: [
     [
       { projection: "stats", version: 1, position: 9 },

@@ -20,8 +20,8 @@ const DAY_MS_MAX = 25 * HOUR_MS;
 /** An older message in doubt is not looked for any more; clocks differ by some days. */
 const LOOKED_FOR_MS = 25 * 24 * HOUR_MS;
 
-/** Whatever happens, in whatever order, the rules of the ledger hold, and in the end the log is what the network took. */
-export function histories(logs: Logs, tally: Tally) {
+/** `inspect` sees what each history leaves behind. Whatever happens, in whatever order, the rules of the ledger hold, and in the end the log is what the network took. */
+export function histories(logs: Logs, tally: Tally, inspect?: (house: House) => Promise<void>) {
   const commands = fc.commands(historyCommands, { maxCommands: COMMANDS_MAX, size: "max" });
   return fc.asyncProperty(setting, commands, async (given, happening) => {
     await using log = await logs.take();
@@ -31,6 +31,7 @@ export function histories(logs: Logs, tally: Tally) {
     await fc.asyncModelRun(() => ({ model: ledger, real: house }), happening);
     await settle(house, ledger);
     tally.history(house, ledger.books, [...happening].length);
+    await inspect?.(house);
   });
 }
 

@@ -1,0 +1,30 @@
+import type { RunRules } from "../../../events/outreach.ts";
+import { toSendWindow, type SendWindow } from "../../config/send-window.ts";
+import type { Template } from "../../template/template.ts";
+import type { OutreachRules } from "../decide.ts";
+
+/** The rules that a question may change. */
+export interface RulesInForce {
+  readonly dailyLimit: number;
+  readonly timezone: string;
+  readonly requireConsent: OutreachRules["requireConsent"];
+  readonly stopAfterFailures: number | undefined;
+  readonly window: SendWindow | undefined;
+  readonly template: Template;
+}
+
+/** What a question changes of them; an absent member stays as it was at that time, and undefined is a rule of its own. */
+export type RuleChanges = { readonly [Rule in keyof RulesInForce]?: RulesInForce[Rule] };
+
+/** The rules that an event recorded. Of the template it has the id alone, so that its text is today's. */
+export function fromRunRules(recorded: RunRules, { template }: Pick<RulesInForce, "template">): RulesInForce {
+  const { window } = recorded;
+  return {
+    dailyLimit: recorded.daily_limit,
+    timezone: recorded.timezone,
+    requireConsent: recorded.require_consent,
+    stopAfterFailures: recorded.stop_after_failures,
+    window: window && toSendWindow({ text: window.text, zone: window.zone, whenClosed: window.when_closed }),
+    template,
+  };
+}

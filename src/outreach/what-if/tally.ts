@@ -1,0 +1,117 @@
+import type { Recipient, SkipReason } from "../../../events/outreach.ts";
+import { toRecipient, type Contact } from "../../../projections/contacts.ts";
+import { contactIn, type World } from "./world.ts";
+
+/** What was, and what would be under the other rules. */
+export interface Compared {
+  was: number;
+  would: number;
+}
+
+/** `unknown`: what no log can know, such as whether the network would have taken a message. */
+export interface ComparedInPart extends Compared {
+  unknown: number;
+}
+
+/** Of a calendar day of the quota. */
+export interface DayCounts {
+  /** Messages that were decided, or would be: each takes a place of the quota. */
+  readonly messages: Compared;
+  /** Messages that the network took. */
+  readonly sent: ComparedInPart;
+  readonly skipped: Map<SkipReason, Compared>;
+  /** Clicks that count: those of bots do not, and those suspected to be the network's do. */
+  readonly clicks: ComparedInPart;
+}
+
+export function noCounts(): DayCounts {
+  const none = () => ({ was: 0, would: 0, unknown: 0 });
+  return { messages: { was: 0, would: 0 }, sent: none(), skipped: new Map(), clicks: none() };
+}
+
+export function skippedFor({ skipped }: DayCounts, reason: SkipReason): Compared {
+  const known = skipped.get(reason) ?? { was: 0, would: 0 };
+  skipped.set(reason, known);
+  return known;
+}
+
+export function addUp(days: Iterable<DayCounts>): DayCounts {
+  const total = noCounts();
+  for (const { messages, sent, skipped, clicks } of days) {
+    add(total.messages, messages);
+    addInPart(total.sent, sent);
+    addInPart(total.clicks, clicks);
+    for (const [reason, counts] of skipped) add(skippedFor(total, reason), counts);
+  }
+  return total;
+}
+
+function add(total: Compared, { was, would }: Compared): void {
+  total.was += was;
+  total.would += would;
+}
+
+function addInPart(total: ComparedInPart, counts: ComparedInPart): void {
+  add(total, counts);
+  total.unknown += counts.unknown;
+}
+
+export function isChanged({ messages, sent, skipped, clicks }: DayCounts): boolean {
+  const differs = ({ was, would }: Compared): boolean => was !== would;
+  const isUnknown = sent.unknown + clicks.unknown > 0;
+  return isUnknown || [messages, sent, clicks, ...skipped.values()].some(differs);
+}
+
+/** When a message to the recipient was decided (ISO 8601) and for what they were skipped, in both worlds. */
+export interface ChangedRecipient {
+  readonly recipient: Recipient;
+  readonly was: Outcome;
+  readonly would: Outcome;
+}
+
+interface Outcome {
+  /** Null: none was. */
+  readonly attempted_at: string | null;
+  readonly skipped: readonly SkipReason[];
+}
+
+export interface ChangedRecipients {
+  readonly count: number;
+  /** The first of them. */
+  readonly shown: readonly ChangedRecipient[];
+}
+
+/** `lost`: had a message and would have none; `gained`: the reverse; `moved`: at another time; `skips`: for other reasons only. */
+export type Changes = Readonly<Record<"lost" | "gained" | "moved" | "skips", ChangedRecipients>>;
+
+/** Recipients for whom the two worlds differ. An erased recipient has no name, and is in none of the lists. */
+export function compareRecipients(was: World, would: World, limit: number): Changes {
+  const changes = { lost: newList(), gained: newList(), moved: newList(), skips: newList() };
+  for (const contact of was.state.contacts.people.values()) {
+    const recipient = toRecipient(contact);
+    const before = toOutcome(contact);
+    const after = toOutcome(contactIn(would, recipient));
+    const kind = kindOfChange(before, after);
+    if (kind === undefined) continue;
+    const list = changes[kind];
+    list.count++;
+    if (list.shown.length < limit) list.shown.push({ recipient, was: before, would: after });
+  }
+  return changes;
+}
+
+function newList(): { count: number; shown: ChangedRecipient[] } {
+  return { count: 0, shown: [] };
+}
+
+function toOutcome(contact: Contact | undefined): Outcome {
+  return { attempted_at: contact?.attempted_at ?? null, skipped: contact?.skipped.toSorted() ?? [] };
+}
+
+function kindOfChange(was: Outcome, would: Outcome): keyof Changes | undefined {
+  if (was.attempted_at !== would.attempted_at) {
+    if (would.attempted_at === null) return "lost";
+    return was.attempted_at === null ? "gained" : "moved";
+  }
+  return was.skipped.join() === would.skipped.join() ? undefined : "skips";
+}

@@ -1,0 +1,63 @@
+import { isTriedLast, type Contact, type Contacts } from "../../../projections/contacts.ts";
+import type { RecipientSource } from "../../config/outreach.ts";
+import { LOOKUP_BATCH, type Source } from "../context.ts";
+
+/** A page of known recipients, in the order in which a run takes them. */
+export interface WalkedBatch {
+  readonly source: Source["name"];
+  readonly people: readonly Contact[];
+}
+
+/** A recipient whom a run wrote to, and where it found them. */
+export interface WalkTarget {
+  readonly contact: Contact | undefined;
+  readonly source: Source["name"];
+}
+
+/** Goes through the recipients that the log knows, in the order of a run. What a paged source holds is not among them. */
+export interface Walk {
+  /** The next page, up to that of the target; undefined: there is none. */
+  next(target: WalkTarget | undefined): WalkedBatch | undefined;
+  /** True if the target is among `left`, those of the last page that had no turn, or on a later page. */
+  leadsTo(target: WalkTarget, left: readonly Contact[]): boolean;
+}
+
+const KNOWN: Readonly<Partial<Record<Source["name"], (contact: Contact) => boolean>>> = {
+  again: (contact) => contact.again && !isTriedLast(contact),
+  list: ({ listed }) => listed,
+  inbound: ({ inbound, id }) => inbound && id !== undefined,
+  last: isTriedLast,
+};
+
+export function createWalk(contacts: Contacts, sources: readonly RecipientSource[]): Walk {
+  const order: readonly Source["name"][] = ["again", ...sources, "last"];
+  let at = -1;
+  let people: readonly Contact[] = [];
+  let given = 0;
+  const open = (): void => {
+    const isMeant = KNOWN[order[at]!];
+    // A copy: what is folded meanwhile changes the Map.
+    people = isMeant === undefined ? [] : [...contacts.people.values()].filter(isMeant);
+    given = 0;
+  };
+  const isLeft = ({ contact }: WalkTarget): boolean => contact !== undefined && people.includes(contact, given);
+  return {
+    next(target) {
+      const last = target === undefined ? order.length - 1 : order.indexOf(target.source);
+      while (given >= people.length) {
+        if (at >= last) return undefined;
+        at++;
+        open();
+      }
+      if (target !== undefined && at === last && !isLeft(target)) return undefined;
+      const batch = people.slice(given, given + LOOKUP_BATCH);
+      given += batch.length;
+      return { source: order[at]!, people: batch };
+    },
+    leadsTo(target, left) {
+      const its = order.indexOf(target.source);
+      if (at !== its) return at < its;
+      return isLeft(target) || (target.contact !== undefined && left.includes(target.contact));
+    },
+  };
+}

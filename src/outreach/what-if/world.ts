@@ -1,0 +1,100 @@
+import type { Folded } from "../../../events/catalog.ts";
+import { markOfErased } from "../../../events/encryption.ts";
+import type { Basis, Recipient, RecipientSource, RunEnd, SkipReason } from "../../../events/outreach.ts";
+import { findContact, findPerson, type Contact } from "../../../projections/contacts.ts";
+import { links } from "../../../projections/links.ts";
+import { createStates } from "../../../projections/states.ts";
+import { chooseVariant } from "../../template/template.ts";
+import { isSkipRecorded, judgeKnown, sourceFor, type OutreachRules, type OutreachState } from "../decide.ts";
+import { momentIn } from "../quota-day.ts";
+import { isSelected, reasonToEnd } from "../run-limits.ts";
+import { isClosedFor, type TurnMoment } from "../send-window.ts";
+import type { RulesInForce } from "./rules.ts";
+
+/** The states under some rules: as they were, or as they would be. */
+export interface World {
+  readonly state: OutreachState;
+  rules: RulesInForce;
+  fold(event: Folded): void;
+}
+
+/** How suppressions name recipients, whatever the other rules are. */
+export type Identities = Pick<OutreachRules, "hashes" | "isForgotten">;
+
+/** No decision here asks which links there are. */
+const NO_LINKS = links.initial();
+
+export function createWorld(rules: RulesInForce): World {
+  const states = createStates(["run", "quota", "contacts", "account"]);
+  const all = states.all();
+  return {
+    // The projections change their states in place.
+    state: { ...all, links: NO_LINKS },
+    rules,
+    fold: states.evolve,
+  };
+}
+
+export function toMoment({ rules }: World, ms: number): TurnMoment {
+  return { ...momentIn(rules.timezone, ms), clockMs: ms };
+}
+
+/** What a run decides about a recipient before it asks the network. `none`: no run sends anything at that time. */
+export type Redecided =
+  | { readonly kind: "write"; readonly variant: string | undefined }
+  | { readonly kind: "skip"; readonly reason: SkipReason; readonly isRecorded: boolean }
+  | { readonly kind: "end"; readonly reason: RunEnd }
+  | { readonly kind: "pass" | "left_out" | "closed" | "none" };
+
+/** A recipient whose turn it is. `basis`: of the intent, for one whose data was erased since. */
+export interface Met {
+  readonly recipient: Recipient;
+  readonly source?: RecipientSource | undefined;
+  readonly basis?: Basis | undefined;
+}
+
+export function toRules(world: World, identities: Identities): OutreachRules {
+  return { ...world.rules, ...identities, findLinkKeys: () => [] };
+}
+
+/** The decision about a recipient in one world, by the functions that decided it when the run was made. */
+export function redecide(world: World, identities: Identities, met: Met, now: TurnMoment): Redecided {
+  const { state } = world;
+  const { recipient, source } = met;
+  const { current } = state.run;
+  if (current === null || current.dry_run) return { kind: "none" };
+  const rules = toRules(world, identities);
+  const contact = findPerson(state.contacts, recipient);
+  const id = recipient.id ?? contact?.id;
+  const variant = id === undefined ? undefined : chooseVariant(rules.template, id).label;
+  const basis = contact?.basis ?? met.basis ?? "none";
+  if (!isSelected(current, { variant, basis, source: sourceFor(source, contact) })) return { kind: "left_out" };
+  if (isErased(recipient)) {
+    if (rules.requireConsent && basis === "none") return { kind: "skip", reason: "no_consent", isRecorded: false };
+  } else {
+    const verdict = judgeKnown(state, rules, recipient, undefined, contact);
+    if (verdict.verdict === "pass") return { kind: "pass" };
+    if (verdict.verdict === "skip") {
+      const { reason } = verdict;
+      return { kind: "skip", reason, isRecorded: isSkipRecorded(state, recipient, reason) };
+    }
+  }
+  const end = reasonToEnd(state, rules, now);
+  if (end !== undefined) return { kind: "end", reason: end };
+  return isClosedFor(rules.window, contact, now) ? { kind: "closed" } : { kind: "write", variant };
+}
+
+function isErased({ id }: Recipient): boolean {
+  return id !== undefined && markOfErased(id) !== undefined;
+}
+
+export function isSameDecision(one: Redecided, other: Redecided): boolean {
+  if (one.kind === "skip" && other.kind === "skip")
+    return one.reason === other.reason && one.isRecorded === other.isRecorded;
+  // Another text is no other decision, and the end of a run is one whatever its reason.
+  return one.kind === other.kind;
+}
+
+export function contactIn({ state }: World, recipient: Recipient): Contact | undefined {
+  return findContact(state.contacts, recipient);
+}

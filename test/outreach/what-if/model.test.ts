@@ -1,0 +1,58 @@
+// On the memory harness.
+import { expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { createWhatIf, type WhatIf } from "../../../src/outreach/what-if/what-if.ts";
+import type { RuleChanges, RulesInForce } from "../../../src/outreach/what-if/rules.ts";
+import { RULES } from "../../harness/memory/outreach.ts";
+import { histories } from "../model/history.ts";
+import type { House } from "../model/house.ts";
+import { RUN_MAX_MS, TEMPLATE } from "../model/instance.ts";
+import { createLogs } from "../model/logs.ts";
+import { createTally } from "../model/tally.ts";
+
+/** That the issue asks for. */
+const HISTORIES = 200;
+
+/** Settings that a history never changes. */
+function fixedRules({ setting }: House) {
+  const { dailyLimit, stopAfterFailures, window, followers } = setting;
+  return { dailyLimit, stopAfterFailures, window, requireConsent: !followers, template: TEMPLATE };
+}
+
+async function ask(house: House, changes: RuleChanges): Promise<WhatIf> {
+  const today: RulesInForce = { ...fixedRules(house), timezone: house.timezone };
+  const sources = house.setting.followers ? (["list", "inbound", "followers"] as const) : (["list", "inbound"] as const);
+  const identities = { hashes: RULES.hashes, isForgotten: house.log.keyring.isForgotten };
+  const asked = { changes, isBot: undefined, stopWords: undefined, today, sources, runMaxMs: RUN_MAX_MS };
+  const whatIf = createWhatIf({ ...asked, identities, limit: 3 });
+  for await (const batch of house.store.readFolded()) for (const event of batch) whatIf.take(event);
+  return whatIf.finish();
+}
+
+function isEmpty({ days, recipients, unknown, runs }: WhatIf): boolean {
+  const counts = [days.size, ...Object.values(recipients).map(({ count }) => count), ...Object.values(unknown)];
+  return counts.every((count) => count === 0) && runs.was === runs.would;
+}
+
+test("with today's rules nothing differs, whatever happened to the processes, the log, the clock and the network", async () => {
+  await using logs = createLogs();
+  const met = { messages: 0, skipped: 0, unexplained: 0, changed: 0 };
+  const inspect = async (house: House): Promise<void> => {
+    const rules = fixedRules(house);
+    const named = house.timezones.size === 1 ? { ...rules, timezone: house.timezone } : rules;
+    for (const changes of [{}, named]) {
+      const found = await ask(house, changes);
+      expect(isEmpty(found) ? [] : found).toEqual([]);
+      met.messages += found.total.messages.was;
+      met.unexplained += found.unexplained;
+      for (const { was } of found.total.skipped.values()) met.skipped += was;
+    }
+    // The same histories do change under another rule, so that an empty answer says something.
+    const other = await ask(house, { dailyLimit: rules.dailyLimit === 1 ? 2 : 1 });
+    met.changed += isEmpty(other) ? 0 : 1;
+  };
+  await fc.assert(histories(logs, createTally(), inspect), { numRuns: HISTORIES });
+  console.log(met);
+  expect(met.changed).toBeGreaterThan(HISTORIES / 4);
+  expect(met.unexplained).toBeLessThan(met.messages / 20);
+}, 240_000);
