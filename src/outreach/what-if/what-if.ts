@@ -24,6 +24,7 @@ import {
   contactIn,
   createWorld,
   isSameDecision,
+  mayGoOn,
   redecide,
   toMoment,
   toRules,
@@ -318,8 +319,8 @@ export function createWhatIf(question: WhatIfQuestion) {
       const reason = event.type === "RunFinished" ? event.data.reason : "fault";
       if (ENDED_BY_RULE.has(reason)) {
         complete(run, ms);
-        if (reason !== "completed" && run.ended === undefined && sources.some((name) => !isKnownSource(name)))
-          unknown.unread_sources++;
+        const goesOn = run.ended === undefined && mayGoOn(would, identities, ms) && !mayGoOn(was, identities, ms);
+        if (goesOn && sources.some((name) => !isKnownSource(name))) unknown.unread_sources++;
       } else if (run.id === event.data.run_id) run.resumeAt = undefined;
       run.isAlone = true;
       if (run.resumeAt === undefined) finish(run, ms);

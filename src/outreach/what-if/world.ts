@@ -84,6 +84,13 @@ export function redecide(world: World, identities: Identities, met: Met, now: Tu
   return isClosedFor(rules.window, contact, now) ? { kind: "closed" } : { kind: "write", variant };
 }
 
+/** Whether the run in progress has a place for a recipient of whom nothing is known. */
+export function mayGoOn(world: World, identities: Identities, ms: number): boolean {
+  const now = toMoment(world, ms);
+  const end = reasonToEnd(world.state, toRules(world, identities), now);
+  return end === undefined && !isClosedFor(world.rules.window, undefined, now);
+}
+
 function isErased({ id }: Recipient): boolean {
   return id !== undefined && markOfErased(id) !== undefined;
 }

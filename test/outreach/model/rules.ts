@@ -73,7 +73,7 @@ export function enter(books: Books, event: Recorded, house: House): void {
 }
 
 function begin(books: Books, { data, time, position }: Recorded<"RunStarted">, house: House): void {
-  const { run_id: id, dry_run: dry, ...selection } = data;
+  const { run_id: id, dry_run: dry, rules: _rules, ...selection } = data;
   if (books.openRun !== undefined) violated("two runs at once", { open: books.openRun, id });
   books.openRun = { id, dry, at: house.witness.appendedAt(position), selection };
   if (!dry && !mayStart(house, Date.parse(time)) && !wasClockMoved(house, position)) {
