@@ -1,5 +1,7 @@
 import type { Recipient, SkipReason } from "../../../events/outreach.ts";
 import { toRecipient, type Contact } from "../../../projections/contacts.ts";
+import { msOf } from "../../../projections/time.ts";
+import { dayIn } from "../quota-day.ts";
 import { contactIn, type World } from "./world.ts";
 
 /** What was, and what would be under the other rules. */
@@ -62,7 +64,7 @@ export function isChanged({ messages, sent, skipped, clicks }: DayCounts): boole
   return isUnknown || [messages, sent, clicks, ...skipped.values()].some(differs);
 }
 
-/** When a message to the recipient was decided (ISO 8601) and for what they were skipped, in both worlds. */
+/** On which day a message to the recipient was decided, and for what they were skipped, in both worlds. */
 export interface ChangedRecipient {
   readonly recipient: Recipient;
   readonly was: Outcome;
@@ -70,8 +72,8 @@ export interface ChangedRecipient {
 }
 
 interface Outcome {
-  /** Null: none was. */
-  readonly attempted_at: string | null;
+  /** Of the newest message, YYYY-MM-DD in the quota's time zone; null: there is none. */
+  readonly day: string | null;
   readonly skipped: readonly SkipReason[];
 }
 
@@ -81,7 +83,7 @@ export interface ChangedRecipients {
   readonly shown: readonly ChangedRecipient[];
 }
 
-/** `lost`: had a message and would have none; `gained`: the reverse; `moved`: at another time; `skips`: for other reasons only. */
+/** `lost`: had a message and would have none; `gained`: the reverse; `moved`: on another day; `skips`: for other reasons only. */
 export type Changes = Readonly<Record<"lost" | "gained" | "moved" | "skips", ChangedRecipients>>;
 
 /** Recipients for whom the two worlds differ. An erased recipient has no name, and is in none of the lists. */
@@ -89,8 +91,8 @@ export function compareRecipients(was: World, would: World, limit: number): Chan
   const changes = { lost: newList(), gained: newList(), moved: newList(), skips: newList() };
   for (const contact of was.state.contacts.people.values()) {
     const recipient = toRecipient(contact);
-    const before = toOutcome(contact);
-    const after = toOutcome(contactIn(would, recipient));
+    const before = toOutcome(was, contact);
+    const after = toOutcome(would, contactIn(would, recipient));
     const kind = kindOfChange(before, after);
     if (kind === undefined) continue;
     const list = changes[kind];
@@ -104,14 +106,15 @@ function newList(): { count: number; shown: ChangedRecipient[] } {
   return { count: 0, shown: [] };
 }
 
-function toOutcome(contact: Contact | undefined): Outcome {
-  return { attempted_at: contact?.attempted_at ?? null, skipped: contact?.skipped.toSorted() ?? [] };
+function toOutcome({ rules }: World, contact: Contact | undefined): Outcome {
+  const { attempted_at: at, skipped = [] } = contact ?? {};
+  return { day: at === undefined ? null : dayIn(rules.timezone, msOf(at)), skipped: skipped.toSorted() };
 }
 
 function kindOfChange(was: Outcome, would: Outcome): keyof Changes | undefined {
-  if (was.attempted_at !== would.attempted_at) {
-    if (would.attempted_at === null) return "lost";
-    return was.attempted_at === null ? "gained" : "moved";
+  if (was.day !== would.day) {
+    if (would.day === null) return "lost";
+    return was.day === null ? "gained" : "moved";
   }
   return was.skipped.join() === would.skipped.join() ? undefined : "skips";
 }

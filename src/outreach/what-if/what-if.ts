@@ -474,9 +474,10 @@ export function createWhatIf(question: WhatIfQuestion) {
   return {
     /** Takes the events of the log in their order. */
     take,
-    /** The answer, once all were taken. */
-    finish(): WhatIf {
+    /** The answer, once all were taken; `now` in ms since 1970: until then a run may have waited for its window. */
+    finish(now: number): WhatIf {
       flushClick();
+      resumeUntil(now);
       const changed = [...days].filter(([, counts]) => isChanged(counts));
       return {
         days: new Map(changed.sort(([one], [other]) => (one < other ? -1 : 1))),

@@ -26,10 +26,10 @@ const NO_LINKS = links.initial();
 
 export function createWorld(rules: RulesInForce): World {
   const states = createStates(["run", "quota", "contacts", "account"]);
-  const all = states.all();
   return {
-    // The projections change their states in place.
-    state: { ...all, links: NO_LINKS },
+    get state() {
+      return { ...states.all(), links: NO_LINKS };
+    },
     rules,
     fold: states.evolve,
   };

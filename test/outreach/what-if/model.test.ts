@@ -26,7 +26,7 @@ async function ask(house: House, changes: RuleChanges): Promise<WhatIf> {
   const asked = { changes, isBot: undefined, stopWords: undefined, today, sources, runMaxMs: RUN_MAX_MS };
   const whatIf = createWhatIf({ ...asked, identities, limit: 3 });
   for await (const batch of house.store.readFolded()) for (const event of batch) whatIf.take(event);
-  return whatIf.finish();
+  return whatIf.finish(house.clock());
 }
 
 function isEmpty({ days, recipients, unknown, runs }: WhatIf): boolean {
