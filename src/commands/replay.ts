@@ -6,6 +6,7 @@ import { Command, Option, type MakeCommand } from "./shared/command.ts";
 import { answerEach, EXIT, type Terminal } from "./shared/terminal.ts";
 import { openExistingLog } from "./shared/log-session.ts";
 import { startProgress, type Progress } from "./shared/progress.ts";
+import { askWhatIf } from "./replay/what-if.ts";
 import { rebuild, type PartOrder, type Rebuilt, type RebuildOptions } from "./replay/rebuild.ts";
 import { printable } from "./shared/table.ts";
 import { once } from "node:events";
@@ -21,15 +22,29 @@ ready. Compares each with its stored snapshot, at the snapshot's own position. E
 code 1 if something differed, which is then corrected. Without --projection it also
 rebuilds the tiles of the log's Merkle tree.
 
+With --what-if it rebuilds nothing: it decides all runs of the log again by the
+rules of a JSON file, such as {"DAILY_LIMIT": 20, "SEND_WINDOW": null}, and shows
+what would differ. Rules have the names and values of settings; a rule that is
+not named stays as it was. BOT_RULE (lists or none) and BOT_USER_AGENTS (words)
+count clicks otherwise. Replies and clicks of messages that never left are
+unknown.
+
 Interrupted, it exits 75 (unless it is killed), and the next replay resumes from
 the last saved work.`,
     )
     .addOption(new Option("--projection <name>", "only this one").choices(PROJECTION_NAMES))
     .option("--restart", "begin at the first event, whatever an earlier replay has kept")
-    .option("--json", "answer with one JSON object for each projection")
-    .addHelpText("after", "\nExample:\n  reachlog replay --projection stats")
+    .addOption(
+      new Option("--what-if <file>", "show what other rules would have done").conflicts(["projection", "restart"]),
+    )
+    .option("--json", "answer with one JSON object for each projection, or for what if")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  reachlog replay --projection stats\n  reachlog replay --what-if rules.json",
+    )
     .action(
-      exit(async ({ projection, restart, json }) => {
+      exit(async ({ projection, restart, whatIf, json }) => {
+        if (whatIf !== undefined) return askWhatIf(terminal, whatIf, json);
         const names = projection === undefined ? PROJECTION_NAMES : [projection];
         await using store = await openExistingLog(terminal);
         const shown = show(terminal, names);

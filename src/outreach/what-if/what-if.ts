@@ -1,7 +1,10 @@
-import type { DataOf, Folded } from "../../../events/catalog.ts";
+import type { DataOf, EventType, Folded } from "../../../events/catalog.ts";
 import { ERASED } from "../../../events/encryption.ts";
 import type { Recipient, RunEnd, SkipReason } from "../../../events/outreach.ts";
-import { isTriedLast, toRecipient, type Contact } from "../../../projections/contacts.ts";
+import { account } from "../../../projections/account.ts";
+import { contacts, isTriedLast, toRecipient, type Contact } from "../../../projections/contacts.ts";
+import { quota } from "../../../projections/quota.ts";
+import { run as runs } from "../../../projections/run.ts";
 import { linkKey } from "../../../projections/sent-links.ts";
 import { msOf } from "../../../projections/time.ts";
 import type { RecipientSource } from "../../config/outreach.ts";
@@ -33,8 +36,11 @@ import {
   type Redecided,
 } from "./world.ts";
 
-/** A rule that tells bots by their user agent. */
-export type BotRule = (userAgent: string | undefined) => boolean;
+/**
+ * A rule that tells bots by their user agent; null: it is no longer known, or never was recorded. Undefined: then the rule
+ * cannot tell.
+ */
+export type BotRule = (userAgent: string | null | undefined) => boolean | undefined;
 
 export interface WhatIfQuestion {
   readonly changes: RuleChanges;
@@ -101,6 +107,13 @@ interface WouldRun {
   isAlone: boolean;
 }
 
+/** What decides, and is decided; all other events change neither world. */
+export const WHAT_IF_TYPES: readonly EventType[] = [
+  ...new Set([...runs.types, ...quota.types, ...contacts.types, ...account.types]),
+  "RunRefused",
+  "LinkClicked",
+];
+
 /** A clock of an instance may be ahead of the log's by a moment, so a run goes on so long after the opening. */
 const OPENING_MARGIN_MS = 1_000;
 
@@ -126,7 +139,7 @@ export function createWhatIf(question: WhatIfQuestion) {
   const would = createWorld({ ...today, ...changes });
   const days = new Map<string, DayCounts>();
   const unknown: UnknownCounts = { reactions: 0, opt_outs: 0, messages_read: 0, unread_sources: 0 };
-  const runs = { was: 0, would: 0, unrecorded: 0 };
+  const made = { was: 0, would: 0, unrecorded: 0 };
   let unexplained = 0;
   let run: WouldRun | undefined;
   let position = 0;
@@ -245,7 +258,7 @@ export function createWhatIf(question: WhatIfQuestion) {
   };
 
   const begin = (id: string, data: Partial<DataOf<"RunStarted">>, ms: number): WouldRun => {
-    runs.would++;
+    made.would++;
     const { limit, variant, basis, source } = data;
     const selection = Object.fromEntries(
       Object.entries({ limit, variant, basis, source }).filter(([, value]) => value !== undefined),
@@ -296,8 +309,8 @@ export function createWhatIf(question: WhatIfQuestion) {
     was.rules = rules === undefined ? today : fromRunRules(rules, today);
     would.rules = { ...was.rules, ...changes };
     if (!dry_run) {
-      runs.was++;
-      if (rules === undefined) runs.unrecorded++;
+      made.was++;
+      if (rules === undefined) made.unrecorded++;
       const start = decideStart(would.state, toRules(would, identities), toMoment(would, ms), false);
       const started = decideStart(was.state, toRules(was, identities), toMoment(was, ms), false);
       if (run === undefined && (start === "start" || start === started)) run = begin(run_id, event.data, ms);
@@ -484,7 +497,7 @@ export function createWhatIf(question: WhatIfQuestion) {
         total: addUp(days.values()),
         recipients: compareRecipients(was, would, question.limit),
         unknown,
-        runs,
+        runs: made,
         unexplained,
       };
     },
@@ -506,12 +519,7 @@ function isKnownSource(name: RecipientSource): boolean {
   return name === "list" || name === "inbound";
 }
 
-/** Undefined: the rule asks for a user agent that is no longer known, or never was recorded. */
-function judgeClick(
-  { user_agent, probe, anonymous }: DataOf<"LinkClicked">,
-  isBot: BotRule,
-): boolean | undefined {
+function judgeClick({ user_agent, probe, anonymous }: DataOf<"LinkClicked">, isBot: BotRule): boolean | undefined {
   if (probe !== undefined) return true;
-  if (anonymous === true || user_agent === ERASED) return undefined;
-  return isBot(user_agent);
+  return isBot(anonymous === true || user_agent === ERASED ? null : user_agent);
 }

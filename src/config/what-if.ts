@@ -1,0 +1,98 @@
+import { ServiceError, usageError } from "../platform/service-error.ts";
+import { loadConfig } from "./config.ts";
+import { commaList, findClosest, quoteValue, type RawEnvironment } from "./environment.ts";
+import type { OutreachConfig, ReadTextFile } from "./outreach.ts";
+
+/** Settings that are rules of outreach. */
+const SETTINGS = [
+  "DAILY_LIMIT",
+  "QUOTA_TIMEZONE",
+  "REQUIRE_CONSENT",
+  "STOP_AFTER_FAILURES",
+  "STOP_WORDS",
+  "MESSAGE_TEMPLATE",
+  "SEND_WINDOW",
+  "SEND_WINDOW_ZONE",
+  "SEND_WINDOW_CLOSED",
+] as const;
+
+/** Rules of clicks, which no setting changes. */
+const BOT_RULES = ["BOT_RULE", "BOT_USER_AGENTS"] as const;
+
+/** All rules that a question may change. */
+export const WHAT_IF_RULES = [...SETTINGS, ...BOT_RULES] as const;
+export type WhatIfRule = (typeof WHAT_IF_RULES)[number];
+
+/** Rules of a question, checked. */
+export interface OtherRules {
+  /** Those that it names, in the order of {@link WHAT_IF_RULES}. */
+  readonly names: readonly WhatIfRule[];
+  /** Today's settings with the named ones in their places. */
+  readonly outreach: OutreachConfig;
+  /** Which clicks are of bots; undefined: those that were. `words`: lower case, each in a bot's user agent. */
+  readonly bots: { readonly lists: boolean; readonly words: readonly string[] } | undefined;
+}
+
+/**
+ * Parses the JSON object of a question: names of rules with their values, as settings have them; null unsets one.
+ * `source` is how errors name it. Throws a ServiceError (usage) that names each fault.
+ */
+export function parseOtherRules(text: string, source: string, env: RawEnvironment, readFile: ReadTextFile): OtherRules {
+  const given = parseObject(text, source);
+  const faults = Object.entries(given).flatMap(([name, value]) => describeFault(name, value) ?? []);
+  if (faults.length > 0) throw usageError(`${source}: ${faults.join("; ")}`);
+  const values = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, toSetting(value)]));
+  const names = WHAT_IF_RULES.filter((name) => Object.hasOwn(given, name));
+  return { names, outreach: readSettings(values, source, env, readFile), bots: readBots(names, values, source) };
+}
+
+function parseObject(text: string, source: string): Readonly<Record<string, unknown>> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw usageError(`${source}: not JSON. Write an object such as {"DAILY_LIMIT": 20}`);
+  }
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  throw usageError(`${source}: not an object. Write one such as {"DAILY_LIMIT": 20}`);
+}
+
+function describeFault(name: string, value: unknown): string | undefined {
+  if (!(WHAT_IF_RULES as readonly string[]).includes(name)) {
+    const meant = findClosest(name, WHAT_IF_RULES);
+    const hint = meant === undefined ? `rules are ${WHAT_IF_RULES.join(", ")}` : `was ${meant} meant?`;
+    return `${quoteValue(name)} is no rule: ${hint}`;
+  }
+  const isText = value === null || ["string", "number", "boolean"].includes(typeof value);
+  return isText ? undefined : `${name}: expected a text, a number, true, false or null`;
+}
+
+/** Undefined: the setting is unset. */
+function toSetting(value: unknown): string | undefined {
+  return value === null ? undefined : String(value);
+}
+
+/** Each value by the parser of its setting. Today's settings were checked before, so a fault is the question's. */
+function readSettings(
+  values: RawEnvironment,
+  source: string,
+  env: RawEnvironment,
+  readFile: ReadTextFile,
+): OutreachConfig {
+  const named = Object.fromEntries(SETTINGS.filter((name) => name in values).map((name) => [name, values[name]]));
+  const file = "MESSAGE_TEMPLATE" in named ? { MESSAGE_TEMPLATE_FILE: undefined } : {};
+  try {
+    return loadConfig({ ...env, ...file, ...named }, readFile).outreach;
+  } catch (fault) {
+    if (!(fault instanceof ServiceError) || fault.kind !== "configuration") throw fault;
+    throw usageError(`${source}: ${fault.message.replaceAll("\n", "; ")}`);
+  }
+}
+
+function readBots(names: readonly WhatIfRule[], values: RawEnvironment, source: string): OtherRules["bots"] {
+  if (!BOT_RULES.some((name) => names.includes(name))) return undefined;
+  const { BOT_RULE: rule = "lists", BOT_USER_AGENTS: words } = values;
+  if (rule !== "lists" && rule !== "none")
+    throw usageError(`${source}: BOT_RULE: ${quoteValue(rule)} is not accepted; wanted: lists or none`);
+  return { lists: rule === "lists", words: commaList(words).map((word) => word.toLowerCase()) };
+}
