@@ -273,10 +273,7 @@ export type RunRules = Static<typeof runRules>;
  */
 export const RunStarted = defineEvent(
   "RunStarted",
-  Type.Object(
-    { run_id: Type.String(), dry_run: Type.Boolean(), ...selection, rules: Type.Optional(runRules) },
-    closed,
-  ),
+  Type.Object({ run_id: Type.String(), dry_run: Type.Boolean(), ...selection, rules: Type.Optional(runRules) }, closed),
 );
 
 /**

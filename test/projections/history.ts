@@ -76,6 +76,7 @@ function accountPart(log: TestLog): readonly Step[] {
     () => log.add("PersonalKeysLost", { lost: "0badcafe", replaced_by: "1badcafe" }),
     (dice) => log.add("TokenUsed", { name: "web", token_id: "3f2a9c", day: `2026-11-2${dice.pick([1, 2, 3])}` }),
     () => log.add("KeyRotated", { from: "0011", to: "2233" }),
+    () => log.add("WhatIfAsked", { rules: ["DAILY_LIMIT"], position: log.events.length }),
     () => log.add("ProjectionRebuilt", { projection: "stats", version: 1, position: log.events.length }),
     () => log.add("RequestAnswered", { digest: "d", status: 202, headers: { "content-type": "x" }, body: "{}" }),
   ];

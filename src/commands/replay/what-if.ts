@@ -7,7 +7,13 @@ import { parseOtherRules, type OtherRules } from "../../config/what-if.ts";
 import type { OutreachConfig } from "../../config/outreach.ts";
 import type { RuleChanges, RulesInForce } from "../../outreach/what-if/rules.ts";
 import type { ChangedRecipient, Compared, DayCounts } from "../../outreach/what-if/tally.ts";
-import { createWhatIf, WHAT_IF_TYPES, type BotRule, type WhatIf, type WhatIfQuestion } from "../../outreach/what-if/what-if.ts";
+import {
+  createWhatIf,
+  WHAT_IF_TYPES,
+  type BotRule,
+  type WhatIf,
+  type WhatIfQuestion,
+} from "../../outreach/what-if/what-if.ts";
 import { makeId } from "../../platform/clock.ts";
 import { createSuppressionHashes } from "../../recipients/suppress.ts";
 import { parseTemplate } from "../../template/template.ts";
@@ -24,7 +30,12 @@ const RECIPIENTS_SHOWN = 20;
 /** Answers what other rules would have done, and records that it was asked. Answers the exit code. */
 export async function askWhatIf(terminal: Terminal, file: string, json: boolean | undefined): Promise<number> {
   const readFile = (path: string): string => readFileSync(path, "utf8");
-  const rules = parseOtherRules(withPath(file, () => readFile(file)), file, terminal.env, readFile);
+  const rules = parseOtherRules(
+    withPath(file, () => readFile(file)),
+    file,
+    terminal.env,
+    readFile,
+  );
   const config = readConfig(terminal);
   await using store = await openExistingLog(terminal);
   const { position: to } = await store.head();
@@ -62,10 +73,7 @@ async function* readEvents(store: LogStore, to: number, opensClicks: boolean): A
   for await (const event of store.read(query)) yield [event];
 }
 
-function toQuestion(
-  { names, outreach, bots }: OtherRules,
-  today: OutreachConfig,
-): Omit<WhatIfQuestion, "identities"> {
+function toQuestion({ names, outreach, bots }: OtherRules, today: OutreachConfig): Omit<WhatIfQuestion, "identities"> {
   const other = toRulesInForce(outreach);
   const rulesOf: Partial<Record<(typeof names)[number], keyof RulesInForce>> = {
     DAILY_LIMIT: "dailyLimit",
@@ -162,12 +170,17 @@ function toText({ names }: OtherRules, found: WhatIf, position: number): string 
     ...(runs.unrecorded === 0
       ? []
       : [`${runs.unrecorded} runs did not record their rules: today's settings are taken for theirs\n`]),
-    ...(unexplained === 0 ? [] : [`${unexplained} messages do not follow from the rules of then: they stay as they were\n`]),
+    ...(unexplained === 0
+      ? []
+      : [`${unexplained} messages do not follow from the rules of then: they stay as they were\n`]),
     `(${runs.was} runs were made, ${runs.would} would be; up to position ${position})\n`,
   ].join("");
 }
 
-function toRows(day: string, { messages, sent, skipped, clicks }: DayCounts): readonly (readonly (string | number)[])[] {
+function toRows(
+  day: string,
+  { messages, sent, skipped, clicks }: DayCounts,
+): readonly (readonly (string | number)[])[] {
   const row = (what: string, { was, would }: Compared, unknown: number | "" = "") => {
     const difference = would - was;
     return [day, what, was, would, difference > 0 ? `+${difference}` : difference, unknown];
@@ -206,8 +219,14 @@ function outcomeAsText({ day, skipped }: ChangedRecipient["was"]): string {
 function describeUnknown({ total, unknown }: WhatIf): readonly string[] {
   const { reactions, opt_outs, messages_read, unread_sources } = unknown;
   const sentences: readonly (readonly [number, string])[] = [
-    [total.sent.unknown, "messages never left as these rules have them: no log knows whether X takes them, nor replies and clicks"],
-    [total.clicks.unknown, "clicks count for neither side: their message would not have left, or their user agent is not known"],
+    [
+      total.sent.unknown,
+      "messages never left as these rules have them: no log knows whether X takes them, nor replies and clicks",
+    ],
+    [
+      total.clicks.unknown,
+      "clicks count for neither side: their message would not have left, or their user agent is not known",
+    ],
     [reactions, "replies or opt-outs answer messages that would not have left: they are left out"],
     [opt_outs, "opt-outs were read by other stop words: they stay"],
     [messages_read, "messages were read whose texts are not kept: other stop words may be in them"],

@@ -13,15 +13,7 @@ import { decideStart } from "../decide.ts";
 import { dayIn } from "../quota-day.ts";
 import { opensAt, windowZone, type TurnMoment } from "../send-window.ts";
 import { fromRunRules, type RuleChanges, type RulesInForce } from "./rules.ts";
-import {
-  addUp,
-  compareRecipients,
-  isChanged,
-  noCounts,
-  skippedFor,
-  type Changes,
-  type DayCounts,
-} from "./tally.ts";
+import { addUp, compareRecipients, isChanged, noCounts, skippedFor, type Changes, type DayCounts } from "./tally.ts";
 import { createWalk, type Walk, type WalkTarget } from "./walk.ts";
 import {
   contactIn,
@@ -166,7 +158,9 @@ export function createWhatIf(question: WhatIfQuestion) {
     redecide(world, identities, met, toMoment(world, ms));
 
   /** Folds an event that the log does not hold into the world of the other rules. */
-  const invent = <T extends "DirectMessageAttempted" | "DirectMessageSent" | "DirectMessageSkipped" | "RunStarted" | "RunFinished">(
+  const invent = <
+    T extends "DirectMessageAttempted" | "DirectMessageSent" | "DirectMessageSkipped" | "RunStarted" | "RunFinished",
+  >(
     type: T,
     data: DataOf<T>,
     ms: number,
@@ -182,7 +176,11 @@ export function createWhatIf(question: WhatIfQuestion) {
     const { messages, sent } = countsOf(now.day);
     messages.would++;
     sent.unknown++;
-    const outcome = { attempt_id: id, run_id: run!.id, recipient: recipient as DataOf<"DirectMessageSent">["recipient"] };
+    const outcome = {
+      attempt_id: id,
+      run_id: run!.id,
+      recipient: recipient as DataOf<"DirectMessageSent">["recipient"],
+    };
     const { day, timezone } = now;
     invent("DirectMessageAttempted", { ...outcome, text: "", variant, links: [], day, timezone }, now.ms);
     invent("DirectMessageSent", { ...outcome, message_id: "", settled_by: "answer" }, now.ms);
@@ -254,7 +252,8 @@ export function createWhatIf(question: WhatIfQuestion) {
       if (!visit(one, toMet(named(next), one.source), ms)) return;
       one.open.shift();
     }
-    while (one.ended === undefined && one.deferred[0] !== undefined && visit(one, one.deferred[0], ms)) one.deferred.shift();
+    while (one.ended === undefined && one.deferred[0] !== undefined && visit(one, one.deferred[0], ms))
+      one.deferred.shift();
   };
 
   const begin = (id: string, data: Partial<DataOf<"RunStarted">>, ms: number): WouldRun => {

@@ -21,7 +21,9 @@ function fixedRules({ setting }: House) {
 
 async function ask(house: House, changes: RuleChanges): Promise<WhatIf> {
   const today: RulesInForce = { ...fixedRules(house), timezone: house.timezone };
-  const sources = house.setting.followers ? (["list", "inbound", "followers"] as const) : (["list", "inbound"] as const);
+  const sources = house.setting.followers
+    ? (["list", "inbound", "followers"] as const)
+    : (["list", "inbound"] as const);
   const identities = { hashes: RULES.hashes, isForgotten: house.log.keyring.isForgotten };
   const asked = { changes, isBot: undefined, stopWords: undefined, today, sources, runMaxMs: RUN_MAX_MS };
   const whatIf = createWhatIf({ ...asked, identities, limit: 3 });

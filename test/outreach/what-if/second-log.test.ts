@@ -26,7 +26,10 @@ const IDS = Array.from({ length: 9 }, (_, at) => String(100 + at));
 const id = fc.constantFrom(...IDS);
 
 const step = fc.oneof(
-  { weight: 4, arbitrary: fc.record({ do: fc.constant("run" as const), selection: fc.option(selection, { nil: {} }) }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({ do: fc.constant("run" as const), selection: fc.option(selection, { nil: {} }) }),
+  },
   {
     weight: 3,
     arbitrary: fc.record({
@@ -50,18 +53,26 @@ const history = fc.record({
 
 const WINDOWS = [undefined, "Mon-Sun 08:00-12:00", "Mon-Fri 00:00-24:00", "Mon-Sun 20:00-06:00"];
 
-const rules = fc.record({
-  dailyLimit: fc.integer({ min: 1, max: 6 }),
-  requireConsent: fc.constantFrom<RulesInForce["requireConsent"][]>(true, false, "evidence"),
-  template: fc.constantFrom("Hi {{name}}", "Hi {{name}} of {{town}}", "Hi {{name}}\n---\nHello {{name}}").map((text) => parseTemplate(text)),
-  timezone: fc.constantFrom("UTC", "Pacific/Kiritimati"),
-  window: fc.constantFrom(...WINDOWS),
-  zone: fc.constantFrom("quota" as const, "recipient" as const),
-}).map(({ window, zone, ...rest }) => ({ ...rest, window, zone }));
+const rules = fc
+  .record({
+    dailyLimit: fc.integer({ min: 1, max: 6 }),
+    requireConsent: fc.constantFrom<RulesInForce["requireConsent"][]>(true, false, "evidence"),
+    template: fc
+      .constantFrom("Hi {{name}}", "Hi {{name}} of {{town}}", "Hi {{name}}\n---\nHello {{name}}")
+      .map((text) => parseTemplate(text)),
+    timezone: fc.constantFrom("UTC", "Pacific/Kiritimati"),
+    window: fc.constantFrom(...WINDOWS),
+    zone: fc.constantFrom("quota" as const, "recipient" as const),
+  })
+  .map(({ window, zone, ...rest }) => ({ ...rest, window, zone }));
 type Rules = typeof rules extends fc.Arbitrary<infer T> ? T : never;
 
 function toRulesInForce({ window, zone, ...rest }: Rules, whenClosed: "end" | "pause"): RulesInForce {
-  return { ...rest, stopAfterFailures: undefined, window: window === undefined ? undefined : toSendWindow({ text: window, zone, whenClosed }) };
+  return {
+    ...rest,
+    stopAfterFailures: undefined,
+    window: window === undefined ? undefined : toSendWindow({ text: window, zone, whenClosed }),
+  };
 }
 
 interface Given {
@@ -122,14 +133,18 @@ async function countDays(world: OutreachHarness, timezone: string): Promise<Reco
     counts[what] = (counts[what] ?? 0) + 1;
   };
   for (const { data } of await world.events("DirectMessageAttempted")) count(data.day, "messages");
-  for (const { data, time } of await world.events("DirectMessageSkipped")) count(dayIn(timezone, Date.parse(time)), data.reason);
+  for (const { data, time } of await world.events("DirectMessageSkipped"))
+    count(dayIn(timezone, Date.parse(time)), data.reason);
   return days;
 }
 
 function answered({ days }: WhatIf, side: "was" | "would", unchanged: Record<string, Record<string, number>>) {
   const counted = { ...unchanged };
   for (const [day, { messages, skipped }] of days) {
-    const counts = Object.fromEntries([["messages", messages[side]], ...[...skipped].map(([reason, two]) => [reason, two[side]])] as [string, number][]);
+    const counts = Object.fromEntries([
+      ["messages", messages[side]],
+      ...[...skipped].map(([reason, two]) => [reason, two[side]]),
+    ] as [string, number][]);
     counted[day] = Object.fromEntries(Object.entries(counts).filter(([, n]) => n > 0));
     if (Object.keys(counted[day]).length === 0) delete counted[day];
   }
@@ -144,26 +159,36 @@ function messaged(attempted: readonly Recorded<"DirectMessageAttempted">[]): Rec
 test("under other rules the answer is what a second log shows that ran by them", async () => {
   const met = { differing: 0, messages: 0, paused: 0 };
   await fc.assert(
-    fc.asyncProperty(history, rules, rules, fc.constantFrom("end" as const, "pause" as const), async (asked, one, other, whenClosed) => {
-      const given = { ...asked, daysOfRun: whenClosed === "pause" ? 2 : 0 };
-      const [was, would] = [toRulesInForce(one, "end"), toRulesInForce(other, whenClosed)];
-      await using first = await live(given, was);
-      await using second = await live(given, would);
-      const found = await ask(first, was, would);
-      const before = await countDays(first, was.timezone);
-      expect(answered(found, "would", before)).toEqual(await countDays(second, would.timezone));
-      expect(answered(found, "was", before)).toEqual(before);
-      const recipients = messaged(await first.events("DirectMessageAttempted"));
-      for (const { recipient, would: after } of [found.recipients.lost, found.recipients.gained, found.recipients.moved].flatMap(({ shown }) => shown)) {
-        delete recipients[recipient.id ?? ""];
-        if (after.day !== null) recipients[recipient.id ?? ""] = after.day;
-      }
-      expect(recipients).toEqual(messaged(await second.events("DirectMessageAttempted")));
-      expect(found.unexplained).toBe(0);
-      met.differing += found.days.size > 0 ? 1 : 0;
-      met.messages += found.total.messages.would;
-      met.paused += (await second.events("RunPaused")).length;
-    }),
+    fc.asyncProperty(
+      history,
+      rules,
+      rules,
+      fc.constantFrom("end" as const, "pause" as const),
+      async (asked, one, other, whenClosed) => {
+        const given = { ...asked, daysOfRun: whenClosed === "pause" ? 2 : 0 };
+        const [was, would] = [toRulesInForce(one, "end"), toRulesInForce(other, whenClosed)];
+        await using first = await live(given, was);
+        await using second = await live(given, would);
+        const found = await ask(first, was, would);
+        const before = await countDays(first, was.timezone);
+        expect(answered(found, "would", before)).toEqual(await countDays(second, would.timezone));
+        expect(answered(found, "was", before)).toEqual(before);
+        const recipients = messaged(await first.events("DirectMessageAttempted"));
+        for (const { recipient, would: after } of [
+          found.recipients.lost,
+          found.recipients.gained,
+          found.recipients.moved,
+        ].flatMap(({ shown }) => shown)) {
+          delete recipients[recipient.id ?? ""];
+          if (after.day !== null) recipients[recipient.id ?? ""] = after.day;
+        }
+        expect(recipients).toEqual(messaged(await second.events("DirectMessageAttempted")));
+        expect(found.unexplained).toBe(0);
+        met.differing += found.days.size > 0 ? 1 : 0;
+        met.messages += found.total.messages.would;
+        met.paused += (await second.events("RunPaused")).length;
+      },
+    ),
     { numRuns: HISTORIES },
   );
   console.log(met);
