@@ -5,15 +5,10 @@ import { formatRecipient, plain } from "../../history/words/phrases.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../log/event-log.ts";
 import { parseOtherRules, type OtherRules } from "../../config/what-if.ts";
 import type { OutreachConfig } from "../../config/outreach.ts";
+import type { BotRule } from "../../outreach/what-if/clicks.ts";
 import type { RuleChanges, RulesInForce } from "../../outreach/what-if/rules.ts";
-import type { ChangedRecipient, Compared, DayCounts } from "../../outreach/what-if/tally.ts";
-import {
-  createWhatIf,
-  WHAT_IF_TYPES,
-  type BotRule,
-  type WhatIf,
-  type WhatIfQuestion,
-} from "../../outreach/what-if/what-if.ts";
+import type { ChangedRecipient, ComparedCount, DayCounts } from "../../outreach/what-if/tally.ts";
+import { createWhatIf, WHAT_IF_TYPES, type WhatIf, type WhatIfQuestion } from "../../outreach/what-if/what-if.ts";
 import { makeId } from "../../platform/clock.ts";
 import { createSuppressionHashes } from "../../recipients/suppress.ts";
 import { parseTemplate } from "../../template/template.ts";
@@ -151,7 +146,7 @@ function countsAsJson({ messages, sent, skipped, clicks }: DayCounts): object {
   };
 }
 
-function withDifference<Counts extends Compared>(counts: Counts): Counts & { readonly difference: number } {
+function withDifference<Counts extends ComparedCount>(counts: Counts): Counts & { readonly difference: number } {
   return { ...counts, difference: counts.would - counts.was };
 }
 
@@ -181,7 +176,7 @@ function toRows(
   day: string,
   { messages, sent, skipped, clicks }: DayCounts,
 ): readonly (readonly (string | number)[])[] {
-  const row = (what: string, { was, would }: Compared, unknown: number | "" = "") => {
+  const row = (what: string, { was, would }: ComparedCount, unknown: number | "" = "") => {
     const difference = would - was;
     return [day, what, was, would, difference > 0 ? `+${difference}` : difference, unknown];
   };

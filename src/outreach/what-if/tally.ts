@@ -5,23 +5,23 @@ import { dayIn } from "../quota-day.ts";
 import { contactIn, type World } from "./world.ts";
 
 /** What was, and what would be under the other rules. */
-export interface Compared {
+export interface ComparedCount {
   was: number;
   would: number;
 }
 
 /** `unknown`: what no log can know, such as whether the network would have taken a message. */
-export interface ComparedInPart extends Compared {
+export interface ComparedInPart extends ComparedCount {
   unknown: number;
 }
 
 /** Of a calendar day of the quota. */
 export interface DayCounts {
   /** Messages that were decided, or would be: each takes a place of the quota. */
-  readonly messages: Compared;
+  readonly messages: ComparedCount;
   /** Messages that the network took. */
   readonly sent: ComparedInPart;
-  readonly skipped: Map<SkipReason, Compared>;
+  readonly skipped: Map<SkipReason, ComparedCount>;
   /** Clicks that count: those of bots do not, and those suspected to be the network's do. */
   readonly clicks: ComparedInPart;
 }
@@ -31,7 +31,7 @@ export function noCounts(): DayCounts {
   return { messages: { was: 0, would: 0 }, sent: none(), skipped: new Map(), clicks: none() };
 }
 
-export function skippedFor({ skipped }: DayCounts, reason: SkipReason): Compared {
+export function skippedFor({ skipped }: DayCounts, reason: SkipReason): ComparedCount {
   const known = skipped.get(reason) ?? { was: 0, would: 0 };
   skipped.set(reason, known);
   return known;
@@ -48,7 +48,7 @@ export function addUp(days: Iterable<DayCounts>): DayCounts {
   return total;
 }
 
-function add(total: Compared, { was, would }: Compared): void {
+function add(total: ComparedCount, { was, would }: ComparedCount): void {
   total.was += was;
   total.would += would;
 }
@@ -59,7 +59,7 @@ function addInPart(total: ComparedInPart, counts: ComparedInPart): void {
 }
 
 export function isChanged({ messages, sent, skipped, clicks }: DayCounts): boolean {
-  const differs = ({ was, would }: Compared): boolean => was !== would;
+  const differs = ({ was, would }: ComparedCount): boolean => was !== would;
   const isUnknown = sent.unknown + clicks.unknown > 0;
   return isUnknown || [messages, sent, clicks, ...skipped.values()].some(differs);
 }

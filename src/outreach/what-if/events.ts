@@ -1,0 +1,215 @@
+import type { DataOf, Folded } from "../../../events/catalog.ts";
+import type { RecipientSource, RunEnd } from "../../../events/outreach.ts";
+import { isTriedLast, type Contact } from "../../../projections/contacts.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
+import { decideStart } from "../decide.ts";
+import type { RunSelection } from "../run-limits.ts";
+import { countsOn, countSkip, decideIn, skip, write, type Comparison } from "./comparison.ts";
+import { fromRunRules } from "./rules.ts";
+import type { WalkTarget } from "./walk.ts";
+import { contactIn, isSameDecision, mayGoOn, toMoment, toRules, type World } from "./world.ts";
+import { advance, beginRun, completeRun, finishRun, postpone, type WouldRun } from "./would-run.ts";
+
+/** Ends by a rule: under other rules the run may go on to the recipients that are left. */
+const ENDED_BY_RULE: ReadonlySet<RunEnd> = new Set<RunEnd>([
+  "completed",
+  "daily_limit_reached",
+  "limit_reached",
+  "window_closed",
+  "too_many_failures",
+]);
+
+export function takeStart(comparison: Comparison, event: Folded<"RunStarted">, ms: number): void {
+  const { was, would, today, changes, runs } = comparison;
+  const { rules, run_id, dry_run } = event.data;
+  was.rules = rules === undefined ? today : fromRunRules(rules, today);
+  would.rules = { ...was.rules, ...changes };
+  if (dry_run) {
+    if (comparison.run === undefined) would.fold(event);
+  } else {
+    runs.was++;
+    if (rules === undefined) runs.unrecorded++;
+    const start = decideStartIn(would, comparison, ms);
+    const starts = start === "start" || start === decideStartIn(was, comparison, ms);
+    // A trigger that finds a run in progress starts none.
+    if (starts) comparison.run ??= beginRun(comparison, run_id, toSelection(event.data), ms);
+  }
+  was.fold(event);
+}
+
+function decideStartIn(world: World, { identities }: Comparison, ms: number) {
+  return decideStart(world.state, toRules(world, identities), toMoment(world, ms), false);
+}
+
+function toSelection({ limit, variant, basis, source }: RunSelection): RunSelection {
+  return omitUndefined({ limit, variant, basis, source });
+}
+
+/** A run that the rules of then refused starts where the other rules allow it. */
+export function takeRefusal(comparison: Comparison, { data, position }: Folded<"RunRefused">, ms: number): void {
+  const { was, would } = comparison;
+  if (comparison.run !== undefined || data.reason === "clock_skewed") return;
+  if (decideStartIn(would, comparison, ms) !== "start" || decideStartIn(was, comparison, ms) === "start") return;
+  const run = beginRun(comparison, `refused at ${position}`, toSelection(data), ms);
+  comparison.run = run;
+  run.isAlone = true;
+  completeRun(comparison, run, ms);
+  if (run.resumeAt === undefined) finishRun(comparison, run, ms);
+}
+
+export function takeEnd(comparison: Comparison, event: Folded<"RunFinished" | "RunAbandoned">, ms: number): void {
+  const { run, was } = comparison;
+  if (run !== undefined) endRun(comparison, run, event, ms);
+  was.fold(event);
+}
+
+function endRun(
+  comparison: Comparison,
+  run: WouldRun,
+  { type, data }: Folded<"RunFinished" | "RunAbandoned">,
+  ms: number,
+): void {
+  const { was, would, identities, sources, unknown } = comparison;
+  if (ENDED_BY_RULE.has(type === "RunFinished" ? data.reason : "fault")) {
+    completeRun(comparison, run, ms);
+    const goesOn = run.ended === undefined && mayGoOn(would, identities, ms) && !mayGoOn(was, identities, ms);
+    if (goesOn && sources.some(isPaged)) unknown.unread_sources++;
+  } else if (run.id === data.run_id) run.resumeAt = undefined;
+  run.isAlone = true;
+  if (run.resumeAt === undefined) finishRun(comparison, run, ms);
+}
+
+function isPaged(name: RecipientSource): boolean {
+  return name !== "list" && name !== "inbound";
+}
+
+/** While the window is closed for the others, all for whom it is open have had their turn. */
+export function takePause(comparison: Comparison, event: Folded<"RunPaused">, ms: number): void {
+  const { run, was } = comparison;
+  if (event.data.reason === "window_closed" && run !== undefined) completeRun(comparison, run, ms);
+  was.fold(event);
+}
+
+export function takeAttempt(comparison: Comparison, event: Folded<"DirectMessageAttempted">, ms: number): void {
+  const { day, links = [] } = event.data;
+  const { run, was, lostLinks } = comparison;
+  countsOn(comparison, day).messages.was++;
+  const isSame = run !== undefined && run.ended === undefined && wouldLeave(comparison, run, event, ms);
+  if (!isSame) for (const link of links) lostLinks.add(link);
+  was.fold(event);
+}
+
+/** Decides a message again, and folds what follows. True if it leaves as it did. */
+function wouldLeave(
+  comparison: Comparison,
+  run: WouldRun,
+  event: Folded<"DirectMessageAttempted">,
+  ms: number,
+): boolean {
+  const { was, would } = comparison;
+  const { recipient, source, basis } = event.data;
+  const met = { recipient, source, basis };
+  advance(comparison, run, ms, toTarget(contactIn(would, recipient), source));
+  if (run.ended !== undefined) return false;
+  const decided = decideIn(would, comparison, met, ms);
+  const before = decideIn(was, comparison, met, ms);
+  if (before.kind !== "write") comparison.unexplained++;
+  const contact = contactIn(would, recipient);
+  const hadTurn = contact !== undefined && run.seen.has(contact);
+  if (decided.kind === "write" || isSameDecision(before, decided)) {
+    const isSameText = attempt(comparison, run, event, {
+      variant: decided.kind === "write" ? decided.variant : "",
+      ms,
+    });
+    const written = contactIn(would, recipient);
+    if (written !== undefined) run.seen.add(written);
+    return isSameText;
+  }
+  if (decided.kind === "skip" && !decided.isRecorded && !hadTurn) skip(comparison, run, recipient, decided.reason, ms);
+  else if (decided.kind === "closed") postpone(comparison, run, recipient, ms);
+  else if (decided.kind === "end") run.ended = decided.reason;
+  return false;
+}
+
+/** Folds the message of the log, or one with another text. True if it is the same. */
+function attempt(
+  comparison: Comparison,
+  { id: run_id }: WouldRun,
+  event: Folded<"DirectMessageAttempted">,
+  { variant = "", ms }: { readonly variant: string | undefined; readonly ms: number },
+): boolean {
+  const { would, changes } = comparison;
+  const { attempt_id, recipient, template, day } = event.data;
+  const now = toMoment(would, ms);
+  if (template !== undefined && changes.template !== undefined && template !== changes.template.id) {
+    write(comparison, { attempt_id, run_id, recipient }, variant, now);
+    return false;
+  }
+  const moved = changes.timezone === undefined ? { day } : { day: now.day, timezone: now.timezone };
+  countsOn(comparison, moved.day).messages.would++;
+  would.fold({ ...event, data: { ...event.data, ...moved, run_id } });
+  return true;
+}
+
+/** Where a run found a recipient: of one that it tries again the intent names no source, or the list. */
+function toTarget(contact: Contact | undefined, source: RecipientSource | undefined): WalkTarget {
+  if (contact !== undefined && isTriedLast(contact)) return { contact, source: "last" };
+  return { contact, source: contact?.again === true ? "again" : (source ?? "again") };
+}
+
+export function takeSkip(comparison: Comparison, event: Folded<"DirectMessageSkipped">, ms: number): void {
+  const { run, was } = comparison;
+  countSkip(comparison, "was", event.data.reason, ms);
+  if (run !== undefined && run.ended === undefined) decideSkip(comparison, run, event, ms);
+  was.fold(event);
+}
+
+function decideSkip(comparison: Comparison, run: WouldRun, event: Folded<"DirectMessageSkipped">, ms: number): void {
+  const { was, would } = comparison;
+  const { recipient, reason } = event.data;
+  const decided = decideIn(would, comparison, { recipient }, ms);
+  if (isSameDecision(decideIn(was, comparison, { recipient }, ms), decided)) {
+    countSkip(comparison, "would", reason, ms);
+    would.fold({ ...event, data: { ...event.data, run_id: run.id } });
+  } else if (decided.kind === "skip") {
+    if (!decided.isRecorded) skip(comparison, run, recipient, decided.reason, ms);
+  } else if (contactIn(would, recipient)?.listed !== true) run.deferred.push({ recipient });
+}
+
+type OutcomeType = "DirectMessageSent" | "DirectMessageFailed" | "DirectMessageInDoubt";
+
+export function takeOutcome(comparison: Comparison, event: Folded<OutcomeType>): void {
+  const { was, would } = comparison;
+  const { attempt_id } = event.data;
+  const [day, wouldDay] = [was, would].map(({ state }) => state.quota.open.get(attempt_id));
+  if (event.type === "DirectMessageSent") {
+    if (day !== undefined) countsOn(comparison, day).sent.was++;
+    if (wouldDay !== undefined) countsOn(comparison, wouldDay).sent.would++;
+  }
+  was.fold(event);
+  if (wouldDay !== undefined) would.fold(event);
+}
+
+type ReactionType = "DirectMessageReceived" | "RecipientSuppressed" | "ConsentRecorded";
+
+/** What a recipient says to a message that they would not have got is not known. */
+export function takeReaction(comparison: Comparison, event: Folded<ReactionType>): void {
+  const { was, would, unknown } = comparison;
+  const { recipient } = event.data;
+  const isLost = isAnswer(was, event) && recipient !== undefined && !isAttempted(would, recipient);
+  if (isLost) unknown.reactions++;
+  else would.fold(event);
+  was.fold(event);
+}
+
+function isAttempted(world: World, recipient: DataOf<"DirectMessageReceived">["recipient"]): boolean {
+  return contactIn(world, recipient)?.attempted_at !== undefined;
+}
+
+/** Whether it answers a message of ours. */
+function isAnswer(world: World, { type, data }: Folded<ReactionType>): boolean {
+  const { recipient, message_id } = data;
+  if (recipient === undefined || message_id === undefined) return false;
+  const at = contactIn(world, recipient)?.attempted_at;
+  return at !== undefined && (type !== "DirectMessageReceived" || data.received_at >= at);
+}

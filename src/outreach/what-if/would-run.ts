@@ -1,0 +1,148 @@
+import type { Recipient, RunEnd } from "../../../events/outreach.ts";
+import { isTriedLast, type Contact } from "../../../projections/contacts.ts";
+import type { RunSelection } from "../run-limits.ts";
+import { opensAt, windowZone } from "../send-window.ts";
+import { decideIn, invent, named, skip, write, type Comparison } from "./comparison.ts";
+import { createWalk, type Walk, type WalkedBatch, type WalkTarget } from "./walk.ts";
+import { contactIn, isSameDecision, toMoment, type Met, type Redecided } from "./world.ts";
+
+/** A run as the other rules make it. */
+export interface WouldRun {
+  readonly id: string;
+  readonly startedMs: number;
+  walk: Walk;
+  /** Those of the last page that had no turn yet. */
+  open: Contact[];
+  source: WalkTarget["source"];
+  /** Each recipient has one turn. */
+  readonly seen: Set<Contact>;
+  /** Recipients of a page of the network: skipped, but not under the other rules. */
+  readonly deferred: Met[];
+  /** Zones where the window is closed for recipients whose turn comes later. */
+  readonly zones: Set<string>;
+  /** When it goes on, ms since 1970. */
+  resumeAt: number | undefined;
+  ended: RunEnd | undefined;
+  /** The run of the log is over: this one only waits for its window. */
+  isAlone: boolean;
+}
+
+/** A clock of an instance may be ahead of the log's by a moment, so a run goes on so long after the opening. */
+const OPENING_MARGIN_MS = 1_000;
+
+export function beginRun(comparison: Comparison, id: string, selection: RunSelection, ms: number): WouldRun {
+  const { would, sources } = comparison;
+  comparison.runs.would++;
+  invent(comparison, "RunStarted", { run_id: id, dry_run: false, ...selection }, ms);
+  const begun = { walk: createWalk(would.state.contacts, sources), open: [], source: "again" } as const;
+  const state = { ...begun, open: [], seen: new Set<Contact>(), deferred: [], zones: new Set<string>() };
+  return { id, startedMs: ms, ...state, resumeAt: undefined, ended: undefined, isAlone: false };
+}
+
+export function finishRun(comparison: Comparison, { id, ended }: WouldRun, ms: number): void {
+  const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
+  invent(comparison, "RunFinished", { run_id: id, reason: ended ?? "completed", ...counts }, ms);
+  comparison.run = undefined;
+}
+
+/** Gives all a turn who come before the target; without one, all that are left. */
+export function advance(comparison: Comparison, run: WouldRun, ms: number, target?: WalkTarget): void {
+  const isOnWay = target === undefined || run.walk.leadsTo(target, run.open);
+  while (isOnWay && run.ended === undefined) {
+    const [next] = run.open;
+    if (next === undefined) {
+      const batch = run.walk.next(target);
+      if (batch === undefined) break;
+      openBatch(comparison, run, batch, ms);
+      continue;
+    }
+    if (target !== undefined && next === target.contact) break;
+    if (!visit(comparison, run, toMet(named(comparison, next), run.source), ms)) return;
+    run.open.shift();
+  }
+  for (let [next] = run.deferred; next !== undefined && run.ended === undefined; [next] = run.deferred) {
+    if (!visit(comparison, run, next, ms)) return;
+    run.deferred.shift();
+  }
+}
+
+/** Skips of a page come before its messages. */
+function openBatch(comparison: Comparison, run: WouldRun, { source, people }: WalkedBatch, ms: number): void {
+  run.source = source;
+  run.open = people.filter((contact) => {
+    if (run.seen.has(contact) || (source !== "last" && isTriedLast(contact))) return false;
+    const met = toMet(named(comparison, contact), source);
+    const decided = decideIn(comparison.would, comparison, met, ms);
+    if (decided.kind === "skip") skipUnlessSame(comparison, run, met, decided, ms);
+    return decided.kind !== "skip" && decided.kind !== "pass";
+  });
+}
+
+function toMet(recipient: Recipient, source: WalkTarget["source"]): Met {
+  return { recipient, source: source === "again" || source === "last" ? undefined : source };
+}
+
+type Skip = Extract<Redecided, { kind: "skip" }>;
+
+function skipUnlessSame(comparison: Comparison, run: WouldRun, met: Met, decided: Skip, ms: number): void {
+  if (decided.isRecorded || isSameDecision(decideIn(comparison.was, comparison, met, ms), decided)) return;
+  skip(comparison, run, met.recipient, decided.reason, ms);
+}
+
+/** The turn of a recipient of whom the log has nothing in this run. False: no other one comes behind it. */
+function visit(comparison: Comparison, run: WouldRun, met: Met, ms: number): boolean {
+  const { was, would } = comparison;
+  const contact = contactIn(would, met.recipient);
+  if (contact !== undefined && run.seen.has(contact)) return true;
+  const decided = decideIn(would, comparison, met, ms);
+  const before = decideIn(was, comparison, met, ms);
+  if (decided.kind === "skip") skipUnlessSame(comparison, run, met, decided, ms);
+  else if (decided.kind === "closed") postpone(comparison, run, met.recipient, ms);
+  else if (decided.kind === "end") {
+    // Where the run ends by the rules of then too, the log says whether it did.
+    if (before.kind !== "end") run.ended = decided.reason;
+    return false;
+  } else if (decided.kind === "write") {
+    // Where the same was decided and the log has no message, something else stood in the way, and would again.
+    const attempt = { attempt_id: `${run.id}/${run.seen.size}`, run_id: run.id, recipient: met.recipient };
+    if (before.kind !== "write") write(comparison, attempt, decided.variant ?? "", toMoment(would, ms));
+    if (contact !== undefined) run.seen.add(contact);
+  }
+  return true;
+}
+
+/** The turn of a recipient whose window is closed comes when it opens. */
+export function postpone({ would }: Comparison, run: WouldRun, recipient: Recipient, ms: number): void {
+  const { window } = would.rules;
+  if (window !== undefined)
+    run.zones.add(windowZone(window, contactIn(would, recipient)?.timezone, toMoment(would, ms)));
+}
+
+/** Gives all that are left a turn; those whose window is closed get theirs when it opens, if the run waits for that. */
+export function completeRun(comparison: Comparison, run: WouldRun, ms: number): void {
+  const { would, sources } = comparison;
+  advance(comparison, run, ms);
+  const { window } = would.rules;
+  if (run.ended !== undefined || window === undefined || run.zones.size === 0) return;
+  const openings = [...run.zones].map((zone) => opensAt(window, zone, toMoment(would, ms)));
+  run.zones.clear();
+  if (window.whenClosed === "end") {
+    run.ended = "window_closed";
+    return;
+  }
+  run.resumeAt = Math.min(...openings) + OPENING_MARGIN_MS;
+  run.walk = createWalk(would.state.contacts, sources);
+  run.open = [];
+}
+
+/** Lets a run that waits for its window go on, as often as that opens until then. */
+export function resumeUntil(comparison: Comparison, ms: number): void {
+  for (let { run } = comparison; run?.resumeAt !== undefined && run.resumeAt <= ms; { run } = comparison) {
+    const at = run.resumeAt;
+    run.resumeAt = undefined;
+    // The log says how long its own run lasted.
+    if (run.isAlone && at > run.startedMs + comparison.runMaxMs) run.ended = "time_limit";
+    else completeRun(comparison, run, at);
+    if (run.isAlone && run.resumeAt === undefined) finishRun(comparison, run, at);
+  }
+}
