@@ -69,7 +69,8 @@ function describeFault(name: string, value: unknown): string | undefined {
 
 /** Undefined: the setting is unset. */
 function toSetting(value: unknown): string | undefined {
-  return value === null ? undefined : String(value);
+  if (value === null) return undefined;
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 /** Each value by the parser of its setting. Today's settings were checked before, so a fault is the question's. */

@@ -5,7 +5,6 @@ import type {
   Recipient,
   RecipientSource,
   RunEnd,
-  RunRules,
   SkipReason,
 } from "../../events/outreach.ts";
 import type { Account } from "../../projections/account.ts";
@@ -46,21 +45,6 @@ export interface OutreachRules extends RunLimits {
   readonly findLinkKeys: FindLinkKeys;
   /** Whether the keys of what is known of a recipient were deleted: which holds where a restored log lacks it too. */
   readonly isForgotten: (recipient: Recipient) => boolean;
-}
-
-/** The rules as the start of a run records them. */
-export function toRunRules(
-  { dailyLimit, requireConsent, stopAfterFailures, window, template }: OutreachRules,
-  timezone: string,
-): RunRules {
-  return {
-    daily_limit: dailyLimit,
-    timezone,
-    require_consent: requireConsent,
-    ...(stopAfterFailures === undefined ? {} : { stop_after_failures: stopAfterFailures }),
-    ...(window && { window: { text: window.text, zone: window.zone, when_closed: window.whenClosed } }),
-    template: template.id,
-  };
 }
 
 /** Why a recipient gets no message. `pass`: the log holds it already. */

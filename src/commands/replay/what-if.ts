@@ -6,7 +6,7 @@ import { createEventLog, STREAMS, type NewEvent } from "../../log/event-log.ts";
 import { parseOtherRules, type OtherRules } from "../../config/what-if.ts";
 import type { OutreachConfig } from "../../config/outreach.ts";
 import type { BotRule } from "../../outreach/what-if/clicks.ts";
-import type { RuleChanges, RulesInForce } from "../../outreach/what-if/rules.ts";
+import type { RuleChanges, RulesInForce } from "../../outreach/run-rules.ts";
 import type { ChangedRecipient, ComparedCount, DayCounts } from "../../outreach/what-if/tally.ts";
 import { createWhatIf, WHAT_IF_TYPES, type WhatIf, type WhatIfQuestion } from "../../outreach/what-if/what-if.ts";
 import { makeId } from "../../platform/clock.ts";
@@ -225,7 +225,7 @@ function describeUnknown({ total, unknown }: WhatIf): readonly string[] {
     [reactions, "replies or opt-outs answer messages that would not have left: they are left out"],
     [opt_outs, "opt-outs were read by other stop words: they stay"],
     [messages_read, "messages were read whose texts are not kept: other stop words may be in them"],
-    [unread_sources, "runs would have gone on to recipients whom only X knows: they are not counted"],
+    [unread_sources, "runs would have gone on to recipients that only X knows: they are not counted"],
   ];
   const known = sentences.filter(([count]) => count > 0).map(([count, sentence]) => `unknown: ${count} ${sentence}`);
   return known.length === 0 ? known : ["", ...known];

@@ -1,13 +1,13 @@
 import type { DataOf, Folded } from "../../../events/catalog.ts";
-import type { Recipient, SkipReason } from "../../../events/outreach.ts";
+import type { Recipient, RunEnd, SkipReason } from "../../../events/outreach.ts";
 import { toRecipient, type Contact } from "../../../projections/contacts.ts";
 import type { RecipientSource } from "../../config/outreach.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { dayIn } from "../quota-day.ts";
 import type { TurnMoment } from "../send-window.ts";
-import type { RuleChanges, RulesInForce } from "./rules.ts";
+import type { RuleChanges, RulesInForce } from "../run-rules.ts";
 import { noCounts, skippedFor, type DayCounts } from "./tally.ts";
-import type { WouldRun } from "./would-run.ts";
+import type { Walk, WalkTarget } from "./walk.ts";
 import {
   contactIn,
   createWorld,
@@ -37,8 +37,29 @@ export interface UnknownCounts {
   opt_outs: number;
   /** Messages read, whose texts are not kept: other stop words may be in them. */
   messages_read: number;
-  /** Runs that would have gone on to recipients whom only the network knows. */
+  /** Runs that would have gone on to recipients that only the network knows. */
   unread_sources: number;
+}
+
+/** A run as the other rules make it. */
+export interface WouldRun {
+  readonly id: string;
+  readonly startedMs: number;
+  walk: Walk;
+  /** Those of the last page that had no turn yet. */
+  open: Contact[];
+  source: WalkTarget["source"];
+  /** Each recipient has one turn. */
+  readonly seen: Set<Contact>;
+  /** Recipients of a page of the network: skipped, but not under the other rules. */
+  readonly deferred: Met[];
+  /** Zones where the window is closed for recipients whose turn comes later. */
+  readonly zones: Set<string>;
+  /** When it goes on, ms since 1970. */
+  resumeAt: number | undefined;
+  ended: RunEnd | undefined;
+  /** The run of the log is over: this one only waits for its window. */
+  isAlone: boolean;
 }
 
 /** Two worlds that are folded side by side: the log as it is, and as it would be under other rules. */

@@ -4,11 +4,11 @@ import { isTriedLast, type Contact } from "../../../projections/contacts.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { decideStart } from "../decide.ts";
 import type { RunSelection } from "../run-limits.ts";
-import { countsOn, countSkip, decideIn, skip, write, type Comparison } from "./comparison.ts";
-import { fromRunRules } from "./rules.ts";
+import { countsOn, countSkip, decideIn, skip, write, type Comparison, type WouldRun } from "./comparison.ts";
+import { fromRunRules } from "../run-rules.ts";
 import type { WalkTarget } from "./walk.ts";
 import { contactIn, isSameDecision, mayGoOn, toMoment, toRules, type World } from "./world.ts";
-import { advance, beginRun, completeRun, finishRun, postpone, type WouldRun } from "./would-run.ts";
+import { advance, beginRun, completeRun, finishRun, postpone } from "./would-run.ts";
 
 /** Ends by a rule: under other rules the run may go on to the recipients that are left. */
 const ENDED_BY_RULE: ReadonlySet<RunEnd> = new Set<RunEnd>([
@@ -58,8 +58,10 @@ export function takeRefusal(comparison: Comparison, { data, position }: Folded<"
 }
 
 export function takeEnd(comparison: Comparison, event: Folded<"RunFinished" | "RunAbandoned">, ms: number): void {
-  const { run, was } = comparison;
+  const { run, was, would } = comparison;
   if (run !== undefined) endRun(comparison, run, event, ms);
+  // It may be that of a dry run.
+  else would.fold(event);
   was.fold(event);
 }
 
@@ -83,7 +85,7 @@ function isPaged(name: RecipientSource): boolean {
   return name !== "list" && name !== "inbound";
 }
 
-/** While the window is closed for the others, all for whom it is open have had their turn. */
+/** Before a run waits for its window, all recipients whose window is open have had their turn. */
 export function takePause(comparison: Comparison, event: Folded<"RunPaused">, ms: number): void {
   const { run, was } = comparison;
   if (event.data.reason === "window_closed" && run !== undefined) completeRun(comparison, run, ms);

@@ -86,7 +86,7 @@ export interface ChangedRecipients {
 /** `lost`: had a message and would have none; `gained`: the reverse; `moved`: on another day; `skips`: for other reasons only. */
 export type Changes = Readonly<Record<"lost" | "gained" | "moved" | "skips", ChangedRecipients>>;
 
-/** Recipients for whom the two worlds differ. An erased recipient has no name, and is in none of the lists. */
+/** Recipients whose outcomes differ. An erased recipient has no name, and is in none of the lists. */
 export function compareRecipients(was: World, would: World, limit: number): Changes {
   const changes = { lost: newList(), gained: newList(), moved: newList(), skips: newList() };
   for (const contact of was.state.contacts.people.values()) {

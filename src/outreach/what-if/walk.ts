@@ -8,7 +8,7 @@ export interface WalkedBatch {
   readonly people: readonly Contact[];
 }
 
-/** A recipient whom a run wrote to, and where it found them. */
+/** A recipient that a run wrote to, and where it found them. */
 export interface WalkTarget {
   readonly contact: Contact | undefined;
   readonly source: Source["name"];

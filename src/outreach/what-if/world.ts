@@ -9,7 +9,7 @@ import { isSkipRecorded, judgeKnown, sourceFor, type OutreachRules, type Outreac
 import { momentIn } from "../quota-day.ts";
 import { isSelected, reasonToEnd } from "../run-limits.ts";
 import { isClosedFor, type TurnMoment } from "../send-window.ts";
-import type { RulesInForce } from "./rules.ts";
+import type { RulesInForce } from "../run-rules.ts";
 
 /** The states under some rules: as they were, or as they would be. */
 export interface World {
@@ -84,7 +84,7 @@ export function redecide(world: World, identities: Identities, met: Met, now: Tu
   return isClosedFor(rules.window, contact, now) ? { kind: "closed" } : { kind: "write", variant };
 }
 
-/** Whether the run in progress has a place for a recipient of whom nothing is known. */
+/** Whether the run in progress has a place for a recipient that the log does not know. */
 export function mayGoOn(world: World, identities: Identities, ms: number): boolean {
   const now = toMoment(world, ms);
   const end = reasonToEnd(world.state, toRules(world, identities), now);

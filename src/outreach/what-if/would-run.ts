@@ -1,31 +1,10 @@
-import type { Recipient, RunEnd } from "../../../events/outreach.ts";
+import type { Recipient } from "../../../events/outreach.ts";
 import { isTriedLast, type Contact } from "../../../projections/contacts.ts";
 import type { RunSelection } from "../run-limits.ts";
 import { opensAt, windowZone } from "../send-window.ts";
-import { decideIn, invent, named, skip, write, type Comparison } from "./comparison.ts";
-import { createWalk, type Walk, type WalkedBatch, type WalkTarget } from "./walk.ts";
+import { decideIn, invent, named, skip, write, type Comparison, type WouldRun } from "./comparison.ts";
+import { createWalk, type WalkedBatch, type WalkTarget } from "./walk.ts";
 import { contactIn, isSameDecision, toMoment, type Met, type Redecided } from "./world.ts";
-
-/** A run as the other rules make it. */
-export interface WouldRun {
-  readonly id: string;
-  readonly startedMs: number;
-  walk: Walk;
-  /** Those of the last page that had no turn yet. */
-  open: Contact[];
-  source: WalkTarget["source"];
-  /** Each recipient has one turn. */
-  readonly seen: Set<Contact>;
-  /** Recipients of a page of the network: skipped, but not under the other rules. */
-  readonly deferred: Met[];
-  /** Zones where the window is closed for recipients whose turn comes later. */
-  readonly zones: Set<string>;
-  /** When it goes on, ms since 1970. */
-  resumeAt: number | undefined;
-  ended: RunEnd | undefined;
-  /** The run of the log is over: this one only waits for its window. */
-  isAlone: boolean;
-}
 
 /** A clock of an instance may be ahead of the log's by a moment, so a run goes on so long after the opening. */
 const OPENING_MARGIN_MS = 1_000;
@@ -48,34 +27,39 @@ export function finishRun(comparison: Comparison, { id, ended }: WouldRun, ms: n
 /** Gives all a turn who come before the target; without one, all that are left. */
 export function advance(comparison: Comparison, run: WouldRun, ms: number, target?: WalkTarget): void {
   const isOnWay = target === undefined || run.walk.leadsTo(target, run.open);
-  while (isOnWay && run.ended === undefined) {
-    const [next] = run.open;
-    if (next === undefined) {
-      const batch = run.walk.next(target);
-      if (batch === undefined) break;
-      openBatch(comparison, run, batch, ms);
-      continue;
-    }
-    if (target !== undefined && next === target.contact) break;
-    if (!visit(comparison, run, toMet(named(comparison, next), run.source), ms)) return;
-    run.open.shift();
-  }
+  if (isOnWay && !walkOn(comparison, run, ms, target)) return;
   for (let [next] = run.deferred; next !== undefined && run.ended === undefined; [next] = run.deferred) {
     if (!visit(comparison, run, next, ms)) return;
     run.deferred.shift();
   }
 }
 
-/** Skips of a page come before its messages. */
+/** False: no other recipient has a turn. */
+function walkOn(comparison: Comparison, run: WouldRun, ms: number, target: WalkTarget | undefined): boolean {
+  while (run.ended === undefined) {
+    const [next] = run.open;
+    if (next === undefined) {
+      const batch = run.walk.next(target);
+      if (batch === undefined) return true;
+      openBatch(comparison, run, batch, ms);
+      continue;
+    }
+    if (target !== undefined && next === target.contact) return true;
+    if (!visit(comparison, run, toMet(named(comparison, next), run.source), ms)) return false;
+    run.open.shift();
+  }
+  return false;
+}
+
+/** Skips of a page come before its messages. Those who are skipped keep their place, since the walk may stop at them. */
 function openBatch(comparison: Comparison, run: WouldRun, { source, people }: WalkedBatch, ms: number): void {
   run.source = source;
-  run.open = people.filter((contact) => {
-    if (run.seen.has(contact) || (source !== "last" && isTriedLast(contact))) return false;
+  run.open = people.filter((contact) => !run.seen.has(contact) && (source === "last" || !isTriedLast(contact)));
+  for (const contact of run.open) {
     const met = toMet(named(comparison, contact), source);
     const decided = decideIn(comparison.would, comparison, met, ms);
     if (decided.kind === "skip") skipUnlessSame(comparison, run, met, decided, ms);
-    return decided.kind !== "skip" && decided.kind !== "pass";
-  });
+  }
 }
 
 function toMet(recipient: Recipient, source: WalkTarget["source"]): Met {
@@ -89,7 +73,7 @@ function skipUnlessSame(comparison: Comparison, run: WouldRun, met: Met, decided
   skip(comparison, run, met.recipient, decided.reason, ms);
 }
 
-/** The turn of a recipient of whom the log has nothing in this run. False: no other one comes behind it. */
+/** The turn of a recipient that the log does not mention in this run. False: no other one comes behind it. */
 function visit(comparison: Comparison, run: WouldRun, met: Met, ms: number): boolean {
   const { was, would } = comparison;
   const contact = contactIn(would, met.recipient);

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { createWhatIf, type WhatIf } from "../../../src/outreach/what-if/what-if.ts";
-import type { RuleChanges, RulesInForce } from "../../../src/outreach/what-if/rules.ts";
+import type { RuleChanges, RulesInForce } from "../../../src/outreach/run-rules.ts";
 import { RULES } from "../../harness/memory/outreach.ts";
 import { histories } from "../model/history.ts";
 import type { House } from "../model/house.ts";

@@ -5,7 +5,7 @@ import type { Recorded } from "../../../events/catalog.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { toSendWindow } from "../../../src/config/send-window.ts";
 import { againSource, inboundSource, lastSource, listSource } from "../../../src/outreach/sources/sources.ts";
-import type { RulesInForce } from "../../../src/outreach/what-if/rules.ts";
+import type { RulesInForce } from "../../../src/outreach/run-rules.ts";
 import { createWhatIf, type WhatIf } from "../../../src/outreach/what-if/what-if.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
 import { METADATA } from "../../harness/memory/log.ts";

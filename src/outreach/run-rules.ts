@@ -1,7 +1,7 @@
-import type { RunRules } from "../../../events/outreach.ts";
-import { toSendWindow, type SendWindow } from "../../config/send-window.ts";
-import type { Template } from "../../template/template.ts";
-import type { OutreachRules } from "../decide.ts";
+import type { RunRules } from "../../events/outreach.ts";
+import { toSendWindow, type SendWindow } from "../config/send-window.ts";
+import type { Template } from "../template/template.ts";
+import type { OutreachRules } from "./decide.ts";
 
 /** The rules that a question may change. */
 export interface RulesInForce {
@@ -15,6 +15,21 @@ export interface RulesInForce {
 
 /** What a question changes of them; an absent member stays as it was at that time, and undefined is a rule of its own. */
 export type RuleChanges = { readonly [Rule in keyof RulesInForce]?: RulesInForce[Rule] };
+
+/** The rules as the start of a run records them. */
+export function toRunRules(
+  { dailyLimit, requireConsent, stopAfterFailures, window, template }: OutreachRules,
+  timezone: string,
+): RunRules {
+  return {
+    daily_limit: dailyLimit,
+    timezone,
+    require_consent: requireConsent,
+    ...(stopAfterFailures === undefined ? {} : { stop_after_failures: stopAfterFailures }),
+    ...(window && { window: { text: window.text, zone: window.zone, when_closed: window.whenClosed } }),
+    template: template.id,
+  };
+}
 
 /** The rules that an event recorded. Of the template it has the id alone, so that its text is today's. */
 export function fromRunRules(recorded: RunRules, { template }: Pick<RulesInForce, "template">): RulesInForce {
