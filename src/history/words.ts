@@ -121,7 +121,7 @@ const WORDS: EventWords = {
     return say`the projection ${other(projection)} (version ${version}) was rebuilt up to position ${position(to)}: ${found}`;
   },
   WhatIfAsked: ({ rules, position: to }) => {
-    const named = rules.length === 0 ? "the same rules" : `other rules (${rules.join(", ")})`;
+    const named = rules.length === 0 ? "the same rules" : say`other rules (${other(rules.join(", "))})`;
     return say`a caller asked what ${named} would have done up to position ${position(to)}`;
   },
   RequestAnswered: ({ status }) => say`a request with an idempotency key was answered with status ${status}`,

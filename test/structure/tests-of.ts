@@ -30,7 +30,7 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "commands/shared/program.ts": "commands/shared/command-line",
   "commands/shared/progress.ts": "commands/replay",
   "config/what-if.ts": "commands/what-if",
-  "outreach/what-if/": "outreach/what-if",
+  "outreach/what-if/": "outreach/what-if/second-log",
   "commands/ready.ts": "process/ask-service",
   "commands/recipients/": "commands/recipients",
   "commands/recipients/suppressions.ts": "commands/suppressions",

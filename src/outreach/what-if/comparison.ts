@@ -57,6 +57,8 @@ export interface WouldRun {
   readonly zones: Set<string>;
   /** When it goes on, ms since 1970. */
   resumeAt: number | undefined;
+  /** The rules of then would not make it wait. */
+  waitsByItself: boolean;
   ended: RunEnd | undefined;
   /** The run of the log is over: this one only waits for its window. */
   isAlone: boolean;

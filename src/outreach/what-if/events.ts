@@ -76,6 +76,7 @@ function endRun(
     completeRun(comparison, run, ms);
     const goesOn = run.ended === undefined && mayGoOn(would, identities, ms) && !mayGoOn(was, identities, ms);
     if (goesOn && sources.some(isPaged)) unknown.unread_sources++;
+    if (!run.waitsByItself) run.resumeAt = undefined;
   } else if (run.id === data.run_id) run.resumeAt = undefined;
   run.isAlone = true;
   if (run.resumeAt === undefined) finishRun(comparison, run, ms);
@@ -128,7 +129,7 @@ function wouldLeave(
     return isSameText;
   }
   if (decided.kind === "skip" && !decided.isRecorded && !hadTurn) skip(comparison, run, recipient, decided.reason, ms);
-  else if (decided.kind === "closed") postpone(comparison, run, recipient, ms);
+  else if (decided.kind === "closed") postpone(comparison, run, { recipient, before }, ms);
   else if (decided.kind === "end") run.ended = decided.reason;
   return false;
 }

@@ -15,7 +15,7 @@ export function beginRun(comparison: Comparison, id: string, selection: RunSelec
   invent(comparison, "RunStarted", { run_id: id, dry_run: false, ...selection }, ms);
   const begun = { walk: createWalk(would.state.contacts, sources), open: [], source: "again" } as const;
   const state = { ...begun, open: [], seen: new Set<Contact>(), deferred: [], zones: new Set<string>() };
-  return { id, startedMs: ms, ...state, resumeAt: undefined, ended: undefined, isAlone: false };
+  return { id, startedMs: ms, ...state, resumeAt: undefined, waitsByItself: false, ended: undefined, isAlone: false };
 }
 
 export function finishRun(comparison: Comparison, { id, ended }: WouldRun, ms: number): void {
@@ -81,7 +81,7 @@ function visit(comparison: Comparison, run: WouldRun, met: Met, ms: number): boo
   const decided = decideIn(would, comparison, met, ms);
   const before = decideIn(was, comparison, met, ms);
   if (decided.kind === "skip") skipUnlessSame(comparison, run, met, decided, ms);
-  else if (decided.kind === "closed") postpone(comparison, run, met.recipient, ms);
+  else if (decided.kind === "closed") postpone(comparison, run, { recipient: met.recipient, before }, ms);
   else if (decided.kind === "end") {
     // Where the run ends by the rules of then too, the log says whether it did.
     if (before.kind !== "end") run.ended = decided.reason;
@@ -95,11 +95,24 @@ function visit(comparison: Comparison, run: WouldRun, met: Met, ms: number): boo
   return true;
 }
 
+interface Postponed {
+  readonly recipient: Recipient;
+  /** What the rules of then decide. */
+  readonly before: Redecided;
+}
+
 /** The turn of a recipient whose window is closed comes when it opens. */
-export function postpone({ would }: Comparison, run: WouldRun, recipient: Recipient, ms: number): void {
+export function postpone(
+  { was, would }: Comparison,
+  run: WouldRun,
+  { recipient, before }: Postponed,
+  ms: number,
+): void {
   const { window } = would.rules;
-  if (window !== undefined)
-    run.zones.add(windowZone(window, contactIn(would, recipient)?.timezone, toMoment(would, ms)));
+  if (window === undefined) return;
+  run.zones.add(windowZone(window, contactIn(would, recipient)?.timezone, toMoment(would, ms)));
+  // Where the run of the log would wait too, the log says whether it did.
+  if (before.kind !== "closed" || was.rules.window?.whenClosed !== "pause") run.waitsByItself = true;
 }
 
 /** Gives all that are left a turn; those whose window is closed get theirs when it opens, if the run waits for that. */
@@ -124,6 +137,7 @@ export function resumeUntil(comparison: Comparison, ms: number): void {
   for (let { run } = comparison; run?.resumeAt !== undefined && run.resumeAt <= ms; { run } = comparison) {
     const at = run.resumeAt;
     run.resumeAt = undefined;
+    run.waitsByItself = false;
     // The log says how long its own run lasted.
     if (run.isAlone && at > run.startedMs + comparison.runMaxMs) run.ended = "time_limit";
     else completeRun(comparison, run, at);
