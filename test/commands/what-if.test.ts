@@ -208,6 +208,17 @@ test.each([
   expect((await world.store.head()).position).toBe(position);
 });
 
+test("with AUDIT_READS the log says that recipients were shown", async () => {
+  await using world = await openHistory({ AUDIT_READS: "on" });
+  const { position } = await world.store.head();
+  await ask(world, {});
+  const added = await Array.fromAsync(world.store.read({ from: position + 1 }));
+  expect(added.map(({ type, data }) => [type, data])).toEqual([
+    ["PersonalDataRead", { resource: "preview" }],
+    ["WhatIfAsked", { rules: [], position }],
+  ]);
+});
+
 test("interrupted it says so, and records nothing", async () => {
   await using world = await openHistory();
   const file = join(world.directory, "rules.json");
