@@ -123,7 +123,7 @@ export const problems = {
       more: { errors: [{ path, message: why }] },
     }),
   unusableSelection: (path: string, why: string) =>
-    new Problem(422, "unusable-selection", `No run was started: ${why}.`, {
+    new Problem(422, "unusable-selection", `No run was started. ${why}`, {
       more: { errors: [{ path, message: why }] },
     }),
   verifying: () =>
