@@ -77,7 +77,10 @@ export function appDeps(served: Served): AppDeps {
     instances: () => instances.live,
     awaySince: served.awaySince,
     skewMs: () => skewAt(projector.time),
-    roles: () => listHolders(eventLog, listChannels(projector.state("deliveries"))).catch(() => ({})),
+    roles: async () => {
+      const channels = projector.isFolded("deliveries") ? listChannels(projector.state("deliveries")) : [];
+      return listHolders(eventLog, channels).catch(() => ({}));
+    },
   };
   const quota = dailyQuota(config, projector, clock);
   const file = config.log.kind === "sqlite" ? config.log.file : undefined;
