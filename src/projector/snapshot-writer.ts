@@ -117,6 +117,7 @@ export function createSnapshotWriter(options: SnapshotWriterOptions) {
     /** These states were replaced: each is saved at its next turn, whatever is folded until then. */
     replaced(names: readonly ProjectionName[]): void {
       for (const name of names) saved.set(name, { ...readSaved(name), folded: -1 });
+      dueAt = 0;
     },
     /** Those of the past are void: the states are other ones now. */
     voidPast(names: readonly ProjectionName[]): void {
