@@ -61,7 +61,7 @@ export function createFoldBeside({ states, positions, snapshotWriter }: Late, op
   let interrupted = new AbortController();
   let halted: Promise<void> | undefined;
 
-  const shareOf = (name: ProjectionName): number =>
+  const readShare = (name: ProjectionName): number =>
     Math.min(1, (positions.get(name) ?? Infinity) / Math.max(1, position()));
 
   const catchUp = async (names: readonly ProjectionName[], to: number, isInterruptible: boolean): Promise<void> => {
@@ -119,12 +119,12 @@ export function createFoldBeside({ states, positions, snapshotWriter }: Late, op
     },
     /** Throws {@link ProjectionFolding} while it is late. */
     refuse(name: ProjectionName): void {
-      if (positions.has(name)) throw new ProjectionFolding(name, shareOf(name));
+      if (positions.has(name)) throw new ProjectionFolding(name, readShare(name));
     },
     isLate: (name: ProjectionName): boolean => positions.has(name),
     /** Those that are late, each with the share of the log that it has folded. */
     shares: (): ReadonlyMap<ProjectionName, number> =>
-      new Map([...positions.keys()].map((name) => [name, shareOf(name)])),
+      new Map([...positions.keys()].map((name) => [name, readShare(name)])),
     /** Resolves once these are folded. */
     async until(names: readonly ProjectionName[]): Promise<void> {
       await Promise.all(names.map((name) => folded.get(name)?.promise));

@@ -11,6 +11,7 @@ import { ProjectionFolding } from "../../src/projector/fold-beside.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { foldLog } from "../harness/fold-log.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
+import { gateFolds } from "../harness/memory/gated-folds.ts";
 import { ENGINES, openInstance } from "../harness/memory/instance.ts";
 import { open, rebuildAll, servedLog, snapshotOf, storedTexts, textsOf, truth } from "./rebuilding.ts";
 
@@ -22,33 +23,6 @@ const imported = (username: string): NewEvent => ({
 });
 
 const EVENTS = [imported(ANN), imported("bea_codes"), ...Array.from({ length: 30 }, () => clickOf({}))];
-
-/** The store as seen by one reader, whose folds get one event after the other, as many as are let through. */
-function gated<Store extends LogStore>(store: Store) {
-  let permits = 0;
-  let waiting = Promise.withResolvers<void>();
-  const seen: (number | undefined)[] = [];
-  const readFolded: LogStore["readFolded"] = async function* (query = {}) {
-    seen.push(query.from);
-    for await (const batch of store.readFolded(query)) {
-      for (const event of batch) {
-        while (permits === 0) await waiting.promise;
-        permits--;
-        yield [event];
-      }
-    }
-  };
-  return {
-    store: { ...store, readFolded } as Store,
-    /** Where each fold began. */
-    seen,
-    let(events: number): void {
-      permits += events;
-      waiting.resolve();
-      waiting = Promise.withResolvers<void>();
-    },
-  };
-}
 
 /** All complete, at the end of the log. */
 async function complete(projector: Projector, store: LogStore): Promise<Record<string, string>> {
@@ -79,7 +53,7 @@ describe.each(ENGINES)("a log without snapshots, %s", (_place, make) => {
     await using stack = new AsyncDisposableStack();
     const { store, eventLog } = await openInstance(stack, await make(stack));
     await eventLog.append(STREAMS.outreach, EVENTS, {});
-    const gate = gated(store);
+    const gate = gateFolds(store);
     await using projector = await startProjector(gate.store, { lateAfter: 0 });
     expect(projector.position).toBe(EVENTS.length);
     expect(refusedNames(projector)).toEqual(PROJECTION_NAMES);
@@ -101,7 +75,7 @@ describe.each(ENGINES)("a log without snapshots, %s", (_place, make) => {
     await using stack = new AsyncDisposableStack();
     const { store, eventLog, ...instance } = await openInstance(stack, await make(stack));
     await eventLog.append(STREAMS.outreach, EVENTS, {});
-    const gate = gated(store);
+    const gate = gateFolds(store);
     const erase = createEraseHandler(store.keyring);
     await using projector = await startProjector(gate.store, { lateAfter: 0, erase });
     gate.let(1);
@@ -126,7 +100,7 @@ describe.each(ENGINES)("a log without snapshots, %s", (_place, make) => {
     await using stack = new AsyncDisposableStack();
     const { store, eventLog } = await openInstance(stack, await make(stack));
     await eventLog.append(STREAMS.outreach, EVENTS, {});
-    const gate = gated(store);
+    const gate = gateFolds(store);
     const stopped = await startProjector(gate.store, { lateAfter: 0 });
     gate.let(1);
     await until(() => (stopped.folding().get("contacts") ?? 0) > 0);
@@ -151,7 +125,7 @@ describe("a changed projection", () => {
 
   test.each(["visits", "quota", "contacts"] as const)("alone is refused: %s", async (name) => {
     await using store = await changedLog(name);
-    const gate = gated(store);
+    const gate = gateFolds(store);
     await using projector = await startProjector(gate.store, { lateAfter: 100 });
     expect(refusedNames(projector)).toEqual([name]);
     expect([...projector.folding().keys()]).toEqual([name]);
@@ -165,7 +139,7 @@ describe("a changed projection", () => {
     await using store = await changedLog("visits");
     const { states } = await foldLog(store, ["visits"], { to: 900 });
     await store.snapshots.save("visits", snapshotOf("visits", 900, states.visits));
-    const gate = gated(store);
+    const gate = gateFolds(store);
     await using projector = await startProjector(gate.store, { lateAfter: 100 });
     gate.let(Infinity);
     expect(await complete(projector, store)).toEqual(await truth(store));
@@ -181,7 +155,7 @@ describe("a changed projection", () => {
 
   test("is there sooner where a replay rebuilds it meanwhile", async () => {
     await using store = await changedLog("visits");
-    const gate = gated(store);
+    const gate = gateFolds(store);
     await using projector = await startProjector(gate.store, { lateAfter: 100 });
     gate.let(1);
     await until(() => (projector.folding().get("visits") ?? 0) > 0);
