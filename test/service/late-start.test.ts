@@ -1,4 +1,4 @@
-// On the memory harness.
+// On no harness.
 import { expect, test } from "bun:test";
 import { DatabaseSync } from "node:sqlite";
 import { startSandbox } from "../../sandbox/sandbox.ts";
