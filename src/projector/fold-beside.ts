@@ -3,7 +3,7 @@ import type { ProjectionName } from "../../projections/all.ts";
 import type { FoldedStates } from "../../projections/states.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { createTimeSlices } from "../platform/time-slices.ts";
-import { catchUpStates, isReadAlongLog, type Positions, stretches } from "./fold-range.ts";
+import { type CatchUp, catchUpStates, isReadAlongLog, type Positions, stretches } from "./fold-range.ts";
 import type { SnapshotWriter } from "./snapshot-writer.ts";
 
 /** Projections that are far behind the log at a start: without a snapshot, or with one of another version. */
@@ -53,30 +53,17 @@ export interface FoldBesideOptions {
 export type FoldBeside = ReturnType<typeof createFoldBeside>;
 
 /** Folds late projections in slices, beside those that follow the log, and then lets them follow it too. */
-export function createFoldBeside({ states, positions, snapshotWriter }: Late, options: FoldBesideOptions) {
+export function createFoldBeside(late: Late, options: FoldBesideOptions) {
+  const { states, positions } = late;
   const { store, signal, sliceMs, position, whileStill, takeOver, onCaughtUp } = options;
   const folded = new Map(states.names.map((name) => [name, Promise.withResolvers<void>()]));
   const slices = createTimeSlices(sliceMs);
   let pass: Promise<void> = Promise.resolve();
   let interrupted = new AbortController();
-  let halted: Promise<void> | undefined;
+  const halt = { until: undefined as Promise<void> | undefined };
 
   const readShare = (name: ProjectionName): number =>
     Math.min(1, (positions.get(name) ?? Infinity) / Math.max(1, position()));
-
-  const catchUp = async (names: readonly ProjectionName[], to: number, isInterruptible: boolean): Promise<void> => {
-    const own: Positions = new Map(names.map((name) => [name, positions.get(name) ?? 0]));
-    const reach = (): void => {
-      for (const [name, reached] of own) positions.set(name, reached);
-    };
-    await catchUpStates(store, { names, part: states.part }, own, {
-      to,
-      stops: stretches(Math.min(...own.values()), to),
-      onStop: () => snapshotWriter.saveLong(own),
-      onProgress: reach,
-      ...(isInterruptible ? { slices, signal: AbortSignal.any([signal, interrupted.signal]) } : {}),
-    });
-  };
 
   /** Removes them: their states are read elsewhere from now on. */
   const leave = (names: readonly ProjectionName[]): void => {
@@ -90,18 +77,19 @@ export function createFoldBeside({ states, positions, snapshotWriter }: Late, op
 
   const foldGroup = async (group: readonly ProjectionName[]): Promise<void> => {
     for (;;) {
-      while (halted !== undefined) await halted;
+      while (halt.until !== undefined) await halt.until;
       const names = group.filter((name) => positions.has(name));
       if (names.length === 0 || signal.aborted) return;
       interrupted = new AbortController();
-      pass = catchUp(names, position(), true);
+      const yielding = { slices, signal: AbortSignal.any([signal, interrupted.signal]) };
+      pass = catchUp(store, late, names, { to: position(), ...yielding });
       await pass;
       const reached = Math.min(...names.map((name) => positions.get(name) ?? Infinity));
       if (signal.aborted || position() - reached > JOIN_POSITIONS) continue;
       await whileStill(async () => {
         const rest = names.filter((name) => positions.has(name));
         if (rest.length === 0 || signal.aborted) return;
-        await catchUp(rest, position(), false);
+        await catchUp(store, late, rest, { to: position() });
         takeOver(rest, states);
         leave(rest);
       });
@@ -127,20 +115,38 @@ export function createFoldBeside({ states, positions, snapshotWriter }: Late, op
       new Map([...positions.keys()].map((name) => [name, readShare(name)])),
     /** Resolves once these are folded. */
     async until(names: readonly ProjectionName[]): Promise<void> {
-      await Promise.all(names.map((name) => folded.get(name)?.promise));
+      for (const name of names) await folded.get(name)?.promise;
     },
     /** Halts the work for `replace`, which answers the projections that it has folded otherwise. */
     async whileHalted(replace: () => Promise<readonly ProjectionName[]>): Promise<void> {
       const { promise, resolve } = Promise.withResolvers<void>();
-      halted = promise;
+      halt.until = promise;
       interrupted.abort();
       await pass.catch(() => {});
       try {
         leave(await replace());
       } finally {
-        halted = undefined;
+        halt.until = undefined;
         resolve();
       }
     },
   };
+}
+
+/** Folds these up to `to`; each stands where it came to, also after a failure. */
+async function catchUp(
+  store: LogStore,
+  { states, positions, snapshotWriter }: Late,
+  names: readonly ProjectionName[],
+  range: Pick<CatchUp, "to" | "slices" | "signal">,
+): Promise<void> {
+  const own: Positions = new Map(names.map((name) => [name, positions.get(name) ?? 0]));
+  await catchUpStates(store, { names, part: states.part }, own, {
+    ...range,
+    stops: stretches(Math.min(...own.values()), range.to),
+    onStop: () => snapshotWriter.saveLong(own),
+    onProgress() {
+      for (const [name, reached] of own) positions.set(name, reached);
+    },
+  });
 }

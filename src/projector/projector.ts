@@ -7,7 +7,7 @@ import { errorFields, type Logger } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { createTimeSlices, type TimeSlices } from "../platform/time-slices.ts";
 import { differences, listMembers } from "./differences.ts";
-import { createFoldBeside, type FoldBeside } from "./fold-beside.ts";
+import { createFoldBeside, type FoldBeside, type FoldBesideOptions } from "./fold-beside.ts";
 import { foldRange, STEP_EVENTS } from "./fold-range.ts";
 import { restoreStates, type Restored, type RestoreOptions, type Erase, refold } from "./restore.ts";
 import { loadRebuilt } from "./snapshots.ts";
@@ -39,7 +39,7 @@ export async function startProjector(store: LogStore, options: ProjectorOptions 
 }
 
 function follow(store: LogStore, restored: Restored, { logger, erase, saves = () => true, sliceMs }: ProjectorOptions) {
-  const { states, snapshotWriter, late } = restored;
+  const { states, snapshotWriter } = restored;
   const stop = new AbortController();
   const waiters = createWaiters();
   /** Replaced, not changed, so that a listener may remove itself while it is called. */
@@ -47,29 +47,10 @@ function follow(store: LogStore, restored: Restored, { logger, erase, saves = ()
   let { position } = restored;
   let last: Recorded | undefined;
   let fault: { readonly reason: unknown } | undefined;
-  /** The batch that is being folded, and what the next one waits for. */
-  let folding: Promise<void> | undefined;
-  let still: Promise<void> | undefined;
-
-  const beside = createFoldBeside(late, {
-    store,
-    signal: stop.signal,
-    sliceMs,
-    position: () => position,
-    whileStill(work) {
-      const before = folding?.catch(() => {});
-      still = Promise.resolve(before)
-        .then(work)
-        .finally(() => (still = undefined));
-      return still;
-    },
-    takeOver(names, from) {
-      for (const name of names) states.replace(name, from.get(name));
-      snapshotWriter.replaced(names);
-      logger?.info("projections were folded from the log", { projections: names.join(", "), position });
-    },
-    onCaughtUp: () => ({ evolve } = onTime()),
-  });
+  const turns = createTurns();
+  const standing = { signal: stop.signal, position: () => position, logger };
+  const onCaughtUp = () => ({ evolve } = onTime());
+  const beside = foldLate(restored, { ...standing, store, sliceMs, whileStill: turns.between, onCaughtUp });
   const onTime = () => states.part(states.names.filter((name) => !beside.isLate(name)));
   let { evolve } = onTime();
 
@@ -87,18 +68,11 @@ function follow(store: LogStore, restored: Restored, { logger, erase, saves = ()
 
   const followOn = async (): Promise<void> => {
     const following = store.subscribeBatches({ from: position + 1, signal: stop.signal });
-    for await (const batch of following) {
-      while (still !== undefined) await still.catch(() => {});
-      folding = foldBatch(parts, batch);
-      await folding;
-    }
+    for await (const batch of following) await turns.fold(() => foldBatch(parts, batch));
   };
 
-  const standing = { stopped: stop.signal, position: () => position, logger };
-  const work = [
-    untilDone(followOn, { ...standing, isDone: () => stop.signal.aborted }),
-    untilDone(beside.run, { ...standing, isDone: () => stop.signal.aborted || beside.shares().size === 0 }),
-  ];
+  const isFolded = (): boolean => beside.shares().size === 0;
+  const work = [untilDone(followOn, standing), untilDone(beside.run, { ...standing, isDone: isFolded })];
   const running = Promise.all(work);
   const failed = running.then(() => new Promise<never>(() => {}));
   failed.catch((reason: unknown) => {
@@ -107,20 +81,7 @@ function follow(store: LogStore, restored: Restored, { logger, erase, saves = ()
   });
 
   return {
-    /**
-     * The state as of `position`. It changes as the log grows, and is another object after a rebuild, so it is read
-     * afresh for each decision and never kept over an await. Throws {@link ProjectionFolding} while it is not complete.
-     */
-    state<Name extends ProjectionName>(name: Name): StateOf<Name> {
-      beside.refuse(name);
-      return states.get(name);
-    },
-    /** False while the projection is folded from the log. */
-    isFolded: (name: ProjectionName): boolean => !beside.isLate(name),
-    /** Projections that are folded from the log, each with the share that is done (0 to 1); mostly none. */
-    folding: beside.shares,
-    /** Resolves once these projections are folded; never, where the projector is disposed before. */
-    folded: beside.until,
+    ...createReaders(beside, states),
     get position(): number {
       return position;
     },
@@ -156,25 +117,83 @@ function follow(store: LogStore, restored: Restored, { logger, erase, saves = ()
   };
 }
 
+function createReaders(beside: FoldBeside, states: Restored["states"]) {
+  return {
+    /**
+     * The state as of `position`. It changes as the log grows, and is another object after a rebuild, so it is read
+     * afresh for each decision and never kept over an await. Throws {@link ProjectionFolding} while it is not complete.
+     */
+    state<Name extends ProjectionName>(name: Name): StateOf<Name> {
+      beside.refuse(name);
+      return states.get(name);
+    },
+    /** False while the projection is folded from the log. */
+    isFolded: (name: ProjectionName): boolean => !beside.isLate(name),
+    /** Projections that are folded from the log, each with the share that is done (0 to 1); mostly none. */
+    folding: beside.shares,
+    /** Resolves once these projections are folded; never, where the projector is disposed before. */
+    folded: beside.until,
+  };
+}
+
+/** Folds what a start left out, and lets it follow the log with the others. */
+function foldLate(
+  { states, snapshotWriter, late }: Restored,
+  { logger, ...options }: Omit<FoldBesideOptions, "takeOver"> & { readonly logger: Logger | undefined },
+): FoldBeside {
+  return createFoldBeside(late, {
+    ...options,
+    takeOver(names, from) {
+      for (const name of names) states.replace(name, from.get(name));
+      snapshotWriter.replaced(names);
+      const fields = { projections: names.join(", "), position: options.position() };
+      logger?.info("projections were folded from the log", fields);
+    },
+  });
+}
+
+/** One batch after the other, and work between two of them. */
+function createTurns() {
+  const now = { folding: undefined as Promise<void> | undefined, between: undefined as Promise<void> | undefined };
+  return {
+    async fold(batch: () => Promise<void>): Promise<void> {
+      while (now.between !== undefined) await now.between.catch(() => {});
+      now.folding = batch();
+      await now.folding;
+    },
+    between(work: () => Promise<void>): Promise<void> {
+      const before = now.folding?.catch(() => {});
+      now.between = Promise.resolve(before)
+        .then(work)
+        .finally(() => (now.between = undefined));
+      return now.between;
+    },
+  };
+}
+
 interface Standing {
-  readonly isDone: () => boolean;
-  readonly stopped: AbortSignal;
+  /** Default: when `signal` has aborted. */
+  readonly isDone?: () => boolean;
+  readonly signal: AbortSignal;
   readonly position: () => number;
   readonly logger: Logger | undefined;
 }
 
 /** Goes on after what passes by itself, by which each event was folded whole or not at all. */
-async function untilDone(work: () => Promise<void>, { isDone, stopped, position, logger }: Standing): Promise<void> {
+async function untilDone(
+  work: () => Promise<void>,
+  { isDone = () => false, signal, position, logger }: Standing,
+): Promise<void> {
   /** Where it stood still last: an outage is one line of the operator's log. */
   let stoodAt: number | undefined;
-  while (!isDone()) {
+  while (!signal.aborted && !isDone()) {
     try {
       await work();
     } catch (fault) {
       if (!isPassing(fault)) throw fault;
       if (stoodAt !== position()) logger?.warn("the log could not be followed; it is tried again", errorFields(fault));
       stoodAt = position();
-      await sleep(RETRY_MS, stopped);
+      await sleep(RETRY_MS, signal);
     }
   }
 }

@@ -41,8 +41,8 @@ export interface SnapshotWriterOptions {
 }
 
 export function createSnapshotWriter(options: SnapshotWriterOptions) {
-  const { store, states, positions, sliceMs, late = new Set() } = options;
-  const { last: lastPast, every } = options.past;
+  const { store, states, positions, sliceMs, past, late = new Set() } = options;
+  const { last: lastPast, every } = past;
   const saved = new Map([...positions].map(([name, position]) => [name, { position, folded: 0 }]));
   const readSaved = (name: ProjectionName) => saved.get(name) ?? { position: 0, folded: 0 };
   let dueAt = Math.min(...positions.values()) + TURN_POSITIONS;
@@ -111,8 +111,8 @@ export function createSnapshotWriter(options: SnapshotWriterOptions) {
     /** Saves all, for the next start to begin right there. */
     async saveAll(position: number): Promise<void> {
       await Promise.all(writing.values());
-      for (const name of PROJECTION_NAMES)
-        if (!late.has(name) && readSaved(name).position < position) await save(name, position);
+      const isDueNow = (name: ProjectionName) => !late.has(name) && readSaved(name).position < position;
+      for (const name of PROJECTION_NAMES.filter(isDueNow)) await save(name, position);
     },
     /** These states were replaced: each is saved at its next turn, whatever is folded until then. */
     replaced(names: readonly ProjectionName[]): void {
@@ -120,8 +120,6 @@ export function createSnapshotWriter(options: SnapshotWriterOptions) {
       dueAt = 0;
     },
     /** Those of the past are void: the states are other ones now. */
-    voidPast(names: readonly ProjectionName[]): void {
-      for (const name of names) lastPast.set(name, 0);
-    },
+    voidPast: (names: readonly ProjectionName[]): void => names.forEach((name) => lastPast.set(name, 0)),
   };
 }

@@ -19,7 +19,8 @@ import { type LogWatch, watchFile, watchLog } from "../log/watch-log.ts";
 import { createMetrics, type Metrics } from "../metrics/metrics.ts";
 import { startClient } from "../networks/safe-fetch.ts";
 import { RUN_STATES } from "../outreach/context.ts";
-import { createRunner } from "../outreach/start-run.ts";
+import { RUN_STATES } from "../outreach/context.ts";
+import { createRunner, type Runner } from "../outreach/start-run.ts";
 import { makeId, sleep, systemTimer } from "../platform/clock.ts";
 import { errorFields, type LogFields, type Logger, requestFields } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
@@ -136,11 +137,7 @@ export async function startService(given: Config, logger: Logger, options: Servi
   if (runner !== undefined) {
     // Stopped before the server: callers that wait for a run are answered when it ends.
     stack.use(runner);
-    const recover = async (): Promise<AsyncDisposable> => {
-      const recovering = runner.recover({ steal: leasing.isAlone });
-      void recovering.catch((fault: unknown) => logger.error("recovery failed", errorFields(fault)));
-      return NOTHING;
-    };
+    const recover = async () => startRecovery(runner, leasing.isAlone, logger);
     stack.use(await onceFolded({ projector, logger }, RUN_STATES, recover));
   }
   // First of all: what is in flight completes while the run and the requests end, and does not wait for its turn after.
@@ -156,8 +153,11 @@ export async function startService(given: Config, logger: Logger, options: Servi
   };
 }
 
-/** Nothing is left to stop. */
-const NOTHING: AsyncDisposable = { async [Symbol.asyncDispose]() {} };
+/** Closes the run of a dead process; the runner waits for it when it stops. */
+function startRecovery(runner: Runner, steal: boolean, logger: Logger): AsyncDisposable {
+  void runner.recover({ steal }).catch((fault: unknown) => logger.error("recovery failed", errorFields(fault)));
+  return { async [Symbol.asyncDispose]() {} };
+}
 
 /**
  * Begins what reads these states: before it resolves where they are complete, and else once they are. Disposing it stops

@@ -13,7 +13,7 @@ async function openStarted(more: Parameters<typeof openApp>[0] = {}) {
     ...more,
     before: [{ type: "RunStarted", data: { run_id: "run-1", dry_run: false } }, clickOf({}), clickOf({})],
     lateAfter: 0,
-    followed: (store) => (gate = gateFolds(store)).store as typeof store,
+    followed: (store) => (gate = gateFolds(store)).store,
   });
   return {
     ...world,
