@@ -19,7 +19,6 @@ import { type LogWatch, watchFile, watchLog } from "../log/watch-log.ts";
 import { createMetrics, type Metrics } from "../metrics/metrics.ts";
 import { startClient } from "../networks/safe-fetch.ts";
 import { RUN_STATES } from "../outreach/context.ts";
-import { RUN_STATES } from "../outreach/context.ts";
 import { createRunner, type Runner } from "../outreach/start-run.ts";
 import { makeId, sleep, systemTimer } from "../platform/clock.ts";
 import { errorFields, type LogFields, type Logger, requestFields } from "../platform/logger.ts";
