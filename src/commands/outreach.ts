@@ -1,8 +1,8 @@
-import { Command, group, JSON_OPTION, Option, type MakeCommand } from "./shared/command.ts";
+import { Command, group, JSON_OPTION, Option, parseLimit, type MakeCommand } from "./shared/command.ts";
 import { answer, fail } from "./shared/terminal.ts";
 import { basisOption, preview, VARIANT_OPTION } from "./outreach/preview.ts";
 import { reconcile } from "./outreach/reconcile.ts";
-import { watch } from "./outreach/watch.ts";
+import { formatUntil, watch } from "./outreach/watch.ts";
 import { recipientSource, type Recipient, type RunEnd, type SkipReason, type Usage } from "../../events/outreach.ts";
 import { formatRecipient, plain } from "../history/words/phrases.ts";
 import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
@@ -10,7 +10,6 @@ import { printable, table } from "./shared/table.ts";
 import { requestStop } from "../outreach/run-end.ts";
 import { sleep } from "../platform/clock.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
-import { usageError } from "../platform/service-error.ts";
 
 /** What `POST /social/run` answers to a dry run. */
 interface Rehearsed {
@@ -52,20 +51,14 @@ ${TOKEN_HELP}`,
       }),
     );
 
-function parseLimit(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw usageError("--limit needs a number");
-  return Number(text);
-}
-
 function rehearsalText({ reason, until, estimate, would_send, would_skip }: Rehearsed): string {
   const sends = would_send.map(({ recipient, variant, text }) => [formatRecipient(recipient), variant, text]);
   const skips = would_skip.map(({ recipient, reason: why }) => [formatRecipient(recipient), plain(why)]);
-  const end = until === undefined ? "" : ` until ${printable(until)}`;
   const cost = `it would cost at most ${estimate.usd.toFixed(2)} USD`;
   return (
     (sends.length === 0 ? "" : `${table(["would be sent to", "variant", "text"], sends)}\n`) +
     (skips.length === 0 ? "" : `${table(["would be skipped", "reason"], skips)}\n`) +
-    `${sends.length} to send, ${skips.length} to skip, ended: ${plain(reason)}${end}; ${cost}\n`
+    `${sends.length} to send, ${skips.length} to skip, ended: ${plain(reason)}${formatUntil(until)}; ${cost}\n`
   );
 }
 

@@ -1,16 +1,15 @@
 import { allowRetry, type RetryRefusal } from "../recipients/allow-retry.ts";
 import { parseRecipient } from "../recipients/recipient-name.ts";
-import { RECIPIENTS_FORMATS } from "../recipients/file/format.ts";
 import { suppress } from "../recipients/suppress.ts";
 import { sleep } from "../platform/clock.ts";
-import { Command, group, JSON_OPTION, Option, type MakeCommand } from "./shared/command.ts";
+import { Command, group, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
 import { answer, EXIT } from "./shared/terminal.ts";
 import { showContacts } from "./contacts.ts";
 import { forget } from "./forget.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
 import { consentCommand } from "./recipients/consent.ts";
 import { evidenceCommand } from "./recipients/evidence.ts";
-import { importFile } from "./recipients/import.ts";
+import { importFile, importFormatOption } from "./recipients/import.ts";
 import { printable } from "./shared/table.ts";
 
 const importRecipients: MakeCommand = (terminal, exit) =>
@@ -30,11 +29,7 @@ of their own may be recorded; a file without that column changes nothing of it.
 An interrupted import says how far it came; run it again to import the rest.`,
     )
     .argument("<file>", "a .csv, .json or .jsonl; - for stdin")
-    .addOption(
-      new Option("--format <name>", "what the file is, where its ending does not say (stdin: csv)").choices(
-        RECIPIENTS_FORMATS,
-      ),
-    )
+    .addOption(importFormatOption())
     .option(...JSON_OPTION)
     .addHelpText(
       "after",

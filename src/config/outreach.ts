@@ -220,7 +220,8 @@ function readWindow(values: Environment, report: Report): SendWindow | undefined
   const wanted = "weekdays with hours, such as Mon-Fri 09:00-17:00, Sat 10:00-12:00";
   if (entries.length === 0) report.fault("SEND_WINDOW", "names no hours", wanted);
   for (const { entry, hours } of entries) {
-    if (hours === undefined) report.fault("SEND_WINDOW", `${quoteValue(entry)} are no hours of weekdays`, wanted);
+    if (hours === undefined)
+      report.fault("SEND_WINDOW", `${quoteValue(entry)} does not name weekdays and hours`, wanted);
   }
   return { text, hours: entries.flatMap(({ hours = [] }) => hours), zone, whenClosed };
 }

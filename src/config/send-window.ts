@@ -5,12 +5,12 @@ export interface OpenHours {
   readonly to: number;
 }
 
-/** When messages may go out, by the clock on the wall. */
+/** When messages may go out, in local time. */
 export interface SendWindow {
   /** As it was written. */
   readonly text: string;
   readonly hours: readonly OpenHours[];
-  /** Whose wall: that of QUOTA_TIMEZONE, or of each recipient, where their zone is known. */
+  /** The time zone of the hours: QUOTA_TIMEZONE, or each recipient's own where it is known. */
   readonly zone: "quota" | "recipient";
   /** What a run does outside of it. */
   readonly whenClosed: "pause" | "end";

@@ -50,9 +50,10 @@ export function createDelivery(
     recognisesMs: (channel: ChannelName): number => byChannel.get(channel)?.recognisesMs ?? 0,
     /**
      * Waits for the end of the dispatch requested at `position` to a channel that is configured; undefined when it is still
-     * pending after `timeoutMs`.
+     * pending after `timeoutMs`, or while the deliveries are folded: it is recorded, and dispatched after that.
      */
     async settled(channel: ChannelName, position: number, timeoutMs: number): Promise<Settlement | undefined> {
+      if (!projector.isFolded("deliveries")) return undefined;
       const live = Promise.withResolvers<Settlement | undefined>();
       const ofChannel: Waiters = waiters.get(channel) ?? new Map();
       const group = ofChannel.get(position) ?? new Set();

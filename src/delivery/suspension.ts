@@ -27,7 +27,9 @@ const READ_BY_PEOPLE = ["chat", "messaging"] as const;
 /** `key` names the occasion; each occasion is announced once, over restarts too. */
 export function createAnnounce({ eventLog, projector, configured, logger }: AnnounceDeps): Announce {
   const isWorking = (name: ChannelName): boolean =>
-    configured.includes(name) && findChannel(projector.state("deliveries"), name).suspended === null;
+    configured.includes(name) &&
+    // While it is not known whether the channel is suspended, the announcement waits in the log for its dispatcher.
+    (!projector.isFolded("deliveries") || findChannel(projector.state("deliveries"), name).suspended === null);
 
   return async (text, key, failed) => {
     const channel = READ_BY_PEOPLE.find((name) => name !== failed && isWorking(name));

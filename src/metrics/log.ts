@@ -1,6 +1,7 @@
 import type { Registry } from "prom-client";
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
+import { PROJECTION_NAMES } from "../../projections/all.ts";
 import type { Delivery } from "../delivery/delivery.ts";
 import type { Instance } from "../log/instances.ts";
 import { CLOCK_SKEW_MS_MAX } from "../log/log-clock.ts";
@@ -11,7 +12,7 @@ import { lookUp, lookUpEach } from "./prometheus.ts";
 
 export interface LogSources {
   readonly store: EventStore<Event>;
-  readonly projector: Pick<Projector, "position">;
+  readonly projector: Pick<Projector, "position" | "folding">;
   /** Streams of events that are open. */
   readonly load: { readonly streams: number };
   /** Since when the log is unreachable, in ms since 1970. */
@@ -46,6 +47,12 @@ export function observeLog(registry: Registry, sources: LogSources): void {
       () => skewMs() / 1_000,
     ],
   ]);
+  const folded =
+    "Share of the log that each projection has folded; below 1 only after a start with a changed projection.";
+  lookUpEach(registry, ["reachlog_projection_folded_ratio", folded, ["projection"]], (gauge) => {
+    const shares = projector.folding();
+    for (const name of PROJECTION_NAMES) gauge.set({ projection: name }, shares.get(name) ?? 1);
+  });
   if (cosigned === undefined) return;
   const lag = async (): Promise<number> => Math.max(0, (await head()) - (await cosigned()));
   lookUp(registry, [["reachlog_witness_lag_events", "Events that the witness has not cosigned.", lag]]);

@@ -1,3 +1,4 @@
+import type { ProjectionName } from "../../projections/all.ts";
 import type { Credentials } from "../account/tokens.ts";
 import type { DataOf } from "../../events/catalog.ts";
 import type { PauseReason, Recipient, RecipientSource } from "../../events/outreach.ts";
@@ -91,6 +92,26 @@ export interface OutreachContext {
   readonly logger: Logger;
   /** Announces to the operator what calls for action; once for each key. */
   readonly announce: (text: string, key: string) => Promise<void>;
+}
+
+/** All states that a run reads from its start to its end. */
+export const RUN_STATES = [
+  "run",
+  "quota",
+  "contacts",
+  "account",
+  "links",
+  "inbox",
+  "sources",
+  "restores",
+] as const satisfies ProjectionName[];
+
+/**
+ * Throws ProjectionFolding while one of the states that a run reads is folded from the log: the run would end in the midst
+ * of its work.
+ */
+export function requireRunStates({ projector }: Pick<OutreachContext, "projector">): void {
+  for (const name of RUN_STATES) projector.state(name);
 }
 
 /** The state that decisions are made from: all projections stand at one position. */

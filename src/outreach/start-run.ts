@@ -5,7 +5,7 @@ import { STREAMS, type EventMetadata, eventAt } from "../log/event-log.ts";
 import { record } from "../log/handle.ts";
 import type { HeldLease } from "../log/lease.ts";
 import { isSkewed } from "../log/log-clock.ts";
-import { waitForProjections, outreachState, quotaNow, type OutreachContext } from "./context.ts";
+import { requireRunStates, waitForProjections, outreachState, quotaNow, type OutreachContext } from "./context.ts";
 import { decideStart } from "./decide.ts";
 import { toRunRules } from "./run-rules.ts";
 import type { RunSelection } from "./run-limits.ts";
@@ -83,6 +83,7 @@ export function createRunner(context: OutreachContext) {
   };
 
   const trigger = async (request: TriggerRequest): Promise<Triggered> => {
+    requireRunStates(context);
     const refused = await refuse(context, request);
     if (refused !== undefined) return refused;
     const runId = context.makeId();
@@ -106,8 +107,10 @@ export function createRunner(context: OutreachContext) {
     return start(lease, runId, request);
   };
 
-  const reconcile = async () =>
-    (await recovery.tryOnce()) === "running" ? runningNow(context) : ({ kind: "settled" } as const);
+  const reconcile = async () => {
+    requireRunStates(context);
+    return (await recovery.tryOnce()) === "running" ? runningNow(context) : ({ kind: "settled" } as const);
+  };
 
   return {
     async trigger(request: TriggerRequest): Promise<Triggered> {

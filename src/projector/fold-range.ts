@@ -2,6 +2,7 @@ import type { Query } from "eventstore-lite";
 import type { EventType, LogStore } from "../../events/catalog.ts";
 import { projectionOf, type ProjectionName } from "../../projections/all.ts";
 import type { Folding, FoldedStates } from "../../projections/states.ts";
+import type { TimeSlices } from "../platform/time-slices.ts";
 
 export interface FoldRange {
   /** Both inclusive. */
@@ -10,17 +11,25 @@ export interface FoldRange {
   readonly onProgress?: ((position: number) => void) | undefined;
   /** Ends the folding early, between two batches of events. */
   readonly signal?: AbortSignal | undefined;
+  /** Gives others their turn between two slices; absent: between two batches of events only. */
+  readonly slices?: TimeSlices | undefined;
 }
+
+/** Folded until it is looked whether others wait for their turn: to look costs as much as a tenth of an event. */
+export const STEP_EVENTS = 32;
 
 /** Folds a range of the log. Answers how many events were read, and the position that is reached. */
 export async function foldRange(
   store: LogStore,
   folding: Folding,
-  { from, to, onProgress, signal }: FoldRange,
+  { from, to, onProgress, signal, slices }: FoldRange,
 ): Promise<{ readonly events: number; readonly position: number }> {
   let events = 0;
   for await (const batch of store.readFolded({ from, to, ...queryFor(folding.names) })) {
-    for (const event of batch) folding.evolve(event);
+    for (const event of batch) {
+      folding.evolve(event);
+      if (slices !== undefined && event.position % STEP_EVENTS === 0 && slices.isOver()) await slices.next();
+    }
     events += batch.length;
     const position = batch.at(-1)?.position ?? from;
     onProgress?.(position);
@@ -47,6 +56,17 @@ export function isReadAlongLog(name: ProjectionName): boolean {
 
 export type Positions = Map<ProjectionName, number>;
 
+/**
+ * Positions after which a long catch-up is saved: a start that is killed resumes there, and every past moment has a
+ * snapshot near it.
+ */
+const STRETCH_POSITIONS = 250_000;
+
+/** Where a long catch-up is saved on its way. */
+export function* stretches(from: number, to: number): Generator<number> {
+  for (let stop = from + STRETCH_POSITIONS; stop < to; stop += STRETCH_POSITIONS) yield stop;
+}
+
 export interface CatchUp extends Omit<FoldRange, "from"> {
   /** Positions at which `onStop` is called on the way, each projection being there or further. */
   readonly stops?: Iterable<number>;
@@ -61,15 +81,18 @@ export async function catchUpStates(
   store: LogStore,
   states: Pick<FoldedStates, "names" | "part">,
   positions: Positions,
-  { to, stops = [], onStop, onProgress, signal }: CatchUp,
+  { to, stops = [], onStop, onProgress, signal, slices }: CatchUp,
 ): Promise<void> {
   let from = Math.min(to, ...positions.values());
   const ends = new Set([...positions.values(), ...stops, to]);
   for (const end of [...ends].filter((stop) => stop > from && stop <= to).sort((a, b) => a - b)) {
     const behind = states.names.filter((name) => (positions.get(name) ?? 0) <= from);
-    const range = { from: from + 1, to: end, onProgress, signal };
-    const { position } = await foldRange(store, states.part(behind), range);
-    for (const name of behind) positions.set(name, position);
+    // After each batch: where the log is out of reach in the midst of a range, the rest of it is folded later.
+    const reach = (position: number): void => {
+      for (const name of behind) positions.set(name, position);
+      onProgress?.(position);
+    };
+    await foldRange(store, states.part(behind), { from: from + 1, to: end, onProgress: reach, signal, slices });
     if (signal?.aborted === true) return;
     from = end;
     await onStop?.(end);

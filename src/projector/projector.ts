@@ -1,13 +1,14 @@
 import { StoreOverloaded, StoreUnavailable } from "eventstore-lite";
 import type { Recorded, LogStore } from "../../events/catalog.ts";
-import { PROJECTION_NAMES } from "../../projections/all.ts";
-import { createStates, type FoldedStates } from "../../projections/states.ts";
+import { PROJECTION_NAMES, type ProjectionName, type StateOf } from "../../projections/all.ts";
+import { createStates } from "../../projections/states.ts";
 import { sleep } from "../platform/clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { createTimeSlices, type TimeSlices } from "../platform/time-slices.ts";
 import { differences, listMembers } from "./differences.ts";
-import { foldRange } from "./fold-range.ts";
+import { createFoldBeside, type FoldBeside, type FoldBesideOptions } from "./fold-beside.ts";
+import { foldRange, STEP_EVENTS } from "./fold-range.ts";
 import { restoreStates, type Restored, type RestoreOptions, type Erase, refold } from "./restore.ts";
 import { loadRebuilt } from "./snapshots.ts";
 
@@ -22,9 +23,6 @@ function isPassing(fault: unknown): boolean {
 
 const RETRY_MS = 500;
 
-/** Folded until it is looked whether others wait for their turn: to look costs as much as a tenth of an event. */
-const STEP_EVENTS = 32;
-
 export interface ProjectorOptions extends Omit<RestoreOptions, "names"> {
   readonly logger?: Logger;
   /** Whether it is this one that saves snapshots while it follows the log; default yes. All save theirs at the end. */
@@ -32,8 +30,8 @@ export interface ProjectorOptions extends Omit<RestoreOptions, "names"> {
 }
 
 /**
- * Loads the snapshots, folds the rest of the log, and then follows it. Resolves once it has caught up.
- * Throws {@link ProjectionAhead}. Takes over what `replay` rebuilds meanwhile, and logs that. `erase` deletes the keys of
+ * Loads the snapshots, folds the rest of the log, and then follows it. Resolves once it has caught up; projections that are
+ * further behind than `lateAfter` are folded beside from then on. Throws {@link ProjectionAhead}. Takes over what `replay` rebuilds meanwhile, and logs that. `erase` deletes the keys of
  * a forgotten person, and with them what the states hold of that person.
  */
 export async function startProjector(store: LogStore, options: ProjectorOptions = {}): Promise<Projector> {
@@ -49,10 +47,16 @@ function follow(store: LogStore, restored: Restored, { logger, erase, saves = ()
   let { position } = restored;
   let last: Recorded | undefined;
   let fault: { readonly reason: unknown } | undefined;
+  const turns = createTurns();
+  const standing = { signal: stop.signal, position: () => position, logger };
+  const onCaughtUp = () => ({ evolve } = onTime());
+  const beside = foldLate(restored, { ...standing, store, sliceMs, whileStill: turns.between, onCaughtUp });
+  const onTime = () => states.part(states.names.filter((name) => !beside.isLate(name)));
+  let { evolve } = onTime();
 
   /** The way of every event: nothing here allocates, waits or searches. */
   const fold = (event: Recorded): void => {
-    states.evolve(event);
+    evolve(event);
     position = event.position;
     last = event;
     for (const listener of listeners) listener(event);
@@ -60,14 +64,16 @@ function follow(store: LogStore, restored: Restored, { logger, erase, saves = ()
     if (position >= snapshotWriter.dueAt) snapshotWriter.turn(position, saves());
   };
 
-  const folding = { store, logger, erase, states, snapshotWriter, fold, slices: createTimeSlices(sliceMs) };
+  const parts = { store, logger, erase, states, snapshotWriter, beside, fold, slices: createTimeSlices(sliceMs) };
 
   const followOn = async (): Promise<void> => {
     const following = store.subscribeBatches({ from: position + 1, signal: stop.signal });
-    for await (const batch of following) await foldBatch(folding, batch);
+    for await (const batch of following) await turns.fold(() => foldBatch(parts, batch));
   };
 
-  const running = untilStopped(followOn, stop.signal, () => position, logger);
+  const isFolded = (): boolean => beside.shares().size === 0;
+  const work = [untilDone(followOn, standing), untilDone(beside.run, { ...standing, isDone: isFolded })];
+  const running = Promise.all(work);
   const failed = running.then(() => new Promise<never>(() => {}));
   failed.catch((reason: unknown) => {
     fault = { reason };
@@ -75,11 +81,7 @@ function follow(store: LogStore, restored: Restored, { logger, erase, saves = ()
   });
 
   return {
-    /**
-     * The state as of `position`. It changes as the log grows, and is another object after a rebuild, so it is read
-     * afresh for each decision and never kept over an await.
-     */
-    state: states.get,
+    ...createReaders(beside, states),
     get position(): number {
       return position;
     },
@@ -108,35 +110,96 @@ function follow(store: LogStore, restored: Restored, { logger, erase, saves = ()
     failed,
     async [Symbol.asyncDispose]() {
       stop.abort();
-      await running.catch(() => {});
+      await Promise.allSettled(work);
       // After a fault some states may hold half of an event: the next start rebuilds them.
       if (fault === undefined) await snapshotWriter.saveAll(position);
     },
   };
 }
 
+function createReaders(beside: FoldBeside, states: Restored["states"]) {
+  return {
+    /**
+     * The state as of `position`. It changes as the log grows, and is another object after a rebuild, so it is read
+     * afresh for each decision and never kept over an await. Throws {@link ProjectionFolding} while it is not complete.
+     */
+    state<Name extends ProjectionName>(name: Name): StateOf<Name> {
+      beside.refuse(name);
+      return states.get(name);
+    },
+    /** False while the projection is folded from the log. */
+    isFolded: (name: ProjectionName): boolean => !beside.isLate(name),
+    /** Projections that are folded from the log, each with the share that is done (0 to 1); mostly none. */
+    folding: beside.shares,
+    /** Resolves once these projections are folded; never, where the projector is disposed before. */
+    folded: beside.until,
+  };
+}
+
+/** Folds what a start left out, and lets it follow the log with the others. */
+function foldLate(
+  { states, snapshotWriter, late }: Restored,
+  { logger, ...options }: Omit<FoldBesideOptions, "takeOver"> & { readonly logger: Logger | undefined },
+): FoldBeside {
+  return createFoldBeside(late, {
+    ...options,
+    takeOver(names, from) {
+      for (const name of names) states.replace(name, from.get(name));
+      snapshotWriter.replaced(names);
+      const fields = { projections: names.join(", "), position: options.position() };
+      logger?.info("projections were folded from the log", fields);
+    },
+  });
+}
+
+/** One batch after the other, and work between two of them. */
+function createTurns() {
+  const now = { folding: undefined as Promise<void> | undefined, between: undefined as Promise<void> | undefined };
+  return {
+    async fold(batch: () => Promise<void>): Promise<void> {
+      while (now.between !== undefined) await now.between.catch(() => {});
+      now.folding = batch();
+      await now.folding;
+    },
+    between(work: () => Promise<void>): Promise<void> {
+      const before = now.folding?.catch(() => {});
+      now.between = Promise.resolve(before)
+        .then(work)
+        .finally(() => (now.between = undefined));
+      return now.between;
+    },
+  };
+}
+
+interface Standing {
+  /** Default: when `signal` has aborted. */
+  readonly isDone?: () => boolean;
+  readonly signal: AbortSignal;
+  readonly position: () => number;
+  readonly logger: Logger | undefined;
+}
+
 /** Goes on after what passes by itself, by which each event was folded whole or not at all. */
-async function untilStopped(
-  followOn: () => Promise<void>,
-  stopped: AbortSignal,
-  position: () => number,
-  logger: Logger | undefined,
+async function untilDone(
+  work: () => Promise<void>,
+  { isDone = () => false, signal, position, logger }: Standing,
 ): Promise<void> {
   /** Where it stood still last: an outage is one line of the operator's log. */
   let stoodAt: number | undefined;
-  while (!stopped.aborted) {
+  while (!signal.aborted && !isDone()) {
     try {
-      await followOn();
+      await work();
     } catch (fault) {
       if (!isPassing(fault)) throw fault;
       if (stoodAt !== position()) logger?.warn("the log could not be followed; it is tried again", errorFields(fault));
       stoodAt = position();
-      await sleep(RETRY_MS, stopped);
+      await sleep(RETRY_MS, signal);
     }
   }
 }
 
 interface Folding extends Pick<Restored, "states" | "snapshotWriter"> {
+  readonly beside: FoldBeside;
   readonly store: LogStore;
   readonly logger: Logger | undefined;
   readonly erase: Erase | undefined;
@@ -147,22 +210,26 @@ interface Folding extends Pick<Restored, "states" | "snapshotWriter"> {
 
 /** Folds events in, and applies those after which a state is another one. */
 async function foldBatch(folding: Folding, batch: readonly Recorded[]): Promise<void> {
-  const { store, logger, erase, states, snapshotWriter, fold, slices } = folding;
+  const { store, erase, states, snapshotWriter, beside, fold, slices } = folding;
   for (const event of batch) {
     if (event.position % STEP_EVENTS === 0 && slices.isOver()) await slices.next();
     const encoding = snapshotWriter.encoding(event.type);
     if (encoding !== undefined) await encoding;
     if (event.type === "ProjectionRebuilt") {
-      await takeOver(store, states, event, logger);
+      await beside.whileHalted(() => takeOver(folding, event));
       snapshotWriter.voidPast(PROJECTION_NAMES.filter((name) => name === event.data.projection));
     }
     if (event.type !== "PersonForgotten" || erase === undefined) {
       fold(event);
       continue;
     }
-    await erase(event);
     const { position } = event;
-    const names = await refold(store, states, position - 1);
+    let names: readonly ProjectionName[] = [];
+    // What is folded beside must neither hold nor store what the keys opened.
+    await beside.whileHalted(async () => {
+      await erase(event);
+      return (names = await refold(store, states, position - 1));
+    });
     fold(event);
     snapshotWriter.voidPast(names);
     await snapshotWriter.save(names, position);
@@ -176,17 +243,14 @@ async function foldBatch(folding: Folding, batch: readonly Recorded[]): Promise<
 
 /**
  * Replaces a live state by the rebuilt one that `event` reports; the states stand right before that event.
- * Whatever is wrong with the rebuilt one is logged and leaves the live one: the service serves on.
+ * Whatever is wrong with the rebuilt one is logged and leaves the live one: the service serves on. Answers the projection
+ * if it was replaced.
  */
-async function takeOver(
-  store: LogStore,
-  states: FoldedStates,
-  event: Recorded<"ProjectionRebuilt">,
-  logger: Logger | undefined,
-): Promise<void> {
+async function takeOver(folding: Folding, event: Recorded<"ProjectionRebuilt">): Promise<readonly ProjectionName[]> {
+  const { logger } = folding;
   const fields = { projection: event.data.projection, position: event.position };
   try {
-    const found = await replace(store, states, event);
+    const found = await replace(folding, event);
     if (found === undefined) {
       logger?.info("a rebuilt projection was not taken over: it is of another version, or a later one follows", fields);
     } else if (found.length === 0) {
@@ -195,15 +259,16 @@ async function takeOver(
       const members = listMembers(found).join(", ");
       logger?.warn("a projection differed from the log and was replaced by the rebuilt one", { ...fields, members });
     }
+    return found === undefined ? [] : PROJECTION_NAMES.filter((name) => name === event.data.projection);
   } catch (fault) {
     logger?.error("a rebuilt projection could not be taken over", { ...fields, ...errorFields(fault) });
+    return [];
   }
 }
 
 /** Where the two differed; undefined when nothing was replaced. */
 async function replace(
-  store: LogStore,
-  states: FoldedStates,
+  { store, states, beside }: Folding,
   event: Recorded<"ProjectionRebuilt">,
 ): Promise<readonly string[] | undefined> {
   const name = PROJECTION_NAMES.find((known) => known === event.data.projection);
@@ -211,7 +276,7 @@ async function replace(
   if (name === undefined || rebuilt === undefined) return undefined;
   const shadow = createStates([name], new Map([[name, rebuilt.state]]));
   await foldRange(store, shadow, { from: rebuilt.position + 1, to: event.position - 1 });
-  const found = await differences(states.get(name), shadow.get(name));
+  const found = beside.isLate(name) ? [] : await differences(states.get(name), shadow.get(name));
   states.replace(name, shadow.get(name));
   return found;
 }

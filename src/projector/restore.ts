@@ -2,25 +2,21 @@ import { SnapshotAhead, type Snapshot } from "eventstore-lite";
 import type { Recorded, LogStore } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, type ProjectionName, PERSONAL_PROJECTIONS } from "../../projections/all.ts";
 import { createStates, type FoldedStates } from "../../projections/states.ts";
-import { catchUpStates, type Positions, foldRange } from "./fold-range.ts";
+import type { Late } from "./fold-beside.ts";
+import { catchUpStates, type Positions, foldRange, stretches } from "./fold-range.ts";
 import { createSnapshotWriter, type SnapshotWriter } from "./snapshot-writer.ts";
 import { listPast, PAST_EVERY_POSITIONS, loadRebuilt, unpackState } from "./snapshots.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
-/**
- * Positions after which a long catch-up is saved: a start that is killed resumes there, and every past moment has a
- * snapshot near it.
- */
-const STRETCH_POSITIONS = 250_000;
-
 export interface Restored {
   readonly states: FoldedStates;
   readonly snapshotWriter: SnapshotWriter;
-  /** All states are folded up to here. */
+  /** All states are folded up to here, except those that are late. */
   readonly position: number;
   /** Of the event there. */
   readonly hash: string;
   readonly time: string | undefined;
+  readonly late: Late;
 }
 
 export interface RestoreOptions {
@@ -31,12 +27,20 @@ export interface RestoreOptions {
   readonly pastEvery?: number | undefined;
   /** How long events are folded, or a snapshot is encoded, until others have their turn; default 2. */
   readonly sliceMs?: number | undefined;
+  /** Projections that are more positions behind the log are left as they are, for `late`; default: none is. */
+  readonly lateAfter?: number | undefined;
 }
 
 /** Loads the snapshots and folds what came after each. Throws a ServiceError (damaged). */
 export async function restoreStates(
   store: LogStore,
-  { erase, names = PROJECTION_NAMES, pastEvery = PAST_EVERY_POSITIONS, sliceMs }: RestoreOptions = {},
+  {
+    erase,
+    names = PROJECTION_NAMES,
+    pastEvery = PAST_EVERY_POSITIONS,
+    sliceMs,
+    lateAfter = Infinity,
+  }: RestoreOptions = {},
 ): Promise<Restored> {
   const from = new Map<ProjectionName, unknown>();
   const positions: Positions = new Map(names.map((name) => [name, 0]));
@@ -54,11 +58,21 @@ export async function restoreStates(
   const last: Positions = new Map();
   for (const name of names) last.set(name, (await listPast(store, name)).at(-1)?.position ?? 0);
   const past = { last, every: pastEvery };
-  const snapshotWriter = createSnapshotWriter({ store, states, positions, past, sliceMs });
+  const late: Positions = new Map([...positions].filter(([, position]) => head.position - position > lateAfter));
+  for (const name of late.keys()) positions.delete(name);
+  const snapshotWriter = createSnapshotWriter({ store, states, positions, past, sliceMs, late });
+  const onTime = { names: [...positions.keys()], part: states.part };
   const stops = stretches(Math.min(...positions.values()), head.position);
   const onStop = (): Promise<void> => snapshotWriter.saveLong(positions);
-  await catchUpStates(store, states, positions, { to: head.position, stops, onStop });
-  return { states, snapshotWriter, ...head };
+  await catchUpStates(store, onTime, positions, { to: head.position, stops, onStop });
+  const lateStates = createStates([...late.keys()], from);
+  const lateWriter = createSnapshotWriter({ store, states: lateStates, positions: late, past, sliceMs });
+  return {
+    states,
+    snapshotWriter,
+    ...head,
+    late: { states: lateStates, positions: late, snapshotWriter: lateWriter },
+  };
 }
 
 async function loadSnapshot(store: LogStore, name: ProjectionName): Promise<Snapshot | undefined> {
@@ -92,10 +106,6 @@ async function preferRebuilt(
     states.set(name, rebuilt.state);
     positions.set(name, rebuilt.position);
   }
-}
-
-function* stretches(from: number, to: number): Generator<number> {
-  for (let stop = from + STRETCH_POSITIONS; stop < to; stop += STRETCH_POSITIONS) yield stop;
 }
 
 /** Makes everything that the event names unreadable. */

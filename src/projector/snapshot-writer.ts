@@ -36,11 +36,13 @@ export interface SnapshotWriterOptions {
   readonly past: PastKept;
   /** How long a state is encoded at a time. */
   readonly sliceMs: number | undefined;
+  /** Projections that are not folded yet, which are not saved here; default: none. */
+  readonly late?: Pick<ReadonlySet<ProjectionName>, "has">;
 }
 
 export function createSnapshotWriter(options: SnapshotWriterOptions) {
-  const { store, states, positions, sliceMs } = options;
-  const { last: lastPast, every } = options.past;
+  const { store, states, positions, sliceMs, past, late = new Set() } = options;
+  const { last: lastPast, every } = past;
   const saved = new Map([...positions].map(([name, position]) => [name, { position, folded: 0 }]));
   const readSaved = (name: ProjectionName) => saved.get(name) ?? { position: 0, folded: 0 };
   let dueAt = Math.min(...positions.values()) + TURN_POSITIONS;
@@ -84,7 +86,7 @@ export function createSnapshotWriter(options: SnapshotWriterOptions) {
       const name = PROJECTION_NAMES[next];
       next = (next + 1) % PROJECTION_NAMES.length;
       // A slow disk is not given a second one to write.
-      if (name === undefined || writing.has(name)) return;
+      if (name === undefined || writing.has(name) || late.has(name)) return;
       const { position: at, folded } = readSaved(name);
       if (states.foldedBy(name) === folded && position - at < UNCHANGED_EVERY_POSITIONS) return;
       writing.set(
@@ -109,11 +111,15 @@ export function createSnapshotWriter(options: SnapshotWriterOptions) {
     /** Saves all, for the next start to begin right there. */
     async saveAll(position: number): Promise<void> {
       await Promise.all(writing.values());
-      for (const name of PROJECTION_NAMES) if (readSaved(name).position < position) await save(name, position);
+      const isDueNow = (name: ProjectionName) => !late.has(name) && readSaved(name).position < position;
+      for (const name of PROJECTION_NAMES.filter(isDueNow)) await save(name, position);
+    },
+    /** These states were replaced: each is saved at its next turn, whatever is folded until then. */
+    replaced(names: readonly ProjectionName[]): void {
+      for (const name of names) saved.set(name, { ...readSaved(name), folded: -1 });
+      dueAt = 0;
     },
     /** Those of the past are void: the states are other ones now. */
-    voidPast(names: readonly ProjectionName[]): void {
-      for (const name of names) lastPast.set(name, 0);
-    },
+    voidPast: (names: readonly ProjectionName[]): void => names.forEach((name) => lastPast.set(name, 0)),
   };
 }

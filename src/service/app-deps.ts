@@ -19,6 +19,7 @@ import { createVisits } from "../http/access/visits.ts";
 import { createStreamPace } from "../http/streams/event-stream.ts";
 import type { CheckpointStore } from "../log/checkpoint.ts";
 import type { Instances } from "../log/instances.ts";
+import type { EventLog } from "../log/event-log.ts";
 import { listHolders } from "../log/lease.ts";
 import { cosignedPosition } from "../log/cosigning.ts";
 import { signHeadNow, proveEvent } from "../log/signed-heads.ts";
@@ -77,7 +78,7 @@ export function appDeps(served: Served): AppDeps {
     instances: () => instances.live,
     awaySince: served.awaySince,
     skewMs: () => skewAt(projector.time),
-    roles: () => listHolders(eventLog, listChannels(projector.state("deliveries"))).catch(() => ({})),
+    roles: () => listRoles(eventLog, projector),
   };
   const quota = dailyQuota(config, projector, clock);
   const file = config.log.kind === "sqlite" ? config.log.file : undefined;
@@ -134,6 +135,12 @@ export function appDeps(served: Served): AppDeps {
       states: createUsedStates(served.vault, clock),
     },
   };
+}
+
+/** While the deliveries are folded, those of the channels are not known; while the log is out of reach, none is. */
+function listRoles(eventLog: EventLog, projector: Projector): ReturnType<AppDeps["roles"]> {
+  const channels = projector.isFolded("deliveries") ? listChannels(projector.state("deliveries")) : [];
+  return listHolders(eventLog, channels).catch(() => ({}));
 }
 
 function dailyQuota({ outreach }: Config, projector: Projector, clock: Clock): DailyQuota {

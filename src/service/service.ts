@@ -1,4 +1,5 @@
 import type { DataOf, EventType, Recorded } from "../../events/catalog.ts";
+import type { ProjectionName } from "../../projections/all.ts";
 import type { Config } from "../config/config.ts";
 import { createDelivery, updateSubscriptions } from "../delivery/delivery.ts";
 import { startDispatchers } from "../delivery/dispatcher.ts";
@@ -17,10 +18,12 @@ import { openSignedHeads } from "../log/signed-heads.ts";
 import { type LogWatch, watchFile, watchLog } from "../log/watch-log.ts";
 import { createMetrics, type Metrics } from "../metrics/metrics.ts";
 import { startClient } from "../networks/safe-fetch.ts";
-import { createRunner } from "../outreach/start-run.ts";
+import { RUN_STATES } from "../outreach/context.ts";
+import { createRunner, type Runner } from "../outreach/start-run.ts";
 import { makeId, sleep, systemTimer } from "../platform/clock.ts";
 import { errorFields, type LogFields, type Logger, requestFields } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
+import { untilAborted } from "../platform/signals.ts";
 import { startRetention, createEraseHandler } from "../privacy/retention.ts";
 import { type Projector, startProjector } from "../projector/projector.ts";
 import { createFindLinkKeys } from "../recipients/record-consent.ts";
@@ -34,6 +37,12 @@ import { connectNetworks } from "./networks.ts";
 import { type OpenedLog, openLog, openStoredLog, type StoredLog } from "./open.ts";
 import { openAccount, outreachContext } from "./outreach.ts";
 import { ownInstance } from "./shown-configuration.ts";
+
+/**
+ * Positions that are folded before the service listens: about a second. A service saves each state more often than that, so
+ * only a changed projection is further behind, or one of a log whose snapshots are lost.
+ */
+const LATE_POSITIONS = 250_000;
 
 /** A running service. Disposing it stops everything in the reverse order of its start. */
 export interface Service extends AsyncDisposable {
@@ -53,6 +62,8 @@ export interface ServiceOptions {
   readonly takeOverKeys?: boolean;
   /** Opens a log in a file as one that other instances have open too, which only a test does. */
   readonly isShared?: boolean;
+  /** Positions behind the log from which a projection is folded beside the service, for tests with short logs. */
+  readonly lateAfter?: number;
   /** Of all leases, for tests in real time. */
   readonly leaseScale?: number;
 }
@@ -79,24 +90,26 @@ export async function startService(given: Config, logger: Logger, options: Servi
   const announce = createAnnounce({ eventLog, projector, configured, logger });
   const load = createLoadShedding();
   const hashCredential = createCredentialHash(await vault.stableKey("credentials"));
-  await updateSubscriptions({ eventLog, projector, sleep, random: Math.random, hashCredential }, config.webhooks);
   const dispatchers = stack.use(
-    await startDispatchers(channels, {
-      roles,
-      eventLog,
-      projector,
-      outboxReader: createOutboxReader(store),
-      clock,
-      random: Math.random,
-      makeId,
-      logger,
-      announce,
-      isShared: !leasing.isAlone,
-      hashCredential,
-      digestAfterMs: config.digestAfterSeconds * 1000,
-      requests: () => load.arrivals,
-      metrics: metrics.dispatches,
-      tracing,
+    await onceFolded({ projector, logger }, ["deliveries"], async () => {
+      await updateSubscriptions({ eventLog, projector, sleep, random: Math.random, hashCredential }, config.webhooks);
+      return startDispatchers(channels, {
+        roles,
+        eventLog,
+        projector,
+        outboxReader: createOutboxReader(store),
+        clock,
+        random: Math.random,
+        makeId,
+        logger,
+        announce,
+        isShared: !leasing.isAlone,
+        hashCredential,
+        digestAfterMs: config.digestAfterSeconds * 1000,
+        requests: () => load.arrivals,
+        metrics: metrics.dispatches,
+        tracing,
+      });
     }),
   );
   const delivery = createDelivery({ eventLog, projector, clock }, channels);
@@ -123,11 +136,11 @@ export async function startService(given: Config, logger: Logger, options: Servi
   if (runner !== undefined) {
     // Stopped before the server: callers that wait for a run are answered when it ends.
     stack.use(runner);
-    const recovering = runner.recover({ steal: leasing.isAlone });
-    void recovering.catch((fault: unknown) => logger.error("recovery failed", errorFields(fault)));
+    const recover = async () => startRecovery(runner, leasing.isAlone, logger);
+    stack.use(await onceFolded({ projector, logger }, RUN_STATES, recover));
   }
   // First of all: what is in flight completes while the run and the requests end, and does not wait for its turn after.
-  stack.defer(dispatchers.holdClicks);
+  stack.defer(() => dispatchers.begun?.holdClicks());
   logger.info("listening", { url: publicUrl, position: projector.position });
 
   const parts = stack.move();
@@ -136,6 +149,43 @@ export async function startService(given: Config, logger: Logger, options: Servi
     projector,
     failed: Promise.race([watch.failed, projector.failed.catch((fault: unknown) => fault)]),
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
+  };
+}
+
+/** Closes the run of a dead process; the runner waits for it when it stops. */
+function startRecovery(runner: Runner, steal: boolean, logger: Logger): AsyncDisposable {
+  void runner.recover({ steal }).catch((fault: unknown) => logger.error("recovery failed", errorFields(fault)));
+  return { async [Symbol.asyncDispose]() {} };
+}
+
+/**
+ * Begins what reads these states: before it resolves where they are complete, and else once they are. Disposing it stops
+ * what has begun. What cannot begin later is logged; the next start tries it again.
+ */
+async function onceFolded<Part extends AsyncDisposable>(
+  { projector, logger }: { readonly projector: Projector; readonly logger: Logger },
+  names: readonly ProjectionName[],
+  begin: () => Promise<Part>,
+) {
+  const stopping = new AbortController();
+  let begun: Part | undefined;
+  const beginLater = async (): Promise<void> => {
+    await Promise.race([projector.folded(names), untilAborted(stopping.signal)]);
+    if (!stopping.signal.aborted) begun = await begin();
+  };
+  let beginning: Promise<void> = Promise.resolve();
+  if (names.every(projector.isFolded)) begun = await begin();
+  else beginning = beginLater().catch((fault: unknown) => logger.error("a part did not begin", errorFields(fault)));
+  return {
+    /** Undefined until it has begun. */
+    get begun() {
+      return begun;
+    },
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await beginning;
+      await begun?.[Symbol.asyncDispose]();
+    },
   };
 }
 
@@ -156,7 +206,7 @@ interface OpenStateOptions extends ServiceOptions {
 async function openState(
   stack: AsyncDisposableStack,
   config: Config,
-  { logger, metrics, tracing, isShared = false, leaseScale, ...accepted }: OpenStateOptions,
+  { logger, metrics, tracing, isShared = false, leaseScale, lateAfter = LATE_POSITIONS, ...accepted }: OpenStateOptions,
 ) {
   const own = ownInstance(config);
   // The owner of the log knows that no other instance lives.
@@ -190,7 +240,12 @@ async function openState(
   await store.goOn();
   await recordRestore(eventLog, logger);
   const projector = stack.use(
-    await startProjector(store, { logger, erase: createEraseHandler(keyring), saves: instances.isOldest }),
+    await startProjector(store, {
+      logger,
+      erase: createEraseHandler(keyring),
+      saves: instances.isOldest,
+      lateAfter,
+    }),
   );
   stack.use(logChanges(projector, logger));
   const days = config.retentionDays;
@@ -221,6 +276,8 @@ function writableUntil({ failed, awaySince }: LogWatch): () => boolean {
 /** Refuses to start with placeholders that no contact can fill: a run would skip all recipients. */
 function checkTemplate(config: Config, projector: Projector): void {
   const { template } = config.outreach;
+  // While the recipients are not known, the runs say what each of them lacks.
+  if (!projector.isFolded("contacts")) return;
   const { people, fields } = projector.state("contacts");
   if (template === undefined || people.size === 0) return;
   const missing = missingPlaceholders(template, fields.keys());

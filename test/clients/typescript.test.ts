@@ -30,7 +30,7 @@ describe("each operation for programs, asked of a running service", () => {
     const { data: outreach } = await client.GET("/social/health");
     expect([outreach?.status, outreach?.quota.limit]).toEqual(["ok", 100]);
     const { data: health } = await client.GET("/api/health");
-    expect([health?.status, health?.channels.ads?.circuit]).toEqual(["ok", "closed"]);
+    expect([health?.status, health?.channels?.ads?.circuit]).toEqual(["ok", "closed"]);
     expect((await client.GET("/livez")).data?.status).toBe("ok");
     expect((await client.GET("/readyz")).data?.checks.log_writable).toBe(true);
     const { data: figures } = await client.GET("/metrics", { parseAs: "text" });

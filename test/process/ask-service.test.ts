@@ -25,7 +25,7 @@ test(
     expect(dry.out).toMatch(/^1 to send, 1 to skip, ended: completed; it would cost at most \d+\.\d\d USD$/m);
     expect(world.sandbox.x.accepted.size).toBe(0);
     const unknown = await world.command("outreach", "run", "--variant", "Q", "--url", service.url);
-    expect(unknown).toMatchObject({ code: 1, err: "No run was started: the template has no variant Q, but A.\n" });
+    expect(unknown).toMatchObject({ code: 1, err: "No run was started. The template has no variant Q. Choose A.\n" });
     const others = await world.command("outreach", "run", "--dry-run", "--basis", "dm_first", "--url", service.url);
     expect(others.out).toStartWith("0 to send, 0 to skip, ended: completed");
     const run = await world.command("outreach", "run", "--limit", "1", "--source", "list", "--url", service.url);

@@ -3,6 +3,8 @@ import { channelName, CHANNELS, isWebhook, type ChannelName } from "../../../eve
 import { listChannels, type Deliveries } from "../../../projections/deliveries.ts";
 import type { Config } from "../../config/config.ts";
 import { Value } from "@sinclair/typebox/value";
+import { selectedChannels } from "../../delivery/dispatch-filter.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { usageError } from "../../platform/service-error.ts";
 
 /** Completed are the channels that each log has; webhooks with a name are known once the log is open. */
@@ -25,9 +27,9 @@ function parseChannel(name: string): ChannelName {
 
 /** The channel of `--channel`, or all. Throws a ServiceError (usage) for one that the log does not know. */
 export function selectChannels(deliveries: Deliveries, name: ChannelName | undefined): readonly ChannelName[] {
-  if (name === undefined) return listChannels(deliveries);
-  if (name in deliveries) return [name];
-  throw usageError(`the log knows no channel ${name}: ${listChannels(deliveries).join(", ")}`);
+  if (name !== undefined && !(name in deliveries))
+    throw usageError(`the log knows no channel ${name}: ${listChannels(deliveries).join(", ")}`);
+  return selectedChannels(omitUndefined({ channel: name }), deliveries);
 }
 
 /** Whether this command's own configuration has credentials for it; the service's may differ. */

@@ -40,7 +40,7 @@ function toSelection(
   if (inDoubt && (all || ids.length !== 1)) throw usageError(`${action} --in-doubt needs one event id or position`);
   if (all === ids.length > 0) throw usageError(`${action} needs --all, or event ids or positions`);
   if (!all && [error, link, from, to].some((text) => text !== undefined))
-    throw usageError(`${action} needs --all beside --error, --link, --from and --to`);
+    throw usageError("--error, --link, --from and --to need --all");
   if (all && !yes && ask === undefined)
     throw usageError(`${action} --all asks first: without a terminal it needs --yes`);
   const status = inDoubt ? "in_doubt" : "dead";

@@ -8,7 +8,7 @@ import { describeWindow } from "../../outreach/send-window.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { Template } from "../../template/template.ts";
 import { discloseRecipient } from "../../privacy/read-audit.ts";
-import { Command, JSON_OPTION, Option, type MakeCommand } from "../shared/command.ts";
+import { Command, JSON_OPTION, Option, parseLimit, type MakeCommand } from "../shared/command.ts";
 import { answer, fail } from "../shared/terminal.ts";
 import { openSession, recordRead, type Session } from "../shared/log-session.ts";
 import { describeMoment, toAsOfJson } from "../shared/moment.ts";
@@ -63,11 +63,6 @@ that person is not known, 78 without a template.`,
         return answer(terminal, json, surveyAsJson(found, place), text);
       }),
     );
-
-function parseLimit(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw usageError("--limit needs a number");
-  return Number(text);
-}
 
 function rejectUnknownVariant({ variants }: Template, variant: string | undefined): void {
   const labels = variants.map(({ label }) => label);

@@ -101,7 +101,7 @@ function formatEnd(event: Folded): string | undefined {
   }
 }
 
-function formatUntil(until: string | undefined): string {
+export function formatUntil(until: string | undefined): string {
   return until === undefined ? "" : ` until ${printable(until)}`;
 }
 

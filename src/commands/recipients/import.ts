@@ -1,11 +1,16 @@
 import { readFileSync } from "node:fs";
 import { importRecipients, type Imported } from "../../recipients/import.ts";
 import { parseRecipients } from "../../recipients/recipients-file.ts";
-import { formatOfName, type RecipientsFormat, FILE_BYTES_MAX } from "../../recipients/file/format.ts";
+import {
+  formatOfName,
+  RECIPIENTS_FORMATS,
+  type RecipientsFormat,
+  FILE_BYTES_MAX,
+} from "../../recipients/file/format.ts";
 import { sleep } from "../../platform/clock.ts";
 import { ServiceError, usageError } from "../../platform/service-error.ts";
 import type { Config } from "../../config/config.ts";
-import { readConfig } from "../shared/command.ts";
+import { Option, readConfig } from "../shared/command.ts";
 import { answer, EXIT, type Terminal } from "../shared/terminal.ts";
 import { COMMAND_METADATA, openSessionWith } from "../shared/log-session.ts";
 import { withProgress } from "../shared/progress.ts";
@@ -41,7 +46,22 @@ export async function importFile(
     fieldsLine(fields) +
     duplicates.map(({ line, of }) => `line ${line}: the same person as line ${of}; the later row counts\n`).join("");
   answer(terminal, json, report, text);
-  if (json !== true) for (const { line, reason } of refused) terminal.err(`line ${line}: ${printable(reason)}\n`);
+  return reportRefused(terminal, json, refused);
+}
+
+/** What the file of an import is. */
+export const importFormatOption = () =>
+  new Option("--format <name>", "what the file is, where its ending does not say (stdin: csv)").choices(
+    RECIPIENTS_FORMATS,
+  );
+
+/** Lists the refused rows, unless the answer is JSON, which holds them. Returns the exit code. */
+export function reportRefused(
+  { err }: Terminal,
+  json: true | undefined,
+  refused: readonly { readonly line: number; readonly reason: string }[],
+): number {
+  if (json !== true) for (const { line, reason } of refused) err(`line ${line}: ${printable(reason)}\n`);
   return refused.length === 0 ? EXIT.ok : EXIT.fault;
 }
 

@@ -1,17 +1,23 @@
 import { exportSuppressions, SUPPRESSIONS_FORMATS } from "../../recipients/export-suppressions.ts";
-import { RECIPIENTS_FORMATS, type RecipientsFormat } from "../../recipients/file/format.ts";
+import type { RecipientsFormat } from "../../recipients/file/format.ts";
 import { REASON_CHARS_MAX } from "../../recipients/file/suppression-row.ts";
 import { importSuppressions } from "../../recipients/import-suppressions.ts";
 import { parseSuppressions } from "../../recipients/recipients-file.ts";
 import { createSuppressionHashes, nameHashKey } from "../../recipients/suppress.ts";
-import { chooseFormat, CHUNK_ROWS, readInput, reportInterruption } from "./import.ts";
+import {
+  chooseFormat,
+  CHUNK_ROWS,
+  importFormatOption,
+  readInput,
+  reportInterruption,
+  reportRefused,
+} from "./import.ts";
 import { Command, group, JSON_OPTION, Option, readConfig, type MakeCommand } from "../shared/command.ts";
 import { COMMAND_METADATA, openExistingLog, openSessionWith, recordRead } from "../shared/log-session.ts";
 import { contactsNow } from "../shared/moment.ts";
 import { writeNewFile } from "../shared/new-file.ts";
 import { withProgress } from "../shared/progress.ts";
-import { printable } from "../shared/table.ts";
-import { answer, EXIT, type Terminal } from "../shared/terminal.ts";
+import { answer, type Terminal } from "../shared/terminal.ts";
 
 const importList: MakeCommand = (terminal, exit) =>
   new Command("import")
@@ -28,11 +34,7 @@ code is 1. An interrupted import says how far it came; run it again to import th
 rest.`,
     )
     .argument("<file>", "a .csv, .json or .jsonl; - for stdin")
-    .addOption(
-      new Option("--format <name>", "what the file is, where its ending does not say (stdin: csv)").choices(
-        RECIPIENTS_FORMATS,
-      ),
-    )
+    .addOption(importFormatOption())
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog suppressions import unsubscribed.csv")
     .action(exit((path, options) => importFile(terminal, path, options)));
@@ -56,24 +58,24 @@ async function importFile(terminal: Terminal, path: string, { format, json }: Im
   const report = { added, repeated: taken - added, refused };
   const text = `${added} added, ${report.repeated} suppressed before, ${refused.length} refused\n`;
   answer(terminal, json, report, text);
-  if (json !== true) for (const { line, reason } of refused) terminal.err(`line ${line}: ${printable(reason)}\n`);
-  return refused.length === 0 ? EXIT.ok : EXIT.fault;
+  return reportRefused(terminal, json, refused);
 }
 
 const exportList: MakeCommand = (terminal, exit) =>
   new Command("export")
     .summary("write the list of suppressions")
     .description(
-      `Writes all suppressions with reason and date, as an import reads them: recipients
-by name where the log knows it, all others by hash, also those who were forgotten.
-A hash matches only in a log with the same key. In a CSV, cells that a spreadsheet
-would run as formulas begin with an apostrophe, which an import takes away again.`,
+      `Writes all suppressions with reason and date, as an import reads them. A recipient
+is named where the log knows the name. All others, also those who were forgotten,
+are written as a hash, which matches only in a log with the same key. In a CSV, a
+cell that a spreadsheet would run as a formula begins with an apostrophe, which an
+import removes.`,
     )
     .addOption(
       new Option("--format <name>", "the form of the file").choices(SUPPRESSIONS_FORMATS).default("csv" as const),
     )
     .option("--out <file>", "a new file, which has its name only once it is whole; without it, stdout")
-    .option("--hashed", "all by hash, so that the list names no recipient")
+    .option("--hashed", "write all as hashes, which name no recipient; a list's own reason texts stay")
     .addHelpText("after", "\nExample:\n  reachlog suppressions export --hashed --out suppressed.csv")
     .action(
       exit(async ({ format, out, hashed }) => {

@@ -128,3 +128,9 @@ export function parseLink(text: string): string {
   if (!/^[^/]+\/./.test(link)) throw usageError("a link is written domain/short_code");
   return link;
 }
+
+/** The value of `--limit`. Throws a ServiceError (usage). */
+export function parseLimit(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw usageError("--limit needs a number");
+  return Number(text);
+}

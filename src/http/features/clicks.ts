@@ -170,12 +170,19 @@ function createClickRecorder(deps: AppDeps): (click: Click, by: AppendedBy) => R
   const isTracked = (code: string, recipient: Recipient): boolean =>
     findContact(projector.state("contacts"), recipient)?.tracking.status === "granted" &&
     !encryptedLog.keyring.isForgotten(personalLinkOwner(code));
-  /** True if a message or an operator gave the link out: visitors are counted for those links alone. */
+  /**
+   * True if a message or an operator gave the link out: visitors are counted for those links alone. Of any link while that
+   * is not known yet, since no later event could say it.
+   */
   const isGivenOut = (link: string): boolean =>
-    projector.state("links").shared.has(codeIn(link)) || projector.state("referrers").links.has(link);
+    !projector.isFolded("links") ||
+    !projector.isFolded("referrers") ||
+    projector.state("links").shared.has(codeIn(link)) ||
+    projector.state("referrers").links.has(link);
   return (click, by) => {
     const code = codeIn(click.short_code);
-    const found = findLink(projector.state("links"), code);
+    // A click on any other link is recorded without a look at the states: the log alone is enough for it.
+    const found = isPersonalCode(code) ? findLink(projector.state("links"), code) : undefined;
     const own = found && linkKey(found.domain, code) === linkKey(click.domain, click.short_code) ? found : undefined;
     const recipient = own?.recipient;
     const named = recipient === undefined ? click : { ...click, domain: own!.domain, short_code: own!.code };

@@ -6,6 +6,7 @@ import { ServiceError } from "../../platform/service-error.ts";
 import { discloseRecipient } from "../../privacy/read-audit.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { operation, textReply } from "../server/endpoint.ts";
+import { choiceIn } from "../server/query.ts";
 import { problems } from "../server/problem.ts";
 import { admitStreamReader } from "../streams/event-stream.ts";
 import { sendFile } from "../streams/file-stream.ts";
@@ -24,7 +25,7 @@ export function exportEndpoints(deps: AppDeps) {
       const { encryptedLog } = deps;
       const reader = admitStreamReader(deps, call);
       const { searchParams } = new URL(request.url);
-      const format = formatIn(searchParams);
+      const format = choiceIn(searchParams, "format", FORMAT_NAMES, "jsonl");
       const selection = await selectionIn(searchParams, deps);
       call.disclosed = discloseRecipient(selection.recipient);
       const open = () =>
@@ -52,14 +53,6 @@ export function exportEndpoints(deps: AppDeps) {
       }),
     },
   );
-}
-
-const EITHER = new Intl.ListFormat("en-GB", { type: "disjunction" });
-
-function formatIn(query: URLSearchParams): Format {
-  const format = FORMAT_NAMES.find((name) => name === (query.get("format") ?? "jsonl"));
-  if (format !== undefined) return format;
-  throw problems.invalid([{ path: "?format", message: `Expected ${EITHER.format(FORMAT_NAMES)}` }]);
 }
 
 /** Throws the problem 422. */

@@ -33,6 +33,19 @@ const outreachState = Type.Object({
   quota: Type.Object({ limit: count, used: count, remaining: count, resets_at: time }),
 });
 
+/** Present only while there are any. */
+const folding = Type.Optional(
+  Type.Object(
+    {},
+    {
+      additionalProperties: Type.Number({ minimum: 0, maximum: 1 }),
+      description:
+        "Projections that are folded from the log, each with the share that is done. Answers that need one are 503 `projection-folding`.",
+      examples: [{ visits: 0.42 }],
+    },
+  ),
+);
+
 const serviceState = Type.Object({
   status: oneOf("ok", "degraded"),
   version: text("0.2.0"),
@@ -42,14 +55,17 @@ const serviceState = Type.Object({
     {},
     { additionalProperties: id, examples: [{ "dispatcher-chat": "01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11" }] },
   ),
-  channels: perChannel(
-    Type.Object({
-      configured: Type.Boolean(),
-      pending: count,
-      circuit: orNull(oneOf("closed", "open", "half_open")),
-      suspended: orNull(Type.Object({ since: time, detail: text("channel_is_archived") })),
-    }),
+  channels: Type.Optional(
+    perChannel(
+      Type.Object({
+        configured: Type.Boolean(),
+        pending: count,
+        circuit: orNull(oneOf("closed", "open", "half_open")),
+        suspended: orNull(Type.Object({ since: time, detail: text("channel_is_archived") })),
+      }),
+    ),
   ),
+  folding,
 });
 
 const readiness = Type.Object({
@@ -59,6 +75,7 @@ const readiness = Type.Object({
     log_writable: Type.Boolean(),
     projections_caught_up: Type.Boolean(),
   }),
+  folding,
 });
 
 /** What supervisors, load balancers and monitors ask. */
@@ -90,8 +107,8 @@ export function healthEndpoints(deps: AppDeps) {
           summary: "Health of the log and of each channel.",
           description:
             "Shows whether events can be recorded, and for each channel what is pending and whether it is refused. `degraded`: the " +
-            "log refuses appends (503), or a channel is suspended or its circuit is not closed (200: events are recorded, and " +
-            "wait). `roles`: work of one instance for all, with its id. Another instance takes over from a dead one within a minute.",
+            "log refuses appends (503), or a channel is suspended, its circuit is not closed, or projections are folded after a start (200: events are recorded, and " +
+            "wait). `channels` is absent while the deliveries are folded. `roles`: work of one instance for all, with its id. Another instance takes over from a dead one within a minute.",
         }),
       },
     )
@@ -110,8 +127,9 @@ export function healthEndpoints(deps: AppDeps) {
       async ({ status }) => {
         const checks = await checkReadiness(deps);
         const isReady = Object.values(checks).every((holds) => holds);
-        if (isReady) return status(200, { status: "ok", checks });
-        return withHeaders(status(503, { status: "unavailable", checks }), RETRY_LATER);
+        const foldingNow = describeFolding(deps);
+        if (isReady) return status(200, { status: "ok", checks, ...foldingNow });
+        return withHeaders(status(503, { status: "unavailable", checks, ...foldingNow }), RETRY_LATER);
       },
       {
         response: { 200: reply("Ready.", readiness), 503: reply("Not ready.", readiness) },
@@ -121,6 +139,7 @@ export function healthEndpoints(deps: AppDeps) {
           summary: "Whether this instance is ready for requests.",
           description:
             "Readiness probe for a load balancer: the service is not stopping, the log accepts appends, and answers are up to date. " +
+            "An instance is ready for clicks while projections are still folded after a start; `folding` says how far they are. " +
             "A suspended channel does not count, since clicks are recorded all the same; `/api/health` shows it.",
         }),
       },
@@ -168,8 +187,36 @@ function shown(run: RunState, now: number) {
   return { id: run_id, dry_run, started_at, ...counts, waiting: isWaiting ? waiting : null, stop_requested_at };
 }
 
-async function serviceHealth({ projector, delivery, version, instances, roles }: AppDeps, isWritable: boolean) {
-  const channels = channelsOf(projector.state("deliveries")).map(([name, state]) => {
+/** How far projections are that are folded from the log; without a member where none is. */
+function describeFolding({ projector }: AppDeps) {
+  const shares = projector.folding();
+  if (shares.size === 0) return {};
+  return { folding: Object.fromEntries([...shares].map(([name, share]) => [name, Math.floor(share * 1000) / 1000])) };
+}
+
+async function serviceHealth(deps: AppDeps, isWritable: boolean) {
+  const { projector, version, instances, roles } = deps;
+  const channels = projector.isFolded("deliveries") ? describeChannels(deps) : undefined;
+  // A half-open circuit has yet to show that its network is back.
+  const isWell =
+    projector.folding().size === 0 &&
+    channels?.every(({ circuit, suspended }) => suspended === null && (circuit === null || circuit === "closed"));
+  const live = instances().map(({ id: own, version: its, started_at, configuration }) => {
+    return { id: own, version: its, started_at, configuration };
+  });
+  return {
+    status: isWritable && isWell === true ? ("ok" as const) : ("degraded" as const),
+    version,
+    log: { position: projector.position },
+    instances: live,
+    roles: await roles(),
+    ...(channels && { channels: Object.fromEntries(channels.map(({ name, ...channel }) => [name, channel])) }),
+    ...describeFolding(deps),
+  };
+}
+
+function describeChannels({ projector, delivery }: AppDeps) {
+  return channelsOf(projector.state("deliveries")).map(([name, state]) => {
     const { suspended } = state;
     return {
       name,
@@ -179,22 +226,6 @@ async function serviceHealth({ projector, delivery, version, instances, roles }:
       suspended: suspended && { since: suspended.since, detail: suspended.detail },
     };
   });
-  // A half-open circuit has yet to show that its network is back.
-  const isWell = channels.every(
-    ({ circuit, suspended }) => suspended === null && (circuit === null || circuit === "closed"),
-  );
-  const live = instances().map(({ id: own, version: its, started_at, configuration }) => {
-    return { id: own, version: its, started_at, configuration };
-  });
-  const byName = Object.fromEntries(channels.map(({ name, ...channel }) => [name, channel]));
-  return {
-    status: isWritable && isWell ? ("ok" as const) : ("degraded" as const),
-    version,
-    log: { position: projector.position },
-    instances: live,
-    roles: await roles(),
-    channels: byName,
-  };
 }
 
 /** Events that the projections may be behind the log: about a second of the fastest intake. */

@@ -1,9 +1,8 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { importReportPage } from "../../console/pages/import.tsx";
-import type { EventMetadata } from "../../log/event-log.ts";
 import { allowRetry, type RetryRefusal } from "../../recipients/allow-retry.ts";
 import { importRecipients } from "../../recipients/import.ts";
-import { REMARKS_MAX, type RecipientsFormat, SENT_BYTES_MAX } from "../../recipients/file/format.ts";
+import { REMARKS_MAX, SENT_BYTES_MAX } from "../../recipients/file/format.ts";
 import { READ_MS_MAX } from "../../recipients/file/read-in-worker.ts";
 import { suppress } from "../../recipients/suppress.ts";
 import { sleep } from "../../platform/clock.ts";
@@ -11,9 +10,19 @@ import { formatDuration } from "../../platform/format-duration.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { jsonBody, fileBody } from "../server/body.ts";
 import { operation, reply, type Form } from "../server/endpoint.ts";
-import { appendedOrNothing, type Problem, problems, repeatable } from "../server/problem.ts";
+import { appendedOrNothing, type Problem, problems } from "../server/problem.ts";
 import { closed, consentMembers, count, text } from "./schema.ts";
-import { cell, SENT_CHUNK_ROWS, line, listFormats, listUpload, readList, refusedMembers } from "./sent-list.ts";
+import {
+  cell,
+  SENT_CHUNK_ROWS,
+  line,
+  listFormats,
+  listUpload,
+  readList,
+  refusedMembers,
+  type SentList,
+  takeSent,
+} from "./sent-list.ts";
 
 /** Column names that a report lists: a file of JSON objects may have others in each. */
 const FIELDS_SHOWN_MAX = 50;
@@ -111,26 +120,19 @@ const RETRY_PROBLEMS: Readonly<Record<RetryRefusal, () => Problem>> = {
 
 export function recipientEndpoints(deps: AppDeps) {
   return feature("recipients", "/social")
-    .post(
-      "/recipients",
-      async ({ request, body, call }) => {
-        const list = { file: body.bytes, format: body.kind, signal: request.signal, metadata: call.metadata };
-        return await repeatable(deps.load.whileTaking(() => takeList(deps, list)));
-      },
-      {
-        body: fileBody({ kinds: FORMATS, bytesMax: SENT_BYTES_MAX }),
-        response: { 200: reply("How many rows were imported, and which were refused.", importReport) },
-        detail: operation("importRecipients", "outreach", ["token", "recipients"], {
-          summary: "Adds or updates recipients.",
-          description:
-            "Columns, as on the command line: `username` (or `handle`) and/or `id`, `name`, `timezone`, `basis`, `consent_at`, `consent_source`, `consent_text`, `tracking`, `tracking_at`, `tracking_source`, `tracking_text`; all others are template fields. Unusable rows are refused one by one, and the others are imported. A repeat changes nothing. One list is imported at a time (503 `overloaded` for others). " +
-            `Reading takes ${formatDuration(READ_MS_MAX / 1_000)} at most, and ends when the caller hangs up.`,
-          isSlow: true,
-          problems: ["unreadableFile"],
-          form: IMPORT_FORM,
-        }),
-      },
-    )
+    .post("/recipients", ({ request, body, call }) => takeSent(deps, { request, body, call }, takeList), {
+      body: fileBody({ kinds: FORMATS, bytesMax: SENT_BYTES_MAX }),
+      response: { 200: reply("How many rows were imported, and which were refused.", importReport) },
+      detail: operation("importRecipients", "outreach", ["token", "recipients"], {
+        summary: "Adds or updates recipients.",
+        description:
+          "Columns, as on the command line: `username` (or `handle`) and/or `id`, `name`, `timezone`, `basis`, `consent_at`, `consent_source`, `consent_text`, `tracking`, `tracking_at`, `tracking_source`, `tracking_text`; all others are template fields. Unusable rows are refused one by one, and the others are imported. A repeat changes nothing. One list is imported at a time (503 `overloaded` for others). " +
+          `Reading takes ${formatDuration(READ_MS_MAX / 1_000)} at most, and ends when the caller hangs up.`,
+        isSlow: true,
+        problems: ["unreadableFile"],
+        form: IMPORT_FORM,
+      }),
+    })
     .post(
       "/recipients/suppress",
       async ({ body, call }) => {
@@ -178,14 +180,6 @@ export function recipientEndpoints(deps: AppDeps) {
         }),
       },
     );
-}
-
-interface SentList {
-  readonly file: Uint8Array;
-  readonly format: RecipientsFormat;
-  /** Aborts when its client hangs up. */
-  readonly signal: AbortSignal;
-  readonly metadata: EventMetadata;
 }
 
 /** Takes a file of recipients. Throws the problems 422 and 503; after a stop in the midst of it some rows are taken. */

@@ -1,12 +1,13 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { basis, recipientSource } from "../../../events/outreach.ts";
-import { createResults, GROUPINGS, parseInterval, type Grouping, type Interval } from "../../history/results.ts";
+import { createResults, GROUPINGS, parseInterval, type Interval } from "../../history/results.ts";
 import { CLICKS_NOTE, resultsAsCsv, resultsAsJson } from "../../history/results-format.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { wantReader } from "../access/session.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { whole } from "../server/answer.ts";
 import { operation, reply } from "../server/endpoint.ts";
+import { choiceIn } from "../server/query.ts";
 import { problems } from "../server/problem.ts";
 import { count, oneOf, orNull, text, time } from "./schema.ts";
 
@@ -69,7 +70,7 @@ export function resultsEndpoints({ projector, clock, sessions, awaySince }: AppD
     async ({ call: { request, metadata } }) => {
       wantReader(sessions, request, metadata);
       const { searchParams } = new URL(request.url);
-      const by = groupingIn(searchParams);
+      const by = choiceIn(searchParams, "by", GROUPINGS, "variant");
       const states = { results: projector.state("results"), visits: projector.state("visits") };
       const found = await createResults(states, by, intervalIn(searchParams, clock()));
       const stale = awaySince() === undefined ? {} : { stale: true as const };
@@ -105,14 +106,6 @@ const CSV = {
   },
 } as const;
 
-const EITHER = new Intl.ListFormat("en-GB", { type: "disjunction" });
-
-function groupingIn(query: URLSearchParams): Grouping {
-  const by = GROUPINGS.find((name) => name === (query.get("by") ?? "variant"));
-  if (by !== undefined) return by;
-  throw problems.invalid([{ path: "?by", message: `Expected ${EITHER.format(GROUPINGS)}` }]);
-}
-
 /** Throws the problem 422. */
 function intervalIn(query: URLSearchParams, now: number): Interval {
   try {
@@ -124,7 +117,6 @@ function intervalIn(query: URLSearchParams, now: number): Interval {
 }
 
 function wantsCsv({ headers }: Request, query: URLSearchParams): boolean {
-  const format = query.get("format") ?? (headers.get("accept")?.includes("text/csv") === true ? "csv" : "json");
-  if (format === "csv" || format === "json") return format === "csv";
-  throw problems.invalid([{ path: "?format", message: "Expected json or csv" }]);
+  const accepted = headers.get("accept")?.includes("text/csv") === true ? "csv" : "json";
+  return choiceIn(query, "format", ["json", "csv"], accepted) === "csv";
 }

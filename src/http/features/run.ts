@@ -226,15 +226,20 @@ export function runEndpoints(deps: AppDeps) {
     );
 }
 
+const EITHER = new Intl.ListFormat("en-GB", { type: "disjunction" });
+
 /** Throws the problem 503 without a template, and 422 for a variant or a source that is not configured. */
 function rejectUnknown({ variant, source }: RunSelection, { outreach: { template, sources } }: AppDeps): void {
   if (template === undefined) throw problems.noTemplate();
   const labels = template.variants.map(({ label }) => label);
   if (variant !== undefined && !labels.includes(variant)) {
-    throw problems.unusableSelection("/variant", `the template has no variant ${variant}, but ${labels.join(", ")}`);
+    throw problems.unusableSelection(
+      "/variant",
+      `The template has no variant ${variant}. Choose ${EITHER.format(labels)}.`,
+    );
   }
   if (source !== undefined && !sources.includes(source)) {
-    throw problems.unusableSelection("/source", `RECIPIENT_SOURCES names ${sources.join(", ")}, and not ${source}`);
+    throw problems.unusableSelection("/source", `${source} is not in RECIPIENT_SOURCES (${sources.join(", ")}).`);
   }
 }
 

@@ -2,11 +2,14 @@ import { type TSchema, Type } from "@sinclair/typebox";
 import { formatOfName, REMARKS_MAX, type RecipientsFormat } from "../../recipients/file/format.ts";
 import { type ListRead, readInWorker, type RowOf } from "../../recipients/file/read-in-worker.ts";
 import type { ReadTask } from "../../recipients/file/read-thread.ts";
+import type { EventMetadata } from "../../log/event-log.ts";
 import { ServiceError } from "../../platform/service-error.ts";
+import type { AppDeps } from "../deps.ts";
+import type { RequestContext } from "../server/endpoint.ts";
 import { type RequestBody, type SentForm, uploadBody } from "../server/body.ts";
 import type { Form } from "../server/endpoint.ts";
 import { commonFields } from "../server/form.ts";
-import { Problem, problems } from "../server/problem.ts";
+import { Problem, problems, repeatable } from "../server/problem.ts";
 import { count, text } from "./schema.ts";
 
 /** Rows appended at once: few milliseconds of the thread that serves requests, keys and folds included. */
@@ -44,6 +47,30 @@ export function listUpload(bytesMax: number): Pick<Form, "body"> & { readonly up
     upload: { ...upload, read: (request) => upload.read(request).catch((fault: unknown) => explain(fault, bytesMax)) },
     body: (_fields, file) => ({ bytes: file?.bytes, kind: parseFormat(file?.kind ?? "") }),
   };
+}
+
+export interface SentList {
+  readonly file: Uint8Array;
+  readonly format: RecipientsFormat;
+  /** Aborts when its client hangs up. */
+  readonly signal: AbortSignal;
+  readonly metadata: EventMetadata;
+}
+
+interface ListRequest {
+  readonly request: Request;
+  readonly body: { readonly bytes: Uint8Array; readonly kind: RecipientsFormat };
+  readonly call: Pick<RequestContext, "metadata">;
+}
+
+/** Takes the list in the body of a request, one list at a time. Throws the problem 503 for a second one. */
+export function takeSent<Report>(
+  deps: AppDeps,
+  { request, body, call }: ListRequest,
+  take: (deps: AppDeps, list: SentList) => Promise<Report>,
+): Promise<Report> {
+  const list = { file: body.bytes, format: body.kind, signal: request.signal, metadata: call.metadata };
+  return repeatable(deps.load.whileTaking(() => take(deps, list)));
 }
 
 /** As {@link readInWorker}, with the problems 422 and 503. */

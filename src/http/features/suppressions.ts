@@ -1,13 +1,12 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { suppressionsReportPage } from "../../console/pages/import.tsx";
-import type { EventMetadata } from "../../log/event-log.ts";
 import { formatDuration } from "../../platform/format-duration.ts";
 import {
   exportSuppressions,
   SUPPRESSIONS_FORMATS,
   type SuppressionsFormat,
 } from "../../recipients/export-suppressions.ts";
-import { type RecipientsFormat, SENT_SUPPRESSIONS_BYTES_MAX } from "../../recipients/file/format.ts";
+import { SENT_SUPPRESSIONS_BYTES_MAX } from "../../recipients/file/format.ts";
 import { READ_MS_MAX } from "../../recipients/file/read-in-worker.ts";
 import { REASON_CHARS_MAX } from "../../recipients/file/suppression-row.ts";
 import { importSuppressions } from "../../recipients/import-suppressions.ts";
@@ -15,11 +14,21 @@ import { nameHashKey } from "../../recipients/suppress.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { fileBody } from "../server/body.ts";
 import { operation, reply, textReply, type Form } from "../server/endpoint.ts";
-import { problems, repeatable } from "../server/problem.ts";
+import { choiceIn } from "../server/query.ts";
+import { problems } from "../server/problem.ts";
 import { admitStreamReader } from "../streams/event-stream.ts";
 import { sendFile } from "../streams/file-stream.ts";
 import { closed, count } from "./schema.ts";
-import { cell, SENT_CHUNK_ROWS, listFormats, listUpload, readList, refusedMembers } from "./sent-list.ts";
+import {
+  cell,
+  SENT_CHUNK_ROWS,
+  listFormats,
+  listUpload,
+  readList,
+  refusedMembers,
+  type SentList,
+  takeSent,
+} from "./sent-list.ts";
 
 const importReport = Type.Object({
   added: count,
@@ -78,35 +87,29 @@ const FILES: Readonly<Record<SuppressionsFormat, { readonly type: string; readon
 
 export function suppressionEndpoints(deps: AppDeps) {
   return feature("suppressions", "/social")
-    .post(
-      "/suppressions",
-      async ({ request, body, call }) => {
-        const list = { file: body.bytes, format: body.kind, signal: request.signal, metadata: call.metadata };
-        return await repeatable(deps.load.whileTaking(() => takeList(deps, list)));
-      },
-      {
-        body: fileBody({ kinds: listFormats(csv, list, lines), bytesMax: SENT_SUPPRESSIONS_BYTES_MAX }),
-        response: { 200: reply("How many rows were added, and which were refused.", importReport) },
-        detail: operation("importSuppressions", "outreach", ["token", "recipients"], {
-          summary: "Suppresses the recipients of a list for good.",
-          description:
-            "Columns, as on the command line: `id`, `username` (or `handle`), `hash`, `reason`, `suppressed_at`. A row has at least one of the first three. " +
-            `\`reason\` is \`by_hand\`, \`opt_out\`, or a text of the list's own of up to ${REASON_CHARS_MAX} characters. ` +
-            "Unusable rows are refused one by one, and the others are imported. From the answer on, no run writes to any of them. A repeat changes nothing. One list is imported at a time (503 `overloaded` for others). " +
-            `Reading takes ${formatDuration(READ_MS_MAX / 1_000)} at most, and ends when the caller hangs up.`,
-          isSlow: true,
-          problems: ["unreadableFile"],
-          form: IMPORT_FORM,
-        }),
-      },
-    )
+    .post("/suppressions", ({ request, body, call }) => takeSent(deps, { request, body, call }, takeList), {
+      body: fileBody({ kinds: listFormats(csv, list, lines), bytesMax: SENT_SUPPRESSIONS_BYTES_MAX }),
+      response: { 200: reply("How many rows were added, and which were refused.", importReport) },
+      detail: operation("importSuppressions", "outreach", ["token", "recipients"], {
+        summary: "Suppresses the recipients of a list for good.",
+        description:
+          "Columns, as on the command line: `id`, `username` (or `handle`), `hash`, `reason`, `suppressed_at`. A row has at least one of the first three. " +
+          `\`reason\` is \`by_hand\`, \`opt_out\`, or a text of the list's own of up to ${REASON_CHARS_MAX} characters. ` +
+          "Unusable rows are refused one by one, and the others are imported. From the answer on, no run writes to any of them. A repeat changes nothing. One list is imported at a time (503 `overloaded` for others). " +
+          `Reading takes ${formatDuration(READ_MS_MAX / 1_000)} at most, and ends when the caller hangs up.`,
+        isSlow: true,
+        problems: ["unreadableFile"],
+        form: IMPORT_FORM,
+      }),
+    })
     .get(
       "/suppressions",
       ({ request, call }) => {
         const reader = admitStreamReader(deps, call);
         const { searchParams } = new URL(request.url);
-        const format = formatIn(searchParams);
-        const isHashed = isHashedIn(searchParams);
+        const format = choiceIn(searchParams, "format", SUPPRESSIONS_FORMATS, "csv");
+        // A mistyped wish would disclose names.
+        const isHashed = choiceIn(searchParams, "hashed", ["true", "false"], "false") === "true";
         const { encryptedLog, projector, hashesOf } = deps;
         const open = () => {
           const [contacts, to] = [projector.state("contacts"), projector.position];
@@ -129,7 +132,7 @@ export function suppressionEndpoints(deps: AppDeps) {
             "An incomplete answer is cut off, not closed. Needs a token or a console session once a token is configured, and is cut off when that is revoked.",
           query: {
             format: "`csv` (the default) or `jsonl` (JSON Lines).",
-            hashed: "`true`: all by hash, so that the list names no recipient. Default: `false`.",
+            hashed: "`true`: all as hashes, which name no recipient; a list's own reason texts stay. Default: `false`.",
           },
           problems: ["invalid", "tooManyStreams"],
           personalRead: "suppressions",
@@ -137,29 +140,6 @@ export function suppressionEndpoints(deps: AppDeps) {
         }),
       },
     );
-}
-
-const EITHER = new Intl.ListFormat("en-GB", { type: "disjunction" });
-
-function formatIn(query: URLSearchParams): SuppressionsFormat {
-  const format = SUPPRESSIONS_FORMATS.find((name) => name === (query.get("format") ?? "csv"));
-  if (format !== undefined) return format;
-  throw problems.invalid([{ path: "?format", message: `Expected ${EITHER.format(SUPPRESSIONS_FORMATS)}` }]);
-}
-
-/** Throws the problem 422: a mistyped wish would disclose names. */
-function isHashedIn(query: URLSearchParams): boolean {
-  const hashed = query.get("hashed") ?? "false";
-  if (hashed === "true" || hashed === "false") return hashed === "true";
-  throw problems.invalid([{ path: "?hashed", message: "Expected true or false" }]);
-}
-
-interface SentList {
-  readonly file: Uint8Array;
-  readonly format: RecipientsFormat;
-  /** Aborts when its client hangs up. */
-  readonly signal: AbortSignal;
-  readonly metadata: EventMetadata;
 }
 
 /** Takes a list of suppressions. Throws the problems 422 and 503; after a stop in the midst of it some rows are taken. */

@@ -1,4 +1,5 @@
 import { classifyError } from "../../log/error-kind.ts";
+import { formatShare, ProjectionFolding } from "../../projector/fold-beside.ts";
 import { SKEW_REMEDY, skewInWords } from "../../log/log-clock.ts";
 import type { ApiToken, TokenScope } from "../../config/tokens.ts";
 import type { NextStep } from "../../console/view.ts";
@@ -123,7 +124,7 @@ export const problems = {
       more: { errors: [{ path, message: why }] },
     }),
   unusableSelection: (path: string, why: string) =>
-    new Problem(422, "unusable-selection", `No run was started: ${why}.`, {
+    new Problem(422, "unusable-selection", `No run was started. ${why}`, {
       more: { errors: [{ path, message: why }] },
     }),
   verifying: () =>
@@ -209,6 +210,13 @@ export const problems = {
       // No invitation to repeat what may be done.
       isNothingDone ? { headers: RETRY_LATER } : {},
     ),
+  projectionFolding: ({ message, share }: ProjectionFolding) =>
+    new Problem(503, "projection-folding", `${message}. Try again later.`, {
+      headers: RETRY_LATER,
+      people: {
+        words: `The service has started and is reading the event log for this page: ${formatShare(share)} is done. Clicks are recorded meanwhile. Reload the page in a moment.`,
+      },
+    }),
   overloaded: () =>
     new Problem(503, "overloaded", "Too many requests are in flight; nothing was done for this one.", {
       headers: RETRY_LATER,
@@ -280,6 +288,7 @@ const PROBLEM_OF_KIND: Readonly<Record<ErrorKind, ((fault: Error, isRead: boolea
 /** Every fault as the problem it is to a caller; undefined: a fault of ours. `isRead`: of a request that changes nothing. */
 export function toProblem(fault: unknown, isRead = false): Problem | undefined {
   if (fault instanceof Problem) return fault;
+  if (fault instanceof ProjectionFolding) return problems.projectionFolding(fault);
   const kind = classifyError(fault);
   return kind === undefined ? undefined : PROBLEM_OF_KIND[kind]?.(fault as Error, isRead);
 }

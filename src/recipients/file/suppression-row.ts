@@ -42,7 +42,7 @@ export function readSuppression(
   if (typeof username === "object") return refuse(cell("username"), username.fault);
   const [isHash, keyOfHash, hash] = HASH.exec(cell("hash")) ?? [];
   if (cell("hash") !== "" && isHash === undefined)
-    return refuse(cell("hash"), "hash is none that reachlog suppressions export wrote");
+    return refuse(cell("hash"), "hash is not in the format of reachlog suppressions export");
   if (hash !== undefined && keyOfHash !== hashKey)
     return refuse(cell("hash"), "hash was made with the key of another log, and matches no recipient here");
   if (id === undefined && username === undefined && hash === undefined)

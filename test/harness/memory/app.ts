@@ -24,7 +24,7 @@ import { createVisits } from "../../../src/http/access/visits.ts";
 import { createStreamPace } from "../../../src/http/streams/event-stream.ts";
 import { sleep } from "../../../src/platform/clock.ts";
 import { checkpointFiles, type CheckpointStore } from "../../../src/log/checkpoint.ts";
-import { createEventLog, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
+import { createEventLog, STREAMS, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
 import { logFiles } from "../../../src/log/log-files.ts";
 import type { Instance } from "../../../src/log/instances.ts";
 import { listHolders } from "../../../src/log/lease.ts";
@@ -100,6 +100,12 @@ export interface Given {
   readonly past?: PastStates;
   /** Default: the machine's. */
   readonly logClock?: () => number;
+  /** Projections that are further behind are folded beside; default: none. */
+  readonly lateAfter?: number;
+  /** Stands between the projector and the log. */
+  readonly followed?: (store: EventStore<Event>) => EventStore<Event>;
+  /** What the log holds before the projector starts. */
+  readonly before?: readonly NewEvent[];
   /** Stands between the app and the log. */
   readonly store?: (store: EventStore<Event>) => EventStore<Event>;
   readonly account?: (parts: { eventLog: EventLog; projector: Projector; clock: () => number }) => AccountParts;
@@ -110,7 +116,10 @@ export async function openApp(given: Given = {}): Promise<AppHarness> {
   const log = await openEncryptedMemoryLog(MASTER_KEY, given.logClock);
   const store = { ...log.store, ...given.store?.(log.store) };
   const eventLog = createEventLog(store, randomId);
-  const projector = log.use(await startProjector(log.store, { erase: createEraseHandler(log.store.keyring) }));
+  const { followed = (one) => one, before = [], lateAfter } = given;
+  if (before.length > 0) await eventLog.append(STREAMS.outreach, before, {});
+  const erase = createEraseHandler(log.store.keyring);
+  const projector = log.use(await startProjector(followed(log.store), { erase, lateAfter }));
   const logged: string[] = [];
   const triggers: TriggerRequest[] = [];
   const runner: Runner = {
@@ -241,7 +250,8 @@ function wire({
     instances: () => given.instances ?? [INSTANCE],
     awaySince: () => given.awaySince,
     skewMs: () => given.skewMs ?? 0,
-    roles: () => listHolders(eventLog, listChannels(projector.state("deliveries"))),
+    roles: async () =>
+      listHolders(eventLog, projector.isFolded("deliveries") ? listChannels(projector.state("deliveries")) : []),
   };
   const observed = { ...shared, projector, delivery, quota, load, clock, tokens: authentication.list };
   metrics.observe({ ...observed, store: eventLog.store, file: tmpdir() });

@@ -138,8 +138,8 @@ describe("a run that does not start", () => {
   });
 
   test.each([
-    [{ variant: "C" }, "/variant", "the template has no variant C, but A, B"],
-    [{ source: "followers" }, "/source", "RECIPIENT_SOURCES names list, and not followers"],
+    [{ variant: "C" }, "/variant", "The template has no variant C. Choose A or B."],
+    [{ source: "followers" }, "/source", "followers is not in RECIPIENT_SOURCES (list)."],
   ])("because %j is not configured: it says what is", async (body, path, message) => {
     await using world = await authorized();
     const response = await run(world, body);

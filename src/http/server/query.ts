@@ -1,0 +1,16 @@
+import { problems } from "./problem.ts";
+
+const EITHER = new Intl.ListFormat("en-GB", { type: "disjunction" });
+
+/** The value of the query's member `name`, which is one of `values`. Throws the problem 422. */
+export function choiceIn<Value extends string>(
+  query: URLSearchParams,
+  name: string,
+  values: readonly Value[],
+  fallback: Value,
+): Value {
+  const given = query.get(name) ?? fallback;
+  const value = values.find((one) => one === given);
+  if (value !== undefined) return value;
+  throw problems.invalid([{ path: `?${name}`, message: `Expected ${EITHER.format(values)}` }]);
+}

@@ -1,0 +1,28 @@
+import type { LogStore } from "../../../events/catalog.ts";
+
+/** The store as seen by one reader, whose folds get one event after the other, as many as are let through. */
+export function gateFolds<Store extends LogStore>(store: Store) {
+  const left = { permits: 0 };
+  let waiting = Promise.withResolvers<void>();
+  const seen: (number | undefined)[] = [];
+  const readFolded: LogStore["readFolded"] = async function* (query = {}) {
+    seen.push(query.from);
+    for await (const batch of store.readFolded(query)) {
+      for (const event of batch) {
+        while (left.permits === 0) await waiting.promise;
+        left.permits--;
+        yield [event];
+      }
+    }
+  };
+  return {
+    store: { ...store, readFolded } as Store,
+    /** Where each fold began. */
+    seen,
+    let(events: number): void {
+      left.permits += events;
+      waiting.resolve();
+      waiting = Promise.withResolvers<void>();
+    },
+  };
+}
