@@ -101,6 +101,7 @@ test("replay rebuilds every projection without a difference; stats of an earlier
     "restores",
     "results",
     "run",
+    "runs",
     "sources",
     "stats",
     "suspected",

@@ -175,7 +175,7 @@ function listProblems({ method, scope, exemptFromLoadShedding, anyHost, operatio
   const all = [
     ...ANYWHERE,
     ...(anyHost === true ? [] : (["misdirected"] as const)),
-    ...(exemptFromLoadShedding === true ? [] : (["overloaded", "logUnavailable"] as const)),
+    ...(exemptFromLoadShedding === true ? [] : (["overloaded", "logUnavailable", "projectionFolding"] as const)),
     ...(scope === undefined ? [] : (["missingScope"] as const)),
     ...(body === undefined ? [] : OF_BODY),
     ...(method === "POST" ? (["foreignSite"] as const) : []),

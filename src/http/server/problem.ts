@@ -210,7 +210,7 @@ export const problems = {
       // No invitation to repeat what may be done.
       isNothingDone ? { headers: RETRY_LATER } : {},
     ),
-  projectionFolding: ({ message, share }: ProjectionFolding) =>
+  projectionFolding: (message: string, share: number) =>
     new Problem(503, "projection-folding", `${message}. Try again later.`, {
       headers: RETRY_LATER,
       people: {
@@ -288,7 +288,7 @@ const PROBLEM_OF_KIND: Readonly<Record<ErrorKind, ((fault: Error, isRead: boolea
 /** Every fault as the problem it is to a caller; undefined: a fault of ours. `isRead`: of a request that changes nothing. */
 export function toProblem(fault: unknown, isRead = false): Problem | undefined {
   if (fault instanceof Problem) return fault;
-  if (fault instanceof ProjectionFolding) return problems.projectionFolding(fault);
+  if (fault instanceof ProjectionFolding) return problems.projectionFolding(fault.message, fault.share);
   const kind = classifyError(fault);
   return kind === undefined ? undefined : PROBLEM_OF_KIND[kind]?.(fault as Error, isRead);
 }
