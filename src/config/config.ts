@@ -9,7 +9,7 @@ import { configurationError, createReport, type Report } from "./error.ts";
 import { readHttp, type RoutePaths } from "./http.ts";
 import { type LogConfig, readLog } from "./log.ts";
 import { readMessaging } from "./messaging.ts";
-import { type ReadTextFile, readLinks, readOutreach } from "./outreach.ts";
+import { type OutreachConfig, type ReadTextFile, readLinks, readOutreach } from "./outreach.ts";
 import type { Environment, Variable } from "./schema.ts";
 import { readSecretFiles } from "./secret-files.ts";
 import { readUrl } from "./urls.ts";
@@ -64,6 +64,8 @@ export function loadConfig(given: RawEnvironment, readFile: ReadTextFile, paths?
     /** Whole days that personal data of clicks and direct sends is kept; undefined: until it is forgotten by hand. */
     retentionDays: values.RETENTION_DAYS,
     logLevel: values.LOG_LEVEL,
+    /** The rules of outreach with these values in place of settings. Throws as this does. */
+    outreachWith: (changes: RawEnvironment): OutreachConfig => loadConfig({ ...given, ...changes }, readFile).outreach,
     /** Sentences for the operator, shown at start. None holds a secret. */
     warnings: report.warnings,
   };

@@ -1,7 +1,6 @@
 import { ServiceError, usageError } from "../platform/service-error.ts";
-import { loadConfig } from "./config.ts";
 import { commaList, findClosest, quoteValue, type RawEnvironment } from "./environment.ts";
-import type { OutreachConfig, ReadTextFile } from "./outreach.ts";
+import type { OutreachConfig } from "./outreach.ts";
 
 /** Settings that are rules of outreach. */
 const SETTINGS = [
@@ -33,20 +32,27 @@ export interface OtherRules {
   readonly bots: { readonly lists: boolean; readonly words: readonly string[] } | undefined;
 }
 
+/** The rules of outreach as settings with these values have them. Throws a ServiceError (configuration). */
+export type OutreachWith = (changes: RawEnvironment) => OutreachConfig;
+
 /**
- * Parses the JSON object of a question: names of rules with their values, as settings have them; null unsets one.
- * `source` is how errors name it. Throws a ServiceError (usage) that names each fault.
+ * Checks the rules of a question: names with their values, as settings have them; null unsets one. `source` is how errors
+ * name it. Throws a ServiceError (usage) that names each fault.
  */
-export function parseOtherRules(text: string, source: string, env: RawEnvironment, readFile: ReadTextFile): OtherRules {
-  const given = parseObject(text, source);
+export function parseOtherRules(
+  given: Readonly<Record<string, unknown>>,
+  source: string,
+  outreachWith: OutreachWith,
+): OtherRules {
   const faults = Object.entries(given).flatMap(([name, value]) => describeFault(name, value) ?? []);
   if (faults.length > 0) throw usageError(`${source}: ${faults.join("; ")}`);
   const values = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, toSetting(value)]));
   const names = WHAT_IF_RULES.filter((name) => Object.hasOwn(given, name));
-  return { names, outreach: readSettings(values, source, env, readFile), bots: readBots(names, values, source) };
+  return { names, outreach: readSettings(values, source, outreachWith), bots: readBots(names, values, source) };
 }
 
-function parseObject(text: string, source: string): Readonly<Record<string, unknown>> {
+/** The JSON object of a question. Throws a ServiceError (usage). */
+export function parseRules(text: string, source: string): Readonly<Record<string, unknown>> {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -74,16 +80,11 @@ function toSetting(value: unknown): string | undefined {
 }
 
 /** Each value by the parser of its setting. Today's settings were checked before, so a fault is the question's. */
-function readSettings(
-  values: RawEnvironment,
-  source: string,
-  env: RawEnvironment,
-  readFile: ReadTextFile,
-): OutreachConfig {
+function readSettings(values: RawEnvironment, source: string, outreachWith: OutreachWith): OutreachConfig {
   const named = Object.fromEntries(SETTINGS.filter((name) => name in values).map((name) => [name, values[name]]));
   const file = "MESSAGE_TEMPLATE" in named ? { MESSAGE_TEMPLATE_FILE: undefined } : {};
   try {
-    return loadConfig({ ...env, ...file, ...named }, readFile).outreach;
+    return outreachWith({ ...file, ...named });
   } catch (fault) {
     if (!(fault instanceof ServiceError) || fault.kind !== "configuration") throw fault;
     throw usageError(`${source}: ${fault.message.replaceAll("\n", "; ")}`);

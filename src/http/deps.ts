@@ -57,6 +57,8 @@ export interface AppDeps extends AdmissionDeps {
   readonly account: AccountParts | undefined;
   /** Without a template no run can start. */
   readonly outreach: Pick<Config["outreach"], "template" | "sources">;
+  /** All rules of outreach, and those that other settings would make. */
+  readonly rules: { readonly today: Config["outreach"]; readonly with: Config["outreachWith"] };
   readonly quota: DailyQuota;
   readonly hashesOf: HashesOf;
   readonly findLinkKeys: FindLinkKeys;

@@ -17,6 +17,7 @@ import { runEndpoints } from "./features/run.ts";
 import { suppressionEndpoints } from "./features/suppressions.ts";
 import { redirectEndpoints, trackingEndpoints } from "./features/clicks.ts";
 import { verificationEndpoints } from "./features/verification.ts";
+import { whatIfEndpoints } from "./features/what-if.ts";
 import { listEndpoints, type Endpoint, type Protection } from "./server/endpoint.ts";
 import { addForms } from "./server/form.ts";
 
@@ -36,6 +37,7 @@ export function features(deps: AppDeps) {
     .use(consentEndpoints(deps))
     .use(forgetEndpoints(deps))
     .use(verificationEndpoints(deps))
+    .use(whatIfEndpoints(deps))
     .use(exportEndpoints(deps))
     .use(eventEndpoints(deps))
     .use(consoleEndpoints(deps))

@@ -109,6 +109,7 @@ export function appDeps(served: Served): AppDeps {
     placeVisitor: createVisitorSketch(openedLog.keyring.keys, clock),
     dispatchBots: config.bots === "dispatch",
     outreach: config.outreach,
+    rules: { today: config.outreach, with: config.outreachWith },
     quota,
     verifier,
     signHead: () => signHeadNow(store, checkpoints, clock),

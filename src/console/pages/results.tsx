@@ -52,6 +52,9 @@ export async function resultsPage(view: View): Promise<VNode> {
         <summary>Choose rows and days</summary>
         <Filter by={by} interval={interval} />
       </details>
+      <p>
+        <a href="/what-if">What other rules would have done</a>
+      </p>
       {table.mergedTo === null ? null : <p>{describeMergedDays(table)}</p>}
       {table.rows.length === 0 ? (
         <p class="empty">

@@ -62,14 +62,15 @@ function filtersIn({ request, endpoint }: RequestContext): string[] | undefined 
 /** An open page of the console asks for itself whenever the log grows: that is one read in so much time. */
 export const SAME_READ_MS = 15 * 60_000;
 
-const EXPORTS: readonly ReadResource[] = ["export", "suppressions"];
+/** Recorded each time: no open page asks for them by itself, and what one shows another one may not. */
+const RECORDED_EACH_TIME: readonly ReadResource[] = ["export", "suppressions", "preview"];
 
 /** Reads that are remembered: with 44 characters each they stay below 2 MiB. Past that, one may be recorded twice. */
 const REMEMBERED_MAX = 10_000;
 
 /**
  * Returns what records reads for the requests of one instance, and resolves once a read is on disk. The same request of the
- * same caller, about the same recipient, is recorded once in each {@link SAME_READ_MS} of the clock, an export each time.
+ * same caller, about the same recipient, is recorded once in each {@link SAME_READ_MS} of the clock, an export or a preview each time.
  * Throws what `append` throws.
  */
 function createReadAudit(append: Append, clock: Clock) {
@@ -83,7 +84,7 @@ function createReadAudit(append: Append, clock: Clock) {
     // A hash, since it names a recipient.
     const text = JSON.stringify([metadata.caller, request, read.recipient]);
     const hash = createHash("sha256").update(text).digest("base64");
-    const known = EXPORTS.includes(read.resource) ? undefined : recorded.get(hash);
+    const known = RECORDED_EACH_TIME.includes(read.resource) ? undefined : recorded.get(hash);
     const appended = known ?? appendRead(append, read, metadata);
     const own = recorded;
     own.set(hash, appended);

@@ -12,6 +12,7 @@ import { resultsPage } from "../../console/pages/results.tsx";
 import { runPage } from "../../console/pages/run.tsx";
 import { setupPage } from "../../console/pages/setup.tsx";
 import { signInPage } from "../../console/pages/sign-in.tsx";
+import { whatIfPage } from "../../console/pages/what-if.tsx";
 import type { ConsolePage } from "../../console/view.ts";
 import { FILTER_SENTENCES } from "../../delivery/dispatch-filter.ts";
 import { FILTER_WORDS } from "../../history/log-filter.ts";
@@ -126,6 +127,10 @@ export function consoleEndpoints(deps: AppDeps) {
       ...page(resultsPage, "results", "getConsoleResults", "What came of messages, and the clicks on their links.", {
         query: { by: "What to tell apart.", from: "The first UTC day.", to: "The last UTC day." },
       }),
+    )
+    .get(
+      "/what-if",
+      ...page(whatIfPage, false, "getConsoleWhatIf", "A form that asks what other rules would have done."),
     )
     .get(
       "/activity",

@@ -76,7 +76,9 @@ export type Form = {
     }
   | {
       /** Shows what came of it in place of the page: for what is recorded nowhere. */
-      readonly page: (value: never) => ConsolePage;
+      readonly page: (value: never, fields: Fields) => ConsolePage;
+      /** Shows a refusal in the same way, with its status, where the fields took a person work; default: a notice. */
+      readonly refused?: (notice: Notice, fields: Fields) => ConsolePage;
       /** Default: "The result." */
       readonly pageDescription?: string;
     }

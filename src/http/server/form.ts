@@ -2,8 +2,9 @@ import { timingSafeEqual } from "node:crypto";
 import { Type } from "@sinclair/typebox";
 import { status, type AnyElysia } from "elysia";
 import type { Console } from "../../console/console.ts";
-import type { Notice } from "../../console/view.ts";
+import type { ConsolePage, Notice } from "../../console/view.ts";
 import type { Clock } from "../../platform/clock.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { createEncryptedCookie, type EncryptedCookie } from "../access/encrypted-cookie.ts";
 import type { Sessions } from "../access/session.ts";
 import { html, redirect, toValue, whole, type HttpResponse } from "./answer.ts";
@@ -98,14 +99,21 @@ function addForm(
         return goBack(typeof said === "string" ? { text: said, isFault: false } : said);
       }
       // For what is recorded nowhere.
-      const formToken = deps.sessions.formToken(call.request);
-      const visit = { parameters: {}, query: new URLSearchParams(), formToken, notice: undefined };
-      const shown = await deps.console.render(form.page(value), visit);
-      if (shown === undefined || !("text" in shown)) throw problems.notFound();
-      return html(200, shown.text);
+      return html(200, await render(form.page(value, fields), call));
     } catch (fault) {
-      return goBack(faultNotice(fault));
+      const notice = faultNotice(fault);
+      if (!("page" in form) || form.refused === undefined) return goBack(notice);
+      const { status: refusal = 422, headers } = toProblem(fault) ?? {};
+      return html(refusal, await render(form.refused(notice, fields), call), { ...headers });
     }
+  }
+
+  async function render(page: ConsolePage, { request }: RequestContext): Promise<string> {
+    const formToken = deps.sessions.formToken(request);
+    const visit = { parameters: {}, query: new URLSearchParams(), formToken, notice: undefined };
+    const shown = await deps.console.render(page, visit);
+    if (shown === undefined || !("text" in shown)) throw problems.notFound();
+    return shown.text;
   }
 }
 
@@ -114,21 +122,23 @@ export function leaveOutEmpty(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== ""));
 }
 
-function formOperation(form: Form, { id, summary, scope, isSlow }: Operation) {
+function formOperation(form: Form, { id, summary, scope, isSlow, personalRead }: Operation) {
   return operation(form.id ?? `${id}ByForm`, "console", scope === undefined ? "form" : ["form", scope], {
     apiOperationId: id,
     summary: `${summary} Console form.`,
     description:
       form.description ?? "Does the same as the API's operation, and redirects back to the page with a notice.",
     problems: ["unauthorized", "foreignSite"],
-    ...(isSlow === undefined ? {} : { isSlow }),
+    ...omitUndefined({ isSlow, personalRead }),
   });
 }
 
 function repliesTo(form: Form) {
   const back = { 303: textReply("Back to the page.", { headers: ["location", "set-cookie"] }) };
   if (!("page" in form)) return back;
-  return { 200: textReply(form.pageDescription ?? "The result.", { mediaType: "text/html" }), ...back };
+  const shown = { 200: textReply(form.pageDescription ?? "The result.", { mediaType: "text/html" }) };
+  if (form.refused === undefined) return { ...shown, ...back };
+  return { ...shown, 422: textReply("The form again, with what is wrong.", { mediaType: "text/html" }) };
 }
 
 /** Throws 403 for a form that is none of ours, or of another session. */

@@ -86,10 +86,11 @@ export interface ChangedRecipients {
 /** `lost`: had a message and would have none; `gained`: the reverse; `moved`: on another day; `skips`: for other reasons only. */
 export type Changes = Readonly<Record<"lost" | "gained" | "moved" | "skips", ChangedRecipients>>;
 
-/** Recipients whose outcomes differ. An erased recipient has no name, and is in none of the lists. */
-export function compareRecipients(was: World, would: World, limit: number): Changes {
+/** Recipients whose outcomes differ, compared one a step. An erased recipient has no name, and is in none of the lists. */
+export function* compareRecipients(was: World, would: World, limit: number): Generator<void, Changes, void> {
   const changes = { lost: newList(), gained: newList(), moved: newList(), skips: newList() };
   for (const contact of was.state.contacts.people.values()) {
+    yield;
     const recipient = toRecipient(contact);
     const before = toOutcome(was, contact);
     const after = toOutcome(would, contactIn(would, recipient));

@@ -4,6 +4,7 @@ import { contacts } from "../../../projections/contacts.ts";
 import { quota } from "../../../projections/quota.ts";
 import { run } from "../../../projections/run.ts";
 import { msOf } from "../../../projections/time.ts";
+import { inTimeSlices } from "../../platform/time-slices.ts";
 import { createClickCounter, type BotRule } from "./clicks.ts";
 import { createComparison, type ComparedRules, type Comparison, type UnknownCounts } from "./comparison.ts";
 import {
@@ -66,14 +67,14 @@ export function createWhatIf({ isBot, stopWords, limit, ...rules }: WhatIfQuesti
       takeEvent(comparison, event, ms);
     },
     /** The answer, once all were taken; `now` in ms since 1970: until then a run may have waited for its window. */
-    finish(now: number): WhatIf {
+    async finish(now: number): Promise<WhatIf> {
       clicks.take(undefined);
       resumeUntil(comparison, now);
       const changed = [...days].filter(([, counts]) => isChanged(counts));
       return {
         days: new Map(changed.sort(([one], [other]) => (one < other ? -1 : 1))),
         total: addUp(days.values()),
-        recipients: compareRecipients(was, would, limit),
+        recipients: await inTimeSlices(compareRecipients(was, would, limit)),
         unknown,
         runs,
         unexplained: comparison.unexplained,

@@ -306,6 +306,7 @@ function wire({
     delivery,
     dispatchBots: true,
     runner: given.hasX === false ? undefined : runner,
+    rules: { today: config.outreach, with: config.outreachWith },
     outreach: { sources: config.outreach.sources, template: given.hasTemplate === false ? undefined : TEMPLATE },
     quota,
     account,

@@ -1,0 +1,159 @@
+/** @jsxImportSource preact */
+import type { VNode } from "preact";
+import { WHAT_IF_RULES } from "../../config/what-if.ts";
+import {
+  describeAssumed,
+  describeOutcome,
+  describeUnknown,
+  LIST_NAMES,
+  LISTS,
+  toRows,
+  type WhatIfReport,
+} from "../../outreach/what-if/report.ts";
+import { ConsoleDocument, grouped, Section } from "../document.tsx";
+import { eventHref } from "../hrefs.ts";
+import { ActionForm } from "../parts/action-form.tsx";
+import { RecipientLink } from "../parts/events.tsx";
+import { Table } from "../parts/table.tsx";
+import type { ConsolePage, Notice, View } from "../view.ts";
+import { formatContactName } from "./people.tsx";
+
+/** A form that asks what other rules would have done. */
+export function whatIfPage(view: View): VNode {
+  return (
+    <ConsoleDocument title="What if" path="/results" view={view} isStill>
+      <h1>What other rules would have done</h1>
+      <RulesForm view={view} text="" />
+    </ConsoleDocument>
+  );
+}
+
+/** The form again, with what is wrong and what was entered. */
+export function whatIfFormPage(notice: Notice, { rules = "" }: Readonly<Record<string, string>>): ConsolePage {
+  return (view) => (
+    <ConsoleDocument title="What if" path="/results" view={{ ...view, notice }} isStill>
+      <h1>What other rules would have done</h1>
+      <RulesForm view={view} text={rules} />
+    </ConsoleDocument>
+  );
+}
+
+/** The comparison, in place of the page: it is recorded nowhere, and stands still. */
+export function whatIfReportPage(report: WhatIfReport, { rules = "" }: Readonly<Record<string, string>>): ConsolePage {
+  const { runs, as_of, recorded_at } = report;
+  return (view) => (
+    <ConsoleDocument title="What if" path="/results" view={view} isStill>
+      <h1>What other rules would have done</h1>
+      <RulesForm view={view} text={rules} />
+      <Counts report={report} />
+      <Open report={report} />
+      {LIST_NAMES.map((name) => (
+        <List report={report} name={name} />
+      ))}
+      <p>
+        {grouped(runs.was)} runs were made, {grouped(runs.would)} would be, up to position {grouped(as_of.position)}.{" "}
+        <a href={eventHref(recorded_at.position)}>The event that records this question</a>
+      </p>
+    </ConsoleDocument>
+  );
+}
+
+function RulesForm({ view, text }: { readonly view: View; readonly text: string }): VNode {
+  const { dailyLimit, requireConsent, window } = view.settings;
+  const today = { DAILY_LIMIT: dailyLimit, REQUIRE_CONSENT: requireConsent, SEND_WINDOW: window?.text ?? null };
+  return (
+    <>
+      <p id="rules-says">
+        All runs of the log are decided again by these rules, and nothing is sent. A JSON object with the names and
+        values of settings: <code>{WHAT_IF_RULES.join(", ")}</code>. A rule that is not named stays as it was. Some of
+        today's: <code>{JSON.stringify(today)}</code>
+      </p>
+      {view.formToken === undefined ? (
+        <p class="empty">Nothing can be compared on a page of an earlier moment.</p>
+      ) : null}
+      <ActionForm view={view} back="/what-if" action="/console/what-if">
+        <label>
+          Rules{" "}
+          <textarea
+            name="rules"
+            rows={6}
+            cols={60}
+            required
+            spellcheck={false}
+            placeholder={JSON.stringify(today)}
+            aria-describedby="rules-says"
+          >
+            {text}
+          </textarea>
+        </label>{" "}
+        <button class="primary">Compare</button>
+      </ActionForm>
+    </>
+  );
+}
+
+interface ReportProps {
+  readonly report: WhatIfReport;
+}
+
+function Counts({ report: { days, total } }: ReportProps): VNode {
+  const rows = [...days, { day: "total", ...total }].flatMap((counts) =>
+    toRows(counts).map((row) => ({ day: counts.day, ...row })),
+  );
+  return (
+    <Section id="counts" title={days.length === 0 ? "Nothing differs" : "What differs"}>
+      <Table label="Table of counts" columns={["day", "what", "was", "would be", "difference", "unknown"]} isTall>
+        {rows.map(({ day, what, was, would, difference, unknown }) => (
+          <tr>
+            <th scope="row">{day}</th>
+            <td>{what}</td>
+            <td class="number">{grouped(was)}</td>
+            <td class="number">{grouped(would)}</td>
+            <td class="number">{difference}</td>
+            <td class="number">{unknown === undefined ? "–" : grouped(unknown)}</td>
+          </tr>
+        ))}
+      </Table>
+    </Section>
+  );
+}
+
+/** What no log can know, and what was taken as it was. */
+function Open({ report }: ReportProps): VNode | null {
+  const sentences = [...describeUnknown(report), ...describeAssumed(report)];
+  if (sentences.length === 0) return null;
+  return (
+    <Section id="open" title="What stays open">
+      <ul>
+        {sentences.map((sentence) => (
+          <li>{sentence}</li>
+        ))}
+      </ul>
+    </Section>
+  );
+}
+
+function List({ report: { recipients }, name }: ReportProps & { readonly name: keyof typeof LISTS }): VNode | null {
+  const { count, shown } = recipients[name];
+  if (count === 0) return null;
+  return (
+    <Section id={name} title={`${grouped(count)} ${LISTS[name]}`}>
+      <Table label={`Table of those who ${LISTS[name]}`} columns={["recipient", "was", "would be"]} isTall>
+        {shown.map(({ recipient, was, would }) => (
+          <tr>
+            <th scope="row">
+              <RecipientLink recipient={recipient} name={formatContactName(recipient)} />
+            </th>
+            <td>{describeOutcome(was)}</td>
+            <td>{describeOutcome(would)}</td>
+          </tr>
+        ))}
+      </Table>
+      {count > shown.length ? (
+        <p>
+          The first {grouped(shown.length)} of {grouped(count)}.
+        </p>
+      ) : null}
+    </Section>
+  );
+}

@@ -1,0 +1,125 @@
+import { Type } from "@sinclair/typebox";
+import { skipReason } from "../../../events/outreach.ts";
+import { parseOtherRules, parseRules, WHAT_IF_RULES, type OtherRules } from "../../config/what-if.ts";
+import { whatIfFormPage, whatIfReportPage } from "../../console/pages/what-if.tsx";
+import { answerWhatIf } from "../../outreach/what-if/ask.ts";
+import { ServiceError } from "../../platform/service-error.ts";
+import { feature, type AppDeps } from "../deps.ts";
+import { jsonBody } from "../server/body.ts";
+import { operation, reply, type Form } from "../server/endpoint.ts";
+import { appendedOrNothing, problems, RETRY_LATER } from "../server/problem.ts";
+import { count, oneOf, orNull, text } from "./schema.ts";
+
+const difference = Type.Integer({ examples: [-1] });
+const compared = Type.Object({ was: count, would: count, difference });
+const inPart = Type.Object({ was: count, would: count, unknown: count, difference });
+
+const counts = Type.Object({
+  messages: compared,
+  sent: inPart,
+  skipped: Type.Record(Type.String(), compared, { description: "By reason." }),
+  clicks: inPart,
+});
+
+const outcome = Type.Object({ day: orNull(text("2026-11-20")), skipped: Type.Array(skipReason) });
+const recipient = Type.Object({ id: Type.Optional(text("2244994945")), username: Type.Optional(text("ada_builds")) });
+const changed = Type.Object({
+  count,
+  shown: Type.Array(Type.Object({ recipient, was: outcome, would: outcome }), { description: "The first of them." }),
+});
+
+const place = Type.Object({ position: count });
+
+const report = Type.Object({
+  rules: Type.Array(oneOf(...WHAT_IF_RULES)),
+  as_of: place,
+  recorded_at: place,
+  runs: Type.Object({ was: count, would: count, unrecorded: count }),
+  total: counts,
+  days: Type.Array(Type.Composite([Type.Object({ day: text("2026-11-20") }), counts])),
+  recipients: Type.Object({ lost: changed, gained: changed, moved: changed, skips: changed }),
+  unknown: Type.Object({
+    sends: count,
+    clicks: count,
+    reactions: count,
+    opt_outs: count,
+    messages_read: count,
+    unread_sources: count,
+  }),
+  unexplained: count,
+});
+
+const rulesBody = jsonBody(
+  Type.Record(Type.String(), Type.Unknown(), {
+    description: `Other rules, with the names and values of settings; null unsets one: ${WHAT_IF_RULES.join(", ")}.`,
+    examples: [{ DAILY_LIMIT: 20, SEND_WINDOW: null }],
+  }),
+);
+
+/** How errors name what was sent. */
+const SOURCE = "the rules";
+
+const BUSY = "Another comparison is being made. Nothing was recorded of this one: send it again in some seconds.";
+
+const FORM: Form = {
+  path: "/console/what-if",
+  description: "Answers with the page that shows the comparison, or what is wrong with the rules.",
+  body: ({ rules = "" }) => refusing(() => parseRules(rules, SOURCE)),
+  page: whatIfReportPage,
+  refused: whatIfFormPage,
+  pageDescription: "The comparison.",
+};
+
+export function whatIfEndpoints(deps: AppDeps) {
+  /** One at a time: each holds all recipients twice. */
+  let isComparing = false;
+
+  const compare = async (
+    rules: OtherRules,
+    request: Request,
+    metadata: Parameters<typeof answerWhatIf>[1]["metadata"],
+  ) => {
+    if (isComparing) throw problems.overloaded().with(RETRY_LATER, { words: BUSY });
+    isComparing = true;
+    try {
+      const { encryptedLog: log, hashesOf, clock, stopping } = deps;
+      const signal = AbortSignal.any([stopping, request.signal]);
+      return await answerWhatIf(rules, { log, hashesOf, today: deps.rules.today, clock, metadata, signal });
+    } finally {
+      isComparing = false;
+    }
+  };
+
+  return feature("what-if", "/api").post(
+    "/what-if",
+    async ({ request, body, call }) => {
+      const rules = refusing(() => parseOtherRules(body, SOURCE, deps.rules.with));
+      const found = await appendedOrNothing(compare(rules, request, call.metadata));
+      if (found === undefined) throw problems.logUnavailable(true);
+      return found;
+    },
+    {
+      body: rulesBody,
+      response: { 200: reply("The comparison.", report) },
+      detail: operation("askWhatIf", "outreach", ["token", "read"], {
+        personalRead: "preview",
+        summary: "What other rules would have done.",
+        description:
+          "Decides all runs of the log again by other rules, as `reachlog replay --what-if` does, and compares. A rule that is not named stays as it was. One comparison at a time (503 `overloaded` for others); it ends when the caller hangs up. Recorded as `WhatIfAsked`.",
+        isSlow: true,
+        problems: ["invalid"],
+        form: FORM,
+      }),
+    },
+  );
+}
+
+/** Throws the problem 422 for a fault of the rules. */
+function refusing<Result>(parse: () => Result): Result {
+  try {
+    return parse();
+  } catch (fault) {
+    if (!(fault instanceof ServiceError) || fault.kind !== "usage") throw fault;
+    throw problems.invalid([{ path: "", message: fault.message }]).with({}, { words: `${fault.message}.` });
+  }
+}
