@@ -25,6 +25,7 @@ const PAGES = [
   "/links/go.example/a",
   "/deliveries",
   "/results",
+  "/what-if",
   "/activity",
   "/activity/2",
   "/setup",

@@ -12,6 +12,7 @@ export const ACTIONS = [
   "/social/suppressions",
   "/api/tracking/forget",
   "/api/audit/verify",
+  "/api/what-if",
 ] as const;
 
 /** What the console, the command line and scripts read beside: method, path and protection. */

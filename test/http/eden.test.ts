@@ -43,6 +43,8 @@ const OPERATIONS: Readonly<Record<Typed, true>> = {
   "/api/tracking/test post": true,
   "/activity get": true,
   "/activity/:position get": true,
+  "/api/what-if post": true,
+  "/what-if get": true,
   "/audit get": true,
   "/audit/:position get": true,
   "/console.css get": true,

@@ -68,8 +68,13 @@ function RulesForm({ view, text }: { readonly view: View; readonly text: string 
         values of settings: <code>{WHAT_IF_RULES.join(", ")}</code>. A rule that is not named stays as it was. Some of
         today's: <code>{JSON.stringify(today)}</code>
       </p>
-      {view.formToken === undefined ? (
-        <p class="empty">Nothing can be compared on a page of an earlier moment.</p>
+      {view.asOf !== undefined ? (
+        <p class="empty">
+          Nothing can be compared on a page of the past.{" "}
+          <a href="/what-if" data-moment>
+            Back to now
+          </a>
+        </p>
       ) : null}
       <ActionForm view={view} back="/what-if" action="/console/what-if">
         <label>

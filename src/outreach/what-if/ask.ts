@@ -2,7 +2,7 @@ import type { Folded } from "../../../events/catalog.ts";
 import type { OutreachConfig } from "../../config/outreach.ts";
 import type { OtherRules } from "../../config/what-if.ts";
 import { isBot } from "../../delivery/bots.ts";
-import { createEventLog, STREAMS, type EventMetadata } from "../../log/event-log.ts";
+import { createEventLog, STREAMS, type EventMetadata, type NewEvent } from "../../log/event-log.ts";
 import { makeId } from "../../platform/clock.ts";
 import { createTimeSlices } from "../../platform/time-slices.ts";
 import type { EncryptedLog } from "../../privacy/encrypted-log.ts";
@@ -53,7 +53,7 @@ export async function answerWhatIf(rules: OtherRules, deps: WhatIfDeps): Promise
   const found = await whatIf.finish(clock());
   if (signal.aborted) return undefined;
   await beforeRecord?.();
-  const asked = { type: "WhatIfAsked", data: { rules: [...rules.names], position: to } } as const;
+  const asked: NewEvent = { type: "WhatIfAsked", data: { rules: [...rules.names], position: to } };
   const { last } = await createEventLog(log, makeId).append(STREAMS.projections, [asked], metadata);
   return toReport(rules, found, { position: to, recordedAt: last });
 }

@@ -31,6 +31,8 @@ const toEntry = (name: string, secret: string, scope: string) =>
 
 /** A request to each endpoint that reads personal data, and what the log has to say of it. */
 const READS: Readonly<Record<string, readonly [path: string, Read]>> = {
+  "POST /api/what-if": ["/api/what-if", { resource: "preview" }],
+  "POST /console/what-if": ["/console/what-if", { resource: "preview" }],
   "GET /": ["/", { resource: "overview" }],
   "GET /runs/:run_id": ["/runs/01a1fd59-3b3a-7515-964c-67ff53c10ed1?from=1", { resource: "run", filters: ["from"] }],
   "GET /people": [
@@ -58,6 +60,8 @@ const READS: Readonly<Record<string, readonly [path: string, Read]>> = {
   ],
   "GET /events": ["/events?type=LinkClicked", { resource: "stream", filters: ["type"] }],
 };
+
+const toMethod = (endpoint: string): string => endpoint.split(" ")[0]!;
 
 /** A service with a recipient and a click, and all that a test asks of it over HTTP and of its log. */
 async function openWorld(place: Record<string, string>, more: Record<string, string>) {
@@ -92,22 +96,35 @@ async function openWorld(place: Record<string, string>, more: Record<string, str
   });
   const cookie = (signIn.headers.get("set-cookie") ?? "").split(";")[0]!;
   const [added] = await Array.fromAsync(store.read({ types: ["RecipientAdded"] }));
+  /** What asks for a comparison: a program's JSON, or a form with the token of its page. */
+  const bodyFor = async (
+    path: string,
+    headers: Record<string, string>,
+  ): Promise<RequestInit & { headers: Record<string, string> }> => {
+    if (!path.startsWith("/console/")) return { body: "{}", headers: { "content-type": "application/json" } };
+    const page = await (await fetch(`${service.url}/what-if`, { headers })).text();
+    const form_token = /name="form_token" value="([^"]+)"/.exec(page)?.[1] ?? "";
+    const body = new URLSearchParams({ form_token, back: "/what-if", rules: "{}" }).toString();
+    return { body, headers: { "content-type": "application/x-www-form-urlencoded" } };
+  };
   const parts = opening.move();
   return {
     env,
     caughtUp: async () => service.projector.until((await store.head()).position),
     /** As a browser that signed in, where the endpoint is a page, else as a program. */
-    async read(path: string, headers: Record<string, string>, method = "GET") {
+    async read(path: string, given: Record<string, string>, method = "GET") {
       const leaving = new AbortController();
+      const sent = method === "POST" ? await bodyFor(path, given) : { headers: {} };
+      const headers = { ...given, ...sent.headers };
       const url = service.url + path.replace("ADDED", String(added?.position));
-      const answer = await fetch(url, { method, headers, redirect: "manual", signal: leaving.signal });
+      const answer = await fetch(url, { ...sent, method, headers, redirect: "manual", signal: leaving.signal });
       const { status } = answer;
       if (answer.headers.get("content-type") !== "text/event-stream") return { status, text: await answer.text() };
       leaving.abort();
       return { status, text: "" };
     },
     headersFor: (endpoint: string): Record<string, string> =>
-      /^GET \/(?:api|social|events)/.test(endpoint) ? { authorization: `Bearer ${SECRETS.reader}` } : { cookie },
+      /^\w+ \/(?:api|social|events)/.test(endpoint) ? { authorization: `Bearer ${SECRETS.reader}` } : { cookie },
     reads: async () =>
       (await Array.fromAsync(store.read({ types: ["PersonalDataRead"] }))) as Recorded<"PersonalDataRead">[],
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
@@ -159,7 +176,7 @@ test("each endpoint of the scope `read` declares whether it reads personal data,
   const others = reading.filter(({ operation }) => operation.personalRead === false).map(({ path }) => path);
   expect(others.toSorted()).toEqual(
     ["/metrics", "/social/me", "/social/stats", "/api/audit/verify", "/api/audit/head", "/api/audit/proof/:event"]
-      .concat(["/api/deliveries", "/links", "/setup"])
+      .concat(["/api/deliveries", "/links", "/setup", "/what-if"])
       .toSorted(),
   );
 });
@@ -178,7 +195,9 @@ describe.each(Object.entries(PLACES))("a log %s", (_where, openPlace) => {
     test.each(Object.keys(READS))("%s is one event, of its caller, without data", async (endpoint) => {
       const [path, wanted] = READS[endpoint]!;
       const before = (await world.reads()).length;
-      expect((await world.read(path, world.headersFor(endpoint))).status).toBe(path.startsWith("/find") ? 303 : 200);
+      expect((await world.read(path, world.headersFor(endpoint), toMethod(endpoint))).status).toBe(
+        path.startsWith("/find") ? 303 : 200,
+      );
       const events = (await world.reads()).slice(before);
       expect(events.map(({ data, meta }) => [data, meta.caller])).toEqual([[wanted, "reader"]]);
       const { recipient: _, ...rest } = events[0]!.data;
@@ -189,8 +208,9 @@ describe.each(Object.entries(PLACES))("a log %s", (_where, openPlace) => {
     test.each(Object.keys(READS))("%s that is refused is none", async (endpoint) => {
       const [path] = READS[endpoint]!;
       const before = (await world.reads()).length;
-      expect((await world.read(path, {})).status).toBe(401);
-      expect((await world.read(path, { authorization: `Bearer ${SECRETS.narrow}` })).status).toBe(403);
+      const method = toMethod(endpoint);
+      expect((await world.read(path, {}, method)).status).toBe(401);
+      expect((await world.read(path, { authorization: `Bearer ${SECRETS.narrow}` }, method)).status).toBe(403);
       expect((await world.reads()).length).toBe(before);
     });
 
@@ -246,7 +266,7 @@ describe.each(Object.entries(PLACES))("a log %s", (_where, openPlace) => {
     const { place } = await openPlace();
     await using world = await openWorld(place, {});
     for (const [endpoint, [path]] of Object.entries(READS)) {
-      expect((await world.read(path, world.headersFor(endpoint))).status).toBeLessThan(400);
+      expect((await world.read(path, world.headersFor(endpoint), toMethod(endpoint))).status).toBeLessThan(400);
     }
     expect(await world.reads()).toEqual([]);
   });

@@ -1,0 +1,128 @@
+// On the memory harness.
+import { expect, test } from "bun:test";
+import type { EventType } from "../../../events/catalog.ts";
+import type { NewEvent } from "../../../src/log/event-log.ts";
+import { parseTemplate } from "../../../src/template/template.ts";
+import { post, problemIn, TOKEN, type AppHarness, type Given } from "../../harness/memory/app.ts";
+import { addedOf } from "../../harness/memory/new-events.ts";
+import { openConsole, pageAt } from "../pages.ts";
+
+const FORM = { "content-type": "application/x-www-form-urlencoded" };
+const ENVIRONMENT = { MESSAGE_TEMPLATE: "Hi", DAILY_LIMIT: "100", REQUIRE_CONSENT: "true" };
+const IDS = ["10", "11", "12"];
+const COUNTS = { sent: 3, skipped: 0, failed: 0, in_doubt: 0 };
+
+const sentTo = (id: string, day: string): NewEvent[] => {
+  const attempt = { attempt_id: `to ${id}`, run_id: "r", recipient: { id, username: `user_${id}` } };
+  const written = { text: "Hi", variant: "A", template: parseTemplate("Hi").id, links: [] };
+  const why = { basis: "opt_in", source: "list", day, timezone: "UTC" } as const;
+  return [
+    { type: "DirectMessageAttempted", data: { ...attempt, ...written, ...why } },
+    { type: "DirectMessageSent", data: { ...attempt, message_id: `m${id}`, settled_by: "answer" } },
+  ];
+};
+
+/** The day of the newest event. */
+async function dayIn({ store }: AppHarness): Promise<string> {
+  const [newest] = await Array.fromAsync(store.read({ backwards: true, limit: 1 }));
+  return newest!.time.slice(0, 10);
+}
+
+/** A service that sent three messages in one run. */
+async function openHistory(given: Given = {}): Promise<AppHarness> {
+  const harness = await openConsole({ env: ENVIRONMENT, ...given });
+  await harness.authorize();
+  const day = await dayIn(harness);
+  const events: readonly NewEvent[] = [
+    ...IDS.map((id) => addedOf({ id, username: `user_${id}` })),
+    { type: "RunStarted", data: { run_id: "r", dry_run: false } },
+    ...IDS.flatMap((id) => sentTo(id, day)),
+    { type: "RunFinished", data: { run_id: "r", reason: "completed", ...COUNTS } },
+  ];
+  await harness.append("outreach", ...events);
+  return harness;
+}
+
+async function compare(harness: AppHarness, rules: string): Promise<Response> {
+  const form_token = /name="form_token" value="([^"]+)"/.exec(await pageAt(harness, "/what-if"))?.[1] ?? "";
+  const body = new URLSearchParams({ form_token, back: "/what-if", rules }).toString();
+  return post(harness.app, "/console/what-if", body, { headers: FORM });
+}
+
+const typesSince = async ({ store }: AppHarness, position: number): Promise<readonly EventType[]> =>
+  (await Array.fromAsync(store.read({ from: position + 1 }))).map(({ type }) => type);
+
+test("the page asks by a form, and alone appends nothing", async () => {
+  const harness = await openHistory();
+  const { position } = await harness.store.head();
+  const page = await pageAt(harness, "/what-if");
+  expect(page).toContain('action="/console/what-if"');
+  expect(page).toContain("{&quot;DAILY_LIMIT&quot;:100,&quot;REQUIRE_CONSENT&quot;:true,&quot;SEND_WINDOW&quot;:null}");
+  expect(await pageAt(harness, "/results")).toContain('href="/what-if"');
+  expect(await typesSince(harness, position)).toEqual([]);
+});
+
+test("by today's rules nothing differs, and one event records the question", async () => {
+  const harness = await openHistory();
+  const { position } = await harness.store.head();
+  const answer = await compare(harness, '{"DAILY_LIMIT": 100}');
+  expect(answer.status).toBe(200);
+  const page = await answer.text();
+  expect(page).toContain("Nothing differs");
+  expect(page).toContain(`href="/activity/${position + 1}"`);
+  expect(await typesSince(harness, position)).toEqual(["WhatIfAsked"]);
+});
+
+test("by another limit it shows what was, would be and differs, and for whom", async () => {
+  const harness = await openHistory();
+  const day = await dayIn(harness);
+  const page = await (await compare(harness, '{"DAILY_LIMIT": 2}')).text();
+  const rows = [...page.matchAll(/<tr role="row"><th[^>]*>(.*?)<\/tr>/g)].map(([, row]) =>
+    row!
+      .replaceAll(/<[^>]+>/g, " ")
+      .replaceAll(/ +/g, " ")
+      .trim(),
+  );
+  expect(rows).toContain(`${day} messages 3 2 -1 –`);
+  expect(rows).toContain("total sent 3 2 -1 0");
+  expect(page).toContain("1 had a message and would have none");
+  expect(page).toMatch(/href="\/people\/12".*message on [-\d]{10}.*nothing/);
+});
+
+test.each([
+  ['{"DAILY_LIMITS": 3}', "is no rule: was DAILY_LIMIT meant?"],
+  ["{3", "the rules: not JSON."],
+  ['{"DAILY_LIMIT": 0}', "DAILY_LIMIT: "],
+])("rules such as %s are refused on the page, which keeps them", async (rules, reason) => {
+  const harness = await openHistory();
+  const { position } = await harness.store.head();
+  const answer = await compare(harness, rules);
+  expect(answer.status).toBe(422);
+  const page = await answer.text();
+  expect(page).toMatch(new RegExp(`role="alert">[^<]*${reason.replaceAll("?", "\\?")}`));
+  expect(page).toContain(`${rules.replaceAll('"', "&quot;")}</textarea>`);
+  expect(await typesSince(harness, position)).toEqual([]);
+});
+
+test("a program gets the same as JSON, one at a time", async () => {
+  const harness = await openHistory({ tokens: true });
+  const ask = () => post(harness.app, "/api/what-if", { DAILY_LIMIT: 2 }, { token: TOKEN });
+  const [first, second] = await Promise.all([ask(), ask()]);
+  expect(await first.json()).toMatchObject({
+    rules: ["DAILY_LIMIT"],
+    total: { messages: { was: 3, would: 2, difference: -1 } },
+    recipients: { lost: { count: 1 } },
+  });
+  expect(second.headers.get("retry-after")).toBe("5");
+  expect(await problemIn(second)).toBe("503 overloaded");
+  expect((await ask()).status).toBe(200);
+  const wrong = await post(harness.app, "/api/what-if", { PORT: 3 }, { token: TOKEN });
+  expect(await problemIn(wrong)).toBe("422 invalid-request");
+});
+
+test("a page of an earlier moment has no form", async () => {
+  const harness = await openHistory();
+  const page = await pageAt(harness, "/what-if?as_of=3");
+  expect(page).toContain("Nothing can be compared on a page of the past.");
+  expect(page).not.toContain("<textarea");
+});
