@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { skipReason } from "../../../events/outreach.ts";
-import { parseOtherRules, parseRules, WHAT_IF_RULES, type OtherRules } from "../../config/what-if.ts";
+import { parseOtherRules, parseRules, WHAT_IF_RULES, type OtherRules, type WhatIfRule } from "../../config/what-if.ts";
 import { whatIfFormPage, whatIfReportPage } from "../../console/pages/what-if.tsx";
 import { answerWhatIf } from "../../outreach/what-if/ask.ts";
 import { ServiceError } from "../../platform/service-error.ts";
@@ -49,11 +49,28 @@ const report = Type.Object({
   unexplained: count,
 });
 
+const EXAMPLES: Readonly<Record<WhatIfRule, unknown>> = {
+  DAILY_LIMIT: 20,
+  QUOTA_TIMEZONE: "Europe/Berlin",
+  REQUIRE_CONSENT: "evidence",
+  STOP_AFTER_FAILURES: "30%",
+  STOP_WORDS: "stop,unsubscribe",
+  MESSAGE_TEMPLATE: "Hi {{name|there}}",
+  SEND_WINDOW: "Mon-Fri 09:00-17:00",
+  SEND_WINDOW_ZONE: "recipient",
+  SEND_WINDOW_CLOSED: "pause",
+  BOT_RULE: "lists",
+  BOT_USER_AGENTS: "curl,wget",
+};
+
+/** Checked by the parser of rules, whose errors name what was meant. */
 const rulesBody = jsonBody(
-  Type.Record(Type.String(), Type.Unknown(), {
-    description: `Other rules, with the names and values of settings; null unsets one: ${WHAT_IF_RULES.join(", ")}.`,
-    examples: [{ DAILY_LIMIT: 20, SEND_WINDOW: null }],
-  }),
+  Type.Object(
+    Object.fromEntries(
+      WHAT_IF_RULES.map((name) => [name, Type.Optional(Type.Unknown({ examples: [EXAMPLES[name]] }))]),
+    ),
+    { description: "Other rules, with the names and values of settings; null unsets one." },
+  ),
 );
 
 /** How errors name what was sent. */

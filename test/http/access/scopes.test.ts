@@ -36,6 +36,8 @@ function documentedOutcome(endpoint: string, caller: Caller): Outcome {
   if (wanted === "session") {
     const hasSession = caller !== "none" && caller !== "expired" && caller !== "revoked";
     if (!hasSession) return "401";
+    // No browser signs in without it.
+    if (scope === "read" && endpoint.startsWith("POST ")) return "served";
     return scope === undefined || scope === caller ? "served" : `403 ${scope}`;
   }
   if (caller === "expired") return "401 expired";
