@@ -102,14 +102,12 @@ export function appDeps(served: Served): AppDeps {
     visits: createVisits(master, isSecure, clock),
     idempotency: createIdempotency({ eventLog, sleep, logger, makeId, stopping }),
     encryptedLog: openedLog,
-    timezone: config.outreach.timezone,
     requestLog: createRequestLog(eventLog, openedLog.keyring.keys.revision, served.isWritable, logger),
     auditReads: config.auditReads,
     redirects: config.links.redirects,
     placeVisitor: createVisitorSketch(openedLog.keyring.keys, clock),
     dispatchBots: config.bots === "dispatch",
-    outreach: config.outreach,
-    rules: { today: config.outreach, with: config.outreachWith },
+    ...outreachParts(config),
     quota,
     verifier,
     signHead: () => signHeadNow(store, checkpoints, clock),
@@ -142,6 +140,10 @@ export function appDeps(served: Served): AppDeps {
 function listRoles(eventLog: EventLog, projector: Projector): ReturnType<AppDeps["roles"]> {
   const channels = projector.isFolded("deliveries") ? listChannels(projector.state("deliveries")) : [];
   return listHolders(eventLog, channels).catch(() => ({}));
+}
+
+function outreachParts({ outreach, outreachWith }: Config): Pick<AppDeps, "outreach" | "rules" | "timezone"> {
+  return { outreach, rules: { today: outreach, with: outreachWith }, timezone: outreach.timezone };
 }
 
 function dailyQuota({ outreach }: Config, projector: Projector, clock: Clock): DailyQuota {

@@ -31,6 +31,8 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "commands/shared/progress.ts": "commands/replay",
   "config/what-if.ts": "commands/what-if",
   "outreach/what-if/": "outreach/what-if/second-log",
+  "outreach/what-if/ask.ts": "commands/what-if",
+  "outreach/what-if/report.ts": "commands/what-if",
   "commands/ready.ts": "process/ask-service",
   "commands/recipients/": "commands/recipients",
   "commands/recipients/suppressions.ts": "commands/suppressions",

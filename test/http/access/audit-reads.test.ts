@@ -63,6 +63,12 @@ const READS: Readonly<Record<string, readonly [path: string, Read]>> = {
 
 const toMethod = (endpoint: string): string => endpoint.split(" ")[0]!;
 
+/** Beside the path of a request. */
+interface Sent {
+  readonly body?: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
 /** A service with a recipient and a click, and all that a test asks of it over HTTP and of its log. */
 async function openWorld(place: Record<string, string>, more: Record<string, string>) {
   const tokens = [
@@ -97,10 +103,7 @@ async function openWorld(place: Record<string, string>, more: Record<string, str
   const cookie = (signIn.headers.get("set-cookie") ?? "").split(";")[0]!;
   const [added] = await Array.fromAsync(store.read({ types: ["RecipientAdded"] }));
   /** What asks for a comparison: a program's JSON, or a form with the token of its page. */
-  const bodyFor = async (
-    path: string,
-    headers: Record<string, string>,
-  ): Promise<RequestInit & { headers: Record<string, string> }> => {
+  const bodyFor = async (path: string, headers: Record<string, string>): Promise<Sent> => {
     if (!path.startsWith("/console/")) return { body: "{}", headers: { "content-type": "application/json" } };
     const page = await (await fetch(`${service.url}/what-if`, { headers })).text();
     const form_token = /name="form_token" value="([^"]+)"/.exec(page)?.[1] ?? "";
@@ -114,7 +117,7 @@ async function openWorld(place: Record<string, string>, more: Record<string, str
     /** As a browser that signed in, where the endpoint is a page, else as a program. */
     async read(path: string, given: Record<string, string>, method = "GET") {
       const leaving = new AbortController();
-      const sent = method === "POST" ? await bodyFor(path, given) : { headers: {} };
+      const sent: Sent = method === "POST" ? await bodyFor(path, given) : { headers: {} };
       const headers = { ...given, ...sent.headers };
       const url = service.url + path.replace("ADDED", String(added?.position));
       const answer = await fetch(url, { ...sent, method, headers, redirect: "manual", signal: leaving.signal });
