@@ -25,7 +25,6 @@ const PAGES = [
   "/links/go.example/a",
   "/deliveries",
   "/results",
-  "/what-if",
   "/activity",
   "/activity/2",
   "/setup",

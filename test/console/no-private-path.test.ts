@@ -22,6 +22,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
   forgetRecipient: "forget",
   forgetClicks: "forget",
   startVerification: "audit verify",
+  askWhatIf: "replay",
 };
 
 /** Changes nothing but the browser's own cookie, as signing in does, which is open. */

@@ -8,7 +8,7 @@ import { feature, type AppDeps } from "../deps.ts";
 import { jsonBody } from "../server/body.ts";
 import { operation, reply, type Form } from "../server/endpoint.ts";
 import { appendedOrNothing, problems, RETRY_LATER } from "../server/problem.ts";
-import { count, oneOf, orNull, text } from "./schema.ts";
+import { closed, count, oneOf, orNull, text } from "./schema.ts";
 
 const difference = Type.Integer({ examples: [-1] });
 const compared = Type.Object({ was: count, would: count, difference });
@@ -63,13 +63,13 @@ const EXAMPLES: Readonly<Record<WhatIfRule, unknown>> = {
   BOT_USER_AGENTS: "curl,wget",
 };
 
-/** Checked by the parser of rules, whose errors name what was meant. */
+/** The values are checked as those of settings are. */
 const rulesBody = jsonBody(
   Type.Object(
     Object.fromEntries(
       WHAT_IF_RULES.map((name) => [name, Type.Optional(Type.Unknown({ examples: [EXAMPLES[name]] }))]),
     ),
-    { description: "Other rules, with the names and values of settings; null unsets one." },
+    { ...closed, description: "Other rules, with the names and values of settings; null unsets one." },
   ),
 );
 
@@ -77,15 +77,6 @@ const rulesBody = jsonBody(
 const SOURCE = "the rules";
 
 const BUSY = "Another comparison is being made. Nothing was recorded of this one: send it again in some seconds.";
-
-const FORM: Form = {
-  path: "/console/what-if",
-  description: "Answers with the page that shows the comparison, or what is wrong with the rules.",
-  body: ({ rules = "" }) => refusing(() => parseRules(rules, SOURCE)),
-  page: whatIfReportPage,
-  refused: whatIfFormPage,
-  pageDescription: "The comparison.",
-};
 
 export function whatIfEndpoints(deps: AppDeps) {
   /** One at a time: each holds all recipients twice. */
@@ -107,10 +98,26 @@ export function whatIfEndpoints(deps: AppDeps) {
     }
   };
 
+  const parse = (given: Readonly<Record<string, unknown>>): OtherRules =>
+    parseOtherRules(given, SOURCE, deps.rules.with);
+  const form: Form = {
+    path: "/console/what-if",
+    description: "Answers with the page that shows the comparison, or what is wrong with the rules.",
+    body: ({ rules = "" }) =>
+      refusing(() => {
+        const given = parseRules(rules, SOURCE);
+        parse(given);
+        return given;
+      }),
+    page: whatIfReportPage,
+    refused: whatIfFormPage,
+    pageDescription: "The comparison.",
+  };
+
   return feature("what-if", "/api").post(
     "/what-if",
     async ({ request, body, call }) => {
-      const rules = refusing(() => parseOtherRules(body, SOURCE, deps.rules.with));
+      const rules = refusing(() => parse(body));
       const found = await appendedOrNothing(compare(rules, request, call.metadata));
       if (found === undefined) throw problems.logUnavailable(true);
       return found;
@@ -125,18 +132,21 @@ export function whatIfEndpoints(deps: AppDeps) {
           "Decides all runs of the log again by other rules, as `reachlog replay --what-if` does, and compares. A rule that is not named stays as it was. One comparison at a time (503 `overloaded` for others); it ends when the caller hangs up. Recorded as `WhatIfAsked`.",
         isSlow: true,
         problems: ["invalid"],
-        form: FORM,
+        form,
       }),
     },
   );
 }
 
-/** Throws the problem 422 for a fault of the rules. */
+/** Throws the problem 422 for a fault of the rules. A program is told which; the form shows the rules again, with all words. */
 function refusing<Result>(parse: () => Result): Result {
   try {
     return parse();
   } catch (fault) {
     if (!(fault instanceof ServiceError) || fault.kind !== "usage") throw fault;
-    throw problems.invalid([{ path: "", message: fault.message }]).with({}, { words: `${fault.message}.` });
+    const { message } = fault;
+    const names = WHAT_IF_RULES.filter((name) => message.includes(`${name}:`));
+    const errors = names.map((name) => ({ path: `/${name}`, message: "Expected a value as the setting takes it" }));
+    throw problems.invalid(errors).with({}, { words: `${message}.` });
   }
 }

@@ -104,7 +104,9 @@ function addForm(
       const notice = faultNotice(fault);
       if (!("page" in form) || form.refused === undefined) return goBack(notice);
       const { status: refusal = 422, headers } = toProblem(fault) ?? {};
-      return html(refusal, await render(form.refused(notice, fields), call), { ...headers });
+      // Without the log there is no page to show it on.
+      const shown = await render(form.refused(notice, fields), call).catch(() => undefined);
+      return shown === undefined ? goBack(notice) : html(refusal, shown, { ...headers });
     }
   }
 

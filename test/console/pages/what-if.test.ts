@@ -116,8 +116,10 @@ test("a program gets the same as JSON, one at a time", async () => {
   expect(second.headers.get("retry-after")).toBe("5");
   expect(await problemIn(second)).toBe("503 overloaded");
   expect((await ask()).status).toBe(200);
-  const wrong = await post(harness.app, "/api/what-if", { PORT: 3 }, { token: TOKEN });
-  expect(await problemIn(wrong)).toBe("422 invalid-request");
+  const wrong = await post(harness.app, "/api/what-if", { DAILY_LIMIT: 0 }, { token: TOKEN });
+  expect([wrong.status, await wrong.json()]).toMatchObject([422, { errors: [{ path: "/DAILY_LIMIT" }] }]);
+  const unknown = await post(harness.app, "/api/what-if", { PORT: 3 }, { token: TOKEN });
+  expect(await problemIn(unknown)).toBe("422 invalid-request");
 });
 
 test("a page of an earlier moment has no form", async () => {
