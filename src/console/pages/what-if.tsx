@@ -63,7 +63,7 @@ function RulesForm({ view, text }: { readonly view: View; readonly text: string 
   const today = { DAILY_LIMIT: dailyLimit, REQUIRE_CONSENT: requireConsent, SEND_WINDOW: window?.text ?? null };
   return (
     <>
-      <p id="rules-says">
+      <p id="rules-says" class="breakable">
         All runs of the log are decided again by these rules, and nothing is sent. A JSON object with the names and
         values of settings: <code>{WHAT_IF_RULES.join(", ")}</code>. A rule that is not named stays as it was. Some of
         today's: <code>{JSON.stringify(today)}</code>
@@ -82,7 +82,6 @@ function RulesForm({ view, text }: { readonly view: View; readonly text: string 
           <textarea
             name="rules"
             rows={6}
-            cols={60}
             required
             spellcheck={false}
             placeholder={JSON.stringify(today)}
