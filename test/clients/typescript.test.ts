@@ -135,6 +135,10 @@ describe("each operation for programs, asked of a running service", () => {
     expect(unknown.status).toBe(404);
     const { data: results } = await client.GET("/social/results", { params: { query: { by: "variant" } } });
     expect(results).toMatchObject({ by: "variant" });
+    const { data: whatIf } = await client.POST("/api/what-if", { body: { DAILY_LIMIT: 1 } });
+    expect(whatIf?.rules).toEqual(["DAILY_LIMIT"]);
+    const { error: unknownRule } = await client.POST("/api/what-if", { body: { DAILY_LIMIT: "none" } });
+    expect(unknownRule?.status).toBe(422);
     const link = "go.example/spring";
     const { data: clicks } = await client.GET("/api/audit/export", { params: { query: { link } }, parseAs: "text" });
     expect(clicks?.trim().split("\n")).toHaveLength(1);
