@@ -82,7 +82,9 @@ function isJson(type: string | undefined): boolean {
 const REFUSED: ReadonlySet<number> = new Set([400, 413, 415, 422]);
 
 /** Refusals by a rule that no schema can say, such as that no time is in the future: the document names their problems. */
-const OF_ITS_MEANING = ["consent", "filter", "selection"].map((what) => `urn:reachlog:problem:unusable-${what}`);
+const OF_ITS_MEANING = ["consent", "filter", "rules", "selection"].map(
+  (what) => `urn:reachlog:problem:unusable-${what}`,
+);
 
 function isOfItsMeaning({ body }: WireAnswer): boolean {
   return OF_ITS_MEANING.includes((JSON.parse(body) as { type?: string }).type ?? "");

@@ -63,11 +63,13 @@ const EXAMPLES: Readonly<Record<WhatIfRule, unknown>> = {
   BOT_USER_AGENTS: "curl,wget",
 };
 
+const VALUES = [Type.String(), Type.Number(), Type.Boolean(), Type.Null()];
+
 /** The values are checked as those of settings are. */
 const rulesBody = jsonBody(
   Type.Object(
     Object.fromEntries(
-      WHAT_IF_RULES.map((name) => [name, Type.Optional(Type.Unknown({ examples: [EXAMPLES[name]] }))]),
+      WHAT_IF_RULES.map((name) => [name, Type.Optional(Type.Union(VALUES, { examples: [EXAMPLES[name]] }))]),
     ),
     { ...closed, description: "Other rules, with the names and values of settings; null unsets one." },
   ),
@@ -131,7 +133,7 @@ export function whatIfEndpoints(deps: AppDeps) {
         description:
           "Decides all runs of the log again by other rules, as `reachlog replay --what-if` does, and compares. A rule that is not named stays as it was. One comparison at a time (503 `overloaded` for others); it ends when the caller hangs up. Recorded as `WhatIfAsked`.",
         isSlow: true,
-        problems: ["invalid"],
+        problems: ["unusableRules"],
         form,
       }),
     },
@@ -146,7 +148,6 @@ function refusing<Result>(parse: () => Result): Result {
     if (!(fault instanceof ServiceError) || fault.kind !== "usage") throw fault;
     const { message } = fault;
     const names = WHAT_IF_RULES.filter((name) => message.includes(`${name}:`));
-    const errors = names.map((name) => ({ path: `/${name}`, message: "Expected a value as the setting takes it" }));
-    throw problems.invalid(errors).with({}, { words: `${message}.` });
+    throw problems.unusableRules(names).with({}, { words: `${message}.` });
   }
 }

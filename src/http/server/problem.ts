@@ -127,6 +127,12 @@ export const problems = {
     new Problem(422, "unusable-selection", `No run was started. ${why}`, {
       more: { errors: [{ path, message: why }] },
     }),
+  unusableRules: (names: readonly string[] = []) =>
+    new Problem(422, "unusable-rules", "Nothing was compared: a rule does not fit.", {
+      more: {
+        errors: names.map((name) => ({ path: `/${name}`, message: "Expected a value as the setting takes it" })),
+      },
+    }),
   verifying: () =>
     new Problem(409, "verification-in-progress", "One verification at a time: another one is in progress."),
   contradicted: () =>
