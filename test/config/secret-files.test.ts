@@ -65,7 +65,7 @@ function refusal(env: Record<string, string>): string {
 function revealed(env: Record<string, string>): unknown {
   const reveal = (_: string, value: unknown): unknown =>
     typeof value === "object" && value !== null && "reveal" in value ? (value.reveal as () => string)() : value;
-  const { warnings: _, ...config } = loadConfig(env, noFile);
+  const { warnings: _, outreachWith, ...config } = loadConfig(env, noFile);
   const walk = (value: unknown): unknown => {
     const shown = reveal("", value);
     if (typeof shown !== "object" || shown === null) return shown;
@@ -73,7 +73,7 @@ function revealed(env: Record<string, string>): unknown {
     if (shown instanceof Map) return [...shown].map(walk);
     return Object.fromEntries(Object.entries(shown).map(([name, one]) => [name, walk(one)]));
   };
-  return walk(config);
+  return walk({ ...config, unchanged: outreachWith({}) });
 }
 
 function makeFolder(): string {
