@@ -1,6 +1,8 @@
 /** The test files that take longest, the longest first: they are started first, so that nobody waits for one alone in the end. */
 export const LONGEST = [
   "test/outreach/model.test.ts",
+  "test/outreach/what-if/second-log.test.ts",
+  "test/outreach/what-if/model.test.ts",
   "test/browser/journey.test.ts",
   "test/browser/console.test.ts",
   "test/browser/sandbox.test.ts",
