@@ -1,4 +1,4 @@
-/** The test files that take longest, the longest first: they are started first, so that nobody waits for one alone in the end. */
+/** The test files that take longest, the longest first: they are started first, so that the run does not wait for one alone in the end. */
 export const LONGEST = [
   "test/outreach/model.test.ts",
   "test/outreach/what-if/second-log.test.ts",
