@@ -86,7 +86,8 @@ test.skipIf(process.platform !== "linux")(
     await store.append("a", [newEvent()]);
     const held = locksOn(file);
     await using _beside = await openSqliteStore({ file });
-    expect(locksOn(file)).toEqual(held);
+    // The list may name one lock twice, where it changes while it is read.
+    expect(new Set(locksOn(file))).toEqual(new Set(held));
   },
 );
 
