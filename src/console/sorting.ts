@@ -1,3 +1,4 @@
+import { addressWith } from "./hrefs.ts";
 import { readChoice, type View } from "./view.ts";
 
 const ORDERS = ["ascending", "descending"] as const;
@@ -41,11 +42,8 @@ export function toSortValue(number: number): string {
 }
 
 /** The list's address with these changes to the query of the page, from the list's beginning on. */
-export function listHref({ query }: View, path: string, changes: Readonly<Record<string, string>>): string {
-  const known = Object.fromEntries(query);
-  const changed = Object.entries({ ...known, after: "", value: "", as_of: "", ...changes });
-  const wanted = new URLSearchParams(changed.filter(([, value]) => value !== ""));
-  return wanted.size === 0 ? path : `${path}?${wanted}`;
+export function listHref({ query }: View, path: string, changes: Parameters<typeof addressWith>[2]): string {
+  return addressWith(path, query, { after: undefined, value: undefined, ...changes });
 }
 
 /** Takes the rows of a list in any order, and keeps the `limit` that follow `after`. */

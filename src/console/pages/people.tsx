@@ -167,7 +167,7 @@ function Counts({ view, status, counts, known }: CountsProps): VNode {
       </p>
       <ul class="counts" aria-label="By status">
         <li>
-          <Chosen isChosen={status === undefined} href={listHref(view, "/people", { status: "" })}>
+          <Chosen isChosen={status === undefined} href={listHref(view, "/people", { status: undefined })}>
             all {grouped(all)}
           </Chosen>
         </li>

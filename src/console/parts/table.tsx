@@ -49,7 +49,7 @@ export function ListPages({ view, path, rows, next }: ListPagesProps): VNode {
     <p>
       {readPlace(view) === undefined ? null : <a href={listHref(view, path, {})}>First {rows}</a>}{" "}
       {next === undefined ? null : (
-        <a href={listHref(view, path, { after: next.key, value: next.value })}>More {rows}</a>
+        <a href={listHref(view, path, { after: next.key, value: next.value || undefined })}>More {rows}</a>
       )}
     </p>
   );
