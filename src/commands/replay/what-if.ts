@@ -49,13 +49,11 @@ export async function askWhatIf(terminal: Terminal, file: string, json: boolean 
 const HEAD = ["day", "what", "was", "would be", "difference", "unknown"] as const;
 
 function toText(report: WhatIfReport): string {
-  const { rules, days, total, runs, as_of } = report;
+  const { rules, days, runs, as_of } = report;
   const asked = rules.length === 0 ? "the rules of then" : rules.join(", ");
-  const rows = [...days, { day: "total", ...total }].flatMap((counts) =>
-    toRows(counts).map(({ what, was, would, difference, unknown = "" }) => {
-      return [counts.day, what, was, would, difference, unknown];
-    }),
-  );
+  const rows = toRows(report).map(({ day, what, was, would, difference, unknown = "" }) => {
+    return [day, what, was, would, difference, unknown];
+  });
   const unknown = describeUnknown(report).map((line) => `${line}\n`);
   return [
     days.length === 0 ? `under ${asked} nothing differs\n` : `under ${asked}:\n`,

@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import type { VNode } from "preact";
+import type { ComponentChildren, VNode } from "preact";
 import { WHAT_IF_RULES } from "../../config/what-if.ts";
 import {
   describeAssumed,
@@ -20,31 +20,19 @@ import { formatContactName } from "./people.tsx";
 
 /** A form that asks what other rules would have done. */
 export function whatIfPage(view: View): VNode {
-  return (
-    <ConsoleDocument title="What if" path="/results" view={view} isStill>
-      <h1>What other rules would have done</h1>
-      <RulesForm view={view} text="" />
-    </ConsoleDocument>
-  );
+  return <RulesPage view={view} text="" />;
 }
 
 /** The form again, with what is wrong and what was entered. */
 export function whatIfFormPage(notice: Notice, { rules = "" }: Readonly<Record<string, string>>): ConsolePage {
-  return (view) => (
-    <ConsoleDocument title="What if" path="/results" view={{ ...view, notice }} isStill>
-      <h1>What other rules would have done</h1>
-      <RulesForm view={view} text={rules} />
-    </ConsoleDocument>
-  );
+  return (view) => <RulesPage view={{ ...view, notice }} text={rules} />;
 }
 
 /** The comparison, in place of the page: it is recorded nowhere, and stands still. */
 export function whatIfReportPage(report: WhatIfReport, { rules = "" }: Readonly<Record<string, string>>): ConsolePage {
   const { runs, as_of, recorded_at } = report;
   return (view) => (
-    <ConsoleDocument title="What if" path="/results" view={view} isStill>
-      <h1>What other rules would have done</h1>
-      <RulesForm view={view} text={rules} />
+    <RulesPage view={view} text={rules}>
       <Counts report={report} />
       <Open report={report} />
       {LIST_NAMES.map((name) => (
@@ -54,11 +42,28 @@ export function whatIfReportPage(report: WhatIfReport, { rules = "" }: Readonly<
         {grouped(runs.was)} runs were made, {grouped(runs.would)} would be, up to position {grouped(as_of.position)}.{" "}
         <a href={eventHref(recorded_at.position)}>The event that records this question</a>
       </p>
+    </RulesPage>
+  );
+}
+
+interface RulesPageProps {
+  readonly view: View;
+  /** The rules as they were entered. */
+  readonly text: string;
+  readonly children?: ComponentChildren;
+}
+
+function RulesPage({ view, text, children }: RulesPageProps): VNode {
+  return (
+    <ConsoleDocument title="What if" path="/results" view={view} isStill>
+      <h1>What other rules would have done</h1>
+      <RulesForm view={view} text={text} />
+      {children}
     </ConsoleDocument>
   );
 }
 
-function RulesForm({ view, text }: { readonly view: View; readonly text: string }): VNode {
+function RulesForm({ view, text }: Pick<RulesPageProps, "view" | "text">): VNode {
   const { dailyLimit, requireConsent, window } = view.settings;
   const today = { DAILY_LIMIT: dailyLimit, REQUIRE_CONSENT: requireConsent, SEND_WINDOW: window?.text ?? null };
   return (
@@ -100,14 +105,11 @@ interface ReportProps {
   readonly report: WhatIfReport;
 }
 
-function Counts({ report: { days, total } }: ReportProps): VNode {
-  const rows = [...days, { day: "total", ...total }].flatMap((counts) =>
-    toRows(counts).map((row) => ({ day: counts.day, ...row })),
-  );
+function Counts({ report }: ReportProps): VNode {
   return (
-    <Section id="counts" title={days.length === 0 ? "Nothing differs" : "What differs"}>
+    <Section id="counts" title={report.days.length === 0 ? "Nothing differs" : "What differs"}>
       <Table label="Table of counts" columns={["day", "what", "was", "would be", "difference", "unknown"]} isTall>
-        {rows.map(({ day, what, was, would, difference, unknown }) => (
+        {toRows(report).map(({ day, what, was, would, difference, unknown }) => (
           <tr>
             <th scope="row">{day}</th>
             <td>{what}</td>

@@ -60,10 +60,14 @@ function withDifference<Counts extends ComparedCount>(counts: Counts): Counts & 
   return { ...counts, difference: counts.would - counts.was };
 }
 
-/** The rows of a table: what was counted, was, would be, difference and, where there may be some, unknown. */
-export function toRows({ messages, sent, skipped, clicks }: ReportedCounts) {
+/** The rows of a table, day by day and in total: what was counted, was, would be, difference and, where there may be some, unknown. */
+export function toRows({ days, total }: WhatIfReport) {
+  return [...days, { day: "total", ...total }].flatMap(countRows);
+}
+
+function countRows({ day, messages, sent, skipped, clicks }: WhatIfReport["days"][number]) {
   const row = (what: string, { was, would, difference }: ComparedCount & Difference, unknown?: number) => {
-    return { what, was, would, difference: difference > 0 ? `+${difference}` : String(difference), unknown };
+    return { day, what, was, would, difference: difference > 0 ? `+${difference}` : String(difference), unknown };
   };
   return [
     row("messages", messages),
