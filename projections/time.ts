@@ -6,6 +6,7 @@ const last = { day: "", dayMs: 0, time: "", ms: 0 };
 
 /** YYYY-MM-DD */
 export const DAY_CHARACTERS = 10;
+export const HOUR_MS = 3_600_000;
 export const DAY_MS = 86_400_000;
 
 const lastDay = { number: Number.NaN, text: "" };

@@ -2,7 +2,7 @@
 import type { ComponentChildren, VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
 import { channelsOf } from "../../projections/deliveries.ts";
-import { DAY_MS } from "../../projections/time.ts";
+import { DAY_MS, HOUR_MS } from "../../projections/time.ts";
 import { isoTime } from "../platform/clock.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
 import { addressWith } from "./hrefs.ts";
@@ -299,8 +299,6 @@ function readFigures(state: View["state"]): readonly (readonly [label: string, c
     ["Recipients", state("contacts").people.size],
   ];
 }
-
-const HOUR_MS = 3_600_000;
 
 interface OtherFieldsProps {
   readonly query: URLSearchParams;

@@ -5,6 +5,7 @@ import { numbers, Table } from "./table.tsx";
 import { labelOf, periodsOf, type PeriodsQuery } from "../../../projections/periods.ts";
 import { QUARTERS_MAX, type Quarters } from "../../../projections/quarters.ts";
 import { noClicks, type SuspectedCounts } from "../../../projections/suspected.ts";
+import { HOUR_MS } from "../../../projections/time.ts";
 import { addressWith } from "../hrefs.ts";
 import { lastPeriods, readChoice, readText, type View } from "../view.ts";
 
@@ -248,8 +249,6 @@ function readDay(view: View, name: "from" | "to") {
 
 /** No log is older. */
 const FIRST_DAY = "2000-01-01";
-
-const HOUR_MS = 3_600_000;
 
 interface BarsQuery<Counts, Kind extends string> {
   /** Without a choice in the address. */

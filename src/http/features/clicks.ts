@@ -181,7 +181,7 @@ function createClickRecorder(deps: AppDeps): (click: Click, by: AppendedBy) => R
     projector.state("referrers").links.has(link);
   return (click, by) => {
     const code = codeIn(click.short_code);
-    // While the links are folded, the log alone is enough for a click on any link that is not a recipient's own.
+    // Until the links are folded, the log alone is enough for a click on any link that is not a recipient's own.
     const isLookedUp = isPersonalCode(code) || projector.isFolded("links");
     const found = isLookedUp ? findLink(projector.state("links"), code) : undefined;
     const own = found && linkKey(found.domain, code) === linkKey(click.domain, click.short_code) ? found : undefined;
