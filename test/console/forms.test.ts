@@ -33,7 +33,7 @@ function fields(more: Readonly<Record<string, string>>): string {
   return new URLSearchParams({ back: "/", channel: "chat", ...more }).toString();
 }
 
-test("a form acts in the name of whoever signed in, and leads back to a page that says so until it is dismissed", async () => {
+test("a form acts in the name of the signed-in operator, and leads back to a page that says so until it is dismissed", async () => {
   const { harness, cookie } = await openSuspended();
   const form_token = (await formTokenIn(harness.app, cookie)) ?? "";
   const answer = await post(harness.app, PATH, fields({ form_token }), { headers: { ...FORM, cookie } });

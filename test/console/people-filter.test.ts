@@ -24,7 +24,7 @@ const contactOf = (username: string): Contact => ({
   personal_links: [],
 });
 
-const everybody = (): Map<string, Contact> =>
+const makePeople = (): Map<string, Contact> =>
   new Map(Array.from({ length: PEOPLE }, (_, at) => [`@p${at}`, contactOf(`p${at}`)]));
 
 /** Calls `between` before each further step, and says how many there were. */
@@ -42,7 +42,7 @@ function stepThrough(
 const namesOf = ({ page }: FoundPeople) => page.map(({ username }) => username);
 
 test("others have their turn while 5,000 people are looked at", () => {
-  const people = everybody();
+  const people = makePeople();
   const found = stepThrough(findPeople(() => people, {}, ALL));
   expect(found.steps).toBe(5);
   expect(found.counts.open).toBe(PEOPLE);
@@ -51,7 +51,7 @@ test("others have their turn while 5,000 people are looked at", () => {
 });
 
 test("who is forgotten meanwhile is not shown, also where that makes other states", () => {
-  let people = everybody();
+  let people = makePeople();
   const found = stepThrough(
     findPeople(() => people, {}, ALL),
     () => (people = new Map([...people].filter(([key]) => key !== "@p1"))),
@@ -60,7 +60,7 @@ test("who is forgotten meanwhile is not shown, also where that makes other state
 });
 
 test("who changes meanwhile is shown as they are now", () => {
-  const people = everybody();
+  const people = makePeople();
   const found = stepThrough(
     findPeople(() => people, {}, ALL),
     () => people.set("@p0", { ...contactOf("p0"), status: "sent" }),
@@ -71,7 +71,7 @@ test("who changes meanwhile is shown as they are now", () => {
 test.each(["ascending", "descending"] as const)(
   "page by page shows each person once, %s, whatever changes between two pages",
   (order) => {
-    const people = everybody();
+    const people = makePeople();
     for (let at = 0; at < PEOPLE; at += 3)
       people.set(`@p${at}`, { ...contactOf(`p${at}`), attempted_at: messagedAt(`p${at}`) });
     const shown: string[] = [];

@@ -181,7 +181,7 @@ describe("what a browser does about dead letters", () => {
     return { ...browser, ids };
   }
 
-  test("retries one, in the name of whoever signed in", async () => {
+  test("retries one, in the name of the signed-in operator", async () => {
     const { harness, press, ids } = await openWithLetters();
     expect(await press("/deliveries?channel=chat", "Retry")).toContain("1 dead letter was retried.");
     const data = { event_id: ids[1] ?? "", source: 2, channel: "chat" };

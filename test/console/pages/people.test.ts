@@ -183,7 +183,7 @@ describe("a file chosen in the browser", () => {
     return post(harness.app, action, await sent.bytes(), { headers });
   }
 
-  test("is taken, in the name of whoever signed in, and answered with a report", async () => {
+  test("is taken, in the name of the signed-in operator, and answered with a report", async () => {
     const world = await openSignedIn();
     const text = "username,Product,basis\nann,tea,opt_in\nbea,cups,\nno handle,,\nANN,,opt_in\n";
     const answer = await upload(world, "people.csv", text);

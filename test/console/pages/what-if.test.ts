@@ -73,7 +73,7 @@ test("by today's rules nothing differs, and one event records the question", asy
   expect(await typesSince(harness, position)).toEqual(["WhatIfAsked"]);
 });
 
-test("by another limit it shows what was, would be and differs, and for whom", async () => {
+test("by another limit it shows what was, would be and differs, and for which recipients", async () => {
   const harness = await openHistory();
   const day = await dayIn(harness);
   const page = await (await compare(harness, '{"DAILY_LIMIT": 2}')).text();
