@@ -14,7 +14,7 @@ import { ConsoleDocument, grouped, Section } from "../document.tsx";
 import { eventHref } from "../hrefs.ts";
 import { ActionForm } from "../parts/action-form.tsx";
 import { RecipientLink } from "../parts/events.tsx";
-import { Table } from "../parts/table.tsx";
+import { numbers, Table } from "../parts/table.tsx";
 import type { ConsolePage, Notice, View } from "../view.ts";
 import { formatContactName } from "./people.tsx";
 
@@ -83,7 +83,7 @@ function RulesForm({ view, text }: Pick<RulesPageProps, "view" | "text">): VNode
       ) : null}
       <ActionForm view={view} back="/what-if" action="/console/what-if">
         <label>
-          Rules{" "}
+          Rules <br />
           <textarea
             name="rules"
             rows={6}
@@ -108,7 +108,7 @@ interface ReportProps {
 function Counts({ report }: ReportProps): VNode {
   return (
     <Section id="counts" title={report.days.length === 0 ? "Nothing differs" : "What differs"}>
-      <Table label="Table of counts" columns={["day", "what", "was", "would be", "difference", "unknown"]} isTall>
+      <Table label="Counts" columns={["day", "what", ...numbers("was", "would be", "difference", "unknown")]} isTall>
         {toRows(report).map(({ day, what, was, would, difference, unknown }) => (
           <tr>
             <th scope="row">{day}</th>
