@@ -42,6 +42,8 @@ export interface Books {
   readonly latest: Map<string, Attempt>;
   /** Person -> position of the first suppression. */
   readonly suppressed: Map<string, number>;
+  /** Positions of suppressions by a handle alone that the log cannot know to be theirs any more. */
+  readonly unlinked: ReadonlySet<number>;
   /** Day -> places taken. */
   readonly places: Map<string, number>;
   /** Time of the first intent after the last change of the quota's time zone. */
@@ -86,11 +88,12 @@ export interface Books {
   readonly ends: RunEnd[];
 }
 
-export function createBooks(): Books {
+export function createBooks(unlinked: ReadonlySet<number> = new Set()): Books {
   return {
     attempts: new Map(),
     latest: new Map(),
     suppressed: new Map(),
+    unlinked,
     places: new Map(),
     changedAt: -Infinity,
     lost: [],

@@ -58,13 +58,30 @@ export function createLedger(house: House): Ledger {
       await read();
       if (!(await house.replaceLog(by, isBeside))) return false;
       const before = books;
-      books = createBooks();
+      books = createBooks(await findUnlinked(house));
       position = 0;
       await read();
       inherit(books, before, house);
       return true;
     },
   };
+}
+
+/**
+ * Suppressions by a handle alone whose holder took another one since, where no event of this log says whose it was: the
+ * event that said so was lost with the log before it.
+ */
+async function findUnlinked({ events, witness, network }: House): Promise<ReadonlySet<number>> {
+  const named = (await events(1)).map(witness.asAppended).flatMap(({ type, position, data }) => {
+    const { id, username } = ("recipient" in data ? data.recipient : undefined) ?? {};
+    return username === undefined ? [] : [{ type, position, id, handle: username.toLowerCase() }];
+  });
+  const linked = new Set(named.flatMap(({ id, handle }) => (id === undefined ? [] : [handle])));
+  const unlinked = named.filter(({ type, position, handle }) => {
+    const holder = network.people.get(witness.about(position) ?? "");
+    return type === "RecipientSuppressed" && !linked.has(handle) && holder?.username.toLowerCase() !== handle;
+  });
+  return new Set(unlinked.map(({ position }) => position));
 }
 
 /** An answer about a lease may be so old when the request is made that follows it. */

@@ -51,7 +51,8 @@ export function enter(books: Books, event: Recorded, house: House): void {
     case "RecipientAdded":
       return list(books, about);
     case "RecipientSuppressed":
-      if (!books.suppressed.has(about)) books.suppressed.set(about, event.position);
+      if (books.suppressed.has(about) || books.unlinked.has(event.position)) return;
+      books.suppressed.set(about, event.position);
       return;
     case "DirectMessageReceived":
       books.wrote.add(about);
