@@ -16,6 +16,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   "anyOf",
   "properties",
   "required",
+  "patternProperties",
   "additionalProperties",
   "items",
   "minItems",
@@ -92,7 +93,7 @@ function itemMisfits(
 }
 
 function memberMisfits(
-  { properties = {}, required = [], additionalProperties = false }: Schema,
+  { properties = {}, patternProperties = {}, required = [], additionalProperties = false }: Schema,
   value: object,
   at: string,
 ): string[] {
@@ -100,6 +101,8 @@ function memberMisfits(
   const members = Object.entries(value).flatMap(([name, inner]) => {
     const schema = Object.hasOwn(properties, name) ? properties[name] : undefined;
     if (schema !== undefined) return misfits(schema, inner, `${at}/${name}`);
+    const matching = Object.entries(patternProperties).filter(([pattern]) => new RegExp(pattern).test(name));
+    if (matching.length > 0) return matching.flatMap(([, one]) => misfits(one, inner, `${at}/${name}`));
     if (typeof additionalProperties === "object") return misfits(additionalProperties, inner, `${at}/${name}`);
     return additionalProperties ? [] : [`${at}/${name} is not documented`];
   });
