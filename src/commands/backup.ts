@@ -2,7 +2,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Config } from "../config/config.ts";
+import { isS3Address } from "../networks/s3/address.ts";
 import { systemClock } from "../platform/clock.ts";
+import { usageError } from "../platform/service-error.ts";
 import { keysMissing, missingKeys } from "../privacy/missing-keys.ts";
 import { locateLog } from "../service/log-place.ts";
 import { openLog, type OpenedLog } from "../service/open.ts";
@@ -10,9 +12,10 @@ import { type MasterKeyPlace, nameOfKey } from "../vault/master-key.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { verifyIncrements } from "./backup/from-increments.ts";
 import { readIncrements } from "./backup/increments.ts";
+import { backupPlace, openIncrements, withoutSlash, writeRemoteIncrement } from "./backup/remote-increments.ts";
 import { recordBackup, writeBackup, type WriteOptions } from "./backup/write-backup.ts";
 import { type Increment, writeIncrement } from "./backup/write-increment.ts";
-import { absolutePath, Command, JSON_OPTION, type MakeCommand, readConfig } from "./shared/command.ts";
+import { Command, JSON_OPTION, type MakeCommand, readConfig } from "./shared/command.ts";
 import { loadMasterKey } from "./restore.ts";
 import { answer, EXIT, fail, type Terminal } from "./shared/terminal.ts";
 import { refuseNoLog } from "./shared/log-session.ts";
@@ -33,7 +36,7 @@ The backup does not hold the master key, without which its encrypted data cannot
 opened: keep reachlog.key or REACHLOG_KEY apart. reachlog restore proves a backup
 and restores it.`,
     )
-    .argument("<folder>", "a new folder, readable by its owner only; nothing is ever overwritten", absolutePath)
+    .argument("<folder>", "a new folder, readable by its owner only; nothing is ever overwritten", backupPlace)
     .option("--incremental", "add to the folder what is new since the last backup there; see below")
     .option("--verify", "only prove all incremental backups of the folder; nothing is written")
     .option(...JSON_OPTION)
@@ -43,6 +46,7 @@ and restores it.`,
 Examples:
   reachlog backup /mnt/backup/monday
   reachlog backup /mnt/backup/all --incremental
+  reachlog backup s3://my-bucket/reachlog --incremental
 
 With --incremental, the first backup makes the folder, and all later ones add to
 it. Each seals the events since the one before in a compressed file that is
@@ -50,6 +54,9 @@ never written again, and replaces keys, vault, head and manifest. reachlog
 restore restores any of them, or any moment of the log. The folder belongs to
 one log and one master key: after a rollback or a key rotation, name another
 folder. --verify needs the master key as reachlog restore does.
+
+In place of a folder, incremental backups take s3://BUCKET/PREFIX, a place in an
+S3-compatible store: see AWS_ACCESS_KEY_ID in .env.example.
 
 Exit code 1 if keys that the log names are missing (with --incremental: that its
 new events name; doctor looks at all). The folder is written; what
@@ -63,6 +70,7 @@ erased later. You may delete a FOLDER.*.partial: a killed backup leaves it.`,
         const config = readConfig(terminal);
         if (verify) return verifyFolder(terminal, config, folder, json);
         const { secrets, store } = locateLog(config);
+        if (isS3Address(folder) && !incremental) throw usageError(`${folder} takes --incremental backups only`);
         await refuseNoLog(config);
         await using log = await openLog(config);
         const made = await withProgress<Omit<Increment, "number"> & { readonly number: number | undefined }>(
@@ -70,8 +78,10 @@ erased later. You may delete a FOLDER.*.partial: a killed backup leaves it.`,
           "verifying",
           (await log.head()).position,
           (onProgress) => {
+            const options = { clock: systemClock, onProgress };
+            if (isS3Address(folder)) return writeRemoteIncrement(folder, config, log, secrets, options);
             const write = incremental ? writeIncrement : writeWhole;
-            return write(log, secrets, folder, { clock: systemClock, onProgress });
+            return write(log, secrets, folder, options);
           },
         );
         await recordBackup(terminal, "BackupMade", made, store);
@@ -102,22 +112,25 @@ async function writeWhole(
 async function verifyFolder(
   terminal: Terminal,
   config: Config,
-  folder: string,
+  place: string,
   json: boolean | undefined,
 ): Promise<number> {
   const master = loadMasterKey(config);
+  using copy = await openIncrements(place, config, master);
+  const { folder } = copy;
   const { position } = readIncrements(folder, master).backups.at(-1)!;
   const scratch = mkdtempSync(join(tmpdir(), "reachlog-verify-"));
   try {
-    const { increments, faults } = await withProgress(terminal, "verifying", position, (onProgress) =>
+    const { increments, faults: found } = await withProgress(terminal, "verifying", position, (onProgress) =>
       verifyIncrements(folder, master, { scratch, onProgress }),
     );
     const { backups, segments } = increments;
     const { hash } = backups.at(-1)!;
-    const whole = `${folder}: ${backups.length} backups in ${segments.length} segments are whole; head ${position} ${hash}`;
+    const faults = found.map((sentence) => sentence.replaceAll(folder, withoutSlash(place)));
+    const whole = `${place}: ${backups.length} backups in ${segments.length} segments are whole; head ${position} ${hash}`;
     const sentences = faults.length === 0 ? [whole] : faults;
     const ok = faults.length === 0;
-    const figures = { folder, ok, backups: backups.length, segments: segments.length, position, hash, faults };
+    const figures = { folder: place, ok, backups: backups.length, segments: segments.length, position, hash, faults };
     answer(terminal, json, figures, sentences.map((sentence) => `${sentence}\n`).join(""));
     return ok ? EXIT.ok : EXIT.fault;
   } finally {

@@ -12,9 +12,10 @@ import { extractBackup } from "./backup/from-increments.ts";
 import { isIncremental, readIncrements } from "./backup/increments.ts";
 import { readManifest } from "./backup/manifest.ts";
 import { putBack, refuseTaken } from "./backup/put-back.ts";
+import { backupPlace, openIncrements } from "./backup/remote-increments.ts";
 import { recordBackup } from "./backup/write-backup.ts";
 import { refuseNoLog } from "./shared/log-session.ts";
-import { absolutePath, Command, JSON_OPTION, readConfig, type MakeCommand } from "./shared/command.ts";
+import { Command, JSON_OPTION, readConfig, type MakeCommand } from "./shared/command.ts";
 import { AS_OF_OPTION } from "./shared/moment.ts";
 import { answer, type Terminal } from "./shared/terminal.ts";
 
@@ -32,7 +33,7 @@ chain is whole; and the log's personal data has its keys.
 A backup does not hold the master key: give it as the service has it, as the end
 of this help says. Run the command as the service's user.`,
     )
-    .argument("<folder>", "what reachlog backup wrote", absolutePath)
+    .argument("<folder>", "what reachlog backup wrote: a folder, or s3://BUCKET/PREFIX", backupPlace)
     .option("--backup <number>", "of incremental backups: that one; default: the newest")
     .option(...AS_OF_OPTION)
     .option("--rehearse", "only prove it: nothing is restored; its own log, if it is here, records that")
@@ -60,22 +61,24 @@ whose cursor is beyond the backup are refused.
 The master key is read from REACHLOG_KEY${describeKeyFile(terminal)}.`,
     )
     .action(
-      exit(async (folder, { rehearse: only = false, backup: number, asOf, takeOverKeys = false, json, ...options }) => {
+      exit(async (place, { rehearse: only = false, backup: number, asOf, takeOverKeys = false, json, ...options }) => {
         const config = readConfig(terminal);
         const master = loadMasterKey(config);
-        const moment = chooseMoment(config, folder, master, { number, asOf });
+        using copy = await openIncrements(place, config, master);
+        const { folder } = copy;
+        const moment = await copy.work(async () => chooseMoment(config, folder, master, { number, asOf }));
         const id = moment === undefined ? readManifest(folder).log.id : readIncrements(folder, master).log;
         if (!only) await refuseTaken(config, id, takeOverKeys);
-        using source = await openSource(config, folder, master, moment);
+        using source = await copy.work(() => openSource(config, folder, master, moment));
         const manifest = await putBack(terminal, source.folder, config, { master, isRehearsal: only, ...options });
         if (only) await recordBackup(terminal, "BackupRehearsed", manifest, locateLog(config).store);
         const { log, made_at } = manifest;
         const { position, hash } = log;
         const done = only ? "is whole and can be restored" : `is restored to ${redactedUrl(config.log)}`;
         // What was made of incremental backups has the time of the newest one.
-        const which = source.folder === folder ? `${folder} of ${made_at}` : folder;
+        const which = source.folder === folder ? `${place} of ${made_at}` : place;
         const text = `${which} ${done}: ${position} events; head ${position} ${hash}\n`;
-        answer(terminal, json, { folder, restored: !only, made_at, position, hash }, text);
+        answer(terminal, json, { folder: place, restored: !only, made_at, position, hash }, text);
       }),
     );
 

@@ -9,6 +9,7 @@ import { configurationError, createReport, type Report } from "./error.ts";
 import { readHttp, type RoutePaths } from "./http.ts";
 import { type LogConfig, readLog } from "./log.ts";
 import { readMessaging } from "./messaging.ts";
+import { readObjectStore } from "./object-store.ts";
 import { type OutreachConfig, type ReadTextFile, readLinks, readOutreach } from "./outreach.ts";
 import type { Environment, Variable } from "./schema.ts";
 import { readSecretFiles } from "./secret-files.ts";
@@ -46,6 +47,8 @@ export function loadConfig(given: RawEnvironment, readFile: ReadTextFile, paths?
     tracing: readTracing(values, report),
     /** Where a browser finds a trace, with `{id}` in the place of its id. Undefined: ids lead nowhere. */
     traceUrl: values.TRACE_URL,
+    /** Access to a store for sealed segments and incremental backups. Undefined: not configured. */
+    objectStore: readObjectStore(values, env, report),
     /** Undefined: no witness cosigns the log's heads. */
     witness: readWitness(values, env, report),
   };

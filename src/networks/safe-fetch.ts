@@ -38,6 +38,19 @@ export interface NetworkAnswer {
 /** Makes one call. Throws only {@link NetworkFault}. */
 export type SafeFetch = (url: string, request: SafeRequest) => Promise<NetworkAnswer>;
 
+export interface ObjectRequest extends Omit<SafeRequest, "body" | "answerBytesMax"> {
+  readonly body?: Uint8Array | undefined;
+  /** Bytes kept of the answer. */
+  readonly answerBytesMax: number;
+}
+
+export interface ObjectAnswer extends Omit<NetworkAnswer, "text"> {
+  readonly bytes: Uint8Array;
+}
+
+/** Makes one call for a file. Throws only {@link NetworkFault}. */
+export type ObjectFetch = (url: string, request: ObjectRequest) => Promise<ObjectAnswer>;
+
 type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 export interface SafeFetchOptions {
@@ -53,24 +66,42 @@ export interface SafeFetchOptions {
  * own: the operator may point one at this machine), follows no redirect, and bounds time and memory of each call.
  */
 export function createSafeFetch(options: SafeFetchOptions): SafeFetch {
-  const isAllowed = allowOnly(options.allowedOrigins);
-  const { fetch: send = isBun ? fetch : sendUnpooled, clock = systemClock } = options;
+  const call = createCall(options, METHODS);
   return async (url, request) => {
-    const init = prepare(url, request, isAllowed);
-    let response: Response;
-    try {
-      response = await send(url, init);
-    } catch (thrown) {
-      throw request.signal?.aborted === true ? new NetworkFault("aborted", false) : toNetworkFault(thrown);
-    }
+    const { response, headers } = await call(url, request);
     const { status } = response;
-    const headers = dated(response.headers, clock);
     const bytesMax = Math.min(EXPECTED_BYTES_MAX, request.answerBytesMax ?? ANSWER_BYTES_MAX);
     if (!isWithin(headers, bytesMax)) return { status, headers, ...(await readCapped(response, bytesMax)) };
     try {
       return { status, headers, text: await response.text(), truncated: false };
     } catch {
       return { status, headers, text: "", truncated: true };
+    }
+  };
+}
+
+/**
+ * The same for the files of an object store: bytes in both directions, PUT and DELETE too. The runtime may send these twice,
+ * so a repeat of what is asked must do no harm.
+ */
+export function createObjectFetch(options: SafeFetchOptions): ObjectFetch {
+  const call = createCall(options, OBJECT_METHODS);
+  return async (url, request) => {
+    const { response, headers } = await call(url, request);
+    return { status: response.status, headers, ...(await readBytes(response, request.answerBytesMax)) };
+  };
+}
+
+function createCall(options: SafeFetchOptions, methods: ReadonlySet<string>) {
+  const isAllowed = allowOnly(options.allowedOrigins);
+  const { fetch: send = isBun ? fetch : sendUnpooled, clock = systemClock } = options;
+  return async (url: string, request: SafeRequest | ObjectRequest) => {
+    const init = prepare(url, request, (target) => methods.has(request.method) && isAllowed(target));
+    try {
+      const response = await send(url, init);
+      return { response, headers: dated(response.headers, clock) };
+    } catch (thrown) {
+      throw request.signal?.aborted === true ? new NetworkFault("aborted", false) : toNetworkFault(thrown);
     }
   };
 }
@@ -96,17 +127,18 @@ export async function startClient(): Promise<void> {
 
 /** The runtime sends PUT and DELETE a second time, without a word, when a kept-alive connection dies under them. */
 const METHODS: ReadonlySet<string> = new Set(["GET", "POST"]);
+const OBJECT_METHODS: ReadonlySet<string> = new Set(["GET", "PUT", "DELETE"]);
 
 /** Everything that can be wrong before a byte is sent. */
-function prepare(url: string, request: SafeRequest, isAllowed: (url: string) => boolean): RequestInit {
+function prepare(url: string, request: SafeRequest | ObjectRequest, isAllowed: (url: string) => boolean): RequestInit {
   if (request.signal?.aborted === true) throw new NetworkFault("aborted", true);
   if (!(request.timeoutMs > 0)) throw new NetworkFault("timeout", true);
-  if (!isAllowed(url) || !METHODS.has(request.method)) throw new NetworkFault("forbidden", true);
+  if (!isAllowed(url)) throw new NetworkFault("forbidden", true);
   const deadline = AbortSignal.timeout(request.timeoutMs);
   return {
     method: request.method,
     headers: checkedHeaders(request.headers),
-    ...(request.body === undefined ? {} : { body: request.body }),
+    ...(request.body === undefined ? {} : { body: request.body as BodyInit }),
     redirect: "error",
     signal: request.signal === undefined ? deadline : AbortSignal.any([deadline, request.signal]),
   };
@@ -153,22 +185,35 @@ function isWithin(headers: Headers, bytesMax: number): boolean {
   return Number(length) <= bytesMax;
 }
 
-/** Reads at most `bytesMax` and hangs up on the rest; a body that breaks gives what came before. */
-async function readCapped({ body }: Response, bytesMax: number): Promise<{ text: string; truncated: boolean }> {
+async function readCapped(response: Response, bytesMax: number): Promise<{ text: string; truncated: boolean }> {
   const decoder = new TextDecoder();
-  const reader = body?.getReader();
   let text = "";
+  const truncated = await readChunks(response, bytesMax, (chunk) => {
+    text += decoder.decode(chunk, { stream: true });
+  });
+  return { text: truncated ? text : text + decoder.decode(), truncated };
+}
+
+async function readBytes(response: Response, bytesMax: number): Promise<{ bytes: Uint8Array; truncated: boolean }> {
+  const chunks: Uint8Array[] = [];
+  const truncated = await readChunks(response, bytesMax, (chunk) => void chunks.push(chunk));
+  return { bytes: Buffer.concat(chunks), truncated };
+}
+
+/** Reads at most `bytesMax` and hangs up on the rest; a body that breaks gives what came before. True: it was cut off. */
+async function readChunks({ body }: Response, bytesMax: number, take: (chunk: Uint8Array) => void): Promise<boolean> {
+  const reader = body?.getReader();
   let left = bytesMax;
   try {
     for (;;) {
       const chunk = await reader?.read();
-      if (chunk?.value === undefined) return { text: text + decoder.decode(), truncated: false };
-      text += decoder.decode(chunk.value.subarray(0, left), { stream: true });
+      if (chunk?.value === undefined) return false;
+      take(chunk.value.subarray(0, left));
       left -= chunk.value.length;
-      if (left < 0) return { text, truncated: true };
+      if (left < 0) return true;
     }
   } catch {
-    return { text, truncated: true };
+    return true;
   } finally {
     // Also ends the download; a body that already failed rejects here, and there is nothing left to report.
     await reader?.cancel().catch(() => undefined);

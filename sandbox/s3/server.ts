@@ -1,0 +1,184 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { checkSignature, sha256, type Credentials, type SignatureFault } from "./signature.ts";
+
+/** What the next requests of a method run into. */
+export interface S3Fault {
+  readonly method: "GET" | "PUT" | "DELETE";
+  /**
+   * `slow_down` is a 503, `cut_before` and `cut_after` end the connection before and after the request took effect,
+   * `cut_body` in the middle of the answer's body, `conflict` is the 409 of another request for the same key.
+   */
+  readonly kind: "slow_down" | "cut_before" | "cut_after" | "cut_body" | "conflict";
+  count: number;
+}
+
+interface StoredObject {
+  body: Buffer;
+  /** Headers that begin with `x-amz-meta-`. */
+  readonly meta: Readonly<Record<string, string>>;
+}
+
+export interface S3Options {
+  /** Keys of a page of a list; AWS gives 1,000. */
+  readonly pageKeys?: number;
+  /** Real time in ms since 1970. */
+  readonly clock?: () => number;
+}
+
+/** A stand-in for an S3-compatible store with one bucket, over real HTTP. */
+export interface S3Sandbox extends AsyncDisposable {
+  readonly endpoint: string;
+  readonly bucket: string;
+  readonly region: string;
+  readonly credentials: Credentials;
+  /** By their keys. */
+  readonly objects: Map<string, StoredObject>;
+  readonly faults: S3Fault[];
+  /** `METHOD key` of each request that arrived. */
+  readonly requests: string[];
+}
+
+const PAGE_KEYS = 1_000;
+
+/** As AWS's examples write them: they open nothing. */
+const CREDENTIALS: Credentials = {
+  accessKeyId: "AKIAIOSFODNN7EXAMPLE",
+  secretAccessKey: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+};
+
+export async function startS3(options: S3Options = {}): Promise<S3Sandbox> {
+  const { pageKeys = PAGE_KEYS, clock = Date.now } = options;
+  const server = createServer((incoming, response) => {
+    void answer(incoming, response).catch((fault: unknown) => response.destroy(fault as Error));
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject).listen(0, "127.0.0.1", resolve);
+  });
+  const sandbox: S3Sandbox = {
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    bucket: "reachlog-test",
+    region: "eu-central-1",
+    credentials: CREDENTIALS,
+    objects: new Map(),
+    faults: [],
+    requests: [],
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+
+  const answer = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const method = incoming.method ?? "";
+    const [path = "", query = ""] = (incoming.url ?? "").split("?", 2);
+    const [, bucket = "", ...parts] = path.split("/").map(decodeURIComponent);
+    const key = parts.join("/");
+    sandbox.requests.push(`${method} ${key}`);
+    const body = Buffer.concat(await Array.fromAsync(incoming as AsyncIterable<Buffer>));
+    const headers = Object.fromEntries(
+      Object.entries(incoming.headers).map(([name, value]) => [
+        name,
+        Array.isArray(value) ? value.join(",") : (value ?? ""),
+      ]),
+    );
+    const { region, credentials } = sandbox;
+    const refused = checkSignature({ method, path, query, headers }, credentials, { region, now: clock() });
+    if (refused !== undefined) return refuse(response, STATUSES[refused], refused);
+    if (headers["x-amz-content-sha256"] !== sha256(body)) return refuse(response, 400, "XAmzContentSHA256Mismatch");
+    if (bucket !== sandbox.bucket) return refuse(response, 404, "NoSuchBucket");
+    const fault = takeFault(sandbox.faults, method);
+    if (fault === "slow_down") return refuse(response, 503, "SlowDown");
+    if (fault === "conflict") return refuse(response, 409, "ConditionalRequestConflict");
+    if (fault === "cut_before") return void incoming.socket.destroy();
+    const given = act(sandbox.objects, { method, key, query: new URLSearchParams(query), headers, body }, pageKeys);
+    if (fault === "cut_after") return void incoming.socket.destroy();
+    response.writeHead(given.status, { ...given.headers, "content-length": given.body.length });
+    if (fault !== "cut_body") return void response.end(given.body);
+    response.write(given.body.subarray(0, given.body.length >> 1), () => incoming.socket.destroy());
+  };
+  return sandbox;
+}
+
+const STATUSES: Readonly<Record<SignatureFault, number>> = {
+  AccessDenied: 403,
+  InvalidAccessKeyId: 403,
+  SignatureDoesNotMatch: 403,
+  RequestTimeTooSkewed: 403,
+  AuthorizationHeaderMalformed: 400,
+};
+
+function takeFault(faults: S3Fault[], method: string): S3Fault["kind"] | undefined {
+  const fault = faults.find((one) => one.method === method && one.count > 0);
+  if (fault === undefined) return undefined;
+  fault.count--;
+  return fault.kind;
+}
+
+interface Given {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+interface Asked {
+  readonly method: string;
+  readonly key: string;
+  readonly query: URLSearchParams;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+function act(
+  objects: Map<string, StoredObject>,
+  { method, key, query, headers, body }: Asked,
+  pageKeys: number,
+): Given {
+  if (method === "GET" && key === "") return listObjects(objects, query, pageKeys);
+  const stored = objects.get(key);
+  switch (method) {
+    case "GET":
+      return stored === undefined
+        ? errorOf(404, "NoSuchKey")
+        : { status: 200, headers: stored.meta, body: stored.body };
+    case "PUT": {
+      if (headers["if-none-match"] === "*" && stored !== undefined) return errorOf(412, "PreconditionFailed");
+      const meta = Object.entries(headers).filter(([name]) => name.startsWith("x-amz-meta-"));
+      objects.set(key, { body, meta: Object.fromEntries(meta) });
+      return { status: 200, headers: {}, body: Buffer.alloc(0) };
+    }
+    case "DELETE":
+      objects.delete(key);
+      return { status: 204, headers: {}, body: Buffer.alloc(0) };
+    default:
+      return errorOf(405, "MethodNotAllowed");
+  }
+}
+
+function listObjects(objects: ReadonlyMap<string, StoredObject>, query: URLSearchParams, pageKeys: number): Given {
+  const prefix = query.get("prefix") ?? "";
+  const after = Buffer.from(query.get("continuation-token") ?? "", "base64").toString("utf8");
+  const keys = [...objects.keys()].filter((key) => key.startsWith(prefix) && key > after).toSorted();
+  const page = keys.slice(0, pageKeys);
+  const isTruncated = keys.length > page.length;
+  const token = Buffer.from(page.at(-1) ?? "").toString("base64");
+  const xml = [
+    '<?xml version="1.0" encoding="UTF-8"?><ListBucketResult>',
+    `<IsTruncated>${isTruncated}</IsTruncated>`,
+    ...(isTruncated ? [`<NextContinuationToken>${token}</NextContinuationToken>`] : []),
+    ...page.map((key) => `<Contents><Key>${encodeURIComponent(key).replaceAll("%2F", "/")}</Key></Contents>`),
+    "</ListBucketResult>",
+  ].join("");
+  return { status: 200, headers: { "content-type": "application/xml" }, body: Buffer.from(xml) };
+}
+
+function errorOf(status: number, code: string): Given {
+  const xml = `<?xml version="1.0" encoding="UTF-8"?><Error><Code>${code}</Code></Error>`;
+  return { status, headers: { "content-type": "application/xml" }, body: Buffer.from(xml) };
+}
+
+function refuse(response: ServerResponse, status: number, code: string): void {
+  const { headers, body } = errorOf(status, code);
+  response.writeHead(status, { ...headers, "content-length": body.length });
+  response.end(body);
+}

@@ -1,0 +1,150 @@
+import { createHash } from "node:crypto";
+import { AwsV4Signer } from "aws4fetch";
+import type { Clock } from "../../platform/clock.ts";
+import type { Secret } from "../../platform/secret.ts";
+import { ServiceError } from "../../platform/service-error.ts";
+import { NetworkFault, type NetworkFaultKind, type ObjectAnswer, type ObjectFetch } from "../safe-fetch.ts";
+
+/** A store and the access to it. */
+export interface S3Access {
+  /** The base URL, without a slash at its end; the bucket follows in the path. */
+  readonly endpoint: string;
+  readonly region: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: Secret;
+}
+
+export interface S3Deps {
+  readonly objectFetch: ObjectFetch;
+  readonly clock: Clock;
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** From 0 to 1. */
+  readonly random: () => number;
+}
+
+export interface S3Request {
+  readonly method: "GET" | "PUT" | "DELETE";
+  readonly bucket: string;
+  /** Empty: the bucket itself. */
+  readonly key: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array;
+}
+
+/** A file is held in memory whole: a sealed segment, or the keys of a million and a half recipients. */
+export const OBJECT_BYTES_MAX = 256 * 1024 * 1024;
+
+/** For the largest file at 2 MB a second. */
+const TIMEOUT_MS = 120_000;
+
+/** The waits between them take up to 22 seconds: a store that asks to slow down does so for moments. */
+export const ATTEMPTS_MAX = 5;
+const BACKOFF_BASE_MS = 500;
+const BACKOFF_FACTOR = 3;
+
+const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
+
+/** Another request for the same key was under way. */
+const CONFLICT = "ConditionalRequestConflict";
+
+/** These do not pass by themselves. */
+const FINAL_FAULTS: ReadonlySet<NetworkFaultKind> = new Set(["forbidden", "certificate", "redirect"]);
+
+export type S3Client = ReturnType<typeof createS3Client>;
+
+/**
+ * Asks an S3-compatible store, each request signed (AWS Signature Version 4) with the hash of its body, so that the store
+ * refuses one that was altered on the way. Errors name bucket and key, never the access.
+ */
+export function createS3Client(access: S3Access, { objectFetch, clock, sleep, random }: S3Deps) {
+  const attempt = async (request: S3Request): Promise<ObjectAnswer | NetworkFault> => {
+    const { url, headers } = await sign(access, request, clock());
+    const { method, body } = request;
+    try {
+      return await objectFetch(url, { method, headers, body, timeoutMs: TIMEOUT_MS, answerBytesMax: OBJECT_BYTES_MAX });
+    } catch (fault) {
+      if (fault instanceof NetworkFault) return fault;
+      throw fault;
+    }
+  };
+
+  return {
+    /** Resolves with the last answer, whatever its status below 500. Throws a ServiceError (unavailable, configuration). */
+    async ask(request: S3Request): Promise<ObjectAnswer> {
+      for (let tried = 1; ; tried++) {
+        const found = await attempt(request);
+        if (!mayRetry(found)) {
+          if (found instanceof NetworkFault) throw faultOf(request, found);
+          return found;
+        }
+        if (tried === ATTEMPTS_MAX) throw faultOf(request, found);
+        const ms = random() * BACKOFF_BASE_MS * BACKOFF_FACTOR ** (tried - 1);
+        await sleep(ms, new AbortController().signal);
+      }
+    },
+  };
+}
+
+async function sign(
+  { endpoint, region, accessKeyId, secretAccessKey }: S3Access,
+  { method, bucket, key, query = {}, headers = {}, body }: S3Request,
+  now: number,
+): Promise<{ readonly url: string; readonly headers: Headers }> {
+  const url = new URL(`${endpoint}/${bucket}${key === "" ? "" : `/${key}`}`);
+  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+  const signer = new AwsV4Signer({
+    method,
+    url: url.href,
+    headers: { ...headers, "x-amz-content-sha256": sha256(body ?? new Uint8Array()) },
+    accessKeyId,
+    secretAccessKey: secretAccessKey.reveal(),
+    service: "s3",
+    region,
+    datetime: new Date(now).toISOString().replace(/[:-]|\.\d{3}/g, ""),
+  });
+  const signed = await signer.sign();
+  return { url: signed.url.href, headers: signed.headers };
+}
+
+export function sha256(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
+
+function mayRetry(found: ObjectAnswer | NetworkFault): boolean {
+  if (found instanceof NetworkFault) return !FINAL_FAULTS.has(found.kind);
+  return found.truncated || RETRYABLE_STATUSES.has(found.status) || codeOf(found) === CONFLICT;
+}
+
+/** The code in the body of an error, such as `SlowDown`. What else is there may repeat the request's headers. */
+export function codeOf({ status, bytes }: ObjectAnswer): string {
+  if (status < 300) return "";
+  return /<Code>([A-Za-z0-9]{1,60})<\/Code>/.exec(Buffer.from(bytes).toString("latin1"))?.[1] ?? "";
+}
+
+/** Codes that tell what the operator has to change. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  InvalidAccessKeyId: "check AWS_ACCESS_KEY_ID",
+  SignatureDoesNotMatch: "check AWS_SECRET_ACCESS_KEY",
+  AccessDenied: "the access key needs the right to list the bucket, and to read, write and delete objects",
+  NoSuchBucket: "create the bucket, or check the address",
+  PermanentRedirect: "check AWS_REGION",
+  AuthorizationHeaderMalformed: "check AWS_REGION",
+  RequestTimeTooSkewed: "set this machine's clock",
+  NotImplemented: "the store needs conditional writes (If-None-Match)",
+};
+
+/** What an answer, or its absence, means for the operator. */
+export function faultOf({ method, bucket, key }: S3Request, found: ObjectAnswer | NetworkFault): ServiceError {
+  const place = `${method} s3://${bucket}/${key}`;
+  if (found instanceof NetworkFault) {
+    const remedy = found.kind === "redirect" ? ": check AWS_REGION and S3_ENDPOINT" : "";
+    return new ServiceError("unavailable", `${place}: ${found.message}${remedy}`);
+  }
+  const code = codeOf(found);
+  const said = `${place}: the store answered ${found.status}${code === "" ? "" : ` ${code}`}`;
+  if (found.truncated) return new ServiceError("unavailable", `${said}, and its answer broke off`);
+  const remedy = REMEDIES[code];
+  if (remedy !== undefined) return new ServiceError("configuration", `${said}: ${remedy}`);
+  return new ServiceError(RETRYABLE_STATUSES.has(found.status) ? "unavailable" : "rejected", said);
+}
