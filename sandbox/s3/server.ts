@@ -7,10 +7,12 @@ export interface S3Fault {
   readonly method: "GET" | "PUT" | "DELETE";
   /**
    * `slow_down` is a 503, `cut_before` and `cut_after` end the connection before and after the request took effect,
-   * `cut_body` in the middle of the answer's body, `conflict` is the 409 of another request for the same key.
+   * `cut_body` in the middle of the answer's body, `conflict` is the 409 of another request for the same key, `denied` a 403.
    */
-  readonly kind: "slow_down" | "cut_before" | "cut_after" | "cut_body" | "conflict";
+  readonly kind: "slow_down" | "cut_before" | "cut_after" | "cut_body" | "conflict" | "denied";
   count: number;
+  /** Requests that pass before; absent: none. */
+  after?: number;
 }
 
 interface StoredObject {
@@ -90,6 +92,7 @@ export async function startS3(options: S3Options = {}): Promise<S3Sandbox> {
     const fault = takeFault(sandbox.faults, method);
     if (fault === "slow_down") return refuse(response, 503, "SlowDown");
     if (fault === "conflict") return refuse(response, 409, "ConditionalRequestConflict");
+    if (fault === "denied") return refuse(response, 403, "AccessDenied");
     if (fault === "cut_before") return void incoming.socket.destroy();
     const given = act(sandbox.objects, { method, key, query: new URLSearchParams(query), headers, body }, pageKeys);
     if (fault === "cut_after") return void incoming.socket.destroy();
@@ -111,6 +114,7 @@ const STATUSES: Readonly<Record<SignatureFault, number>> = {
 function takeFault(faults: S3Fault[], method: string): S3Fault["kind"] | undefined {
   const fault = faults.find((one) => one.method === method && one.count > 0);
   if (fault === undefined) return undefined;
+  if (fault.after !== undefined && fault.after-- > 0) return undefined;
   fault.count--;
   return fault.kind;
 }

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { closeSync, openSync, readSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, readSync, writeFileSync } from "node:fs";
 import { ServiceError } from "../../platform/service-error.ts";
 import type { Binding, SecretContents, SecretPlace } from "../../vault/secret-database.ts";
 import { makeNewFile } from "../shared/new-file.ts";
@@ -17,6 +17,7 @@ export function measure(file: string): Copied {
  * (invalid, conflict); nothing has the name then.
  */
 export async function copyUnchanged(from: string, to: string, wanted: Copied): Promise<void> {
+  if (!existsSync(from)) throw new ServiceError("invalid", `${from} is missing`);
   await makeNewFile(to, (descriptor) => {
     const { bytes, sha256 } = readThrough(from, (chunk) => {
       writeFileSync(descriptor, chunk);

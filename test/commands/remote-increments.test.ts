@@ -1,0 +1,231 @@
+// On the memory harness.
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync, readdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { startS3, type S3Sandbox } from "../../sandbox/s3/server.ts";
+import { backup } from "../../src/commands/backup.ts";
+import { contacts } from "../../src/commands/contacts.ts";
+import { forget } from "../../src/commands/forget.ts";
+import { restoreCommand } from "../../src/commands/restore.ts";
+import type { MakeCommand } from "../../src/commands/shared/command.ts";
+import { loadConfig } from "../../src/config/config.ts";
+import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
+import { openLog, type OpenedLog } from "../../src/service/open.ts";
+import { capture, type Captured } from "../harness/capture.ts";
+import { addedOf } from "../harness/memory/new-events.ts";
+import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
+
+type Env = Record<string, string>;
+
+let folder: TemporaryFolder;
+let s3: S3Sandbox;
+let address: string;
+let access: Env;
+let env: Env;
+beforeEach(async () => {
+  folder = temporaryFolder();
+  s3 = await startS3({ pageKeys: 2 });
+  address = `s3://${s3.bucket}/reach`;
+  access = {
+    REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64"),
+    AWS_ACCESS_KEY_ID: s3.credentials.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: s3.credentials.secretAccessKey,
+    AWS_REGION: s3.region,
+    S3_ENDPOINT: s3.endpoint,
+  };
+});
+afterEach(async () => {
+  await s3[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
+
+let places = 0;
+const inFiles = async (): Promise<Env> => ({
+  ...access,
+  DATABASE_URL: `sqlite:${folder.file(`data-${(places += 1)}/log.sqlite`)}`,
+});
+const onServer = async (): Promise<Env> => ({ ...access, DATABASE_URL: await newDatabase() });
+
+const run = (one: Env, command: MakeCommand, ...args: string[]): Promise<Captured> =>
+  capture(command, args, { env: one });
+const refusal = (running: Promise<unknown>): Promise<unknown> => running.catch((fault: unknown) => fault);
+
+async function within<Result>(one: Env, work: (log: OpenedLog) => Promise<Result>): Promise<Result> {
+  await using log = await openLog(loadConfig(one, () => ""));
+  return await work(log);
+}
+
+const add = (one: Env, id: string, username: string) =>
+  within(one, (log) =>
+    createEventLog(log, () => Bun.randomUUIDv7()).append(
+      STREAMS.outreach,
+      [addedOf({ id, username }, { basis: "dm_first" })],
+      {},
+    ),
+  );
+
+interface Made {
+  readonly number: number;
+  readonly position: number;
+  readonly hash: string;
+}
+
+async function back(one: Env = env): Promise<Made> {
+  const { out, code } = await run(one, backup, address, "--incremental", "--json");
+  expect(code).toBe(0);
+  return JSON.parse(out) as Made;
+}
+
+const verify = (one: Env = env) => run(one, backup, address, "--verify");
+const keys = () => [...s3.objects.keys()].toSorted();
+const leftInScratch = () => readdirSync(tmpdir()).filter((name) => name.startsWith("reachlog-backups-"));
+
+describe.each([
+  ["files", inFiles, onServer],
+  ["PostgreSQL", onServer, inFiles],
+])("backups of a log on %s in a store", (_name, make, makeOther) => {
+  test("each adds what is new; any of them, and any position, is restored", async () => {
+    env = await make();
+    const before = leftInScratch();
+    const made: Made[] = [];
+    for (const [index, name] of ["ann_builds", "bob", "cas"].entries()) {
+      await add(env, `10${index}`, name);
+      const former = new Map(s3.objects);
+      made.push(await back());
+      expect(made.at(-1)!.number).toBe(index + 1);
+      for (const [key, { body }] of former) {
+        if (s3.objects.has(key)) expect(Buffer.compare(s3.objects.get(key)!.body, body)).toBe(0);
+      }
+    }
+    expect(keys().filter((key) => key.includes("/segments/"))).toHaveLength(3);
+    // Keys and manifest of the newest alone: an erased recipient is in no other.
+    expect(keys().filter((key) => !key.includes("/segments/"))).toEqual([
+      "reach/manifest-000003.json",
+      ...["head.txt", "keys.sqlite", "signing-key.encrypted", "vault.sqlite"].map((file) =>
+        expect.stringMatching(new RegExp(`^reach/secrets-000003/${file}\\.[0-9a-f]{64}$`)),
+      ),
+    ]);
+    expect(await verify()).toMatchObject({
+      code: 0,
+      out: expect.stringContaining("3 backups in 3 segments are whole"),
+    });
+    const [first] = made as [Made];
+    const last = made.at(-1)!;
+    for (const [head, choice, place] of [
+      [last, [], await make()],
+      [first, ["--backup", "1"], await makeOther()],
+      [first, ["--as-of", String(first.position)], await make()],
+    ] as const) {
+      expect(await run(place, restoreCommand, address, ...choice)).toMatchObject({ code: 0 });
+      const { position, hash } = head;
+      expect(await within(place, (log) => log.head())).toMatchObject({ position, hash });
+    }
+    expect(await run(env, restoreCommand, address, "--rehearse")).toMatchObject({ code: 0 });
+    expect(leftInScratch()).toEqual(before);
+  }, 120_000);
+
+  test("a recipient forgotten since is in no object any more", async () => {
+    env = await make();
+    await add(env, "101", "ann_builds");
+    await back();
+    expect(await run(env, forget, "ann_builds", "--yes")).toMatchObject({ code: 0 });
+    await back();
+    const place = await make();
+    expect(await run(place, restoreCommand, address, "--backup", "1")).toMatchObject({ code: 0 });
+    expect((await run(place, contacts, "--json")).out).not.toContain("ann_builds");
+  }, 60_000);
+});
+
+describe("of a log in a file,", () => {
+  beforeEach(async () => {
+    env = await inFiles();
+    await add(env, "101", "ann_builds");
+    await back();
+    await add(env, "102", "bob");
+  });
+
+  test("of two backups at once one is made, and the other says so", async () => {
+    const both = await Promise.allSettled([1, 2].map(() => run(env, backup, address, "--incremental", "--json")));
+    expect(both.toSorted((a, b) => (a.status < b.status ? -1 : 1))).toMatchObject([
+      { value: { code: 0 } },
+      { reason: { kind: "busy", message: expect.stringContaining(`another backup into ${address}`) } },
+    ]);
+    expect(await verify()).toMatchObject({ code: 0 });
+    expect(await back()).toMatchObject({ number: 3 });
+  });
+
+  test("what a killed backup left is removed by the next one", async () => {
+    const left = [
+      "reach/segments/0000000000000002-0000000000000009.zst",
+      `reach/secrets-000002/keys.sqlite.${"0".repeat(64)}`,
+    ];
+    for (const key of left) s3.objects.set(key, { body: Buffer.from("half"), meta: {} });
+    expect(await back()).toMatchObject({ number: 2 });
+    expect(keys().filter((key) => left.includes(key))).toEqual([]);
+    expect(await verify()).toMatchObject({ code: 0 });
+  });
+
+  test("a store that refuses in the middle leaves the former backup whole", async () => {
+    const { hash } = await within(env, (log) => log.head());
+    for (const count of [1, 2, 3, 4, 5]) {
+      const puts = s3.requests.filter((one) => one.startsWith("PUT")).length;
+      s3.faults.push({ method: "PUT", kind: "denied", count: 1, after: count });
+      expect(await refusal(run(env, backup, address, "--incremental"))).toMatchObject({
+        kind: "configuration",
+        message: expect.stringContaining("403 AccessDenied"),
+      });
+      expect(s3.requests.filter((one) => one.startsWith("PUT")).length - puts).toBe(count + 1);
+      expect(await verify()).toMatchObject({ code: 0, out: expect.stringContaining("1 backups in 1 segments") });
+    }
+    expect(await back()).toMatchObject({ hash, number: 2 });
+    expect(await verify()).toMatchObject({ code: 0 });
+  }, 60_000);
+
+  test("each object that is altered or missing is named by its address, and nothing is restored of it", async () => {
+    await back();
+    for (const key of keys().filter((one) => !one.includes("manifest"))) {
+      const object = s3.objects.get(key)!;
+      const { body } = object;
+      const name = key.replace(/\.[0-9a-f]{64}$/, "").slice("reach/".length);
+      object.body = Buffer.from(body);
+      object.body[body.length >> 1]! ^= 1;
+      expect(await verify()).toMatchObject({ code: 1, out: expect.stringContaining(`${address}/${name} is not what`) });
+      s3.objects.delete(key);
+      expect(await verify()).toMatchObject({ code: 1, out: expect.stringContaining(`${address}/${name} is missing`) });
+      const place = await inFiles();
+      expect(await refusal(run(place, restoreCommand, address))).toMatchObject({
+        message: expect.stringContaining(`${address}/${name}`),
+      });
+      expect(existsSync(place["DATABASE_URL"]!.slice("sqlite:".length))).toBe(false);
+      s3.objects.set(key, { ...object, body });
+    }
+    expect(await verify()).toMatchObject({ code: 0 });
+  }, 60_000);
+
+  test("another log, another master key, a whole backup and an empty place are refused, without a secret", async () => {
+    const other = await inFiles();
+    await add(other, "200", "dan");
+    const stranger = { ...env, REACHLOG_KEY: Buffer.alloc(32, 8).toString("base64") };
+    const { AWS_SECRET_ACCESS_KEY: _, AWS_ACCESS_KEY_ID: __, ...without } = env;
+    const wrong = { ...env, AWS_SECRET_ACCESS_KEY: "another-secret-of-an-access-key" };
+    const cases = [
+      [() => run(other, backup, address, "--incremental"), `${address} holds backups of the log`],
+      [() => verify(stranger), address],
+      [() => run(env, backup, address), "takes --incremental backups only"],
+      [() => run(env, backup, "s3://b/../x", "--incremental"), "is no address"],
+      [() => run(other, restoreCommand, `${address}-not`), `${address}-not holds no backup`],
+      [() => run(without, backup, address, "--incremental"), "set AWS_ACCESS_KEY_ID"],
+      [() => run(wrong, backup, address, "--incremental"), "check AWS_SECRET_ACCESS_KEY"],
+    ] as const;
+    const before = keys();
+    for (const [refused, sentence] of cases) {
+      const fault = (await refusal(refused())) as Error;
+      expect(fault.message).toContain(sentence);
+      for (const hidden of [wrong.AWS_SECRET_ACCESS_KEY, access["AWS_SECRET_ACCESS_KEY"]!, tmpdir()]) {
+        expect(fault.message).not.toContain(hidden);
+      }
+    }
+    expect(keys()).toEqual(before);
+  });
+});
