@@ -40,7 +40,7 @@ function flags(): readonly string[] {
   const folders = foldersOf(config.log);
   const net = [
     `${host.includes(":") ? `[${host}]` : host}${port === 0 ? "" : `:${port}`}`,
-    ...[...outboundUrls(config), ...databasesOf(config.log), ...collectorOf(config)].map(addressOf),
+    ...[...outboundUrls(config), ...databasesOf(config.log), ...collectorOf(config), ...storeOf(config)].map(addressOf),
   ];
   return [
     "--allow-env",
@@ -93,6 +93,10 @@ function authoritiesOf(log: LogConfig): readonly string[] {
 
 function collectorOf({ tracing }: Config): readonly string[] {
   return tracing === undefined ? [] : [tracing.endpoint];
+}
+
+function storeOf({ objectStore }: Config): readonly string[] {
+  return objectStore === undefined ? [] : [objectStore.endpoint];
 }
 
 function addressOf(url: string | URL): string {

@@ -9,7 +9,7 @@ import { readUrl } from "./urls.ts";
 export function readObjectStore(values: Environment, env: RawEnvironment, report: Report): S3Access | undefined {
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: key, AWS_REGION: region } = values;
   requireAllOrNone(["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"], env, report);
-  const endpoint = readUrl("S3_ENDPOINT", values.S3_ENDPOINT ?? `https://s3.${region}.amazonaws.com`, report);
+  const endpoint = readUrl("AWS_ENDPOINT_URL", values.AWS_ENDPOINT_URL ?? `https://s3.${region}.amazonaws.com`, report);
   if (accessKeyId === undefined || key === undefined) return undefined;
   return { endpoint, region, accessKeyId, secretAccessKey: secret(key) };
 }

@@ -83,7 +83,7 @@ export const environmentSchema = Type.Object({
   AWS_ACCESS_KEY_ID: text("the id of an access key of an S3-compatible store", "^[\\x21-\\x7e]{1,128}$"),
   AWS_SECRET_ACCESS_KEY: secretText("the secret of that access key", "^[\\x21-\\x7e]{1,512}$"),
   AWS_REGION: textOr("us-east-1", "a region such as eu-central-1", { pattern: "^[a-z0-9-]{1,64}$", shown: true }),
-  S3_ENDPOINT: text("the base URL of an S3-compatible store"),
+  AWS_ENDPOINT_URL: text("the base URL of an S3-compatible store"),
 
   X_CLIENT_ID: text("the client id of the X app", "^[A-Za-z0-9_:.-]{1,200}$"),
   X_CLIENT_SECRET: secretText("the client secret of the X app", "^[\\x21-\\x7e]{1,500}$"),

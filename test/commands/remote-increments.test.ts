@@ -32,7 +32,7 @@ beforeEach(async () => {
     AWS_ACCESS_KEY_ID: s3.credentials.accessKeyId,
     AWS_SECRET_ACCESS_KEY: s3.credentials.secretAccessKey,
     AWS_REGION: s3.region,
-    S3_ENDPOINT: s3.endpoint,
+    AWS_ENDPOINT_URL: s3.endpoint,
   };
 });
 afterEach(async () => {

@@ -1100,6 +1100,28 @@ describe("the address of traces", () => {
   });
 });
 
+describe("the store of segments and backups", () => {
+  const settings = { AWS_ACCESS_KEY_ID: "AKIAEXAMPLE", AWS_SECRET_ACCESS_KEY: "canary-of-a-store" };
+
+  test("is Amazon's in a region, or another one", () => {
+    const { objectStore } = load(settings);
+    expect(objectStore).toMatchObject({ endpoint: "https://s3.us-east-1.amazonaws.com", region: "us-east-1" });
+    expect(objectStore?.secretAccessKey.reveal()).toBe(settings.AWS_SECRET_ACCESS_KEY);
+    const other = { ...settings, AWS_REGION: "eu-central-1", AWS_ENDPOINT_URL: "https://minio.example/" };
+    expect(load(other).objectStore).toMatchObject({ endpoint: "https://minio.example", region: "eu-central-1" });
+  });
+  test("is none without an access key, and half of one is a fault that shows nothing of it", () => {
+    expect(load({ AWS_REGION: "eu-central-1" }).objectStore).toBeUndefined();
+    for (const [name, value] of Object.entries(settings)) {
+      const faults = faultsOf({ [name]: value });
+      expect(faults).toHaveLength(1);
+      expect(faults.join()).not.toContain(value);
+    }
+    expect(faultsOf({ ...settings, AWS_ENDPOINT_URL: "http://minio.example" })).toHaveLength(1);
+    expect(faultsOf({ ...settings, AWS_REGION: "eu central" })).toHaveLength(1);
+  });
+});
+
 describe(".env.example", () => {
   const lines = readFileSync(new URL("../../.env.example", import.meta.url), "utf8").split("\n");
   const settings = lines.flatMap((line) => /^# ([A-Z_]+)=(.*)$/.exec(line)?.slice(1, 3) ?? []);

@@ -22,6 +22,7 @@ const VALUES: Readonly<Record<string, readonly [string, Record<string, string>?]
   REACHLOG_KEY: ["5".repeat(64)],
   REACHLOG_KEY_NEXT: ["6".repeat(64)],
   REACHLOG_TOKEN: ["reachlog_canary-0123456789"],
+  AWS_SECRET_ACCESS_KEY: ["canary-of-a-store", { AWS_ACCESS_KEY_ID: "id" }],
   X_CLIENT_SECRET: ["canary-x", { X_CLIENT_ID: "id", MESSAGE_TEMPLATE: "hi" }],
   META_ACCESS_TOKEN: ["canary-meta", { META_PIXEL_ID: "1" }],
   CHAT_WEBHOOK_URL: ["https://hooks.slack.com/services/T/B/canary"],

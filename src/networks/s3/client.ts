@@ -138,7 +138,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
 export function faultOf({ method, bucket, key }: S3Request, found: ObjectAnswer | NetworkFault): ServiceError {
   const place = `${method} s3://${bucket}/${key}`;
   if (found instanceof NetworkFault) {
-    const remedy = found.kind === "redirect" ? ": check AWS_REGION and S3_ENDPOINT" : "";
+    const remedy = found.kind === "redirect" ? ": check AWS_REGION and AWS_ENDPOINT_URL" : "";
     return new ServiceError("unavailable", `${place}: ${found.message}${remedy}`);
   }
   const code = codeOf(found);
