@@ -17,7 +17,7 @@ import { feature, type AppDeps } from "../deps.ts";
 import { html, redirect, whole } from "../server/answer.ts";
 import { jsonBody } from "../server/body.ts";
 import { operation, reply, textReply, type RequestContext } from "../server/endpoint.ts";
-import { performOnce } from "../server/idempotency.ts";
+import { readAppendKey } from "../server/idempotency.ts";
 import { problems } from "../server/problem.ts";
 import type { AppendedBy, RequestLog } from "../server/request-log.ts";
 import { closed, id } from "./schema.ts";
@@ -60,16 +60,14 @@ export const trackingBody = Type.Object(
 
 export function trackingEndpoints(deps: AppDeps) {
   const recordClick = createClickRecorder(deps);
-  const { idempotency } = deps;
   return feature("tracking", "/api/tracking").post(
     "/event",
-    ({ body, call, status }) => {
+    async ({ body, call, status }) => {
       if (call.links?.includes(body.domain.toLowerCase()) === false) throw problems.otherDomain(call.links);
-      return performOnce(idempotency, call, body, async (key) => {
-        const click = isPersonalCode(codeIn(body.short_code)) ? await hideForgotten(deps, body) : body;
-        const { ids } = await recordClick(click, { metadata: call.metadata, key });
-        return status(202, { id: ids[0]! });
-      });
+      const key = readAppendKey(call, body);
+      const click = isPersonalCode(codeIn(body.short_code)) ? await hideForgotten(deps, body) : body;
+      const { ids } = await recordClick(click, { metadata: call.metadata, key });
+      return status(202, { id: ids[0]! });
     },
     {
       body: jsonBody(trackingBody),

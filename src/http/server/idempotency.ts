@@ -52,6 +52,18 @@ export function performOnce<Returned>(
   return answer.then(whole) as Promise<never>;
 }
 
+/**
+ * The key under which a request's event is appended; undefined: it came without one. Alone, it is enough where that event
+ * gives the whole answer: a repeat finds the first one's id by it, and no answer is kept.
+ */
+export function readAppendKey(
+  { request, endpoint, metadata }: Pick<RequestContext, "request" | "endpoint" | "metadata">,
+  body: unknown,
+): IdempotencyKey | undefined {
+  const header = request.headers.get("idempotency-key");
+  return header === null ? undefined : toAppendKey(toScoped({ header, route: endpoint.path, body, metadata }));
+}
+
 export type Perform = (appendKey: IdempotencyKey) => Promise<HttpResponse>;
 
 /** True if the stored response is stale because its run failed; the request is then executed again. */
@@ -145,7 +157,7 @@ async function answerNow(
   version: number,
 ): Promise<KeptAnswer> {
   const stream = STREAMS.answer(scope);
-  const { status, headers, body } = await performed(perform, { key: `request/${scope}`, digest }, metadata);
+  const { status, headers, body } = await performed(perform, toAppendKey({ scope, digest }), metadata);
   const kept = Object.entries(headers).filter(([name]) => KEPT_HEADERS.has(name));
   const answer = { digest, status, headers: Object.fromEntries(kept), body };
   try {
@@ -195,6 +207,10 @@ async function performed(perform: Perform, appendKey: IdempotencyKey, metadata: 
     }
     throw fault;
   }
+}
+
+function toAppendKey({ scope, digest }: Pick<Scoped, "scope" | "digest">): IdempotencyKey {
+  return { key: `request/${scope}`, digest };
 }
 
 function toScoped({ header, route, body, metadata }: Keyed): Scoped {

@@ -258,11 +258,14 @@ export const appendedOrNothing = refaulted(appendFault);
 /** For work that records before it does anything, but may meet with a closed log later. */
 export const startedOrNothing = refaulted((fault) => nothingDoneIf(REFUSED_APPEND, fault));
 
-/** For work that a repeat completes: whatever part of it is done, the caller may ask again. */
-export const repeatable = refaulted((fault) => {
+/** What its caller is told of the fault of work that may be done, and that a repeat completes or finds. */
+export const repeatableFault = (fault: unknown): unknown => {
   const problem = toProblem(fault);
   return problem?.status === 503 ? problem.with(RETRY_LATER) : fault;
-});
+};
+
+/** For work that a repeat completes: whatever part of it is done, the caller may ask again. */
+export const repeatable = refaulted(repeatableFault);
 
 function nothingDoneIf(kinds: readonly (ErrorKind | undefined)[], fault: unknown): unknown {
   return kinds.includes(classifyError(fault)) ? problems.logUnavailable(true) : fault;

@@ -3,7 +3,7 @@ import { classifyError } from "../../log/error-kind.ts";
 import { STREAMS, type EventLog, type EventMetadata, type NewEvent, eventAt } from "../../log/event-log.ts";
 import { errorFields, type Logger } from "../../platform/logger.ts";
 import { BODY_BYTES_MAX } from "./body.ts";
-import { appendFault } from "./problem.ts";
+import { appendFault, repeatableFault } from "./problem.ts";
 
 /** The request that an event comes from; `key` undefined: it came without an `Idempotency-Key`. */
 export interface AppendedBy {
@@ -51,7 +51,7 @@ export function createRequestLog(
     isSaid = false;
   };
   /** Remembers when the log refused an append. */
-  const refuse = (fault: unknown, type: string): never => {
+  const refuse = (fault: unknown, type: string, key: IdempotencyKey | undefined): never => {
     if (classifyError(fault) === "full") {
       refusedTypes.add(type);
       // A nearly full disk accepts what is small and refuses what is large: that would be a line for each.
@@ -60,7 +60,8 @@ export function createRequestLog(
         isSaid = true;
       }
     }
-    throw appendFault(fault);
+    // Under a key an earlier request may have been recorded.
+    throw key === undefined ? appendFault(fault) : repeatableFault(fault);
   };
 
   return {
@@ -80,7 +81,7 @@ export function createRequestLog(
           if (refusedTypes.has(type)) recover();
           return recorded;
         },
-        (fault: unknown) => refuse(fault, type),
+        (fault: unknown) => refuse(fault, type, key),
       );
       return key === undefined ? appended : appended.then((one) => findFirst(eventLog, one));
     },

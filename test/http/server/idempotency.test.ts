@@ -30,6 +30,25 @@ test("after a restart too", async () => {
   expect(await world.events("LinkClicked")).toHaveLength(1);
 });
 
+test("a click's own event gives its answer: none is kept beside it, and a full log does not say that nothing was done", async () => {
+  let isFull = false;
+  await using world = await openApp({
+    store: (store) => ({
+      ...store,
+      append: (...args) => (isFull ? Promise.reject(new StoreFull()) : store.append(...args)),
+    }),
+  });
+  const send = () => post(world.restart(), TRACK, GOOD[TRACK], keyed("k-1"));
+  const first = await (await send()).text();
+  isFull = true;
+  const refused = await send();
+  expect([refused.status, refused.headers.has("retry-after")]).toEqual([503, true]);
+  expect(await refused.text()).not.toContain("nothing");
+  isFull = false;
+  expect(await (await send()).text()).toBe(first);
+  expect(await world.events("RequestAnswered")).toEqual([]);
+});
+
 /** A log that takes events, and not the answers to those who asked for them. */
 function takingNoAnswers(fault: () => Error | undefined): NonNullable<Given["store"]> {
   return (store) => ({
@@ -44,22 +63,23 @@ function takingNoAnswers(fault: () => Error | undefined): NonNullable<Given["sto
 const FAULTS = [new StoreFull(), new StoreOverloaded(), new StoreClosed(), new AppendInDoubt(null), new Error("died")];
 
 describe.each(FAULTS)("an answer that is not kept (%s)", (fault) => {
+  const NOTIFY = "/api/notify";
   test("is given all the same: what was asked for is done", async () => {
     await using world = await openApp({ store: takingNoAnswers(() => fault) });
-    const answer = await post(world.app, TRACK, GOOD[TRACK], keyed("k-1"));
-    const [clicked] = await world.events("LinkClicked");
-    expect([answer.status, await answer.json()]).toEqual([202, { id: clicked?.id }]);
+    const answer = await post(world.app, NOTIFY, GOOD[NOTIFY], keyed("k-1"));
+    const [requested] = await world.events("NotificationRequested");
+    expect([answer.status, await answer.json()]).toMatchObject([200, { id: requested?.id }]);
     expect(world.logged.join("\n")).toContain("an answer was not kept");
   });
 
   test("is made again from what the log holds", async () => {
     let lost: Error | undefined = fault;
     await using world = await openApp({ store: takingNoAnswers(() => lost) });
-    const first = await post(world.app, TRACK, GOOD[TRACK], keyed("k-1"));
+    const first = await post(world.app, NOTIFY, GOOD[NOTIFY], keyed("k-1"));
     lost = undefined;
-    const again = await post(world.restart(), TRACK, GOOD[TRACK], keyed("k-1"));
-    expect([again.status, await again.text()]).toEqual([202, await first.text()]);
-    expect(await world.events("LinkClicked")).toHaveLength(1);
+    const again = await post(world.restart(), NOTIFY, GOOD[NOTIFY], keyed("k-1"));
+    expect([again.status, await again.text()]).toEqual([200, await first.text()]);
+    expect(await world.events("NotificationRequested")).toHaveLength(1);
   });
 
   test.each([TRACK, "/api/notify", "/api/messaging"] as const)("%s: another body is refused", async (path) => {
