@@ -81,7 +81,7 @@ async function liveThrough(world: Installation): Promise<void> {
   faults.add({ network: "meta", kind: "500", count: 3 });
   faults.add({ network: "slack", kind: "reset_after_delivery", count: 1 });
   faults.add({ network: "telegram", kind: "429", retryAfter: 1, count: 1 });
-  for (const message of ["one", "two"]) await service.post("/api/notify", { message });
+  for (const message of ["one", "two"]) await service.post("/api/notify", { message }, { "idempotency-key": message });
   await service.post("/api/messaging", { text: "hello" }, BEARER);
   await service.post("/social/run", { dry_run: true });
 

@@ -76,7 +76,7 @@ test("beside a running service, the log of its own making is told as it was at a
     .trim()
     .split("\n")
     .map((line) => (JSON.parse(line) as { type: string }).type);
-  expect(types.sort()).toEqual([...Array(3).fill("DispatchSucceeded"), "LinkClicked", "RequestAnswered"]);
+  expect(types.sort()).toEqual([...Array(3).fill("DispatchSucceeded"), "LinkClicked"]);
 
   // The run, by the id that its starter was answered.
   const whole = (await world.command("audit", "show", run.run_id)).out;

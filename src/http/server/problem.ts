@@ -244,6 +244,12 @@ const REFUSED_APPEND: readonly (ErrorKind | undefined)[] = ["full", "overloaded"
 /** What its caller is told of the fault of an append that is the first thing a request does: then nothing was done. */
 export const appendFault = (fault: unknown): unknown => nothingDoneIf([...REFUSED_APPEND, "closed"], fault);
 
+/** The same of an append under a key: an earlier request may have been recorded, and a repeat finds it. */
+export const keyedAppendFault = (fault: unknown): unknown => {
+  const told = appendFault(fault);
+  return told === fault ? fault : problems.logUnavailable(false).with(RETRY_LATER);
+};
+
 /** The work, with another fault in place of its own. */
 const refaulted =
   (toFault: (fault: unknown) => unknown) =>
@@ -258,14 +264,11 @@ export const appendedOrNothing = refaulted(appendFault);
 /** For work that records before it does anything, but may meet with a closed log later. */
 export const startedOrNothing = refaulted((fault) => nothingDoneIf(REFUSED_APPEND, fault));
 
-/** What its caller is told of the fault of work that may be done, and that a repeat completes or finds. */
-export const repeatableFault = (fault: unknown): unknown => {
+/** For work that a repeat completes: whatever part of it is done, the caller may ask again. */
+export const repeatable = refaulted((fault) => {
   const problem = toProblem(fault);
   return problem?.status === 503 ? problem.with(RETRY_LATER) : fault;
-};
-
-/** For work that a repeat completes: whatever part of it is done, the caller may ask again. */
-export const repeatable = refaulted(repeatableFault);
+});
 
 function nothingDoneIf(kinds: readonly (ErrorKind | undefined)[], fault: unknown): unknown {
   return kinds.includes(classifyError(fault)) ? problems.logUnavailable(true) : fault;

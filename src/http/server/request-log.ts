@@ -3,7 +3,7 @@ import { classifyError } from "../../log/error-kind.ts";
 import { STREAMS, type EventLog, type EventMetadata, type NewEvent, eventAt } from "../../log/event-log.ts";
 import { errorFields, type Logger } from "../../platform/logger.ts";
 import { BODY_BYTES_MAX } from "./body.ts";
-import { appendFault, repeatableFault } from "./problem.ts";
+import { appendFault, keyedAppendFault } from "./problem.ts";
 
 /** The request that an event comes from; `key` undefined: it came without an `Idempotency-Key`. */
 export interface AppendedBy {
@@ -61,7 +61,7 @@ export function createRequestLog(
       }
     }
     // Under a key an earlier request may have been recorded.
-    throw key === undefined ? appendFault(fault) : repeatableFault(fault);
+    throw key === undefined ? appendFault(fault) : keyedAppendFault(fault);
   };
 
   return {
