@@ -277,7 +277,7 @@ export const RunStarted = defineEvent(
 );
 
 /**
- * A run waits: `pace` spreads the messages, `rate_limited` is the network's wish, `network_unavailable` comes before a
+ * A run waits: `pace` spreads the messages, where no `next_at` of a message says so, `rate_limited` is the network's wish, `network_unavailable` comes before a
  * question is asked again that had no answer, `settling` gives the network time to show a message that is in doubt,
  * `window_closed` lasts until messages may go out again. `until` in ISO 8601.
  */
@@ -348,7 +348,10 @@ export const DirectMessageAttempted = withPersonal(
 
 const outcome = { attempt_id: Type.String(), run_id: Type.String(), recipient: knownRecipient };
 
-/** `settled_by`: the network's answer to the send, or a later look at the conversation. */
+/**
+ * `settled_by`: the network's answer to the send, or a later look at the conversation. `next_at`: the run sends no other
+ * message before this time, ISO 8601; absent: it need not wait.
+ */
 export const DirectMessageSent = withPersonal(
   defineEvent(
     "DirectMessageSent",
@@ -357,6 +360,7 @@ export const DirectMessageSent = withPersonal(
         ...outcome,
         message_id: Type.String(),
         settled_by: Type.Union([Type.Literal("answer"), Type.Literal("lookup")]),
+        next_at: Type.Optional(Type.String()),
       },
       closed,
     ),

@@ -40,7 +40,7 @@ export interface Run {
 
 export const run: Projection<Run> = {
   name: "run",
-  version: 8,
+  version: 9,
   types: [
     "RunStarted",
     "RunPaused",
@@ -94,8 +94,14 @@ function evolveRun(state: Run, event: Folded): void {
       return;
     case "DirectMessageInDoubt":
       return markInDoubt(state, event.data.attempt_id, event.time);
-    case "DirectMessageSent":
-      return settle(state, event.data.attempt_id, "sent");
+    case "DirectMessageSent": {
+      const { attempt_id, run_id, next_at } = event.data;
+      settle(state, attempt_id, "sent");
+      if (next_at !== undefined && state.current?.run_id === run_id) {
+        state.current.waiting = { reason: "pace", until: next_at };
+      }
+      return;
+    }
     case "DirectMessageFailed":
       return fail(state, event.data);
     case "RunFinished":

@@ -18,6 +18,7 @@ import type { SendWindow } from "../config/send-window.ts";
 import { addNewLinks, toPersonalLinks } from "../links/message-links.ts";
 import type { NewEvent } from "../log/event-log.ts";
 import type { AppendDecision } from "../log/handle.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
 import { describeMissingEvidence, type FindLinkKeys } from "../recipients/record-consent.ts";
 import { createPersonalCode, type ShortLink } from "../template/short-link.ts";
@@ -350,6 +351,7 @@ export function decideSendOutcome(
   attempt: { attempt_id: string; run_id: string; recipient: KnownRecipient },
   result: SendDecided,
   refusedBefore: () => readonly Recipient[] | undefined,
+  nextAt?: string,
 ): Decided {
   const failed = (reason: FailureReason, detail: string, retry: boolean): OutcomeEvent => ({
     type: "DirectMessageFailed",
@@ -357,7 +359,8 @@ export function decideSendOutcome(
   });
   switch (result.outcome) {
     case "sent": {
-      const data = { ...attempt, message_id: result.messageId, settled_by: "answer" } as const;
+      const settled = { message_id: result.messageId, settled_by: "answer" } as const;
+      const data = { ...attempt, ...settled, ...omitUndefined({ next_at: nextAt }) };
       return { newEvent: { type: "DirectMessageSent", data } };
     }
     case "in_doubt":

@@ -17,7 +17,7 @@ import {
   toSkips,
 } from "./decide.ts";
 import type { Meter } from "./usage-meter.ts";
-import { pause, spacingMs, retryBriefly, retryPersistently } from "./pacing-and-retries.ts";
+import { pause, retryBriefly, retryPersistently } from "./pacing-and-retries.ts";
 import { settleOpen } from "./reconcile.ts";
 import { callsForAction, stopReason } from "./run-end.ts";
 import { screenRecipients, type Ended } from "./screening.ts";
@@ -114,6 +114,8 @@ function runSendLoop(run: RunContext): Promise<Ended> {
   const { metadata, lease, runId: run_id } = run;
   /** When the next message may go out, ms since the epoch. */
   let nextSendAt = 0;
+  /** Whether the run's last event says so: then no other event has to. */
+  let isSaid = false;
   let rejectedInARow = 0;
   return screenRecipients(run, {
     retry: retryPersistently(run),
@@ -121,23 +123,27 @@ function runSendLoop(run: RunContext): Promise<Ended> {
     planned: () => 0,
     async skip(refused) {
       const decide = () => ({ events: newSkips(outreachState(run), run_id, refused) });
-      await handle(run, STREAMS.outreach, decide, { metadata, lease, attempts: RUN_ATTEMPTS_MAX });
+      const handled = await handle(run, STREAMS.outreach, decide, { metadata, lease, attempts: RUN_ATTEMPTS_MAX });
+      if ("events" in handled && handled.events.length > 0) isSaid = false;
     },
     async write(user, source) {
       // Before a message and not after one: after the last there is nothing to wait for.
-      await run.pause("pace", nextSendAt);
+      if (isSaid) await run.sleep(nextSendAt - run.clock(), run.signal);
+      else await run.pause("pace", nextSendAt);
       const stopped = stopReason(run);
       if (stopped !== undefined) return stopped;
-      const { called, rate, rejected, isClosed, end } = await takeTurn(run, user, source);
+      const turn = await takeTurn(run, user, source);
+      const { rejected, isClosed, end } = turn;
       if (end !== undefined) return end;
-      const now = run.clock();
-      if (called) nextSendAt = now + spacingMs(rate, now, run.spacingMs, run.random());
+      nextSendAt = turn.nextSendAt ?? nextSendAt;
+      isSaid = turn.isSaid;
       // One recipient may be at fault, or one text; this many in a row have our request in common.
       rejectedInARow = rejected ? rejectedInARow + 1 : 0;
       if (isClosed) return "closed";
       return rejectedInARow >= REJECTED_IN_A_ROW_MAX ? "request_rejected" : undefined;
     },
     async finishPage(read) {
+      isSaid = false;
       await record(run, STREAMS.outreach, [{ type: "SourceRead", data: { ...read, run_id } }], { metadata, lease });
     },
   });

@@ -34,11 +34,15 @@ export function spacingMs(
 /** Shorter waits are not recorded: they end before an operator could read of them. */
 const RECORDED_MS_MIN = 1_000;
 
+export function isRecordedPause(ms: number): boolean {
+  return ms > RECORDED_MS_MIN;
+}
+
 /** Waits until `until` (ms since the epoch), or less when the run has to end; the log says why and until when. */
 export async function pause(run: Omit<RunContext, "pause">, reason: PauseReason, until: number): Promise<void> {
   const ms = until - run.clock();
   if (run.signal.aborted) return;
-  if (ms > RECORDED_MS_MIN) await recordPause(run, reason, until);
+  if (isRecordedPause(ms)) await recordPause(run, reason, until);
   await run.sleep(until - run.clock(), run.signal);
 }
 

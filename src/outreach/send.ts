@@ -3,6 +3,7 @@ import { findPerson } from "../../projections/contacts.ts";
 import type { Run } from "../../projections/run.ts";
 import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
 import { type AppendDecision, handle } from "../log/handle.ts";
+import { isoTime } from "../platform/clock.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
 import {
   waitForProjections,
@@ -22,13 +23,13 @@ import {
   type TurnRefused,
 } from "./decide.ts";
 import { isSuppressed } from "./decide.ts";
-import { RETRY_WAIT_MS_MIN } from "./pacing-and-retries.ts";
+import { isRecordedPause, RETRY_WAIT_MS_MIN, spacingMs } from "./pacing-and-retries.ts";
 import { refusedForAccount } from "./run-limits.ts";
 import { isClosedFor } from "./send-window.ts";
 
 /**
- * Intent, send, outcome: one message to one recipient, or the recorded reason why not. `called`: the network was asked to
- * send, so the pace applies. `rejected`: the network refused the message for what it is. `isClosed`: their window is, so
+ * Intent, send, outcome: one message to one recipient, or the recorded reason why not. `nextSendAt`: when the next one may
+ * go out, ms since the epoch; undefined: the network was not asked to send. `isSaid`: the log says so. `rejected`: the network refused the message for what it is. `isClosed`: their window is, so
  * they come later. `end`: why the run ends here; undefined: it goes on.
  */
 export async function takeTurn(context: RunContext, user: SocialUser, source: RecipientSource | undefined) {
@@ -36,18 +37,24 @@ export async function takeTurn(context: RunContext, user: SocialUser, source: Re
     const intended = await intend(context, user, source);
     if (intended.attempt === undefined) {
       const { end, isClosed = false } = intended;
-      return { called: false, rate: undefined, rejected: false, isClosed, end };
+      return { nextSendAt: undefined, isSaid: false, rejected: false, isClosed, end };
     }
     const result = await sendUntilDecided(context, intended);
-    const { newEvent, more, end } = decideSendOutcome(intended.attempt, result, () =>
-      refusedForAccount(outreachState(context), intended.attempt.recipient),
+    const called = result.outcome !== "gave_up" || result.rate !== undefined;
+    const now = context.clock();
+    const nextSendAt = called ? now + spacingMs(result.rate, now, context.spacingMs, context.random()) : undefined;
+    const isSaid = result.outcome === "sent" && isRecordedPause((nextSendAt ?? now) - now);
+    const { newEvent, more, end } = decideSendOutcome(
+      intended.attempt,
+      result,
+      () => refusedForAccount(outreachState(context), intended.attempt.recipient),
+      isSaid ? isoTime(nextSendAt!) : undefined,
     );
     await recordOutcome(context, newEvent, context.metadata, more);
     // A new day has places of its own.
     if (result.outcome === "gave_up" && result.why === "day_over") continue;
-    const called = result.outcome !== "gave_up" || result.rate !== undefined;
     const isClosed = result.outcome === "gave_up" && result.why === "window_closed";
-    return { called, rate: result.rate, rejected: result.outcome === "rejected", isClosed, end };
+    return { nextSendAt, isSaid, rejected: result.outcome === "rejected", isClosed, end };
   }
 }
 
