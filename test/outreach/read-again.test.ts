@@ -76,3 +76,14 @@ describe("a 5xx on a read", () => {
     expect(await run()).toMatchObject({ sent: 2, in_doubt: 0 });
   });
 });
+
+test("a run that spreads its messages says by each message when the next one may go out, and pauses without an event", async () => {
+  await using world = await openOutreach("10", "11", "12");
+  const { run } = await world.start({ spacingMs: 90_000 });
+  expect(await run()).toMatchObject({ reason: "completed", sent: 3 });
+  const sent = await world.events("DirectMessageSent");
+  const times = sent.map(({ time, data }) => [Date.parse(time), Date.parse(data.next_at ?? "")]);
+  for (const [at, next] of times) expect(next! - at!).toBe(90_000);
+  expect(times[1]![0]).toBeGreaterThanOrEqual(times[0]![1]!);
+  expect(await world.events("RunPaused")).toEqual([]);
+});

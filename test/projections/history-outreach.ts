@@ -71,7 +71,9 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
     }
     open.splice(open.indexOf(last), 1);
     if (kind === "sent") {
-      log.add("DirectMessageSent", { ...outcome, message_id: "m", settled_by: last.doubted ? "lookup" : "answer" });
+      const settled_by = last.doubted ? "lookup" : "answer";
+      const next = dice.pick([{}, { next_at: "2026-11-20T12:00:00.000Z" }]);
+      log.add("DirectMessageSent", { ...outcome, message_id: "m", settled_by, ...next });
     } else {
       const reason = last.doubted
         ? "not_delivered"

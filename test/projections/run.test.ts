@@ -67,6 +67,18 @@ describe("the run in progress", () => {
     expect(given(run, [started("r2"), paused]).current?.waiting).toBeNull();
   });
 
+  test("says that it waits for its pace where a message of its own says so, until it does something", () => {
+    const next_at = "2026-11-20T10:15:00.000Z";
+    const sent = (run_id: string): NewEvent => {
+      const data = { attempt_id: "a", run_id, recipient, message_id: "m", settled_by: "answer", next_at } as const;
+      return { type: "DirectMessageSent", data };
+    };
+    const newEvents = [started("r1"), attempted("a"), sent("r1")];
+    expect(given(run, newEvents).current).toMatchObject({ sent: 1, waiting: { reason: "pace", until: next_at } });
+    expect(given(run, [...newEvents, attempted("b")]).current?.waiting).toBeNull();
+    expect(given(run, [started("r1"), sent("r0")]).current?.waiting).toBeNull();
+  });
+
   test("says since when it is to stop, however often that was asked, and of no other run", () => {
     const asked = (run_id: string): NewEvent => ({ type: "RunStopRequested", data: { run_id } });
     const newEvents = [started("r1"), asked("r0"), asked("r1"), asked("r1")];
