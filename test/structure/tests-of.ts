@@ -15,6 +15,7 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "commands/backup/from-increments.ts": "commands/increments",
   "commands/backup/increments.ts": "commands/increments",
   "commands/backup/write-increment.ts": "commands/increments",
+  "commands/backup/remote-increments.ts": "commands/remote-increments",
   "commands/backup/put-back.ts": "commands/restore",
   "commands/backup/rehearse.ts": "commands/restore",
   "commands/deliveries/": "commands/deliveries",
