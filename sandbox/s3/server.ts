@@ -143,10 +143,10 @@ function act(
   switch (method) {
     case "GET":
       return stored === undefined
-        ? errorOf(404, "NoSuchKey")
+        ? toError(404, "NoSuchKey")
         : { status: 200, headers: stored.meta, body: stored.body };
     case "PUT": {
-      if (headers["if-none-match"] === "*" && stored !== undefined) return errorOf(412, "PreconditionFailed");
+      if (headers["if-none-match"] === "*" && stored !== undefined) return toError(412, "PreconditionFailed");
       const meta = Object.entries(headers).filter(([name]) => name.startsWith("x-amz-meta-"));
       objects.set(key, { body, meta: Object.fromEntries(meta) });
       return { status: 200, headers: {}, body: Buffer.alloc(0) };
@@ -155,7 +155,7 @@ function act(
       objects.delete(key);
       return { status: 204, headers: {}, body: Buffer.alloc(0) };
     default:
-      return errorOf(405, "MethodNotAllowed");
+      return toError(405, "MethodNotAllowed");
   }
 }
 
@@ -176,13 +176,13 @@ function listObjects(objects: ReadonlyMap<string, StoredObject>, query: URLSearc
   return { status: 200, headers: { "content-type": "application/xml" }, body: Buffer.from(xml) };
 }
 
-function errorOf(status: number, code: string): Given {
+function toError(status: number, code: string): Given {
   const xml = `<?xml version="1.0" encoding="UTF-8"?><Error><Code>${code}</Code></Error>`;
   return { status, headers: { "content-type": "application/xml" }, body: Buffer.from(xml) };
 }
 
 function refuse(response: ServerResponse, status: number, code: string): void {
-  const { headers, body } = errorOf(status, code);
+  const { headers, body } = toError(status, code);
   response.writeHead(status, { ...headers, "content-length": body.length });
   response.end(body);
 }

@@ -1,5 +1,6 @@
 import { parseVerifierKey, SigningKeyRefused } from "eventstore-lite";
 import type { WitnessConfig } from "../log/cosigning.ts";
+import type { S3Access } from "../networks/s3/client.ts";
 import { decodeKey, secret, type Secret } from "../platform/secret.ts";
 import type { TracingOptions } from "../tracing/tracing.ts";
 import { readMeta, readX } from "./channels.ts";
@@ -9,7 +10,6 @@ import { configurationError, createReport, type Report } from "./error.ts";
 import { readHttp, type RoutePaths } from "./http.ts";
 import { type LogConfig, readLog } from "./log.ts";
 import { readMessaging } from "./messaging.ts";
-import { readObjectStore } from "./object-store.ts";
 import { type OutreachConfig, type ReadTextFile, readLinks, readOutreach } from "./outreach.ts";
 import type { Environment, Variable } from "./schema.ts";
 import { readSecretFiles } from "./secret-files.ts";
@@ -93,6 +93,15 @@ function readWitness(values: Environment, env: RawEnvironment, report: Report): 
     report.fault("WITNESS_PUBLIC_KEY", "no key of a witness", "NAME+ID+KEY, as reachlog witness serve prints it");
     return undefined;
   }
+}
+
+/** The access to an S3-compatible store; undefined: not configured. */
+function readObjectStore(values: Environment, env: RawEnvironment, report: Report): S3Access | undefined {
+  const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: key, AWS_REGION: region } = values;
+  requireAllOrNone(["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"], env, report);
+  const endpoint = readUrl("AWS_ENDPOINT_URL", values.AWS_ENDPOINT_URL ?? `https://s3.${region}.amazonaws.com`, report);
+  if (accessKeyId === undefined || key === undefined) return undefined;
+  return { endpoint, region, accessKeyId, secretAccessKey: secret(key) };
 }
 
 function readKey(variable: Variable, raw: string | undefined, report: Report): Secret | undefined {

@@ -71,6 +71,7 @@ const MACHINE_TIME = [
   // Where no clock is given.
   "src/networks/safe-fetch.ts",
   "src/service/networks.ts",
+  "src/service/segment-storage.ts",
 ];
 
 test("nothing else asks the machine for the time: what is decided is decided by the log's", () => {

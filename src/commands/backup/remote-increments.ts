@@ -120,7 +120,7 @@ async function pull(storage: Storage, address: string, folder: string, master: U
     throw new ServiceError("not_found", `${withoutSlash(address)} holds no backup`);
   }
   const increments = readIncrements(folder, master);
-  for (const [name, file] of objectsOf(folder, increments)) {
+  for (const [name, file] of listObjects(folder, increments)) {
     const bytes = await storage.read(name).catch((fault: unknown) => {
       // An empty file is found as altered too, and named with all others.
       if (fault instanceof SegmentDamaged) return new Uint8Array();
@@ -133,7 +133,7 @@ async function pull(storage: Storage, address: string, folder: string, master: U
 }
 
 /** The names of all objects that a manifest names, with the files that they are. */
-function objectsOf(folder: string, increments: Increments): ReadonlyMap<string, string> {
+function listObjects(folder: string, increments: Increments): ReadonlyMap<string, string> {
   const segments = increments.segments.map((one: SegmentEntry) => segmentFile(folder, one));
   const secrets = SECRET_FILES.map((name) => {
     const file = secretFile(folder, increments, name);
@@ -144,7 +144,7 @@ function objectsOf(folder: string, increments: Increments): ReadonlyMap<string, 
 
 /** Writes what the newest backup added. Resolves with the names of all that the backups need. */
 async function push(storage: Storage, folder: string, increments: Increments): Promise<ReadonlySet<string>> {
-  const objects = objectsOf(folder, increments);
+  const objects = listObjects(folder, increments);
   const added = new Set(readdirSync(join(folder, SEGMENTS)).map((name) => join(folder, SEGMENTS, name)));
   for (const [name, file] of objects) {
     if (!name.startsWith(SEGMENTS) || added.has(file)) await storage.write(name, readFileSync(file));

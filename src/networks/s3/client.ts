@@ -39,7 +39,7 @@ export const OBJECT_BYTES_MAX = 256 * 1024 * 1024;
 const TIMEOUT_MS = 120_000;
 
 /** The waits between them take up to 22 seconds: a store that asks to slow down does so for moments. */
-export const ATTEMPTS_MAX = 5;
+export const REQUEST_ATTEMPTS_MAX = 5;
 const BACKOFF_BASE_MS = 500;
 const BACKOFF_FACTOR = 3;
 
@@ -75,10 +75,10 @@ export function createS3Client(access: S3Access, { objectFetch, clock, sleep, ra
       for (let tried = 1; ; tried++) {
         const found = await attempt(request);
         if (!mayRetry(found)) {
-          if (found instanceof NetworkFault) throw faultOf(request, found);
+          if (found instanceof NetworkFault) throw toStoreFault(request, found);
           return found;
         }
-        if (tried === ATTEMPTS_MAX) throw faultOf(request, found);
+        if (tried === REQUEST_ATTEMPTS_MAX) throw toStoreFault(request, found);
         const ms = random() * BACKOFF_BASE_MS * BACKOFF_FACTOR ** (tried - 1);
         await sleep(ms, new AbortController().signal);
       }
@@ -113,11 +113,11 @@ export function sha256(bytes: Uint8Array): string {
 
 function mayRetry(found: ObjectAnswer | NetworkFault): boolean {
   if (found instanceof NetworkFault) return !FINAL_FAULTS.has(found.kind);
-  return found.truncated || RETRYABLE_STATUSES.has(found.status) || codeOf(found) === CONFLICT;
+  return found.truncated || RETRYABLE_STATUSES.has(found.status) || readErrorCode(found) === CONFLICT;
 }
 
 /** The code in the body of an error, such as `SlowDown`. What else is there may repeat the request's headers. */
-export function codeOf({ status, bytes }: ObjectAnswer): string {
+export function readErrorCode({ status, bytes }: ObjectAnswer): string {
   if (status < 300) return "";
   return /<Code>([A-Za-z0-9]{1,60})<\/Code>/.exec(Buffer.from(bytes).toString("latin1"))?.[1] ?? "";
 }
@@ -135,13 +135,13 @@ const REMEDIES: Readonly<Record<string, string>> = {
 };
 
 /** What an answer, or its absence, means for the operator. */
-export function faultOf({ method, bucket, key }: S3Request, found: ObjectAnswer | NetworkFault): ServiceError {
+export function toStoreFault({ method, bucket, key }: S3Request, found: ObjectAnswer | NetworkFault): ServiceError {
   const place = `${method} s3://${bucket}/${key}`;
   if (found instanceof NetworkFault) {
     const remedy = found.kind === "redirect" ? ": check AWS_REGION and AWS_ENDPOINT_URL" : "";
     return new ServiceError("unavailable", `${place}: ${found.message}${remedy}`);
   }
-  const code = codeOf(found);
+  const code = readErrorCode(found);
   const said = `${place}: the store answered ${found.status}${code === "" ? "" : ` ${code}`}`;
   if (found.truncated) return new ServiceError("unavailable", `${said}, and its answer broke off`);
   const remedy = REMEDIES[code];

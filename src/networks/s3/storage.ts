@@ -1,7 +1,7 @@
 import { SegmentDamaged } from "eventstore-lite";
 import { ServiceError } from "../../platform/service-error.ts";
 import type { S3Address } from "./address.ts";
-import { codeOf, faultOf, OBJECT_BYTES_MAX, sha256, type S3Client, type S3Request } from "./client.ts";
+import { readErrorCode, toStoreFault, OBJECT_BYTES_MAX, sha256, type S3Client, type S3Request } from "./client.ts";
 
 /** Files of an S3-compatible store below one address. A name may have slashes. */
 export interface S3Storage {
@@ -26,13 +26,17 @@ const PAGES_MAX = 10_000;
 
 /** Of files below an address. All methods throw a ServiceError (unavailable, configuration, rejected) too. */
 export function createS3Storage(client: S3Client, { bucket, prefix }: S3Address): S3Storage {
-  const requestOf = (method: S3Request["method"], name: string): S3Request => ({ method, bucket, key: prefix + name });
+  const createRequest = (method: S3Request["method"], name: string): S3Request => ({
+    method,
+    bucket,
+    key: prefix + name,
+  });
 
   const read = async (name: string): Promise<Uint8Array | undefined> => {
-    const request = requestOf("GET", name);
+    const request = createRequest("GET", name);
     const answer = await client.ask(request);
-    if (answer.status === 404 && codeOf(answer) !== "NoSuchBucket") return undefined;
-    if (answer.status !== 200) throw faultOf(request, answer);
+    if (answer.status === 404 && readErrorCode(answer) !== "NoSuchBucket") return undefined;
+    if (answer.status !== 200) throw toStoreFault(request, answer);
     const { headers, bytes } = answer;
     if (headers.get(HASH_HEADER) === sha256(bytes)) return bytes;
     throw new SegmentDamaged(`s3://${bucket}/${prefix}${name} is not as it was written: ${bytes.length} bytes`);
@@ -46,9 +50,9 @@ export function createS3Storage(client: S3Client, { bucket, prefix }: S3Address)
       for (let page = 1; page <= PAGES_MAX; page++) {
         const more: Record<string, string> = token === undefined ? {} : { "continuation-token": token };
         const query = { "list-type": "2", "encoding-type": "url", prefix, ...more };
-        const request = { ...requestOf("GET", ""), key: "", query };
+        const request = { ...createRequest("GET", ""), key: "", query };
         const answer = await client.ask(request);
-        if (answer.status !== 200) throw faultOf(request, answer);
+        if (answer.status !== 200) throw toStoreFault(request, answer);
         const text = Buffer.from(answer.bytes).toString("utf8");
         for (const [, key = ""] of text.matchAll(/<Key>([^<]*)<\/Key>/g)) {
           names.push(decodeURIComponent(key.replaceAll("+", " ")).slice(prefix.length));
@@ -67,19 +71,19 @@ export function createS3Storage(client: S3Client, { bucket, prefix }: S3Address)
         );
       }
       const headers = { "if-none-match": "*", [HASH_HEADER]: sha256(bytes) };
-      const request = { ...requestOf("PUT", name), headers, body: bytes };
+      const request = { ...createRequest("PUT", name), headers, body: bytes };
       const answer = await client.ask(request);
       if (answer.status === 200) return;
-      if (answer.status !== 412) throw faultOf(request, answer);
+      if (answer.status !== 412) throw toStoreFault(request, answer);
       // Also where an earlier attempt was stored and its answer was lost.
       const kept = await read(name);
       if (kept !== undefined && Buffer.compare(kept, bytes) === 0) return;
       throw new SegmentDamaged(`s3://${bucket}/${prefix}${name} is there with other bytes: move it away`);
     },
     async remove(name) {
-      const request = requestOf("DELETE", name);
+      const request = createRequest("DELETE", name);
       const answer = await client.ask(request);
-      if (answer.status !== 204 && answer.status !== 200 && answer.status !== 404) throw faultOf(request, answer);
+      if (answer.status !== 204 && answer.status !== 200 && answer.status !== 404) throw toStoreFault(request, answer);
     },
   };
 }

@@ -5,7 +5,7 @@ import { inspect } from "node:util";
 import { startS3, type S3Fault, type S3Sandbox } from "../../../sandbox/s3/server.ts";
 import { createObjectFetch } from "../../../src/networks/safe-fetch.ts";
 import { parseS3Address } from "../../../src/networks/s3/address.ts";
-import { ATTEMPTS_MAX, createS3Client, type S3Access } from "../../../src/networks/s3/client.ts";
+import { REQUEST_ATTEMPTS_MAX, createS3Client, type S3Access } from "../../../src/networks/s3/client.ts";
 import { createS3Storage, type S3Storage } from "../../../src/networks/s3/storage.ts";
 import { secret } from "../../../src/platform/secret.ts";
 import { denoProgram } from "../../harness/runtime.ts";
@@ -122,14 +122,14 @@ test("a store that stays unavailable is asked a limited number of times", async 
     kind: "unavailable",
     message: "PUT s3://reachlog-test/logs/one/a.zst: the store answered 503 SlowDown",
   });
-  expect(s3.requests).toHaveLength(ATTEMPTS_MAX);
-  expect(waits).toHaveLength(ATTEMPTS_MAX - 1);
+  expect(s3.requests).toHaveLength(REQUEST_ATTEMPTS_MAX);
+  expect(waits).toHaveLength(REQUEST_ATTEMPTS_MAX - 1);
 });
 
 test("no store at the address: unavailable after the same number of attempts", async () => {
   const gone = open({ endpoint: "http://127.0.0.1:1" });
   expect(await thrown(gone.list())).toMatchObject({ kind: "unavailable", message: expect.stringContaining("refused") });
-  expect(waits).toHaveLength(ATTEMPTS_MAX - 1);
+  expect(waits).toHaveLength(REQUEST_ATTEMPTS_MAX - 1);
 });
 
 test("a refusal says what to change, is not repeated, and shows no secret", async () => {
