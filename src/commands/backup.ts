@@ -70,19 +70,14 @@ erased later. You may delete a FOLDER.*.partial: a killed backup leaves it.`,
         const config = readConfig(terminal);
         if (verify) return verifyFolder(terminal, config, folder, json);
         const { secrets, store } = locateLog(config);
-        if (isS3Address(folder) && !incremental) throw usageError(`${folder} takes --incremental backups only`);
+        const write = chooseWriter(config, folder, incremental);
         await refuseNoLog(config);
         await using log = await openLog(config);
         const made = await withProgress<Omit<Increment, "number"> & { readonly number: number | undefined }>(
           terminal,
           "verifying",
           (await log.head()).position,
-          (onProgress) => {
-            const options = { clock: systemClock, onProgress };
-            if (isS3Address(folder)) return writeRemoteIncrement(folder, config, log, secrets, options);
-            const write = incremental ? writeIncrement : writeWhole;
-            return write(log, secrets, folder, options);
-          },
+          (onProgress) => write(log, secrets, folder, { clock: systemClock, onProgress }),
         );
         await recordBackup(terminal, "BackupMade", made, store);
         const { length: missing_keys } = await missingKeys(log, log.keyring, log.logClock.now(), made.first);
@@ -97,6 +92,13 @@ erased later. You may delete a FOLDER.*.partial: a killed backup leaves it.`,
         return fail(terminal, `${keysMissing(missing_keys)}; ${remedy}`);
       }),
     );
+
+/** What writes the backup that was asked for. Throws a ServiceError (usage). */
+function chooseWriter(config: Config, folder: string, incremental: boolean) {
+  if (!isS3Address(folder)) return incremental ? writeIncrement : writeWhole;
+  if (incremental) return writeRemoteIncrement.bind(undefined, config);
+  throw usageError(`${folder} takes --incremental backups only`);
+}
 
 async function writeWhole(
   log: OpenedLog,

@@ -35,10 +35,10 @@ export function backupPlace(text: string): string {
  * ServiceError (busy, conflict, damaged), and what store and storage throw.
  */
 export async function writeRemoteIncrement(
-  address: string,
   config: Pick<Config, "objectStore">,
   log: OpenedLog,
   secrets: Pick<MasterKeyPlace, "vault" | "keys">,
+  address: string,
   options: WriteOptions,
 ): Promise<Increment> {
   const storage = openSegmentStorage(address, config);

@@ -185,7 +185,7 @@ test.each([
   ["s3://Bucket", undefined],
   ["s3://b", undefined],
   ["/backups/s3", undefined],
-])("the address %s", (text, wanted) => expect(parseS3Address(text)).toEqual(wanted!));
+])("the address %s", (text, wanted) => expect(parseS3Address(text)).toEqual(wanted));
 
 test("a process on Deno writes, lists, reads and removes, also where connections are cut", async () => {
   fail("PUT", "cut_after");
