@@ -13,6 +13,8 @@ import { capture } from "../harness/capture.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 import { openInstallation } from "../harness/process.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
+import { mountSmallDisk } from "./small-disk.ts";
+import { isRoot } from "./tools.ts";
 
 const REACHLOG_KEY = Buffer.alloc(32, 7).toString("base64");
 const DAY_MS = 86_400_000;
@@ -224,6 +226,60 @@ test.each([
     expect(left).toBeGreaterThan(KILLS / 2);
   },
   1_800_000,
+);
+
+/** Canonical bytes of a segment at the most, and of one event more. */
+const SEGMENT_BYTES = 64 * 1024 * 1024 + 16_384;
+const LONG_CLICKS = 34_000;
+
+test("more than 64 MiB in one backup become several segments, and all of them are restored", async () => {
+  using folder = temporaryFolder();
+  const env = inFile(folder);
+  const all = folder.file("all");
+  await within(env, async (log) => {
+    const eventLog = createEventLog(log, () => Bun.randomUUIDv7());
+    for (let done = 0; done < LONG_CLICKS; done += 1_000) {
+      const clicks = Array.from({ length: 1_000 }, (_, one) =>
+        clickOf({ original_url: `https://shop.example/?q=${done + one}${"x".repeat(3_900)}`, channels: ["chat"] }),
+      );
+      await eventLog.append(STREAMS.link("go.example", "long"), clicks, {});
+    }
+  });
+  const made = await back(env, all);
+  const ranges = segmentsIn(all).map((file) => basename(file, ".zst").split("-").map(Number) as [number, number]);
+  expect(ranges.length).toBeGreaterThanOrEqual(2);
+  for (const [first, last] of ranges) expect(await bytesBetween(env, first, last)).toBeLessThanOrEqual(SEGMENT_BYTES);
+  expect(await run(env, backup, all, "--verify")).toMatchObject({ code: 0 });
+  const place = inFile(folder);
+  expect(await run(place, restoreCommand, all)).toMatchObject({ code: 0 });
+  expect(await within(place, (log) => log.head())).toMatchObject({ position: made.position, hash: made.hash });
+  console.log(`one backup of ${made.position} long events: ${ranges.length} segments, restored as they were`);
+}, 300_000);
+
+test.skipIf(!isRoot)(
+  "a disk that fills during a backup: the former ones stay whole, and the next one completes",
+  async () => {
+    await using disk = await mountSmallDisk(8);
+    using folder = temporaryFolder();
+    const env = inFile(folder);
+    const all = join(disk.path, "all");
+    await appendDay(env, 0, 100, 5);
+    const first = await back(env, all);
+    await appendDay(env, 1, 20_000, 5);
+    await disk.fill();
+    const refused = await run(env, backup, all, "--incremental").catch((fault: unknown) => fault);
+    expect(refused).toMatchObject({ message: expect.stringMatching(/ENOSPC|full/) });
+    expect(await run(env, backup, all, "--verify")).toMatchObject({
+      out: expect.stringContaining(first.hash),
+      code: 0,
+    });
+    await disk.free();
+    const next = await back(env, all);
+    expect(await run(env, backup, all, "--verify")).toMatchObject({ out: expect.stringContaining(next.hash), code: 0 });
+    expect(segmentsIn(all)).toHaveLength(2);
+    console.log("a disk that fills during a backup: 1 refused, the former one whole, the next one complete");
+  },
+  120_000,
 );
 
 test("a program of 50 lines in Python reads the segments, proves the chain and the root, and finds what was altered", async () => {
