@@ -8,6 +8,7 @@ import { backup } from "../../src/commands/backup.ts";
 import { MANIFEST, NAMES } from "../../src/commands/backup/manifest.ts";
 import { contacts } from "../../src/commands/contacts.ts";
 import { forget } from "../../src/commands/forget.ts";
+import { key } from "../../src/commands/key.ts";
 import { restoreCommand } from "../../src/commands/restore.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
 import { loadConfig } from "../../src/config/config.ts";
@@ -222,6 +223,18 @@ describe("in a file,", () => {
     for (const name of left) writeFileSync(join(all, name), "half");
     expect(await back(env)).toMatchObject({ number: 3 });
     expect(left.slice(1).filter((name) => existsSync(join(all, name)))).toEqual([]);
+    expect(await verify(env)).toMatchObject({ code: 0 });
+  });
+
+  test("after a key rotation the folder is refused, and says to name another one", async () => {
+    const next = Buffer.alloc(32, 9).toString("base64");
+    expect(await run({ ...env, REACHLOG_KEY_NEXT: next }, key, "rotate")).toMatchObject({ code: 0 });
+    const rotated = { ...env, REACHLOG_KEY: next };
+    expect(await refusal(run(rotated, backup, all, "--incremental"))).toMatchObject({
+      kind: "conflict",
+      message: `${all} holds backups of another master key: after a key rotation, name another folder`,
+    });
+    expect(await run(rotated, backup, folder.file("other"), "--incremental")).toMatchObject({ code: 0 });
     expect(await verify(env)).toMatchObject({ code: 0 });
   });
 

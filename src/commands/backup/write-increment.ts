@@ -5,7 +5,7 @@ import { isoTime } from "../../platform/clock.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { VERSION } from "../../platform/version.ts";
 import type { OpenedLog } from "../../service/open.ts";
-import { keyId } from "../../vault/derive-keys.ts";
+import { keyId, KeyMismatch } from "../../vault/derive-keys.ts";
 import type { MasterKeyPlace } from "../../vault/master-key.ts";
 import { syncFolder } from "../shared/new-file.ts";
 import { withPath } from "../shared/system-fault.ts";
@@ -81,7 +81,7 @@ async function add(
   folder: string,
   { clock, onProgress }: WriteOptions,
 ): Promise<Increment> {
-  const known = isIncremental(folder) ? readIncrements(folder, log.master) : undefined;
+  const known = isIncremental(folder) ? readKnown(folder, log.master) : undefined;
   const last = known?.backups.at(-1) ?? BEGINNING;
   if (known !== undefined) await refuseOtherHistory(log, folder, known);
   removeRemains(folder, known);
@@ -116,6 +116,16 @@ async function add(
   removeRemains(folder, { ...unsigned, mac: "" });
   const bytes = [...sealed, ...Object.values(files)].reduce((sum, file) => sum + file.bytes, manifest.length);
   return { log: { id: log.id, position, hash }, made_at, number, first: last.position + 1, bytes };
+}
+
+function readKnown(folder: string, master: Uint8Array): Increments {
+  try {
+    return readIncrements(folder, master);
+  } catch (cause) {
+    if (!(cause instanceof KeyMismatch)) throw cause;
+    const remedy = "after a key rotation, name another folder";
+    throw new ServiceError("conflict", `${folder} holds backups of another master key: ${remedy}`, { cause });
+  }
 }
 
 /** Refuses a folder of another log, or of one that held other events. */
