@@ -4,9 +4,8 @@ import { createLogger } from "../platform/logger.ts";
 import { openAccount } from "../service/outreach.ts";
 import { connectNetworks } from "../service/networks.ts";
 import { Command, group, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
-import { answer, EXIT } from "./shared/terminal.ts";
+import { answer, EXIT, printable } from "./shared/terminal.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
-import { printable } from "./shared/table.ts";
 import { usageError } from "../platform/service-error.ts";
 
 const show: MakeCommand = (terminal, exit) =>

@@ -4,7 +4,7 @@ import { checkProof, consistency, prove } from "./audit/prove.ts";
 import { showHistoryCommand } from "./audit/show.ts";
 import { verify } from "./audit/verify.ts";
 import { Command, group, type MakeCommand } from "./shared/command.ts";
-import { fail } from "./shared/terminal.ts";
+import { fail, printable } from "./shared/terminal.ts";
 import { writeFileSync } from "node:fs";
 import { formatPublicKey } from "eventstore-lite";
 import { signHeadNow } from "../log/signed-heads.ts";
@@ -13,7 +13,6 @@ import { openExistingLog, openExistingStoredLog, recordRead } from "./shared/log
 import { makeNewFile } from "./shared/new-file.ts";
 import type { Recorded } from "../../events/catalog.ts";
 import { EXPORT_FORMATS } from "../log/export-formats.ts";
-import { printable } from "./shared/table.ts";
 import { usageError } from "../platform/service-error.ts";
 
 const head: MakeCommand = (terminal, exit) =>

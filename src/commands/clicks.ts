@@ -7,10 +7,9 @@ import { createStates } from "../../projections/states.ts";
 import { suspected, type SuspectedCounts } from "../../projections/suspected.ts";
 import { streamOfLink } from "../history/history.ts";
 import { Command, JSON_OPTION, type MakeCommand, parseLink } from "./shared/command.ts";
-import { answer, fail } from "./shared/terminal.ts";
+import { answer, fail, printable, table } from "./shared/terminal.ts";
 import { findPlace, type Place } from "../projector/moment.ts";
 import { AS_OF_OPTION, describeMoment, openAtMoment, toAsOfJson } from "./shared/moment.ts";
-import { printable, table } from "./shared/table.ts";
 
 export const clicks: MakeCommand = (terminal, exit) =>
   new Command("clicks")

@@ -4,11 +4,10 @@ import { describeConsent } from "../history/words/outreach.ts";
 import { formatSentence } from "../history/words/phrases.ts";
 import { discloseRecipient } from "../privacy/read-audit.ts";
 import { Command, type MakeCommand } from "./shared/command.ts";
-import { answerEach, fail, type Terminal } from "./shared/terminal.ts";
+import { answerEach, fail, type Terminal, printable, table } from "./shared/terminal.ts";
 import { recordRead } from "./shared/log-session.ts";
 import { AS_OF_OPTION, contactsNow, describeMoment, openAtMoment } from "./shared/moment.ts";
 import { findNamed } from "../recipients/recipient-name.ts";
-import { printable, table } from "./shared/table.ts";
 
 export const contacts: MakeCommand = (terminal, exit) =>
   new Command("contacts")

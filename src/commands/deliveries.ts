@@ -1,5 +1,5 @@
 import { Command, group, JSON_OPTION, Option, readConfig, type MakeCommand } from "./shared/command.ts";
-import { answer, EXIT, fail } from "./shared/terminal.ts";
+import { answer, EXIT, fail, table, printable } from "./shared/terminal.ts";
 import { discard, nameNumber, retry } from "./deliveries/retry-and-discard.ts";
 import { showDispatchCommand } from "./deliveries/show.ts";
 import { resumeChannel } from "../delivery/suspension.ts";
@@ -9,7 +9,6 @@ import { channelArgument, channelOption, selectChannels, isConfigured } from "./
 import type { ChannelName } from "../../events/channel.ts";
 import { plain } from "../history/words/phrases.ts";
 import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
-import { table, printable } from "./shared/table.ts";
 import { findChannel, pendingOf } from "../../projections/deliveries.ts";
 import { findLetters } from "../delivery/dead-letters.ts";
 import { DISPATCH_FILTER_WORDS, parseDispatchFilter, STATUSES } from "../delivery/dispatch-filter.ts";

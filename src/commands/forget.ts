@@ -7,12 +7,11 @@ import { ServiceError, usageError } from "../platform/service-error.ts";
 import { findNamed, parseRecipient } from "../recipients/recipient-name.ts";
 import { forgetAddress, forgetPerson, type ForgetDeps, type ForgetOptions, type Forgotten } from "../privacy/forget.ts";
 import { absolutePath, Command, JSON_OPTION, type MakeCommand, Option } from "./shared/command.ts";
-import { answer, fail, type Terminal } from "./shared/terminal.ts";
+import { answer, fail, type Terminal, printable } from "./shared/terminal.ts";
 import { COMMAND_METADATA, openSession, type Session } from "./shared/log-session.ts";
 import { checkNewFile, makeNewFile } from "./shared/new-file.ts";
 import { withProgress } from "./shared/progress.ts";
 import { describeFault } from "./shared/system-fault.ts";
-import { printable } from "./shared/table.ts";
 
 export const forget: MakeCommand = (terminal, exit) =>
   new Command("forget")

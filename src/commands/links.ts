@@ -7,10 +7,9 @@ import { sleep } from "../platform/clock.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { toDomain } from "../template/short-link.ts";
 import { Command, group, JSON_OPTION, type MakeCommand, readConfig } from "./shared/command.ts";
-import { answer, answerEach, EXIT, type Terminal } from "./shared/terminal.ts";
+import { answer, answerEach, EXIT, type Terminal, printable, table } from "./shared/terminal.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
 import { withPath } from "./shared/system-fault.ts";
-import { printable, table } from "./shared/table.ts";
 
 const add: MakeCommand = (terminal, exit) =>
   new Command("add")

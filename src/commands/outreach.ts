@@ -1,12 +1,11 @@
 import { Command, group, JSON_OPTION, Option, parseLimit, type MakeCommand } from "./shared/command.ts";
-import { answer, fail } from "./shared/terminal.ts";
+import { answer, fail, printable, table } from "./shared/terminal.ts";
 import { basisOption, preview, VARIANT_OPTION } from "./outreach/preview.ts";
 import { reconcile } from "./outreach/reconcile.ts";
 import { formatUntil, watch } from "./outreach/watch.ts";
 import { recipientSource, type Recipient, type RunEnd, type SkipReason, type Usage } from "../../events/outreach.ts";
 import { formatRecipient, plain } from "../history/words/phrases.ts";
 import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
-import { printable, table } from "./shared/table.ts";
 import { requestStop } from "../outreach/run-end.ts";
 import { sleep } from "../platform/clock.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";

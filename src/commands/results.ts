@@ -22,10 +22,9 @@ import {
 import { formatDuration } from "../platform/format-duration.ts";
 import type { Place } from "../projector/moment.ts";
 import { Command, JSON_OPTION, Option, type MakeCommand } from "./shared/command.ts";
-import { answer } from "./shared/terminal.ts";
+import { answer, table } from "./shared/terminal.ts";
 import { recordRead } from "./shared/log-session.ts";
 import { AS_OF_OPTION, describeMoment, openAtMoment, resolveEnd, toAsOfJson } from "./shared/moment.ts";
-import { table } from "./shared/table.ts";
 
 export const results: MakeCommand = (terminal, exit) =>
   new Command("results")

@@ -4,10 +4,9 @@ import { noClicks } from "../../projections/suspected.ts";
 import { noMessages } from "../../projections/timeline.ts";
 import { isoTime } from "../platform/clock.ts";
 import { Command, JSON_OPTION, Option, type MakeCommand } from "./shared/command.ts";
-import { answer } from "./shared/terminal.ts";
+import { answer, table } from "./shared/terminal.ts";
 import type { Place } from "../projector/moment.ts";
 import { AS_OF_OPTION, describeMoment, openAtMoment, resolveEnd, toAsOfJson } from "./shared/moment.ts";
-import { table } from "./shared/table.ts";
 
 export const stats: MakeCommand = (terminal, exit) =>
   new Command("stats")

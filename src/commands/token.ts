@@ -16,11 +16,10 @@ import {
 } from "../config/tokens.ts";
 import { isoTime, systemClock } from "../platform/clock.ts";
 import { Command, group, JSON_OPTION, type MakeCommand, Option } from "./shared/command.ts";
-import { answer, answerEach, fail, type Terminal } from "./shared/terminal.ts";
+import { answer, answerEach, fail, type Terminal, table } from "./shared/terminal.ts";
 import { ServiceError, usageError } from "../platform/service-error.ts";
 import { restoreStates } from "../projector/restore.ts";
 import { openExistingLog } from "./shared/log-session.ts";
-import { table } from "./shared/table.ts";
 import {
   appendFileSync,
   chownSync,

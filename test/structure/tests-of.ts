@@ -65,7 +65,6 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "history/words/": "history/words",
   "http/access/open-access.ts": "process/tokens",
   "http/features/": "http/endpoints",
-  "http/features/export-events.ts": "console/audit-filter",
   "http/features/forget.ts": "console/pages/people",
   "http/features/verification.ts": "console/pages/verification",
   "http/streams/file-stream.ts": "console/audit-filter",

@@ -17,11 +17,10 @@ import { isoTime, systemClock } from "../../platform/clock.ts";
 import { ServiceError, usageError } from "../../platform/service-error.ts";
 import { discloseEvent } from "../../privacy/read-audit.ts";
 import { absolutePath, Command, JSON_OPTION, type MakeCommand } from "../shared/command.ts";
-import { answer, EXIT, fail } from "../shared/terminal.ts";
+import { answer, EXIT, fail, printable } from "../shared/terminal.ts";
 import { openExistingLog, openExistingStoredLog, recordRead } from "../shared/log-session.ts";
 import { makeNewFile } from "../shared/new-file.ts";
 import { withPath } from "../shared/system-fault.ts";
-import { printable } from "../shared/table.ts";
 import { readKeyOption } from "./verify.ts";
 
 export const prove: MakeCommand = (terminal, exit) =>

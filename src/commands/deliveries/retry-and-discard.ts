@@ -14,9 +14,8 @@ import { parseDispatchFilter, type FilterTexts } from "../../delivery/dispatch-f
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { findAt } from "../../history/find-event.ts";
 import { Command, JSON_OPTION, type MakeCommand, readConfig } from "../shared/command.ts";
-import { answer, EXIT, fail, type Terminal } from "../shared/terminal.ts";
+import { answer, EXIT, fail, type Terminal, printable } from "../shared/terminal.ts";
 import { COMMAND_METADATA, openSession, type Session } from "../shared/log-session.ts";
-import { printable } from "../shared/table.ts";
 import { connectNetworks } from "../../service/networks.ts";
 import { channelOption, selectChannels } from "./channel-name.ts";
 import { errorOption, fromOption, linkOption, toOption } from "./filter-options.ts";

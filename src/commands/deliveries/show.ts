@@ -7,10 +7,9 @@ import { findEvent, isEventName, type Reading } from "../../history/find-event.t
 import { discloseEvent } from "../../privacy/read-audit.ts";
 import { toEventJson, formatEventLine } from "../audit/show.ts";
 import { Command, type MakeCommand } from "../shared/command.ts";
-import { EXIT, fail, type Terminal } from "../shared/terminal.ts";
+import { EXIT, fail, type Terminal, printable } from "../shared/terminal.ts";
 import { openSession, recordRead } from "../shared/log-session.ts";
 import { withProgress } from "../shared/progress.ts";
-import { printable } from "../shared/table.ts";
 import { channelOption, selectChannels, isConfigured } from "./channel-name.ts";
 import { findChannel, type Suspended } from "../../../projections/deliveries.ts";
 import { DISPATCH_ATTEMPTS_MAX } from "../../delivery/attempt.ts";

@@ -9,9 +9,8 @@ import { createRunner, type Runner } from "../../outreach/start-run.ts";
 import { connectNetworks } from "../../service/networks.ts";
 import { openAccount, outreachContext } from "../../service/outreach.ts";
 import { Command, JSON_OPTION, type MakeCommand } from "../shared/command.ts";
-import { answer, EXIT, type Terminal } from "../shared/terminal.ts";
+import { answer, EXIT, type Terminal, printable, table } from "../shared/terminal.ts";
 import { openSession, recordRead, type Session } from "../shared/log-session.ts";
-import { printable, table } from "../shared/table.ts";
 import { formatRecipient } from "../../history/words/phrases.ts";
 import { startStatusLine } from "../shared/progress.ts";
 

@@ -9,7 +9,7 @@ import type { PauseReason, Usage } from "../../../events/outreach.ts";
 import { describeEvent } from "../../history/words.ts";
 import { describeSelection } from "../../history/words/outreach.ts";
 import { formatSentence, plain } from "../../history/words/phrases.ts";
-import { printable } from "../shared/table.ts";
+import { printable } from "../shared/terminal.ts";
 
 export const watch: MakeCommand = (terminal, exit) =>
   new Command("watch")

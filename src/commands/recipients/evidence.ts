@@ -14,11 +14,10 @@ import { findNamed, parseRecipient } from "../../recipients/recipient-name.ts";
 import type { OpenedLog } from "../../service/open.ts";
 import { toEventJson } from "../audit/show.ts";
 import { absolutePath, Command, JSON_OPTION, type MakeCommand } from "../shared/command.ts";
-import { answer, fail } from "../shared/terminal.ts";
+import { answer, fail, printable } from "../shared/terminal.ts";
 import { openExistingLog, recordRead } from "../shared/log-session.ts";
 import { makeNewFile } from "../shared/new-file.ts";
 import { withProgress } from "../shared/progress.ts";
-import { printable } from "../shared/table.ts";
 
 export const evidenceCommand: MakeCommand = (terminal, exit) =>
   new Command("evidence")

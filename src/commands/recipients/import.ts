@@ -11,11 +11,10 @@ import { sleep } from "../../platform/clock.ts";
 import { ServiceError, usageError } from "../../platform/service-error.ts";
 import type { Config } from "../../config/config.ts";
 import { Option, readConfig } from "../shared/command.ts";
-import { answer, EXIT, type Terminal } from "../shared/terminal.ts";
+import { answer, EXIT, type Terminal, printable } from "../shared/terminal.ts";
 import { COMMAND_METADATA, openSessionWith } from "../shared/log-session.ts";
 import { withProgress } from "../shared/progress.ts";
 import { withPath } from "../shared/system-fault.ts";
-import { printable } from "../shared/table.ts";
 
 /** Rows appended at once: few enough for the service beside, whose appends wait meanwhile. */
 export const CHUNK_ROWS = 5_000;

@@ -5,8 +5,7 @@ import * as commander from "commander";
 import { type Config, loadConfig } from "../../config/config.ts";
 import { FORMAT_NAMES } from "../../log/export-formats.ts";
 import { usageError } from "../../platform/service-error.ts";
-import { printable } from "./table.ts";
-import { EXIT, type Terminal } from "./terminal.ts";
+import { printable, EXIT, type Terminal } from "./terminal.ts";
 
 /**
  * The parser, with types that know what each option gives. These come from a package of types alone: it is no part of

@@ -12,8 +12,7 @@ import {
 } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { systemCode, withPath } from "./system-fault.ts";
-import { printable } from "./table.ts";
-import { fail, type Terminal } from "./terminal.ts";
+import { printable, fail, type Terminal } from "./terminal.ts";
 import { writeText } from "./write.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 
