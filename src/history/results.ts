@@ -1,5 +1,7 @@
+import { Type, type Static, type TSchema } from "@sinclair/typebox";
+import { basis, recipientSource } from "../../events/outreach.ts";
 import type { States } from "../../projections/all.ts";
-import type { Message, MessageGroup, Results } from "../../projections/results.ts";
+import type { Message, Results } from "../../projections/results.ts";
 import { addVisits, noVisits, countVisitors, type VisitCounts, type Visits } from "../../projections/visits.ts";
 import { DAY_CHARACTERS, DAY_MS, toDay } from "../../projections/time.ts";
 import { ServiceError } from "../platform/service-error.ts";
@@ -43,62 +45,51 @@ function precedingInterval({ from, to }: Interval): Interval | undefined {
   return from === undefined || to === undefined ? undefined : { from: from - (to - from), to: from };
 }
 
+const count = Type.Integer({ minimum: 0 });
+const share = Type.Number({ minimum: 0, maximum: 1, examples: [0.184] });
+const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+
+/** `low`, `high`: between these the true rate lies (95 %, Wilson). */
+const resultRate = Type.Object({ rate: share, low: share, high: share });
+export type ResultRate = Static<typeof resultRate>;
+
 /** `attempted` includes messages without an outcome. Replies and opt-outs are of recipients, each once. */
-interface MessageFigures {
-  readonly attempted: number;
-  readonly sent: number;
-  readonly failed: number;
-  readonly in_doubt: number;
-  readonly replied: number;
-  readonly opted_out: number;
-}
+const messages = { attempted: count, sent: count, failed: count, in_doubt: count, replied: count, opted_out: count };
 
 /** `total`: clicks that are not suspected. `unique`: of {@link countVisitors}, each visitor once per link and day. */
-export interface ClickFigures {
-  readonly total: number;
-  readonly unique: number;
-  readonly suspected: number;
-  readonly anonymous: number;
-  readonly bots: number;
-  readonly probes: number;
-}
+const clicks = { total: count, unique: count, suspected: count, anonymous: count, bots: count, probes: count };
 
-/** Of recipients who granted tracking, and whose message was sent. */
-export interface TrackedFigures {
-  readonly recipients: number;
-  /** How many of them clicked. */
-  readonly clicked: number;
-  readonly clicks: number;
-  readonly suspected: number;
-  /** Median time from the message to the first click of those who clicked; null: none did. */
-  readonly first_click_ms: number | null;
-}
+/** Of recipients who granted tracking, and whose message was sent; `clicked`: how many of them did. */
+const tracked = { recipients: count, clicked: count, clicks: count, suspected: count };
 
-export interface ResultRate {
-  /** 0 to 1. */
-  readonly rate: number;
-  /** Between these the true rate lies (95 %, Wilson). */
-  readonly low: number;
-  readonly high: number;
-}
-
-export interface Figures extends MessageFigures {
+/** Schemas, as callers of the API see them. */
+export const resultFigures = Type.Object({
+  ...messages,
   /** Replied, of those sent; null: none was sent. */
-  readonly reply_rate: ResultRate | null;
+  reply_rate: orNull(resultRate),
   /** Null: the group has no link of its own. */
-  readonly clicks: ClickFigures | null;
-  readonly tracked: TrackedFigures;
+  clicks: orNull(Type.Object(clicks)),
+  /** Median time from the message to the first click of those who clicked; null: none did. */
+  tracked: Type.Object({ ...tracked, first_click_ms: orNull(count) }),
   /** Clicked, of the recipients who granted tracking. */
-  readonly click_rate: ResultRate | null;
-}
+  click_rate: orNull(resultRate),
+});
+export type Figures = Static<typeof resultFigures>;
 
 /** What the messages or clicks of a row have in common. Null: older messages do not say. */
-export type ResultGroup = Partial<Pick<MessageGroup, "variant" | "run_id" | "source" | "basis">> & {
-  readonly template?: string | null;
-  /** YYYY-MM-DD, UTC. */
-  readonly day?: string;
-  readonly link?: string;
-};
+export const resultGroup = Type.Partial(
+  Type.Object({
+    template: orNull(Type.String({ examples: ["0123456789ab"] })),
+    variant: Type.String({ examples: ["A"] }),
+    run_id: Type.String({ examples: ["01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11"] }),
+    /** UTC. */
+    day: Type.String({ examples: ["2026-11-20"] }),
+    source: orNull(recipientSource),
+    basis: orNull(basis),
+    link: Type.String({ examples: ["go.example/autumn"] }),
+  }),
+);
+export type ResultGroup = Static<typeof resultGroup>;
 
 export interface ResultRow {
   readonly group: ResultGroup;
@@ -159,8 +150,8 @@ function* addUp(states: ResultStates, by: Grouping, interval: Interval): Steps<R
 
 interface Tally {
   readonly group: ResultGroup;
-  readonly messages: { -readonly [Kind in keyof MessageFigures]: number };
-  readonly tracked: { -readonly [Kind in keyof Omit<TrackedFigures, "first_click_ms">]: number };
+  readonly messages: Record<keyof typeof messages, number>;
+  readonly tracked: Record<keyof typeof tracked, number>;
   /** Times to the first click. */
   readonly firstClicks: number[];
   /** Undefined: none of its own links can be told. */
@@ -330,7 +321,7 @@ function toFigures({ messages, tracked, firstClicks, visits }: Tally): Figures {
   };
 }
 
-function toClickFigures({ clicks, suspected, visitors, anonymous, bots, probes }: VisitCounts): ClickFigures {
+function toClickFigures({ clicks, suspected, visitors, anonymous, bots, probes }: VisitCounts): Figures["clicks"] {
   return { total: clicks - suspected, unique: visitors, suspected, anonymous, bots, probes };
 }
 

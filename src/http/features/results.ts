@@ -1,6 +1,12 @@
 import { Type, type Static } from "@sinclair/typebox";
-import { basis, recipientSource } from "../../../events/outreach.ts";
-import { createResults, GROUPINGS, parseInterval, type Interval } from "../../history/results.ts";
+import {
+  createResults,
+  GROUPINGS,
+  parseInterval,
+  resultFigures,
+  resultGroup,
+  type Interval,
+} from "../../history/results.ts";
 import { CLICKS_NOTE, resultsAsCsv, resultsAsJson } from "../../history/results-format.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { wantReader } from "../access/session.ts";
@@ -11,44 +17,7 @@ import { choiceIn } from "../server/query.ts";
 import { problems } from "../server/problem.ts";
 import { count, oneOf, orNull, text, time } from "./schema.ts";
 
-const share = Type.Number({ minimum: 0, maximum: 1, examples: [0.184] });
-
-const rate = Type.Object({ rate: share, low: share, high: share });
-
-const figures = Type.Object({
-  attempted: count,
-  sent: count,
-  failed: count,
-  in_doubt: count,
-  replied: count,
-  opted_out: count,
-  reply_rate: orNull(rate),
-  clicks: orNull(
-    Type.Object({ total: count, unique: count, suspected: count, anonymous: count, bots: count, probes: count }),
-  ),
-  tracked: Type.Object({
-    recipients: count,
-    clicked: count,
-    clicks: count,
-    suspected: count,
-    first_click_ms: orNull(count),
-  }),
-  click_rate: orNull(rate),
-});
-
-const previous = Type.Object({ previous: orNull(figures) });
-
-const group = Type.Partial(
-  Type.Object({
-    template: orNull(text("0123456789ab")),
-    variant: text("A"),
-    run_id: text("01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11"),
-    day: text("2026-11-20"),
-    source: orNull(recipientSource),
-    basis: orNull(basis),
-    link: text("go.example/autumn"),
-  }),
-);
+const previous = Type.Object({ previous: orNull(resultFigures) });
 
 const interval = Type.Object({ from: orNull(time), to: orNull(time) });
 
@@ -56,10 +25,10 @@ const table = Type.Object({
   by: oneOf(...GROUPINGS),
   interval,
   previous_interval: orNull(interval),
-  rows: Type.Array(Type.Composite([group, figures, previous])),
+  rows: Type.Array(Type.Composite([resultGroup, resultFigures, previous])),
   omitted: count,
   clicks_merged_to: orNull(text("2026-11-20")),
-  total: Type.Composite([figures, previous]),
+  total: Type.Composite([resultFigures, previous]),
   unique_standard_error: Type.Number({ examples: [0.023] }),
   as_of: Type.Object({ position: count, time: orNull(time), stale: Type.Optional(Type.Literal(true)) }),
 });
