@@ -7,6 +7,7 @@ import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
 import { errorOption, fromOption, linkOption, toOption } from "./deliveries/filter-options.ts";
 import { channelArgument, channelOption, selectChannels, isConfigured } from "./deliveries/channel-name.ts";
 import type { ChannelName } from "../../events/channel.ts";
+import type { TestResult } from "../http/features/channel-sends.ts";
 import { plain } from "../history/words/phrases.ts";
 import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
 import { findChannel, pendingOf } from "../../projections/deliveries.ts";
@@ -173,13 +174,6 @@ suspends the channel again if the network still refuses it.`,
       }),
     );
 
-/** What `POST /api/tracking/test` answers. */
-interface Tested {
-  readonly results: Readonly<
-    Record<string, { readonly ok: boolean; readonly status: string; readonly detail?: string }>
-  >;
-}
-
 const test: MakeCommand = (terminal, exit) =>
   new Command("test")
     .summary("send a test message to each channel, or to one")
@@ -197,7 +191,9 @@ ${TOKEN_HELP}`,
     .action(
       exit(async ({ channel: only, url, json }) => {
         const body = only === undefined ? {} : { channel: only };
-        const tested = (await askService(terminal, url, "/api/tracking/test", body)) as Tested;
+        const tested = (await askService(terminal, url, "/api/tracking/test", body)) as {
+          results: Record<string, TestResult>;
+        };
         const rows = Object.entries(tested.results).map(([channel, result]) => ({ channel, ...result }));
         const cells = rows.map(({ channel, status, detail = "" }) => [channel, plain(status), detail]);
         answer(terminal, json, tested, table(["channel", "result", ""], cells));

@@ -3,21 +3,13 @@ import { answer, fail, printable, table } from "./shared/terminal.ts";
 import { basisOption, preview, VARIANT_OPTION } from "./outreach/preview.ts";
 import { reconcile } from "./outreach/reconcile.ts";
 import { formatUntil, watch } from "./outreach/watch.ts";
-import { recipientSource, type Recipient, type RunEnd, type SkipReason, type Usage } from "../../events/outreach.ts";
+import { recipientSource } from "../../events/outreach.ts";
+import type { DryRunAnswer } from "../console/pages/dry-run.tsx";
 import { formatRecipient, plain } from "../history/words/phrases.ts";
 import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
 import { requestStop } from "../outreach/run-end.ts";
 import { sleep } from "../platform/clock.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
-
-/** What `POST /social/run` answers to a dry run. */
-interface Rehearsed {
-  readonly reason: RunEnd;
-  readonly until?: string;
-  readonly estimate: Usage;
-  readonly would_send: readonly { readonly recipient: Recipient; readonly text: string; readonly variant: string }[];
-  readonly would_skip: readonly { readonly recipient: Recipient; readonly reason: SkipReason }[];
-}
 
 const run: MakeCommand = (terminal, exit) =>
   new Command("run")
@@ -44,13 +36,13 @@ ${TOKEN_HELP}`,
       exit(async ({ dryRun, url, json, ...selection }) => {
         const dry_run = dryRun === true;
         const asked = { dry_run, ...selection };
-        const begun = (await askService(terminal, url, "/social/run", asked)) as Rehearsed & { run_id: string };
+        const begun = (await askService(terminal, url, "/social/run", asked)) as DryRunAnswer & { run_id: string };
         const text = dry_run ? rehearsalText(begun) : `run ${printable(begun.run_id)} has started\n`;
         answer(terminal, json, begun, text);
       }),
     );
 
-function rehearsalText({ reason, until, estimate, would_send, would_skip }: Rehearsed): string {
+function rehearsalText({ reason, until, estimate, would_send, would_skip }: DryRunAnswer): string {
   const sends = would_send.map(({ recipient, variant, text }) => [formatRecipient(recipient), variant, text]);
   const skips = would_skip.map(({ recipient, reason: why }) => [formatRecipient(recipient), plain(why)]);
   const cost = `it would cost at most ${estimate.usd.toFixed(2)} USD`;

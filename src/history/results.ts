@@ -1,9 +1,10 @@
-import { Type, type Static, type TSchema } from "@sinclair/typebox";
+import { Type, type Static } from "@sinclair/typebox";
 import { basis, recipientSource } from "../../events/outreach.ts";
 import type { States } from "../../projections/all.ts";
 import type { Message, Results } from "../../projections/results.ts";
 import { addVisits, noVisits, countVisitors, type VisitCounts, type Visits } from "../../projections/visits.ts";
 import { DAY_CHARACTERS, DAY_MS, toDay } from "../../projections/time.ts";
+import { count, orNull, text } from "../platform/json-schema.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { inTimeSlices } from "../platform/time-slices.ts";
 import { wilsonInterval } from "../platform/wilson-interval.ts";
@@ -45,9 +46,7 @@ function precedingInterval({ from, to }: Interval): Interval | undefined {
   return from === undefined || to === undefined ? undefined : { from: from - (to - from), to: from };
 }
 
-const count = Type.Integer({ minimum: 0 });
 const share = Type.Number({ minimum: 0, maximum: 1, examples: [0.184] });
-const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
 /** `low`, `high`: between these the true rate lies (95 %, Wilson). */
 const resultRate = Type.Object({ rate: share, low: share, high: share });
@@ -79,14 +78,14 @@ export type Figures = Static<typeof resultFigures>;
 /** What the messages or clicks of a row have in common. Null: older messages do not say. */
 export const resultGroup = Type.Partial(
   Type.Object({
-    template: orNull(Type.String({ examples: ["0123456789ab"] })),
-    variant: Type.String({ examples: ["A"] }),
-    run_id: Type.String({ examples: ["01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11"] }),
+    template: orNull(text("0123456789ab")),
+    variant: text("A"),
+    run_id: text("01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11"),
     /** UTC. */
-    day: Type.String({ examples: ["2026-11-20"] }),
+    day: text("2026-11-20"),
     source: orNull(recipientSource),
     basis: orNull(basis),
-    link: Type.String({ examples: ["go.example/autumn"] }),
+    link: text("go.example/autumn"),
   }),
 );
 export type ResultGroup = Static<typeof resultGroup>;

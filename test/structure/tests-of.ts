@@ -89,6 +89,7 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "outreach/screening.ts": "outreach/read-again",
   "outreach/send.ts": "outreach/last-look",
   "platform/ip-address.ts": "http/access/rate-limit",
+  "platform/json-schema.ts": "http/endpoints",
   "platform/escape-controls.ts": "platform/logger",
   "platform/omit-undefined.ts": "delivery/attempt",
   "platform/runtime.ts": "networks/user-agent",

@@ -13,7 +13,7 @@ import { operation, reply } from "../server/endpoint.ts";
 import { performOnce } from "../server/idempotency.ts";
 import { problems } from "../server/problem.ts";
 import type { AppendedBy } from "../server/request-log.ts";
-import { TEXT, closed, id, oneOf, orNull, perAskedChannel, text } from "./schema.ts";
+import { TEXT, closed, id, oneOf, orNull, text } from "../../platform/json-schema.ts";
 
 /** How long a caller waits for the network's answer. */
 const DELIVERY_WAIT_MS = 5_000;
@@ -58,7 +58,12 @@ const result = Type.Object({
   latency_ms: orNull(Type.Number({ minimum: 0 })),
   detail: Type.Optional(text("channel_not_found")),
 });
-type TestResult = Static<typeof result>;
+export type TestResult = Static<typeof result>;
+
+/** By channel, of those that were asked for; `webhook-NAME` for a webhook with a name. */
+const results = Type.Object(Object.fromEntries(CHANNELS.map((name) => [name, Type.Optional(result)])), {
+  additionalProperties: result,
+});
 
 /** What is sent to a channel because a request asks for it. */
 export function directSendEndpoints(deps: AppDeps) {
@@ -120,7 +125,7 @@ export function directSendEndpoints(deps: AppDeps) {
         }),
       {
         body: jsonBody(Type.Object({ channel: Type.Optional(channelName) }, closed)),
-        response: { 200: reply("The result of each channel.", Type.Object({ results: perAskedChannel(result) })) },
+        response: { 200: reply("The result of each channel.", Type.Object({ results })) },
         detail: operation("testChannels", "tracking", ["token", "admin"], {
           summary: "Sends a test message to each channel, or to one.",
           description: `One attempt each, for ${formatDuration(ATTEMPT_TIMEOUT_MS / 1_000)}.`,

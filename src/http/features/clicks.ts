@@ -20,7 +20,7 @@ import { operation, reply, textReply, type RequestContext } from "../server/endp
 import { performOnce } from "../server/idempotency.ts";
 import { problems } from "../server/problem.ts";
 import type { AppendedBy, RequestLog } from "../server/request-log.ts";
-import { closed, id } from "./schema.ts";
+import { closed, id } from "../../platform/json-schema.ts";
 
 FormatRegistry.Set("ip-address", (value) => isIP(value) !== 0);
 FormatRegistry.Set("http-url", (value) => isHttpUrl(value));

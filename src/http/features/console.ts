@@ -22,7 +22,7 @@ import { formBody } from "../server/body.ts";
 import { operation, textReply, type Operation, type Reply, type RequestContext } from "../server/endpoint.ts";
 import { checkFormToken, commonFields } from "../server/form.ts";
 import { problems } from "../server/problem.ts";
-import { closed } from "./schema.ts";
+import { closed } from "../../platform/json-schema.ts";
 
 const AS_OF =
   "The page's moment: a position, a day or a time in ISO 8601, as for `--as-of` on the command line. Default: now.";

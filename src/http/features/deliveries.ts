@@ -36,7 +36,7 @@ import { feature, type AppDeps } from "../deps.ts";
 import { jsonBody, type Fields } from "../server/body.ts";
 import { operation, reply } from "../server/endpoint.ts";
 import { appendedOrNothing, problems, repeatable } from "../server/problem.ts";
-import { closed, count, oneOf, orNull, TEXT, text, time } from "./schema.ts";
+import { closed, count, oneOf, orNull, TEXT, text, time } from "../../platform/json-schema.ts";
 
 /** Letters that one request may name: its body hardly holds more, and a caller who wants more wants all. */
 const LETTERS_NAMED_MAX = 1_000;

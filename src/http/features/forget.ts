@@ -7,7 +7,7 @@ import { operation, reply } from "../server/endpoint.ts";
 import { leaveOutEmpty } from "../server/form.ts";
 import { appendedOrNothing, problems } from "../server/problem.ts";
 import { recipientName } from "./recipients.ts";
-import { closed, count, id, oneOf } from "./schema.ts";
+import { closed, count, id, oneOf } from "../../platform/json-schema.ts";
 
 const forgotten = Type.Object({
   events: Type.Integer({ minimum: 0, description: "Events that can no longer be read." }),

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { CHANNELS } from "../../../events/channel.ts";
 import { RunPaused } from "../../../events/outreach.ts";
 import { channelsOf, pendingOf } from "../../../projections/deliveries.ts";
 import type { RunState } from "../../../projections/run.ts";
@@ -11,7 +12,7 @@ import { feature, type AppDeps } from "../deps.ts";
 import { whole, withHeaders } from "../server/answer.ts";
 import { operation, reply, textReply } from "../server/endpoint.ts";
 import { RETRY_LATER } from "../server/problem.ts";
-import { count, id, oneOf, orNull, perChannel, text, time } from "./schema.ts";
+import { count, id, oneOf, orNull, text, time } from "../../platform/json-schema.ts";
 
 const run = Type.Object({
   id,
@@ -46,6 +47,13 @@ const folding = Type.Optional(
   ),
 );
 
+const channel = Type.Object({
+  configured: Type.Boolean(),
+  pending: count,
+  circuit: orNull(oneOf("closed", "open", "half_open")),
+  suspended: orNull(Type.Object({ since: time, detail: text("channel_is_archived") })),
+});
+
 const serviceState = Type.Object({
   status: oneOf("ok", "degraded"),
   version: text("0.2.0"),
@@ -56,14 +64,7 @@ const serviceState = Type.Object({
     { additionalProperties: id, examples: [{ "dispatcher-chat": "01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11" }] },
   ),
   channels: Type.Optional(
-    perChannel(
-      Type.Object({
-        configured: Type.Boolean(),
-        pending: count,
-        circuit: orNull(oneOf("closed", "open", "half_open")),
-        suspended: orNull(Type.Object({ since: time, detail: text("channel_is_archived") })),
-      }),
-    ),
+    Type.Object(Object.fromEntries(CHANNELS.map((name) => [name, channel])), { additionalProperties: channel }),
   ),
   folding,
 });

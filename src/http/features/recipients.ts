@@ -11,7 +11,7 @@ import { feature, type AppDeps } from "../deps.ts";
 import { jsonBody, fileBody } from "../server/body.ts";
 import { operation, reply, type Form } from "../server/endpoint.ts";
 import { appendedOrNothing, type Problem, problems } from "../server/problem.ts";
-import { closed, consentMembers, count, text } from "./schema.ts";
+import { closed, count, text } from "../../platform/json-schema.ts";
 import {
   cell,
   SENT_CHUNK_ROWS,
@@ -24,7 +24,13 @@ import {
   takeSent,
 } from "./sent-list.ts";
 import { basis, tracking } from "../../../events/outreach.ts";
-import { isFault, parseConsent } from "../../recipients/parse-consent.ts";
+import {
+  CONSENT_SOURCE_CHARS_MAX,
+  CONSENT_TEXT_CHARS_MAX,
+  CONSENT_TIME_CHARS_MAX,
+  isFault,
+  parseConsent,
+} from "../../recipients/parse-consent.ts";
 import { recordConsent } from "../../recipients/record-consent.ts";
 
 /** Column names that a report lists: a file of JSON objects may have others in each. */
@@ -64,6 +70,34 @@ const csv = Type.String({
     "A header, then a line for each recipient. Columns may come in any order, with quotes, and separated by `;` or tabs.",
   examples: ["username,name,basis\nsara_sells,Sara,opt_in"],
 });
+
+const consentTime = Type.String({
+  maxLength: CONSENT_TIME_CHARS_MAX,
+  description: "A day, or a time with its offset (ISO 8601); not in the future.",
+  examples: ["2025-03-02", "2025-03-02T10:15:00+01:00"],
+});
+const consentSource = Type.String({
+  maxLength: CONSENT_SOURCE_CHARS_MAX,
+  description: "Where: the http(s) address of a form, or a few words.",
+  examples: ["https://shop.example/form", "trade fair"],
+});
+const consentText = Type.String({
+  maxLength: CONSENT_TEXT_CHARS_MAX,
+  description: "The wording that was agreed to, or its version.",
+  examples: ["Yes, send me news (version 3)"],
+});
+
+/** What a row of a list, or a record of consent, says of a recipient's consent. */
+const consentMembers = {
+  basis: Type.Optional(basis),
+  consent_at: Type.Optional(consentTime),
+  consent_source: Type.Optional(consentSource),
+  consent_text: Type.Optional(consentText),
+  tracking: Type.Optional(tracking),
+  tracking_at: Type.Optional(consentTime),
+  tracking_source: Type.Optional(consentSource),
+  tracking_text: Type.Optional(consentText),
+};
 
 const row = Type.Object(
   {

@@ -15,7 +15,7 @@ import { whole } from "../server/answer.ts";
 import { operation, reply } from "../server/endpoint.ts";
 import { choiceIn } from "../server/query.ts";
 import { problems } from "../server/problem.ts";
-import { count, oneOf, orNull, text, time } from "./schema.ts";
+import { count, oneOf, orNull, text, time } from "../../platform/json-schema.ts";
 
 const previous = Type.Object({ previous: orNull(resultFigures) });
 

@@ -14,7 +14,7 @@ import { jsonBody, type Fields } from "../server/body.ts";
 import { operation, reply, type Form } from "../server/endpoint.ts";
 import { performOnce } from "../server/idempotency.ts";
 import { appendedOrNothing, problems, startedOrNothing } from "../server/problem.ts";
-import { closed, count, id, orNull, text, time } from "./schema.ts";
+import { closed, count, id, orNull, text, time } from "../../platform/json-schema.ts";
 
 /** The longest a caller may wait for a run (spec: N ≤ 300). */
 const WAIT_MAX_S = 300;

@@ -10,7 +10,7 @@ import { type RequestBody, type SentForm, uploadBody } from "../server/body.ts";
 import type { Form } from "../server/endpoint.ts";
 import { commonFields } from "../server/form.ts";
 import { Problem, problems, repeatable } from "../server/problem.ts";
-import { count, text } from "./schema.ts";
+import { count, text } from "../../platform/json-schema.ts";
 
 /** Rows appended at once: few milliseconds of the thread that serves requests, keys and folds included. */
 export const SENT_CHUNK_ROWS = 64;

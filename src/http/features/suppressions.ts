@@ -18,7 +18,7 @@ import { choiceIn } from "../server/query.ts";
 import { problems } from "../server/problem.ts";
 import { admitStreamReader } from "../streams/event-stream.ts";
 import { sendFile } from "../streams/file-stream.ts";
-import { closed, count } from "./schema.ts";
+import { closed, count } from "../../platform/json-schema.ts";
 import {
   cell,
   SENT_CHUNK_ROWS,

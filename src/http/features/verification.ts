@@ -7,7 +7,7 @@ import { whole } from "../server/answer.ts";
 import { jsonBody } from "../server/body.ts";
 import { operation, reply, textReply } from "../server/endpoint.ts";
 import { appendedOrNothing, problems } from "../server/problem.ts";
-import { closed, count, oneOf, orNull, text, time } from "./schema.ts";
+import { closed, count, oneOf, orNull, text, time } from "../../platform/json-schema.ts";
 
 const position = count;
 
