@@ -22,14 +22,6 @@ export interface RefusedRow {
 /** Characters of a refused value: enough to find it in the file. A file of a million bad rows is to fit in memory. */
 const VALUE_SHOWN_CHARS_MAX = 100;
 
-/** What a file of recipients holds. Lines are those that an editor shows, from 1. */
-export interface RecipientsFile {
-  /** Each recipient once. */
-  readonly rows: readonly ImportedRow[];
-  readonly refused: readonly RefusedRow[];
-  readonly duplicates: readonly Duplicate[];
-}
-
 /** The row at `line` took the place of the one at `of`: the last one wins. */
 export interface Duplicate {
   readonly line: number;
@@ -43,10 +35,10 @@ const READERS: Readonly<Record<RecipientsFormat, (text: string, columns: Columns
 };
 
 /**
- * Reads recipients. A row that cannot be used is refused with its reason and the others go in; throws
- * a ServiceError (invalid) when the file as a whole cannot be understood.
+ * Reads recipients, each once; lines are those that an editor shows, from 1. A row that cannot be used is refused with its
+ * reason and the others go in; throws a ServiceError (invalid) when the file as a whole cannot be understood.
  */
-export function parseRecipients(file: string | Uint8Array, format: RecipientsFormat, now: number): RecipientsFile {
+export function parseRecipients(file: string | Uint8Array, format: RecipientsFormat, now: number) {
   const people = createPeople();
   const refused = readRows(READERS[format](decodeText(file), RECIPIENT_COLUMNS), (line, cells) => {
     const recipient = readRow(cells, now);
@@ -60,19 +52,11 @@ export interface SuppressionRow {
   readonly suppression: ImportedSuppression;
 }
 
-/** What a list of suppressions holds. A row that repeats another one is in it too: each may name what the other does not. */
-export interface SuppressionsFile {
-  readonly rows: readonly SuppressionRow[];
-  readonly refused: readonly RefusedRow[];
-}
-
-/** The same of a list of suppressions. `hashKey`: names the key of its hashes, as {@link readSuppression} wants it. */
-export function parseSuppressions(
-  file: string | Uint8Array,
-  format: RecipientsFormat,
-  now: number,
-  hashKey: string,
-): SuppressionsFile {
+/**
+ * The same of a list of suppressions, in which a repeated row may name what the other does not. `hashKey`: names the key of
+ * its hashes, as {@link readSuppression} wants it.
+ */
+export function parseSuppressions(file: string | Uint8Array, format: RecipientsFormat, now: number, hashKey: string) {
   const rows: SuppressionRow[] = [];
   const refused = readRows(READERS[format](decodeText(file), SUPPRESSION_COLUMNS), (line, cells) => {
     const suppression = readSuppression(cells, now, hashKey);

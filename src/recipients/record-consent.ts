@@ -28,15 +28,6 @@ export interface RecordConsentDeps extends HandleDeps {
   readonly findLinkKeys: FindLinkKeys;
 }
 
-export interface RecordedConsent {
-  /** False: it holds for the name, which no contact had yet. */
-  readonly isKnown: boolean;
-  /** The log held as much before. */
-  readonly repeated: boolean;
-  /** Who has the name now; undefined: the recipient was erased. */
-  readonly contact: Contact | undefined;
-}
-
 /** What a recipient's consent is from now on. Decides nothing where the contact holds as much already. */
 export function decideConsent(
   contacts: Contacts,
@@ -104,15 +95,16 @@ export function eraseClicks(keys: readonly string[]): readonly NewEvent[] {
 }
 
 /**
- * Records a recipient's consent for an operator. Resolves when the projections hold it. Throws a ServiceError (usage) for
- * an invalid name, and what {@link handle} throws.
+ * Records a recipient's consent for an operator. Resolves when the projections hold it. `isKnown` false: no contact had the
+ * name yet; `repeated`: the log held as much before; `contact` undefined: the recipient was erased. Throws a ServiceError
+ * (usage) for an invalid name, and what {@link handle} throws.
  */
 export async function recordConsent(
   deps: RecordConsentDeps,
   name: string,
   record: ConsentRecord,
   metadata: EventMetadata,
-): Promise<RecordedConsent> {
+) {
   const { projector, findLinkKeys } = deps;
   const findNow = () => findPerson(projector.state("contacts"), recipientAmong(projector.state("contacts"), name));
   let isKnown = false;

@@ -14,15 +14,11 @@ const LINE_BYTES_MAX = 2 * 1024 * 1024;
 const LINE_FEED = 0x0a;
 const BYTE_ORDER_MARK = "\ufeff";
 
-/** Consecutive lines, without their line breaks (LF or CRLF). */
-export interface LineBatch {
-  /** Number of the first, counted from 1. */
-  readonly first: number;
-  readonly lines: readonly string[];
-}
-
-/** The lines of a UTF-8 text, as many at a time as a chunk holds. Throws a ServiceError (invalid). */
-export async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<LineBatch, void, void> {
+/**
+ * The lines of a UTF-8 text without their line breaks (LF or CRLF), as many at a time as a chunk holds; `first`: the number
+ * of the first, counted from 1. Throws a ServiceError (invalid).
+ */
+export async function* readLines(chunks: AsyncIterable<Uint8Array>) {
   let rest: Uint8Array = new Uint8Array();
   let first = 1;
   for await (const chunk of chunks) {
