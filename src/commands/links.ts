@@ -3,7 +3,6 @@ import { CsvError, parse } from "csv-parse/sync";
 import { configurationError } from "../config/error.ts";
 import type { Config } from "../config/config.ts";
 import { addLinks, CODE_CHARS_MAX, type NewLink } from "../links/add-links.ts";
-import { sleep } from "../platform/clock.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { toDomain } from "../template/short-link.ts";
 import { Command, group, JSON_OPTION, type MakeCommand, readConfig } from "./shared/command.ts";
@@ -60,8 +59,7 @@ export const links = group(
 async function report(terminal: Terminal, given: readonly NewLink[], json: true | undefined): Promise<number> {
   const domain = requireDomain(readConfig(terminal));
   await using session = await openSession(terminal);
-  const deps = { ...session, sleep, random: Math.random };
-  const { added, known, refused } = await addLinks(deps, domain, given, COMMAND_METADATA);
+  const { added, known, refused } = await addLinks(session, domain, given, COMMAND_METADATA);
   const text = `${added} added, ${known} known before, ${refused.length} refused\n`;
   answer(terminal, json, { added, known, refused }, text);
   if (json !== true) for (const { code, reason } of refused) terminal.err(`${printable(code)}: ${reason}\n`);

@@ -8,7 +8,6 @@ import type { DryRunAnswer } from "../console/pages/dry-run.tsx";
 import { formatRecipient, plain } from "../history/words/phrases.ts";
 import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
 import { requestStop } from "../outreach/run-end.ts";
-import { sleep } from "../platform/clock.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
 
 const run: MakeCommand = (terminal, exit) =>
@@ -67,7 +66,7 @@ Exit code 1 when no run is in progress.`,
     .action(
       exit(async ({ run, json }) => {
         await using session = await openSession(terminal);
-        const asked = await requestStop({ ...session, sleep, random: Math.random }, run, COMMAND_METADATA);
+        const asked = await requestStop(session, run, COMMAND_METADATA);
         if (asked.kind === "not_in_progress") {
           return fail(
             terminal,

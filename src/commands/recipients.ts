@@ -1,7 +1,6 @@
 import { allowRetry, type RetryRefusal } from "../recipients/allow-retry.ts";
 import { parseRecipient } from "../recipients/recipient-name.ts";
 import { suppress } from "../recipients/suppress.ts";
-import { sleep } from "../platform/clock.ts";
 import { Command, group, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
 import { answer, EXIT, printable, type Terminal } from "./shared/terminal.ts";
 import { showContacts, formatConsent } from "./contacts.ts";
@@ -71,7 +70,7 @@ const retryRecipient: MakeCommand = (terminal, exit) =>
       exit(async (recipient, { json }) => {
         parseRecipient(recipient);
         await using session = await openSession(terminal);
-        const refusal = await allowRetry({ ...session, sleep, random: Math.random }, recipient, COMMAND_METADATA);
+        const refusal = await allowRetry(session, recipient, COMMAND_METADATA);
         const text = `${printable(recipient)} ${refusal === undefined ? "is tried again in the next run" : REFUSALS[refusal]}\n`;
         if (json !== true && refusal !== undefined) terminal.err(text);
         else answer(terminal, json, { recipient, refusal: refusal ?? null }, text);
@@ -146,8 +145,7 @@ async function recordGiven(
   const record = parseConsent(given, session.logClock.now());
   if (isFault(record)) throw usageError(printable(record.reason));
   if (Object.keys(record).length === 0) throw usageError("recipients consent needs --basis or --tracking");
-  const deps = { ...session, sleep, random: Math.random };
-  const { isKnown, repeated, contact } = await recordConsent(deps, name, record, COMMAND_METADATA);
+  const { isKnown, repeated, contact } = await recordConsent(session, name, record, COMMAND_METADATA);
   const { basis = "none", consent = null, tracking = { status: "unknown" } } = contact ?? {};
   const shown =
     contact === undefined ? `${printable(name)} was erased: nothing of them is shown\n` : formatConsent(contact);

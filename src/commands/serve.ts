@@ -1,3 +1,4 @@
+import { within } from "../platform/clock.ts";
 import { createLogger } from "../platform/logger.ts";
 import { VERSION } from "../platform/version.ts";
 import type { Service } from "../service/service.ts";
@@ -80,14 +81,18 @@ export async function untilStopped(service: Service, config: Config, terminal: T
   if (why !== "stopped") {
     logger.error("the log failed; start again", { error: String(why) });
     // Nothing more can be recorded, but waiting callers get an answer: a 503 says what happened, a broken connection does not.
-    await endsWithin(
-      stop(service).catch(() => {}),
+    await within(
       FAILED_STOP_MS_MAX,
+      stop(service).catch(() => {}),
     );
     return EXIT.software;
   }
   logger.info("stopping");
-  if (!(await endsWithin(stop(service), config.http.shutdownSeconds * 1000))) {
+  const isInTime = await within(
+    config.http.shutdownSeconds * 1000,
+    stop(service).then(() => true),
+  );
+  if (isInTime !== true) {
     logger.warn("stopped before everything in flight had ended");
   }
   return EXIT.ok;
@@ -99,14 +104,3 @@ async function stop(service: Service): Promise<void> {
 
 /** Refusals take milliseconds; a supervisor should not wait for a hanging request. */
 const FAILED_STOP_MS_MAX = 1_000;
-
-/** False if the work takes longer. */
-async function endsWithin(work: Promise<void>, ms: number): Promise<boolean> {
-  const late = Promise.withResolvers<false>();
-  const timer = setTimeout(() => late.resolve(false), ms);
-  try {
-    return await Promise.race([work.then(() => true), late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
-}

@@ -1,4 +1,5 @@
 import { Type, type Static, type StringOptions, type TOptional, type TSchema, type TUnsafe } from "@sinclair/typebox";
+import { EITHER } from "../platform/list-words.ts";
 
 /** `shown` lets a faulty value be repeated in a message. Opt-in: a value not known to be harmless stays unsaid. */
 interface Wording {
@@ -49,9 +50,6 @@ const optionalChoice = <const T extends string>(values: readonly T[]): TOptional
 function whole(minimum: number, maximum: number, unit: string) {
   return { minimum, maximum, description: `a whole number of ${unit} from ${minimum} to ${maximum}`, shown: true };
 }
-
-/** `spec or strict`; `slack, discord or teams`. */
-const EITHER = new Intl.ListFormat("en-GB", { type: "disjunction" });
 
 function describeChoice(values: readonly string[]): Wording & StringOptions {
   return { description: EITHER.format(values), pattern: `^(?:${values.join("|")})$`, shown: true };

@@ -9,7 +9,7 @@ export const id = Type.String({ format: "uuid" });
 export const text = (example: string) => Type.String({ examples: [example] });
 export const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 export const oneOf = <T extends string>(...values: T[]) => Type.Union(values.map((value) => Type.Literal(value)));
-/** For request bodies. Unknown fields are refused: a mistyped `dry_run` must never send. */
+/** For request bodies: unknown fields are refused. */
 export const closed = { additionalProperties: false };
 
 /** A pattern: more than white space. */

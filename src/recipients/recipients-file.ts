@@ -1,4 +1,5 @@
 import { ServiceError } from "../platform/service-error.ts";
+import { countLinesBeforeFault } from "../platform/utf8.ts";
 import { readCsvRows } from "./file/csv.ts";
 import { FILE_BYTES_MAX, type RecipientsFormat, ROWS_MAX } from "./file/format.ts";
 import { shortened } from "../template/field.ts";
@@ -155,24 +156,7 @@ function decode(bytes: Uint8Array, encoding: "utf-8" | "utf-16le" | "utf-16be"):
   try {
     return new TextDecoder(encoding, { fatal: true }).decode(bytes);
   } catch {
-    const where = encoding === "utf-8" ? ` (line ${lineOfBadByte(bytes)}; perhaps Windows-1252)` : "";
+    const where = encoding === "utf-8" ? ` (line ${countLinesBeforeFault(bytes) + 1}; perhaps Windows-1252)` : "";
     throw new ServiceError("invalid", `the file is not valid ${encoding.toUpperCase()}${where}: ${SAVE_AS}`);
   }
-}
-
-/** A line end is never a part of a longer UTF-8 sequence, so each line can be tried alone. */
-function lineOfBadByte(bytes: Uint8Array): number {
-  const decoder = new TextDecoder("utf-8", { fatal: true });
-  let line = 1;
-  for (let start = 0; start < bytes.length; line++) {
-    const found = bytes.indexOf(0x0a, start);
-    const end = found === -1 ? bytes.length : found + 1;
-    try {
-      decoder.decode(bytes.subarray(start, end));
-    } catch {
-      return line;
-    }
-    start = end;
-  }
-  return line;
 }

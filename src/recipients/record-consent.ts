@@ -7,6 +7,7 @@ import { type Contact, type Contacts, entriesOf, findPerson } from "../../projec
 import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
 import { handle, type HandleDeps, type HandleOptions } from "../log/handle.ts";
 import { recipientAmong } from "./recipient-name.ts";
+import { ALL_OF } from "../platform/list-words.ts";
 
 /** Finds the refs by which the clicks by personal links of these codes are erased; none of codes that were erased. */
 export type FindLinkKeys = (codes: readonly string[]) => readonly string[];
@@ -46,9 +47,6 @@ function isRecorded(contact: Contact, record: ConsentRecord): boolean {
   const { basis, consent, tracking } = contact;
   return isDeepStrictEqual(consentAfter(contact, record), { basis, consent, tracking });
 }
-
-/** `consent_at and consent_source`. */
-const ALL_OF = new Intl.ListFormat("en-GB", { type: "conjunction" });
 
 /** What a consent lacks to be proved; undefined: nothing. */
 export function describeMissingEvidence(consent: Parameters<typeof findMissingEvidence>[0]): string | undefined {

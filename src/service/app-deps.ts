@@ -91,6 +91,8 @@ export function appDeps(served: Served): AppDeps {
     ...served.access,
     ...live,
     clock,
+    sleep,
+    random: Math.random,
     version: VERSION,
     hosts: listHosts(http, config.links.base),
     clientAddress: createClientAddress(http.trustedProxies),
@@ -103,11 +105,8 @@ export function appDeps(served: Served): AppDeps {
     idempotency: createIdempotency({ eventLog, sleep, logger, makeId, stopping }),
     encryptedLog: openedLog,
     requestLog: createRequestLog(eventLog, openedLog.keyring.keys.revision, served.isWritable, logger),
-    auditReads: config.auditReads,
-    redirects: config.links.redirects,
     placeVisitor: createVisitorSketch(openedLog.keyring.keys, clock),
-    dispatchBots: config.bots === "dispatch",
-    ...outreachParts(config),
+    ...configuredParts(config),
     quota,
     verifier,
     signHead: () => signHeadNow(store, checkpoints, clock),
@@ -142,8 +141,11 @@ function listRoles(eventLog: EventLog, projector: Projector): ReturnType<AppDeps
   return listHolders(eventLog, channels).catch(() => ({}));
 }
 
-function outreachParts({ outreach, outreachWith }: Config): Pick<AppDeps, "outreach" | "rules" | "timezone"> {
-  return { outreach, rules: { today: outreach, with: outreachWith }, timezone: outreach.timezone };
+/** What is taken from the configuration as it is. */
+function configuredParts({ outreach, outreachWith, auditReads, links, bots }: Config) {
+  const rules = { today: outreach, with: outreachWith };
+  const { redirects } = links;
+  return { outreach, rules, timezone: outreach.timezone, auditReads, redirects, dispatchBots: bots === "dispatch" };
 }
 
 function dailyQuota({ outreach }: Config, projector: Projector, clock: Clock): DailyQuota {

@@ -3,14 +3,14 @@ import type { Config } from "../../config/config.ts";
 import { configurationError } from "../../config/error.ts";
 import { toRecipient } from "../../../projections/contacts.ts";
 import { outreachState } from "../../outreach/context.ts";
-import type { OutreachRules } from "../../outreach/decide.ts";
+import { outreachRules } from "../../service/outreach.ts";
 import { describeWindow } from "../../outreach/send-window.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { Template } from "../../template/template.ts";
 import { discloseRecipient } from "../../privacy/read-audit.ts";
 import { Command, JSON_OPTION, Option, parseLimit, type MakeCommand } from "../shared/command.ts";
 import { answer, fail, printable, table } from "../shared/terminal.ts";
-import { openSession, recordRead, type Session } from "../shared/log-session.ts";
+import { openSession, recordRead } from "../shared/log-session.ts";
 import { describeMoment, toAsOfJson } from "../shared/moment.ts";
 import { findNamed } from "../../recipients/recipient-name.ts";
 import { STAND_INS, survey, type Skipped, type Survey, type VariantSample } from "./survey.ts";
@@ -46,7 +46,7 @@ that person is not known, 78 without a template.`,
         await using session = await openSession(terminal);
         const { projector, config } = session;
         const template = requireTemplate(config);
-        const rules = createRules(template, session);
+        const rules = outreachRules(session, template);
         const place = { position: projector.position, time: projector.time };
         const person = wanted === undefined ? undefined : findNamed(projector.state("contacts"), wanted);
         if (wanted !== undefined && person === undefined) {
@@ -76,13 +76,6 @@ function requireTemplate({ outreach: { template } }: Config): Template {
     throw configurationError([{ variable: "MESSAGE_TEMPLATE", problem: "not set, so there is no message", wanted }]);
   }
   return template;
-}
-
-function createRules(template: Template, { config, keyring, hashesOf, findLinkKeys }: Session): OutreachRules {
-  const { requireConsent, dailyLimit, stopAfterFailures, window } = config.outreach;
-  const { isForgotten } = keyring;
-  const limits = { dailyLimit, stopAfterFailures, window };
-  return { template, requireConsent, ...limits, hashes: hashesOf, findLinkKeys, isForgotten };
 }
 
 /** `ms`: now, since the epoch. */

@@ -7,7 +7,6 @@ import {
   type RecipientsFormat,
   FILE_BYTES_MAX,
 } from "../../recipients/file/format.ts";
-import { sleep } from "../../platform/clock.ts";
 import { ServiceError, usageError } from "../../platform/service-error.ts";
 import type { Config } from "../../config/config.ts";
 import { Option, readConfig } from "../shared/command.ts";
@@ -29,9 +28,8 @@ export async function importFile(
   await using session = await openSessionWith(readConfig(terminal));
   const { rows, refused, duplicates } = parseRecipients(input, read, session.logClock.now());
   const { signal } = terminal;
-  const importing = { ...session, sleep, random: Math.random };
   const imported = await withProgress(terminal, "importing", rows.length, (onProgress) =>
-    importRecipients(importing, rows, COMMAND_METADATA, { chunkRows: CHUNK_ROWS, signal, onProgress }),
+    importRecipients(session, rows, COMMAND_METADATA, { chunkRows: CHUNK_ROWS, signal, onProgress }),
   );
   const { taken, added, withoutConsent, withoutEvidence, fields } = imported;
   if (taken < rows.length) return reportInterruption(terminal, rows, taken);

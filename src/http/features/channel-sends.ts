@@ -8,12 +8,12 @@ import type { NewEvent } from "../../log/event-log.ts";
 import { formatDuration } from "../../platform/format-duration.ts";
 import { status } from "elysia";
 import { feature, type AppDeps } from "../deps.ts";
-import { jsonBody } from "../server/body.ts";
+import { objectBody } from "../server/body.ts";
 import { operation, reply } from "../server/endpoint.ts";
 import { performOnce } from "../server/idempotency.ts";
 import { problems } from "../server/problem.ts";
 import type { AppendedBy } from "../server/request-log.ts";
-import { TEXT, closed, id, oneOf, orNull, text } from "../../platform/json-schema.ts";
+import { TEXT, id, oneOf, orNull, text } from "../../platform/json-schema.ts";
 
 /** How long a caller waits for the network's answer. */
 const DELIVERY_WAIT_MS = 5_000;
@@ -38,19 +38,15 @@ const LEVELS = level.anyOf.flatMap(({ const: name }) => [
 /** A pattern for a word in any case: patterns of JSON Schema have no flags. */
 const inAnyCase = (word: string): string => word.replace(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`);
 
-const notification = Type.Object(
-  {
-    message: Type.String({ minLength: 1, maxLength: 4000, pattern: TEXT, examples: ["disk full"] }),
-    service: Type.Optional(Type.String({ minLength: 1, maxLength: 100, examples: ["web-1"] })),
-    level: Type.Optional(Type.String({ pattern: `^(${LEVELS.map(inAnyCase).join("|")})$`, examples: LEVELS })),
-  },
-  closed,
-);
+const notification = objectBody({
+  message: Type.String({ minLength: 1, maxLength: 4000, pattern: TEXT, examples: ["disk full"] }),
+  service: Type.Optional(Type.String({ minLength: 1, maxLength: 100, examples: ["web-1"] })),
+  level: Type.Optional(Type.String({ pattern: `^(${LEVELS.map(inAnyCase).join("|")})$`, examples: LEVELS })),
+});
 
-const message = Type.Object(
-  { text: Type.String({ minLength: 1, maxLength: 4096, pattern: TEXT, examples: ["hello"] }) },
-  closed,
-);
+const message = objectBody({
+  text: Type.String({ minLength: 1, maxLength: 4096, pattern: TEXT, examples: ["hello"] }),
+});
 
 const result = Type.Object({
   ok: Type.Boolean(),
@@ -79,7 +75,7 @@ export function directSendEndpoints(deps: AppDeps) {
           return send(deps, "chat", { type: "NotificationRequested", data }, { metadata: call.metadata, key });
         }),
       {
-        body: jsonBody(notification),
+        body: notification,
         response: sent,
         detail: operation("notify", "tracking", ["strict", "notify"], {
           summary: "Sends a notification to the team chat.",
@@ -97,7 +93,7 @@ export function directSendEndpoints(deps: AppDeps) {
           return send(deps, "messaging", newEvent, { metadata: call.metadata, key });
         }),
       {
-        body: jsonBody(message),
+        body: message,
         response: sent,
         detail: operation("sendMessage", "tracking", ["token", "notify"], {
           summary: "Sends a message to the messaging service.",
@@ -124,7 +120,7 @@ export function directSendEndpoints(deps: AppDeps) {
           return { results: Object.fromEntries(await Promise.all(tested)) };
         }),
       {
-        body: jsonBody(Type.Object({ channel: Type.Optional(channelName) }, closed)),
+        body: objectBody({ channel: Type.Optional(channelName) }),
         response: { 200: reply("The result of each channel.", Type.Object({ results })) },
         detail: operation("testChannels", "tracking", ["token", "admin"], {
           summary: "Sends a test message to each channel, or to one.",

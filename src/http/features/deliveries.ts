@@ -33,7 +33,7 @@ import { ServiceError } from "../../platform/service-error.ts";
 import { wantReader } from "../access/session.ts";
 import { resumeChannel } from "../../delivery/suspension.ts";
 import { feature, type AppDeps } from "../deps.ts";
-import { jsonBody, type Fields } from "../server/body.ts";
+import { jsonBody, objectBody, type Fields } from "../server/body.ts";
 import { operation, reply } from "../server/endpoint.ts";
 import { appendedOrNothing, problems, repeatable } from "../server/problem.ts";
 import { closed, count, oneOf, orNull, TEXT, text, time } from "../../platform/json-schema.ts";
@@ -284,7 +284,7 @@ export function deliveryEndpoints(deps: AppDeps) {
         return { channel: name, suspended_since: ended.since };
       },
       {
-        body: jsonBody(Type.Object({ channel: channelName }, closed)),
+        body: objectBody({ channel: channelName }),
         response: { 200: reply("Resumed.", resumed) },
         detail: operation("resumeDeliveries", "tracking", ["token", "admin"], {
           summary: "Resumes a suspended channel.",

@@ -2,12 +2,12 @@ import { type Static, Type } from "@sinclair/typebox";
 import { findNamed } from "../../recipients/recipient-name.ts";
 import { forgetAddress, forgetPerson, type Forgotten } from "../../privacy/forget.ts";
 import { feature, type AppDeps } from "../deps.ts";
-import { type Fields, jsonBody } from "../server/body.ts";
+import { type Fields, objectBody } from "../server/body.ts";
 import { operation, reply } from "../server/endpoint.ts";
 import { leaveOutEmpty } from "../server/form.ts";
 import { appendedOrNothing, problems } from "../server/problem.ts";
 import { recipientName } from "./recipients.ts";
-import { closed, count, id, oneOf } from "../../platform/json-schema.ts";
+import { count, id, oneOf } from "../../platform/json-schema.ts";
 
 const forgotten = Type.Object({
   events: Type.Integer({ minimum: 0, description: "Events that can no longer be read." }),
@@ -49,7 +49,7 @@ export function forgetEndpoints(deps: AppDeps) {
         return toAnswer(erased);
       },
       {
-        body: jsonBody(Type.Object({ recipient: recipientName, ...reason }, closed)),
+        body: objectBody({ recipient: recipientName, ...reason }),
         response: { 200: reply("Erased.", forgotten) },
         detail: operation("forgetRecipient", "outreach", ["token", "admin"], {
           summary: "Erases a recipient.",
@@ -74,9 +74,7 @@ export function forgetEndpoints(deps: AppDeps) {
         return toAnswer(erased);
       },
       {
-        body: jsonBody(
-          Type.Object({ ip: Type.String({ format: "ip-address", examples: ["203.0.113.7"] }), ...reason }, closed),
-        ),
+        body: objectBody({ ip: Type.String({ format: "ip-address", examples: ["203.0.113.7"] }), ...reason }),
         response: { 200: reply("Erased.", forgotten) },
         detail: operation("forgetClicks", "tracking", ["token", "admin"], {
           summary: "Erases the clicks of an IP address.",

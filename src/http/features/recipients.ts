@@ -5,19 +5,19 @@ import { importRecipients } from "../../recipients/import.ts";
 import { REMARKS_MAX, SENT_BYTES_MAX } from "../../recipients/file/format.ts";
 import { READ_MS_MAX } from "../../recipients/file/read-in-worker.ts";
 import { suppress } from "../../recipients/suppress.ts";
-import { sleep } from "../../platform/clock.ts";
 import { formatDuration } from "../../platform/format-duration.ts";
 import { feature, type AppDeps } from "../deps.ts";
-import { jsonBody, fileBody } from "../server/body.ts";
+import { objectBody, fileBody } from "../server/body.ts";
 import { operation, reply, type Form } from "../server/endpoint.ts";
 import { appendedOrNothing, type Problem, problems } from "../server/problem.ts";
-import { closed, count, text } from "../../platform/json-schema.ts";
+import { count, text } from "../../platform/json-schema.ts";
 import {
   cell,
   SENT_CHUNK_ROWS,
   line,
   listFormats,
   listUpload,
+  nameColumns,
   readList,
   refusedMembers,
   type SentList,
@@ -42,7 +42,7 @@ export const recipientName = Type.String({
   description: "An id, a handle or @handle.",
   examples: ["@sara_sells", "1786543210987654321"],
 });
-export const recipientBody = jsonBody(Type.Object({ recipient: recipientName }, closed));
+const recipientBody = objectBody({ recipient: recipientName });
 
 const importReport = Type.Object({
   added: count,
@@ -62,13 +62,6 @@ const importReport = Type.Object({
   duplicate_rows: Type.Array(Type.Object({ line, of: line }), {
     description: `The first ${REMARKS_MAX}: the row at \`line\` replaced the one at \`of\`.`,
   }),
-});
-
-const csv = Type.String({
-  pattern: String.raw`^(?:username|handle|id)(?:,name)?(?:,basis)?(?:\r?\n[^\u0000-\u001f"]*)*$`,
-  description:
-    "A header, then a line for each recipient. Columns may come in any order, with quotes, and separated by `;` or tabs.",
-  examples: ["username,name,basis\nsara_sells,Sara,opt_in"],
 });
 
 const consentTime = Type.String({
@@ -101,9 +94,7 @@ const consentMembers = {
 
 const row = Type.Object(
   {
-    username: Type.Optional(Type.String({ examples: ["sara_sells"] })),
-    handle: Type.Optional(Type.String({ examples: ["sara_sells"] })),
-    id: Type.Optional(Type.String({ examples: ["1786543210987654321"] })),
+    ...nameColumns,
     name: Type.Optional(cell),
     timezone: Type.Optional(
       Type.String({
@@ -130,15 +121,11 @@ const row = Type.Object(
   },
 );
 
-const list = Type.Union([Type.Array(row), Type.Object({ recipients: Type.Array(row) }, closed)]);
-
-const lines = Type.String({
-  pattern: String.raw`^[^\u0000-\u0008]*$`,
-  description: "One object per line, as in a list.",
-  examples: ['{"username":"sara_sells","name":"Sara"}'],
+const FORMATS = listFormats("recipient", row, {
+  header: "(?:username|handle|id)(?:,name)?(?:,basis)?",
+  csv: "username,name,basis\nsara_sells,Sara,opt_in",
+  json: '{"username":"sara_sells","name":"Sara"}',
 });
-
-const FORMATS = listFormats(csv, list, lines);
 
 /** Chosen in a browser. Its report is the answer, and kept nowhere: it repeats what stands in other people's rows. */
 const IMPORT_FORM: Form = {
@@ -198,8 +185,7 @@ export function recipientEndpoints(deps: AppDeps) {
     .post(
       "/recipients/retry",
       async ({ body, call }) => {
-        const retry = { ...deps, sleep, random: Math.random };
-        const refusal = await appendedOrNothing(allowRetry(retry, body.recipient, call.metadata));
+        const refusal = await appendedOrNothing(allowRetry(deps, body.recipient, call.metadata));
         if (refusal !== undefined) throw RETRY_PROBLEMS[refusal]();
         return { status: "open" as const };
       },
@@ -228,9 +214,8 @@ async function takeList(
   const task = { file, format, now: clock() };
   const { rows, refused, duplicates } = await readList(task, AbortSignal.any([stopping, signal]));
   const options = { chunkRows: SENT_CHUNK_ROWS, signal: stopping };
-  const importing = { ...deps, sleep, random: Math.random };
   const { taken, added, withoutConsent, withoutEvidence, fields } = await importRecipients(
-    importing,
+    deps,
     rows,
     metadata,
     options,
@@ -249,16 +234,6 @@ async function takeList(
   };
 }
 
-const consentBody = jsonBody(
-  Type.Object(
-    {
-      recipient: recipientName,
-      ...consentMembers,
-    },
-    closed,
-  ),
-);
-
 export function consentEndpoints(deps: AppDeps) {
   return feature("consent", "/social").post(
     "/recipients/consent",
@@ -266,12 +241,12 @@ export function consentEndpoints(deps: AppDeps) {
       const record = parseConsent((member) => body[member], deps.clock());
       if (isFault(record)) throw problems.unusableConsent(record.reason, `/${record.member}`);
       if (Object.keys(record).length === 0) throw problems.unusableConsent("neither basis nor tracking is given");
-      const recording = recordConsent({ ...deps, sleep, random: Math.random }, body.recipient, record, call.metadata);
+      const recording = recordConsent(deps, body.recipient, record, call.metadata);
       const { isKnown, contact } = await appendedOrNothing(recording);
       return { known: isKnown, basis: contact?.basis ?? "none", tracking: contact?.tracking.status ?? "unknown" };
     },
     {
-      body: consentBody,
+      body: objectBody({ recipient: recipientName, ...consentMembers }),
       response: {
         200: reply(
           "The recipient's consent from now on.",

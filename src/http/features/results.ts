@@ -11,7 +11,7 @@ import { CLICKS_NOTE, resultsAsCsv, resultsAsJson } from "../../history/results-
 import { ServiceError } from "../../platform/service-error.ts";
 import { wantReader } from "../access/session.ts";
 import { feature, type AppDeps } from "../deps.ts";
-import { whole } from "../server/answer.ts";
+import { attachment, whole } from "../server/answer.ts";
 import { operation, reply } from "../server/endpoint.ts";
 import { choiceIn } from "../server/query.ts";
 import { problems } from "../server/problem.ts";
@@ -66,14 +66,7 @@ export function resultsEndpoints({ projector, clock, sessions, awaySince }: AppD
   );
 }
 
-const CSV = {
-  status: 200,
-  headers: {
-    "content-type": "text/csv; charset=utf-8",
-    "cache-control": "no-store",
-    "content-disposition": 'attachment; filename="reachlog-results.csv"',
-  },
-} as const;
+const CSV = { status: 200, headers: attachment("text/csv; charset=utf-8", "reachlog-results.csv") } as const;
 
 /** Throws the problem 422. */
 function intervalIn(query: URLSearchParams, now: number): Interval {

@@ -24,6 +24,7 @@ import {
   SENT_CHUNK_ROWS,
   listFormats,
   listUpload,
+  nameColumns,
   readList,
   refusedMembers,
   type SentList,
@@ -36,18 +37,9 @@ const importReport = Type.Object({
   ...refusedMembers,
 });
 
-const csv = Type.String({
-  pattern: String.raw`^(?:username|handle|id|hash)(?:,reason)?(?:,suppressed_at)?(?:\r?\n[^\u0000-\u001f"]*)*$`,
-  description:
-    "A header, then a line for each suppression. Columns may come in any order, with quotes, and separated by `;` or tabs.",
-  examples: ["username,reason,suppressed_at\nsara_sells,opt_out,2025-03-02"],
-});
-
 const row = Type.Object(
   {
-    username: Type.Optional(Type.String({ examples: ["sara_sells"] })),
-    handle: Type.Optional(Type.String({ examples: ["sara_sells"] })),
-    id: Type.Optional(Type.String({ examples: ["1786543210987654321"] })),
+    ...nameColumns,
     hash: Type.Optional(
       Type.String({ description: "As an export writes it, of a log with the same key. It names no recipient." }),
     ),
@@ -62,12 +54,10 @@ const row = Type.Object(
   { ...closed, examples: [{ username: "sara_sells", reason: "opt_out", suppressed_at: "2025-03-02" }] },
 );
 
-const list = Type.Union([Type.Array(row), Type.Object({ suppressions: Type.Array(row) }, closed)]);
-
-const lines = Type.String({
-  pattern: String.raw`^[^\u0000-\u0008]*$`,
-  description: "One object per line, as in a list.",
-  examples: ['{"username":"sara_sells","reason":"opt_out"}'],
+const FORMATS = listFormats("suppression", row, {
+  header: "(?:username|handle|id|hash)(?:,reason)?(?:,suppressed_at)?",
+  csv: "username,reason,suppressed_at\nsara_sells,opt_out,2025-03-02",
+  json: '{"username":"sara_sells","reason":"opt_out"}',
 });
 
 /** Chosen in a browser, as a list of recipients is. */
@@ -88,7 +78,7 @@ const FILES: Readonly<Record<SuppressionsFormat, { readonly type: string; readon
 export function suppressionEndpoints(deps: AppDeps) {
   return feature("suppressions", "/social")
     .post("/suppressions", ({ request, body, call }) => takeSent(deps, { request, body, call }, takeList), {
-      body: fileBody({ kinds: listFormats(csv, list, lines), bytesMax: SENT_SUPPRESSIONS_BYTES_MAX }),
+      body: fileBody({ kinds: FORMATS, bytesMax: SENT_SUPPRESSIONS_BYTES_MAX }),
       response: { 200: reply("How many rows were added, and which were refused.", importReport) },
       detail: operation("importSuppressions", "outreach", ["token", "recipients"], {
         summary: "Suppresses the recipients of a list for good.",

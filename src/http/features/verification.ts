@@ -3,11 +3,11 @@ import { EVENT_ID, findAt, findEventNear, isEventName } from "../../history/find
 import { findLast } from "../../log/event-log.ts";
 import { wantReader } from "../access/session.ts";
 import { feature, type AppDeps } from "../deps.ts";
-import { whole } from "../server/answer.ts";
-import { jsonBody } from "../server/body.ts";
+import { attachment, whole } from "../server/answer.ts";
+import { objectBody } from "../server/body.ts";
 import { operation, reply, textReply } from "../server/endpoint.ts";
 import { appendedOrNothing, problems } from "../server/problem.ts";
-import { closed, count, oneOf, orNull, text, time } from "../../platform/json-schema.ts";
+import { count, oneOf, orNull, text, time } from "../../platform/json-schema.ts";
 
 const position = count;
 
@@ -37,7 +37,7 @@ export function verificationEndpoints({ eventLog, projector, sessions, verifier,
         return status(202, { status: "started", position: to, started_at });
       },
       {
-        body: jsonBody(Type.Object({}, closed)),
+        body: objectBody({}),
         response: { 202: reply("Started.", begun) },
         detail: operation("startVerification", "service", ["token", "admin"], {
           summary: "Verifies the log.",
@@ -128,10 +128,5 @@ export function verificationEndpoints({ eventLog, projector, sessions, verifier,
 }
 
 function download(file: string, body: string) {
-  const headers = {
-    "content-type": "text/plain; charset=utf-8",
-    "cache-control": "no-store",
-    "content-disposition": `attachment; filename="${file}"`,
-  };
-  return whole({ status: 200, headers, body });
+  return whole({ status: 200, headers: attachment("text/plain; charset=utf-8", file), body });
 }

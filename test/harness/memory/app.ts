@@ -296,6 +296,8 @@ function wire({
     streamPace: createStreamPace(() => 0, clock, sleep),
     idempotency: createIdempotency({ eventLog, sleep, logger: log, makeId: randomId, stopping }),
     auditReads: given.auditReads === true,
+    sleep,
+    random: Math.random,
     eventLog,
     encryptedLog,
     timezone: "Etc/UTC",
