@@ -90,23 +90,8 @@ export const resultGroup = Type.Partial(
 );
 export type ResultGroup = Static<typeof resultGroup>;
 
-export interface ResultRow {
-  readonly group: ResultGroup;
-  readonly figures: Figures;
-  /** Of the previous interval: of a day, the day in the same place. Null: nothing happened then, or there is no such interval. */
-  readonly previous: Figures | null;
-}
-
-export interface ResultTable {
-  readonly interval: Interval;
-  readonly previous: Interval | undefined;
-  readonly rows: readonly ResultRow[];
-  /** Older rows that are left out. */
-  readonly omitted: number;
-  /** Clicks up to this UTC day are no longer told apart by day; null: the answer is of later days. */
-  readonly mergedTo: string | null;
-  readonly total: Omit<ResultRow, "group">;
-}
+export type ResultTable = Awaited<ReturnType<typeof createResults>>;
+export type ResultRow = ResultTable["rows"][number];
 
 type ResultStates = Pick<States, "results" | "visits">;
 
@@ -115,7 +100,7 @@ type ResultStates = Pick<States, "results" | "visits">;
  * Clicks count for a template or a variant whose messages alone hold the link. By run, source and basis no link tells
  * messages apart: there the recipients who granted tracking are all that is known of clicks.
  */
-export function createResults(states: ResultStates, by: Grouping, interval: Interval): Promise<ResultTable> {
+export function createResults(states: ResultStates, by: Grouping, interval: Interval) {
   return inTimeSlices(addUp(states, by, interval));
 }
 
@@ -125,7 +110,7 @@ type Steps<Result> = Generator<void, Result, void>;
 /** Less than a millisecond's work. */
 const STEP_ENTRIES = 256;
 
-function* addUp(states: ResultStates, by: Grouping, interval: Interval): Steps<ResultTable> {
+function* addUp(states: ResultStates, by: Grouping, interval: Interval) {
   const previous = precedingInterval(interval);
   const rowsOf = createNaming(states.results, by);
   const messages = [...states.results.messages.values()];
@@ -138,10 +123,13 @@ function* addUp(states: ResultStates, by: Grouping, interval: Interval): Steps<R
     interval,
     previous,
     rows: rows.slice(-RESULT_ROWS_MAX).map(([key, row]) => {
+      // Of the previous interval: of a day, the day in the same place. Null: nothing happened then, or there is no such interval.
       const same = before?.groups.get(by === "day" ? toDay(Date.parse(key) - shift) : key);
       return { group: row.group, figures: toFigures(row), previous: same === undefined ? null : toFigures(same) };
     }),
+    /** Older rows that are left out. */
     omitted: Math.max(0, rows.length - RESULT_ROWS_MAX),
+    /** Clicks up to this UTC day are no longer told apart by day; null: the answer is of later days. */
     mergedTo: findMergedDay(states.visits, previous ?? interval),
     total: { figures: toFigures(current.total), previous: before === undefined ? null : toFigures(before.total) },
   };

@@ -17,7 +17,6 @@ import { createRequestLog } from "../http/server/request-log.ts";
 import { createSessions } from "../http/access/session.ts";
 import { createVisits } from "../http/access/visits.ts";
 import { createStreamPace } from "../http/streams/event-stream.ts";
-import type { CheckpointStore } from "../log/checkpoint.ts";
 import type { Instances } from "../log/instances.ts";
 import type { EventLog } from "../log/event-log.ts";
 import { listHolders } from "../log/lease.ts";
@@ -82,7 +81,8 @@ export function appDeps(served: Served): AppDeps {
   };
   const quota = dailyQuota(config, projector, clock);
   const file = config.log.kind === "sqlite" ? config.log.file : undefined;
-  const cosigned = config.witness && (() => cosignedNow(checkpoints));
+  const cosigned =
+    config.witness && (async () => cosignedPosition(checkpoints, (await checkpoints.loadKey()).publicKey));
   const tokens = authentication.list;
   served.metrics.observe({ ...live, cosigned, store, projector, delivery, quota, load, clock, file, tokens });
   const verifier = createLogVerifier({ eventLog, checkpoints, clock, logger, announce: served.announce });
@@ -156,8 +156,4 @@ function dailyQuota({ outreach }: Config, projector: Projector, clock: Clock): D
     used: () => usedAt(projector.state("quota"), now()),
     resetsAt: () => resetsAt(projector.state("quota"), limit, now()),
   };
-}
-
-async function cosignedNow(checkpoints: CheckpointStore): Promise<number> {
-  return cosignedPosition(checkpoints, (await checkpoints.loadKey()).publicKey);
 }

@@ -153,7 +153,11 @@ function parseSubject(text: string): Subject {
   // Refuses what cannot be a handle before the log is read.
   parseRecipient(text);
   const find = (contacts: Contacts): Contact | undefined => findNamed(contacts, text);
-  const findPerson = summarized((reading) => historyOfRecipient(reading, find), summaryOfPerson, readOfRecipient);
+  const findPerson = summarized(
+    (reading) => historyOfRecipient(reading, find),
+    ({ contact }) => formatContact(contact),
+    readOfRecipient,
+  );
   if (!/^\d+$/.test(text)) return { kind: "person called", findIn: findPerson };
   const findAtPosition = summarized((reading) => historyOfEvent(reading, text), summaryOfEvent, readOfEvent);
   return {
@@ -179,10 +183,6 @@ function readOfRecipient({ contact }: RecipientHistory): PersonalRead {
 
 function readOfEvent({ event }: EventHistory): PersonalRead {
   return { resource: event.type === "RunStarted" ? "run" : "event", ...discloseEvent(event) };
-}
-
-function summaryOfPerson({ contact }: RecipientHistory): string {
-  return formatContact(contact);
 }
 
 function summaryOfEvent({ event: { position, id, stream, meta } }: EventHistory): string {

@@ -53,7 +53,7 @@ public_key checks the proofs by reachlog audit check. The file is personal data.
           position: to,
           public_key: formatPublicKey(publicKey),
           ...describeContact(contact),
-          consent_history: events.filter(isOfConsent).map(summarize),
+          consent_history: events.filter(({ type }) => CONSENT_TYPES.includes(type)).map(summarize),
           messages: events.filter(isMessage).map((message) => describeMessage(message, events)),
           events: events.map((event, at) => ({ ...toEventJson(event), proof: proved.proofs[at] })),
         };
@@ -91,17 +91,13 @@ const CONSENT_TYPES: readonly EventType[] = [
   "RecipientSuppressed",
 ];
 
-function isOfConsent({ type }: Recorded): boolean {
-  return CONSENT_TYPES.includes(type);
+function summarize(event: Recorded) {
+  const { position, time } = event;
+  return { position, time, words: describeEvent(event) };
 }
 
 function isMessage(event: Recorded): event is Recorded<"DirectMessageAttempted"> {
   return event.type === "DirectMessageAttempted";
-}
-
-function summarize(event: Recorded) {
-  const { position, time } = event;
-  return { position, time, words: describeEvent(event) };
 }
 
 /** A message, and its outcome as far as the log knows it. */

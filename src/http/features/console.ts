@@ -93,11 +93,7 @@ export function consoleEndpoints(deps: AppDeps) {
     .get(
       "/links",
       ...page(linksPage, false, "getConsoleLinks", "All links with clicks.", {
-        query: {
-          range: RANGE,
-          ...OWN_RANGE,
-          ...SORTED,
-        },
+        query: { range: RANGE, ...OWN_RANGE, ...SORTED },
       }),
     )
     .get(

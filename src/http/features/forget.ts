@@ -56,11 +56,7 @@ export function forgetEndpoints(deps: AppDeps) {
           description: `Deletes the keys of their personal data in the log, and of stored answers that name them. They never get a message again. ${NOT_REACHED}`,
           isSlow: true,
           problems: ["unknownRecipient"],
-          form: {
-            path: "/console/recipients/forget",
-            body: readConfirmed,
-            notice: saysErased,
-          },
+          form: { path: "/console/recipients/forget", body: readConfirmed, notice: saysErased },
         }),
       },
     )

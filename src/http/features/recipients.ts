@@ -262,10 +262,7 @@ export function consentEndpoints(deps: AppDeps) {
         description:
           "`basis`: why they may be written to. `tracking`: whether clicks by links of their own may be recorded. Each with its evidence: when, where, and to which wording. Evidence without its subject is refused; new evidence replaces the former as a whole. What is not named stays. A recipient who wrote first keeps the basis `dm_first`. Revoking granted tracking erases the recorded clicks by their own links. A repeat changes nothing.",
         problems: ["unusableConsent"],
-        form: {
-          path: "/console/recipients/consent",
-          notice: () => "The consent is recorded.",
-        },
+        form: { path: "/console/recipients/consent", notice: () => "The consent is recorded." },
       }),
     },
   );
