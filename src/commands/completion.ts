@@ -26,14 +26,6 @@ Examples:
 /** How a shell completes a value: from words, from files, or not at all. */
 type Value = readonly string[] | "file" | "other";
 
-interface CompletedOption {
-  /** Such as `-h` and `--help`. */
-  readonly names: readonly string[];
-  readonly summary: string;
-  /** Undefined: it takes none. */
-  readonly value: Value | undefined;
-}
-
 interface CompletedCommand {
   /** The words that lead to it, each after a space: ` audit verify`; empty for the program itself. */
   readonly path: string;
@@ -57,7 +49,10 @@ export function describeCommands(program: typed.CommandUnknownOpts, path = ""): 
   return [own, ...below.flatMap((command) => describeCommands(command, `${path} ${command.name()}`))];
 }
 
-function describeOption(option: typed.Option, description: string): CompletedOption {
+type CompletedOption = ReturnType<typeof describeOption>;
+
+/** `names`: such as `-h` and `--help`; `value` undefined: it takes none. */
+function describeOption(option: typed.Option, description: string) {
   const names = [option.short, option.long].filter((name) => name !== undefined);
   const placeholder = /<(\w+)>/.exec(option.flags)?.[1];
   const value = placeholder === undefined ? undefined : toValue(option, placeholder);

@@ -1,4 +1,4 @@
-import { Type, type TSchema } from "@sinclair/typebox";
+import { Type, type TProperties, type TSchema } from "@sinclair/typebox";
 
 /** What schemas of the API are made of. Clients must expect members beside those of an answer's schema. */
 
@@ -11,6 +11,7 @@ export const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type
 export const oneOf = <T extends string>(...values: T[]) => Type.Union(values.map((value) => Type.Literal(value)));
 /** For request bodies: unknown fields are refused. */
 export const closed = { additionalProperties: false };
+export const closedObject = <Members extends TProperties>(members: Members) => Type.Object(members, closed);
 
 /** A pattern: more than white space. */
 export const TEXT = "\\S";

@@ -20,7 +20,7 @@ import { operation, reply, textReply, type RequestContext } from "../server/endp
 import { performOnce } from "../server/idempotency.ts";
 import { problems } from "../server/problem.ts";
 import type { AppendedBy, RequestLog } from "../server/request-log.ts";
-import { closed, id } from "../../platform/json-schema.ts";
+import { closedObject, id } from "../../platform/json-schema.ts";
 
 FormatRegistry.Set("ip-address", (value) => isIP(value) !== 0);
 FormatRegistry.Set("http-url", (value) => isHttpUrl(value));
@@ -30,33 +30,30 @@ const IN_A_STREAM_NAME = "^[^\\u0000-\\u001f\\u007f-\\u009f]+$";
 
 const USER_AGENT_CHARS_MAX = 1_024;
 
-export const trackingBody = Type.Object(
-  {
-    event: Type.String({ minLength: 1, maxLength: 64, examples: ["click"] }),
-    domain: Type.String({ maxLength: 253, pattern: IN_A_STREAM_NAME, examples: ["go.example"] }),
-    short_code: Type.String({ maxLength: 128, pattern: IN_A_STREAM_NAME, examples: ["spring"] }),
-    original_url: Type.String({
-      maxLength: 4096,
-      format: "http-url",
-      description: "An absolute http or https URL, as lenient as a browser (WHATWG): a raw space is allowed.",
-      examples: ["https://shop.example/?utm_source=dm", "http://shop.example"],
+export const trackingBody = closedObject({
+  event: Type.String({ minLength: 1, maxLength: 64, examples: ["click"] }),
+  domain: Type.String({ maxLength: 253, pattern: IN_A_STREAM_NAME, examples: ["go.example"] }),
+  short_code: Type.String({ maxLength: 128, pattern: IN_A_STREAM_NAME, examples: ["spring"] }),
+  original_url: Type.String({
+    maxLength: 4096,
+    format: "http-url",
+    description: "An absolute http or https URL, as lenient as a browser (WHATWG): a raw space is allowed.",
+    examples: ["https://shop.example/?utm_source=dm", "http://shop.example"],
+  }),
+  ip: Type.Optional(
+    Type.String({
+      format: "ip-address",
+      description: "The visitor's address, IPv4 or IPv6.",
+      examples: ["192.0.2.1", "2001:db8::1"],
     }),
-    ip: Type.Optional(
-      Type.String({
-        format: "ip-address",
-        description: "The visitor's address, IPv4 or IPv6.",
-        examples: ["192.0.2.1", "2001:db8::1"],
-      }),
-    ),
-    user_agent: Type.Optional(
-      Type.String({
-        maxLength: USER_AGENT_CHARS_MAX,
-        examples: ["Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"],
-      }),
-    ),
-  },
-  closed,
-);
+  ),
+  user_agent: Type.Optional(
+    Type.String({
+      maxLength: USER_AGENT_CHARS_MAX,
+      examples: ["Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"],
+    }),
+  ),
+});
 
 export function trackingEndpoints(deps: AppDeps) {
   const recordClick = createClickRecorder(deps);

@@ -22,7 +22,7 @@ import { formBody } from "../server/body.ts";
 import { operation, textReply, type Operation, type Reply, type RequestContext } from "../server/endpoint.ts";
 import { checkFormToken, commonFields } from "../server/form.ts";
 import { problems } from "../server/problem.ts";
-import { closed } from "../../platform/json-schema.ts";
+import { closed, closedObject } from "../../platform/json-schema.ts";
 
 const AS_OF =
   "The page's moment: a position, a day or a time in ISO 8601, as for `--as-of` on the command line. Default: now.";
@@ -183,7 +183,7 @@ export function sessionEndpoints({ sessions, failureLimit }: AppDeps) {
         return whole(html(401, renderPage(signInPage(true))));
       },
       {
-        body: formBody(Type.Object({ token: Type.String({ maxLength: 1024, examples: ["not-a-token"] }) }, closed)),
+        body: formBody(closedObject({ token: Type.String({ maxLength: 1024, examples: ["not-a-token"] }) })),
         response: {
           303: textReply("Signed in.", { headers: ["location", "set-cookie"] }),
           401: textReply("The sign-in page again.", { mediaType: "text/html" }),

@@ -36,7 +36,7 @@ import { feature, type AppDeps } from "../deps.ts";
 import { jsonBody, objectBody, type Fields } from "../server/body.ts";
 import { operation, reply } from "../server/endpoint.ts";
 import { appendedOrNothing, problems, repeatable } from "../server/problem.ts";
-import { closed, count, oneOf, orNull, TEXT, text, time } from "../../platform/json-schema.ts";
+import { closedObject, count, oneOf, orNull, TEXT, text, time } from "../../platform/json-schema.ts";
 
 /** Letters that one request may name: its body hardly holds more, and a caller who wants more wants all. */
 const LETTERS_NAMED_MAX = 1_000;
@@ -228,9 +228,9 @@ export function deliveryEndpoints(deps: AppDeps) {
       {
         body: jsonBody(
           Type.Union([
-            Type.Object({ ...named, accept_doubles }, closed),
-            Type.Object({ ...all, accept_doubles }, closed),
-            Type.Object(inDoubt, closed),
+            closedObject({ ...named, accept_doubles }),
+            closedObject({ ...all, accept_doubles }),
+            closedObject(inDoubt),
           ]),
         ),
         response: { 200: reply("How many were retried, and which were not.", decided) },
@@ -259,7 +259,7 @@ export function deliveryEndpoints(deps: AppDeps) {
         return decidedJson(body, await repeatable(discardLetters(deps, selection, options, call.metadata)));
       },
       {
-        body: jsonBody(Type.Union([Type.Object({ ...named, why }, closed), Type.Object({ ...all, why }, closed)])),
+        body: jsonBody(Type.Union([closedObject({ ...named, why }), closedObject({ ...all, why })])),
         response: { 200: reply("How many were discarded, and which were not.", decided) },
         detail: operation("discardDeliveries", "tracking", ["token", "admin"], {
           summary: "Discards dead letters for good.",

@@ -10,7 +10,7 @@ import { type RequestBody, type SentForm, uploadBody } from "../server/body.ts";
 import type { Form } from "../server/endpoint.ts";
 import { commonFields } from "../server/form.ts";
 import { Problem, problems, repeatable } from "../server/problem.ts";
-import { closed, count, text } from "../../platform/json-schema.ts";
+import { closedObject, count, text } from "../../platform/json-schema.ts";
 
 /** Rows appended at once: few milliseconds of the thread that serves requests, keys and folds included. */
 export const SENT_CHUNK_ROWS = 64;
@@ -46,7 +46,7 @@ export function listFormats(
   row: TSchema,
   { header, csv, json }: { readonly header: string; readonly csv: string; readonly json: string },
 ) {
-  const list = Type.Union([Type.Array(row), Type.Object({ [`${name}s`]: Type.Array(row) }, closed)]);
+  const list = Type.Union([Type.Array(row), closedObject({ [`${name}s`]: Type.Array(row) })]);
   const asCsv = Type.String({
     pattern: String.raw`^${header}(?:\r?\n[^\u0000-\u001f"]*)*$`,
     description: `A header, then a line for each ${name}. Columns may come in any order, with quotes, and separated by \`;\` or tabs.`,

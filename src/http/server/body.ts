@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type, type TObject, type TProperties } from "@sinclair/typebox";
 import { TypeCompiler, type TypeCheck } from "@sinclair/typebox/compiler";
-import { closed } from "../../platform/json-schema.ts";
+import { closedObject } from "../../platform/json-schema.ts";
 import { Problem, problems } from "./problem.ts";
 
 /** The largest good body, a tracking event with every field full of escapes, stays below this. */
@@ -48,7 +48,7 @@ export function jsonBody<Schema extends TSchema>(schema: Schema): RequestBody<St
 
 /** An object of these members and no others: a mistyped `dry_run` must never send. */
 export function objectBody<Members extends TProperties>(members: Members) {
-  return jsonBody(Type.Object(members, closed));
+  return jsonBody(closedObject(members));
 }
 
 /** What a page's form posts, under the same limits. */
