@@ -12,7 +12,7 @@ import { plain } from "../history/words/phrases.ts";
 import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
 import { findChannel, pendingOf } from "../../projections/deliveries.ts";
 import { findLetters } from "../delivery/dead-letters.ts";
-import { DISPATCH_FILTER_WORDS, parseDispatchFilter, STATUSES } from "../delivery/dispatch-filter.ts";
+import { DISPATCH_FILTER_WORDS, parseDispatchFilter, STATUSES } from "../delivery/dead-letter-filter.ts";
 import { readDispatches, toDispatchJson } from "../delivery/list-dispatches.ts";
 import type { LetterStatus } from "../../projections/dead-letters.ts";
 import type { Projector } from "../projector/projector.ts";

@@ -14,7 +14,7 @@ import { type EventLog, type EventMetadata, type NewEvent, STREAMS, eventsAt, in
 import type { Clock } from "../platform/clock.ts";
 import type { HandleDeps } from "../log/handle.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
-import { isClickOn, matchesEnding, selectedChannels, type DispatchFilter } from "./dispatch-filter.ts";
+import { isClickOn, matchesEnding, selectedChannels, type DispatchFilter } from "./dead-letter-filter.ts";
 
 /** A dispatch that was given up or is in doubt, and neither retried nor discarded since. */
 export interface DeadLetter extends LetterPlace {

@@ -25,7 +25,7 @@ import type { DailyQuota } from "./access/rate-limit.ts";
 import type { RequestContext } from "./server/endpoint.ts";
 import type { Notices } from "./server/form.ts";
 import type { Idempotency } from "./server/idempotency.ts";
-import type { RequestLog } from "./server/request-log.ts";
+import type { EventIntake } from "./server/event-intake.ts";
 import type { StreamPace } from "./streams/event-stream.ts";
 
 /** What the server works with. Each feature closes over its part of it, and touches it only when a request comes. */
@@ -41,7 +41,7 @@ export interface AppDeps extends AdmissionDeps, HandleDeps {
   readonly clock: Clock;
   readonly version: string;
   readonly encryptedLog: EncryptedLog;
-  readonly requestLog: RequestLog;
+  readonly eventIntake: EventIntake;
   readonly delivery: Delivery;
   /** Whether the service answers short links, and when a click is durable. */
   readonly redirects: Config["links"]["redirects"];

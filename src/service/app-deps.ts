@@ -13,7 +13,7 @@ import { createAuthorizationCookie } from "../http/access/encrypted-cookie.ts";
 import { createIdempotency } from "../http/server/idempotency.ts";
 import { listHosts } from "../http/server/listen.ts";
 import { createRateLimit, type DailyQuota } from "../http/access/rate-limit.ts";
-import { createRequestLog } from "../http/server/request-log.ts";
+import { createEventIntake } from "../http/server/event-intake.ts";
 import { createSessions } from "../http/access/session.ts";
 import { createVisits } from "../http/access/visits.ts";
 import { createStreamPace } from "../http/streams/event-stream.ts";
@@ -104,7 +104,7 @@ export function appDeps(served: Served): AppDeps {
     visits: createVisits(master, isSecure, clock),
     idempotency: createIdempotency({ eventLog, sleep, logger, makeId, stopping }),
     encryptedLog: openedLog,
-    requestLog: createRequestLog(eventLog, openedLog.keyring.keys.revision, served.isWritable, logger),
+    eventIntake: createEventIntake(eventLog, openedLog.keyring.keys.revision, served.isWritable, logger),
     placeVisitor: createVisitorSketch(openedLog.keyring.keys, clock),
     ...configuredParts(config),
     quota,

@@ -10,7 +10,7 @@ import {
   retryLetters,
   WHY_CHARACTERS_MAX,
 } from "../../delivery/dead-letters.ts";
-import { parseDispatchFilter, type FilterTexts } from "../../delivery/dispatch-filter.ts";
+import { parseDispatchFilter, type FilterTexts } from "../../delivery/dead-letter-filter.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { findAt } from "../../history/find-event.ts";
 import { Command, JSON_OPTION, type MakeCommand, readConfig } from "../shared/command.ts";

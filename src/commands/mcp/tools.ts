@@ -1,6 +1,6 @@
 import { Type, type TObject } from "@sinclair/typebox";
 import { basis, type Basis, skipReason, type SkipReason } from "../../../events/outreach.ts";
-import { FILTER_NAMES, FILTER_SENTENCES, type FilterName } from "../../delivery/dispatch-filter.ts";
+import { FILTER_NAMES, FILTER_SENTENCES, type FilterName } from "../../delivery/dead-letter-filter.ts";
 import { GROUPINGS } from "../../history/results.ts";
 import { closedObject, oneOf } from "../../platform/json-schema.ts";
 import { showHistoryCommand as auditShow } from "../audit/show.ts";

@@ -11,7 +11,7 @@ import {
   STATUSES,
   type DispatchFilter,
   type FilterTexts,
-} from "../../delivery/dispatch-filter.ts";
+} from "../../delivery/dead-letter-filter.ts";
 import { drainInWords, measureLags, type ChannelLag } from "../../delivery/lag.ts";
 import {
   formatCursor,

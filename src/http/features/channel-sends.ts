@@ -12,7 +12,7 @@ import { objectBody } from "../server/body.ts";
 import { operation, reply } from "../server/endpoint.ts";
 import { performOnce } from "../server/idempotency.ts";
 import { problems } from "../server/problem.ts";
-import type { AppendedBy } from "../server/request-log.ts";
+import type { AppendedBy } from "../server/event-intake.ts";
 import { TEXT, id, oneOf, orNull, text } from "../../platform/json-schema.ts";
 
 /** How long a caller waits for the network's answer. */
@@ -63,7 +63,7 @@ const results = Type.Object(Object.fromEntries(CHANNELS.map((name) => [name, Typ
 
 /** What is sent to a channel because a request asks for it. */
 export function directSendEndpoints(deps: AppDeps) {
-  const { delivery, requestLog, idempotency } = deps;
+  const { delivery, eventIntake, idempotency } = deps;
   return feature("direct-sends", "/api")
     .post(
       "/notify",
@@ -111,7 +111,7 @@ export function directSendEndpoints(deps: AppDeps) {
             body.channel === undefined ? sortChannels([...CHANNELS, ...delivery.configured]) : [body.channel];
           const channels = asked.filter((name) => delivery.configured.includes(name));
           const newEvent: NewEvent = { type: "ChannelTestRequested", data: { channels } };
-          const { first } = await requestLog.append([newEvent], { metadata: call.metadata, key });
+          const { first } = await eventIntake.append([newEvent], { metadata: call.metadata, key });
           const tested = asked.map(async (name) => {
             if (!channels.includes(name)) return [name, NOT_CONFIGURED] as const;
             const settled = delivery.settled(name, first, ATTEMPT_TIMEOUT_MS + 1_000);
@@ -132,9 +132,9 @@ export function directSendEndpoints(deps: AppDeps) {
     );
 }
 
-async function send({ delivery, requestLog }: AppDeps, channel: ChannelName, newEvent: NewEvent, by: AppendedBy) {
+async function send({ delivery, eventIntake }: AppDeps, channel: ChannelName, newEvent: NewEvent, by: AppendedBy) {
   if (!delivery.configured.includes(channel)) throw problems.notConfigured(channel);
-  const { first, ids } = await requestLog.append([newEvent], by);
+  const { first, ids } = await eventIntake.append([newEvent], by);
   const settlement = await orPending(delivery.settled(channel, first, DELIVERY_WAIT_MS));
   if (settlement === undefined) return status(202, { id: ids[0]!, status: "pending" as const });
   switch (settlement.status) {

@@ -19,7 +19,7 @@ import { jsonBody } from "../server/body.ts";
 import { operation, reply, textReply, type RequestContext } from "../server/endpoint.ts";
 import { performOnce } from "../server/idempotency.ts";
 import { problems } from "../server/problem.ts";
-import type { AppendedBy, RequestLog } from "../server/request-log.ts";
+import type { AppendedBy, EventIntake } from "../server/event-intake.ts";
 import { closedObject, id } from "../../platform/json-schema.ts";
 
 FormatRegistry.Set("ip-address", (value) => isIP(value) !== 0);
@@ -162,8 +162,8 @@ type Click = Static<typeof trackingBody> & Partial<Pick<DataOf<"LinkClicked">, "
  * Records clicks, for the redirect and for another shortener. A click on a recipient's own link counts for the shared one;
  * that it was theirs is recorded only while they grant tracking.
  */
-function createClickRecorder(deps: AppDeps): (click: Click, by: AppendedBy) => ReturnType<RequestLog["append"]> {
-  const { delivery, requestLog, dispatchBots, projector, encryptedLog, placeVisitor } = deps;
+function createClickRecorder(deps: AppDeps): (click: Click, by: AppendedBy) => ReturnType<EventIntake["append"]> {
+  const { delivery, eventIntake, dispatchBots, projector, encryptedLog, placeVisitor } = deps;
   const isTracked = (code: string, recipient: Recipient): boolean =>
     findContact(projector.state("contacts"), recipient)?.tracking.status === "granted" &&
     !encryptedLog.keyring.isForgotten(personalLinkOwner(code));
@@ -196,8 +196,8 @@ function createClickRecorder(deps: AppDeps): (click: Click, by: AppendedBy) => R
       const newEvents: NewEvent[] = [{ type: "LinkClicked", data }];
       if (isCounted && recipient !== undefined && isTracked(code, recipient))
         newEvents.push({ type: "PersonalLinkClicked", data: { code } });
-      return requestLog.append(newEvents, by, { stream: STREAMS.link(domain, short_code), isChecked: true });
-    }) as ReturnType<RequestLog["append"]>;
+      return eventIntake.append(newEvents, by, { stream: STREAMS.link(domain, short_code), isChecked: true });
+    }) as ReturnType<EventIntake["append"]>;
   };
 }
 

@@ -14,7 +14,7 @@ import { setupPage } from "../../console/pages/setup.tsx";
 import { signInPage } from "../../console/pages/sign-in.tsx";
 import { whatIfPage } from "../../console/pages/what-if.tsx";
 import type { ConsolePage } from "../../console/view.ts";
-import { FILTER_SENTENCES } from "../../delivery/dispatch-filter.ts";
+import { FILTER_SENTENCES } from "../../delivery/dead-letter-filter.ts";
 import { FILTER_WORDS } from "../../history/log-filter.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { html, redirect, whole } from "../server/answer.ts";

@@ -18,7 +18,7 @@ import {
   STATUSES,
   type DispatchFilter,
   type FilterTexts,
-} from "../../delivery/dispatch-filter.ts";
+} from "../../delivery/dead-letter-filter.ts";
 import {
   DISPATCHES_LISTED,
   formatCursor,

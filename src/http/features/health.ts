@@ -94,7 +94,7 @@ export function healthEndpoints(deps: AppDeps) {
     .get(
       "/api/health",
       async ({ status }) => {
-        const isWritable = await deps.requestLog.isWritable();
+        const isWritable = await deps.eventIntake.isWritable();
         const body = await serviceHealth(deps, isWritable);
         return isWritable ? status(200, body) : withHeaders(status(503, body), RETRY_LATER);
       },
@@ -233,10 +233,10 @@ function describeChannels({ projector, delivery }: AppDeps) {
 export const BEHIND_MAX = 10_000;
 
 /** What has to hold for requests to be sent here. */
-async function checkReadiness({ stopping, requestLog, eventLog, projector }: AppDeps) {
+async function checkReadiness({ stopping, eventIntake, eventLog, projector }: AppDeps) {
   const isCaughtUp = async () => (await eventLog.store.head()).position - projector.position <= BEHIND_MAX;
   const [log_writable, projections_caught_up] = await Promise.all([
-    holds(requestLog.isWritable()),
+    holds(eventIntake.isWritable()),
     holds(isCaughtUp()),
   ]);
   return { running: !stopping.aborted, log_writable, projections_caught_up };

@@ -18,7 +18,7 @@ import {
   takeStart,
 } from "./events.ts";
 import { addUp, compareRecipients, isChanged } from "./tally.ts";
-import { resumeUntil } from "./would-run.ts";
+import { resumeUntil } from "./hypothetical-run.ts";
 
 export interface WhatIfQuestion extends ComparedRules {
   /** Undefined: a click is a bot's as it was then. */
