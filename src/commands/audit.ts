@@ -5,7 +5,6 @@ import { showHistoryCommand } from "./audit/show.ts";
 import { verify } from "./audit/verify.ts";
 import { Command, group, type MakeCommand } from "./shared/command.ts";
 import { fail, printable } from "./shared/terminal.ts";
-import { writeFileSync } from "node:fs";
 import { formatPublicKey } from "eventstore-lite";
 import { signHeadNow } from "../log/signed-heads.ts";
 import { systemClock } from "../platform/clock.ts";
@@ -41,7 +40,7 @@ Exit code 1 when the log does not hold what its last checkpoint knew.`,
         if ("loss" in signed) return fail(terminal, `${signed.loss}; nothing was signed`);
         if (out === undefined) return terminal.out(signed.note);
         // Existing files are not overwritten: an older head proves something that a newer one cannot.
-        return await makeNewFile(out, (descriptor) => writeFileSync(descriptor, signed.note));
+        return await makeNewFile(out, signed.note);
       }),
     );
 

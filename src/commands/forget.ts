@@ -1,5 +1,4 @@
 import { isIP } from "node:net";
-import { writeFileSync } from "node:fs";
 import { erasureGround, erasureRequester, type ErasureReason } from "../../events/personal.ts";
 import { proveEvents } from "../log/signed-heads.ts";
 import { isoTime } from "../platform/clock.ts";
@@ -120,7 +119,7 @@ async function writeCertificate(
   const statement = `The keys of ${events} events were deleted. Their personal data can no longer be read.`;
   const said = { ground: ground ?? null, requested_by: requested_by ?? null, certified_at: isoTime(logClock.now()) };
   const certificate = { statement, events, keys, ...said, event: { id, position }, proofs: proved.proofs };
-  await makeNewFile(file, (descriptor) => writeFileSync(descriptor, `${JSON.stringify(certificate, undefined, 2)}\n`));
+  await makeNewFile(file, `${JSON.stringify(certificate, undefined, 2)}\n`);
 }
 
 /** An interrupted command ends at once: the next process that opens the log finishes what it began. */

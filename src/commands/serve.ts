@@ -1,5 +1,6 @@
 import { within } from "../platform/clock.ts";
 import { createLogger } from "../platform/logger.ts";
+import { untilAborted } from "../platform/signals.ts";
 import { VERSION } from "../platform/version.ts";
 import type { Service } from "../service/service.ts";
 import { Command, readServedConfig, type MakeCommand } from "./shared/command.ts";
@@ -73,10 +74,7 @@ Stop with Ctrl-C.
 /** Serves until a signal comes or the log fails, then stops within the configured time. Resolves with the exit code. */
 export async function untilStopped(service: Service, config: Config, terminal: Terminal): Promise<number> {
   const logger = createLogger(config.logLevel, terminal.err, Date.now);
-  const stopped = new Promise<"stopped">((resolve) => {
-    terminal.signal.addEventListener("abort", () => resolve("stopped"), { once: true });
-    if (terminal.signal.aborted) resolve("stopped");
-  });
+  const stopped = untilAborted(terminal.signal).then(() => "stopped" as const);
   const why = await Promise.race([stopped, service.failed]);
   if (why !== "stopped") {
     logger.error("the log failed; start again", { error: String(why) });

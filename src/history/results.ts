@@ -225,14 +225,10 @@ function* visitsWithin(
   for (const [link, { earlier }] of visits.links) if (earlier !== null) yield [undefined, link, earlier];
 }
 
-/** What names a row. */
-interface RowName {
-  /** Of a day the day itself, so that rows can be sorted by it. */
-  readonly key: string;
-  readonly group: ResultGroup;
-}
+/** What names a row; the `key` of a day is the day itself, so that rows can be sorted by it. */
+type RowName = ReturnType<typeof toRowName>;
 
-function toRowName(group: ResultGroup): RowName {
+function toRowName(group: ResultGroup) {
   return { key: group.day ?? JSON.stringify(Object.values(group)), group };
 }
 

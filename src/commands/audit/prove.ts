@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import {
   CheckpointRefused,
   openCheckpoint,
@@ -49,13 +49,11 @@ that these encrypted bytes stood at that position.`,
         const proved = await proveEvent(store, store.checkpoints, systemClock, position);
         if ("loss" in proved) return fail(terminal, `${proved.loss}; nothing was proved`);
         if (out === undefined) terminal.out(proved.proof);
-        else await makeNewFile(out, (descriptor) => writeFileSync(descriptor, proved.proof));
+        else await makeNewFile(out, proved.proof);
         if (log === undefined) return undefined;
         for await (const one of log.readStored({ from: position, to: position })) {
           const [shown = one] = await shownBy(log.open)([one]);
-          await makeNewFile(`${out}.jsonl`, (descriptor) =>
-            writeFileSync(descriptor, EXPORT_FORMATS.jsonl.line(shown)),
-          );
+          await makeNewFile(`${out}.jsonl`, EXPORT_FORMATS.jsonl.line(shown));
         }
         return undefined;
       }),

@@ -1,4 +1,3 @@
-import { writeFileSync } from "node:fs";
 import { formatPublicKey } from "eventstore-lite";
 import type { EventType, Recorded } from "../../../events/catalog.ts";
 import { personalLinkOwner } from "../../../events/tracking.ts";
@@ -57,7 +56,7 @@ public_key checks the proofs by reachlog audit check. The file is personal data.
           messages: events.filter(isMessage).map((message) => describeMessage(message, events)),
           events: events.map((event, at) => ({ ...toEventJson(event), proof: proved.proofs[at] })),
         };
-        await makeNewFile(out, (descriptor) => writeFileSync(descriptor, `${JSON.stringify(evidence, null, 2)}\n`));
+        await makeNewFile(out, `${JSON.stringify(evidence, null, 2)}\n`);
         const text = `${printable(out)} holds ${events.length} events with their proofs\n`;
         return answer(terminal, json, { out, events: events.length }, text);
       }),
