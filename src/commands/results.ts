@@ -84,16 +84,9 @@ function resultsAsText(by: Grouping, answered: ResultTable, place: Place): strin
     ...columns.map(([, cell]) => cell(figures) ?? "-"),
     ...before.map(([, cell]) => (earlier === null ? "-" : (cell(earlier) ?? "-"))),
   ];
+  const toNames = ({ group }: ResultRow) => members.map((member) => group[member] ?? "unknown");
   const all = members.map((_, column) => (column === 0 ? "all" : ""));
-  const lines = [
-    ...rows.map((row) =>
-      toRow(
-        members.map((member) => row.group[member] ?? "unknown"),
-        row,
-      ),
-    ),
-    toRow(all, total),
-  ];
+  const lines = [...rows.map((row) => toRow(toNames(row), row)), toRow(all, total)];
   const left = omitted === 0 ? "" : `${omitted} earlier rows are left out: give an interval\n`;
   return `${table(head, lines)}${left}${merged}${isTrackedOnly(by) ? TRACKED_NOTE : CLICKS_NOTE}\n${end}`;
 }

@@ -79,18 +79,13 @@ export async function untilStopped(service: Service, config: Config, terminal: T
   if (why !== "stopped") {
     logger.error("the log failed; start again", { error: String(why) });
     // Nothing more can be recorded, but waiting callers get an answer: a 503 says what happened, a broken connection does not.
-    await within(
-      FAILED_STOP_MS_MAX,
-      stop(service).catch(() => {}),
-    );
+    const stopping = stop(service).catch(() => {});
+    await within(FAILED_STOP_MS_MAX, stopping);
     return EXIT.software;
   }
   logger.info("stopping");
-  const isInTime = await within(
-    config.http.shutdownSeconds * 1000,
-    stop(service).then(() => true),
-  );
-  if (isInTime !== true) {
+  const stopping = stop(service).then(() => true);
+  if ((await within(config.http.shutdownSeconds * 1000, stopping)) !== true) {
     logger.warn("stopped before everything in flight had ended");
   }
   return EXIT.ok;
