@@ -1,7 +1,7 @@
 import type * as typed from "@commander-js/extra-typings";
 import { Argument, Command, type MakeCommand } from "./shared/command.ts";
 
-export const completion: MakeCommand = (terminal, exit) =>
+export const completion: MakeCommand = (terminal) =>
   new Command("completion")
     .summary("print a script that completes commands and options in a shell")
     .description(
@@ -17,11 +17,9 @@ Examples:
   reachlog completion zsh > /usr/local/share/zsh/site-functions/_reachlog
   reachlog completion fish > ~/.config/fish/completions/reachlog.fish`,
     )
-    .action(
-      exit((shell, _options, { parent }) => {
-        if (parent !== null) terminal.out(SCRIPTS[shell](describeCommands(parent)));
-      }),
-    );
+    .action((shell, _options, { parent }) => {
+      if (parent !== null) terminal.out(SCRIPTS[shell](describeCommands(parent)));
+    });
 
 /** How a shell completes a value: from words, from files, or not at all. */
 type Value = readonly string[] | "file" | "other";

@@ -9,7 +9,7 @@ import { recordRead } from "./shared/log-session.ts";
 import { AS_OF_OPTION, contactsNow, describeMoment, openAtMoment } from "./shared/moment.ts";
 import { findNamed } from "../recipients/recipient-name.ts";
 
-export const contacts: MakeCommand = (terminal, exit) =>
+export const contacts: MakeCommand = (terminal) =>
   new Command("contacts")
     .summary("show all known recipients or one, with their status")
     .description(
@@ -20,7 +20,7 @@ recipient is not known.`,
     .option(...AS_OF_OPTION)
     .option("--json", "answer with one JSON object for each recipient")
     .addHelpText("after", "\nExample:\n  reachlog contacts sara_sells --as-of 2026-11-21")
-    .action(exit((wanted, options) => showContacts(terminal, options, wanted)));
+    .action((wanted, options) => showContacts(terminal, options, wanted));
 
 /** `wanted` undefined: all. */
 export async function showContacts(

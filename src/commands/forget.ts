@@ -12,7 +12,7 @@ import { checkNewFile, makeNewFile } from "./shared/new-file.ts";
 import { withProgress } from "./shared/progress.ts";
 import { describeFault } from "./shared/system-fault.ts";
 
-export const forget: MakeCommand = (terminal, exit) =>
+export const forget: MakeCommand = (terminal) =>
   new Command("forget")
     .summary("erase a recipient, or the clicks of an IP address")
     .description(
@@ -52,28 +52,26 @@ docs/personal-data.md.`,
     .option("--yes", "do not ask")
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExamples:\n  reachlog forget @sara_sells\n  reachlog forget 203.0.113.7 --yes")
-    .action(
-      exit(async (name, { ground, requestedBy, certificate, yes, json }) => {
-        const isAddress = isIP(name) !== 0;
-        if (!isAddress) parseRecipient(name);
-        if (certificate !== undefined) checkNewFile(certificate);
-        if (yes !== true && !(await askToConfirm(terminal, name))) return fail(terminal, "nothing was erased");
-        await using deps = await openSession(terminal);
-        const reason = { ...(ground && { ground }), ...(requestedBy && { requested_by: requestedBy }) };
-        const options = { ...ENDLESS, reason };
-        const forgotten = await (isAddress
-          ? forgetClicks(terminal, deps, name, options)
-          : forgetPerson(deps, (contacts) => findNamed(contacts, name), options));
-        const shown = printable(name);
-        if (forgotten === undefined) {
-          return fail(terminal, `no recipient is known as ${shown}: they were erased already, or never recorded`);
-        }
-        const { events, keys, id, position } = forgotten;
-        const text = `${shown} is erased: ${events} events can no longer be read, ${keys} keys deleted\n`;
-        answer(terminal, json, { events, keys, id, position }, text);
-        return certificate === undefined ? undefined : await certify(terminal, certificate, deps, forgotten, reason);
-      }),
-    );
+    .action(async (name, { ground, requestedBy, certificate, yes, json }) => {
+      const isAddress = isIP(name) !== 0;
+      if (!isAddress) parseRecipient(name);
+      if (certificate !== undefined) checkNewFile(certificate);
+      if (yes !== true && !(await askToConfirm(terminal, name))) return fail(terminal, "nothing was erased");
+      await using deps = await openSession(terminal);
+      const reason = { ...(ground && { ground }), ...(requestedBy && { requested_by: requestedBy }) };
+      const options = { ...ENDLESS, reason };
+      const forgotten = await (isAddress
+        ? forgetClicks(terminal, deps, name, options)
+        : forgetPerson(deps, (contacts) => findNamed(contacts, name), options));
+      const shown = printable(name);
+      if (forgotten === undefined) {
+        return fail(terminal, `no recipient is known as ${shown}: they were erased already, or never recorded`);
+      }
+      const { events, keys, id, position } = forgotten;
+      const text = `${shown} is erased: ${events} events can no longer be read, ${keys} keys deleted\n`;
+      answer(terminal, json, { events, keys, id, position }, text);
+      return certificate === undefined ? undefined : await certify(terminal, certificate, deps, forgotten, reason);
+    });
 
 /** Throws a ServiceError (usage) without a terminal. */
 async function askToConfirm({ ask }: Terminal, name: string): Promise<boolean> {

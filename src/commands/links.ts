@@ -10,16 +10,16 @@ import { answer, answerEach, EXIT, type Terminal, printable, table } from "./sha
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
 import { withPath } from "./shared/system-fault.ts";
 
-const add: MakeCommand = (terminal, exit) =>
+const add: MakeCommand = (terminal) =>
   new Command("add")
     .summary("add a short link for the redirect")
     .argument("<code>", `1 to ${CODE_CHARS_MAX} letters, digits, _ or -`)
     .argument("<target>", "an http or https URL")
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog links add spring https://shop.example/offer")
-    .action(exit((code, target, { json }) => report(terminal, [{ code, target }], json)));
+    .action((code, target, { json }) => report(terminal, [{ code, target }], json));
 
-const importLinks: MakeCommand = (terminal, exit) =>
+const importLinks: MakeCommand = (terminal) =>
   new Command("import")
     .summary("add the short links of a CSV file")
     .description(
@@ -30,24 +30,22 @@ A repeat changes nothing. A code never gets another target.`,
     .argument("<file>", "a .csv")
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog links import links.csv")
-    .action(exit((path, { json }) => report(terminal, readLinks(path), json)));
+    .action((path, { json }) => report(terminal, readLinks(path), json));
 
-const list: MakeCommand = (terminal, exit) =>
+const list: MakeCommand = (terminal) =>
   new Command("list")
     .summary("show the links that operators and messages gave out")
     .option("--json", "answer with one JSON object for each link")
-    .action(
-      exit(async ({ json }) => {
-        await using session = await openSession(terminal);
-        const { shared } = session.projector.state("links");
-        const rows = [...shared].map(([code, { domain, target, variant, added_at, template }]) => {
-          return { link: `${domain}/${code}`, target, template: template ?? null, variant: variant ?? null, added_at };
-        });
-        const cells = rows.map(({ link, variant, target }) => [link, variant ?? "-", printable(target)]);
-        const text = rows.length === 0 ? "no link was added yet\n" : table(["link", "variant", "target"], cells);
-        answerEach(terminal, json, rows, text);
-      }),
-    );
+    .action(async ({ json }) => {
+      await using session = await openSession(terminal);
+      const { shared } = session.projector.state("links");
+      const rows = [...shared].map(([code, { domain, target, variant, added_at, template }]) => {
+        return { link: `${domain}/${code}`, target, template: template ?? null, variant: variant ?? null, added_at };
+      });
+      const cells = rows.map(({ link, variant, target }) => [link, variant ?? "-", printable(target)]);
+      const text = rows.length === 0 ? "no link was added yet\n" : table(["link", "variant", "target"], cells);
+      answerEach(terminal, json, rows, text);
+    });
 
 export const links = group(
   "links",

@@ -10,7 +10,7 @@ import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
 import { requestStop } from "../outreach/run-end.ts";
 import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
 
-const run: MakeCommand = (terminal, exit) =>
+const run: MakeCommand = (terminal) =>
   new Command("run")
     .summary("start a run, or rehearse one")
     .description(
@@ -31,15 +31,13 @@ ${TOKEN_HELP}`,
     .option(...URL_OPTION)
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog outreach run --dry-run --limit 20 --basis dm_first")
-    .action(
-      exit(async ({ dryRun, url, json, ...selection }) => {
-        const dry_run = dryRun === true;
-        const asked = { dry_run, ...selection };
-        const begun = (await askService(terminal, url, "/social/run", asked)) as DryRunAnswer & { run_id: string };
-        const text = dry_run ? rehearsalText(begun) : `run ${printable(begun.run_id)} has started\n`;
-        answer(terminal, json, begun, text);
-      }),
-    );
+    .action(async ({ dryRun, url, json, ...selection }) => {
+      const dry_run = dryRun === true;
+      const asked = { dry_run, ...selection };
+      const begun = (await askService(terminal, url, "/social/run", asked)) as DryRunAnswer & { run_id: string };
+      const text = dry_run ? rehearsalText(begun) : `run ${printable(begun.run_id)} has started\n`;
+      answer(terminal, json, begun, text);
+    });
 
 function rehearsalText({ reason, until, estimate, would_send, would_skip }: DryRunAnswer): string {
   const sends = would_send.map(({ recipient, variant, text }) => [formatRecipient(recipient), variant, text]);
@@ -52,7 +50,7 @@ function rehearsalText({ reason, until, estimate, would_send, would_skip }: DryR
   );
 }
 
-const stop: MakeCommand = (terminal, exit) =>
+const stop: MakeCommand = (terminal) =>
   new Command("stop")
     .summary("stop the run in progress")
     .description(
@@ -63,21 +61,16 @@ Exit code 1 when no run is in progress.`,
     .option("--run <id>", "only if it is this one")
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog outreach stop")
-    .action(
-      exit(async ({ run, json }) => {
-        await using session = await openSession(terminal);
-        const asked = await requestStop(session, run, COMMAND_METADATA);
-        if (asked.kind === "not_in_progress") {
-          return fail(
-            terminal,
-            run === undefined ? "no run is in progress" : `run ${printable(run)} is not in progress`,
-          );
-        }
-        const { run_id } = asked;
-        const text = `run ${printable(run_id)} is stopping; outreach watch shows its end\n`;
-        return answer(terminal, json, { run_id }, text);
-      }),
-    );
+    .action(async ({ run, json }) => {
+      await using session = await openSession(terminal);
+      const asked = await requestStop(session, run, COMMAND_METADATA);
+      if (asked.kind === "not_in_progress") {
+        return fail(terminal, run === undefined ? "no run is in progress" : `run ${printable(run)} is not in progress`);
+      }
+      const { run_id } = asked;
+      const text = `run ${printable(run_id)} is stopping; outreach watch shows its end\n`;
+      return answer(terminal, json, { run_id }, text);
+    });
 
 export const outreach = group(
   "outreach",

@@ -12,7 +12,7 @@ import { isFault, parseConsent, type ConsentMember } from "../recipients/parse-c
 import { recordConsent } from "../recipients/record-consent.ts";
 import { usageError } from "../platform/service-error.ts";
 
-const importRecipients: MakeCommand = (terminal, exit) =>
+const importRecipients: MakeCommand = (terminal) =>
   new Command("import")
     .summary("add or update recipients")
     .description(
@@ -35,50 +35,46 @@ An interrupted import says how far it came; run it again to import the rest.`,
       "after",
       "\nExamples:\n  reachlog recipients import people.csv\n  jq .people crm.json | reachlog recipients import - --format json",
     )
-    .action(exit((path, options) => importFile(terminal, path, options)));
+    .action((path, options) => importFile(terminal, path, options));
 
-const list: MakeCommand = (terminal, exit) =>
+const list: MakeCommand = (terminal) =>
   new Command("list")
     .summary("show all known recipients, as reachlog contacts does")
     .option("--json", "answer with one JSON object for each recipient")
-    .action(exit((options) => showContacts(terminal, options)));
+    .action((options) => showContacts(terminal, options));
 
-const suppressRecipient: MakeCommand = (terminal, exit) =>
+const suppressRecipient: MakeCommand = (terminal) =>
   new Command("suppress")
     .summary("never write to this recipient")
     .argument("<handle>", "id, handle or @handle")
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog recipients suppress @sara_sells")
-    .action(
-      exit(async (recipient, { json }) => {
-        parseRecipient(recipient);
-        await using session = await openSession(terminal);
-        const { isKnown } = await suppress(session, recipient, COMMAND_METADATA);
-        const stranger = isKnown ? "" : "; no recipient of that name is known yet";
-        const text = `${printable(recipient)} will never be written to${stranger}\n`;
-        answer(terminal, json, { recipient, is_known: isKnown }, text);
-      }),
-    );
+    .action(async (recipient, { json }) => {
+      parseRecipient(recipient);
+      await using session = await openSession(terminal);
+      const { isKnown } = await suppress(session, recipient, COMMAND_METADATA);
+      const stranger = isKnown ? "" : "; no recipient of that name is known yet";
+      const text = `${printable(recipient)} will never be written to${stranger}\n`;
+      answer(terminal, json, { recipient, is_known: isKnown }, text);
+    });
 
-const retryRecipient: MakeCommand = (terminal, exit) =>
+const retryRecipient: MakeCommand = (terminal) =>
   new Command("retry")
     .summary("allow one more try after a failure")
     .argument("<handle>", "id, handle or @handle")
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog recipients retry @sara_sells")
-    .action(
-      exit(async (recipient, { json }) => {
-        parseRecipient(recipient);
-        await using session = await openSession(terminal);
-        const refusal = await allowRetry(session, recipient, COMMAND_METADATA);
-        const text = `${printable(recipient)} ${refusal === undefined ? "is tried again in the next run" : REFUSALS[refusal]}\n`;
-        if (json !== true && refusal !== undefined) terminal.err(text);
-        else answer(terminal, json, { recipient, refusal: refusal ?? null }, text);
-        return refusal === undefined ? EXIT.ok : EXIT.fault;
-      }),
-    );
+    .action(async (recipient, { json }) => {
+      parseRecipient(recipient);
+      await using session = await openSession(terminal);
+      const refusal = await allowRetry(session, recipient, COMMAND_METADATA);
+      const text = `${printable(recipient)} ${refusal === undefined ? "is tried again in the next run" : REFUSALS[refusal]}\n`;
+      if (json !== true && refusal !== undefined) terminal.err(text);
+      else answer(terminal, json, { recipient, refusal: refusal ?? null }, text);
+      return refusal === undefined ? EXIT.ok : EXIT.fault;
+    });
 
-const consentCommand: MakeCommand = (terminal, exit) =>
+const consentCommand: MakeCommand = (terminal) =>
   new Command("consent")
     .summary("record a recipient's consent, with its evidence")
     .description(
@@ -105,21 +101,19 @@ Examples:
   reachlog recipients consent @sara_sells --basis opt_in --consent-at 2026-03-02
   reachlog recipients consent @sara_sells --tracking denied --source mail`,
     )
-    .action(
-      exit((name, { json, ...options }) => {
-        const given: Partial<Record<ConsentMember, string | undefined>> = {
-          basis: options.basis,
-          consent_at: options.consentAt,
-          consent_source: options.consentSource,
-          consent_text: options.consentText,
-          tracking: options.tracking,
-          tracking_at: options.at,
-          tracking_source: options.source,
-          tracking_text: options.text,
-        };
-        return recordGiven(terminal, name, (member) => given[member], json);
-      }),
-    );
+    .action((name, { json, ...options }) => {
+      const given: Partial<Record<ConsentMember, string | undefined>> = {
+        basis: options.basis,
+        consent_at: options.consentAt,
+        consent_source: options.consentSource,
+        consent_text: options.consentText,
+        tracking: options.tracking,
+        tracking_at: options.at,
+        tracking_source: options.source,
+        tracking_text: options.text,
+      };
+      return recordGiven(terminal, name, (member) => given[member], json);
+    });
 
 export const recipients = group(
   "recipients",

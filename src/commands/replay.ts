@@ -25,7 +25,7 @@ import {
 import { createSuppressionHashes } from "../recipients/suppress.ts";
 import { withPath } from "./shared/system-fault.ts";
 
-export const replay: MakeCommand = (terminal, exit) =>
+export const replay: MakeCommand = (terminal) =>
   new Command("replay")
     .summary("rebuild projections from the log and say what changed")
     .description(
@@ -52,31 +52,29 @@ the last saved work.`,
     )
     .option("--json", "answer with one JSON object for each projection, or for what if")
     .addHelpText("after", "\nExamples:\n  reachlog replay --projection stats\n  reachlog replay --what-if rules.json")
-    .action(
-      exit(async ({ projection, restart, whatIf, json }) => {
-        if (whatIf !== undefined) return askWhatIf(terminal, whatIf, json);
-        const names = projection === undefined ? PROJECTION_NAMES : [projection];
-        await using store = await openExistingLog(terminal);
-        const shown = show(terminal, names);
-        const { signal } = terminal;
-        const env = { ...terminal.env };
-        const inWorker: RebuildOptions["foldInWorker"] = (order, ended) => foldInWorker({ env, ...order }, ended);
-        const rebuilt = await rebuild(store, names, {
-          restart: restart === true,
-          signal,
-          foldInWorker: availableParallelism() > 1 ? inWorker : undefined,
-          ...shown,
-        });
-        shown.end();
-        if (rebuilt === undefined) {
-          terminal.err("interrupted; the next replay resumes from here\n");
-          return EXIT.temporary;
-        }
-        if (projection === undefined) await rebuildTree(store, terminal);
-        answerEach(terminal, json, rebuilt, rebuilt.map(formatReport).join(""));
-        return rebuilt.every(({ differences }) => (differences ?? []).length === 0) ? EXIT.ok : EXIT.fault;
-      }),
-    );
+    .action(async ({ projection, restart, whatIf, json }) => {
+      if (whatIf !== undefined) return askWhatIf(terminal, whatIf, json);
+      const names = projection === undefined ? PROJECTION_NAMES : [projection];
+      await using store = await openExistingLog(terminal);
+      const shown = show(terminal, names);
+      const { signal } = terminal;
+      const env = { ...terminal.env };
+      const inWorker: RebuildOptions["foldInWorker"] = (order, ended) => foldInWorker({ env, ...order }, ended);
+      const rebuilt = await rebuild(store, names, {
+        restart: restart === true,
+        signal,
+        foldInWorker: availableParallelism() > 1 ? inWorker : undefined,
+        ...shown,
+      });
+      shown.end();
+      if (rebuilt === undefined) {
+        terminal.err("interrupted; the next replay resumes from here\n");
+        return EXIT.temporary;
+      }
+      if (projection === undefined) await rebuildTree(store, terminal);
+      answerEach(terminal, json, rebuilt, rebuilt.map(formatReport).join(""));
+      return rebuilt.every(({ differences }) => (differences ?? []).length === 0) ? EXIT.ok : EXIT.fault;
+    });
 
 /** The tiles of the log's Merkle tree are computed from it, as projections are. */
 async function rebuildTree(store: EventStore<Event>, { signal }: Terminal): Promise<void> {

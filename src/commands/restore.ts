@@ -18,7 +18,7 @@ import { absolutePath, Command, JSON_OPTION, readConfig, type MakeCommand } from
 import { AS_OF_OPTION } from "./shared/moment.ts";
 import { answer, type Terminal } from "./shared/terminal.ts";
 
-export const restoreCommand: MakeCommand = (terminal, exit) =>
+export const restoreCommand: MakeCommand = (terminal) =>
   new Command("restore")
     .summary("restore a backup where the log is gone, or only prove it")
     .description(
@@ -60,7 +60,7 @@ whose cursor is beyond the backup are refused.
 The master key is read from REACHLOG_KEY${describeKeyFile(terminal)}.`,
     )
     .action(
-      exit(async (folder, { rehearse: only = false, backup: number, asOf, takeOverKeys = false, json, ...options }) => {
+      async (folder, { rehearse: only = false, backup: number, asOf, takeOverKeys = false, json, ...options }) => {
         const config = readConfig(terminal);
         const master = loadMasterKey(config);
         const moment = chooseMoment(config, folder, master, { number, asOf });
@@ -76,10 +76,10 @@ The master key is read from REACHLOG_KEY${describeKeyFile(terminal)}.`,
         const which = source.folder === folder ? `${folder} of ${made_at}` : folder;
         const text = `${which} ${done}: ${position} events; head ${position} ${hash}\n`;
         answer(terminal, json, { folder, restored: !only, made_at, position, hash }, text);
-      }),
+      },
     );
 
-export const restored: MakeCommand = (terminal, exit) =>
+export const restored: MakeCommand = (terminal) =>
   new Command("restored")
     .summary("declare that this log was restored by other means")
     .description(
@@ -96,15 +96,13 @@ On PostgreSQL a start notices most copies by itself: see docs/postgresql.md.`,
       "after",
       "\nExample:\n  reachlog restored\n\nStop the service first: beside a running one this is refused (75).",
     )
-    .action(
-      exit(async ({ json }) => {
-        const config = readConfig(terminal);
-        await refuseNoLog(config);
-        await locateLog(config).store.beginEpoch("operator", `reachlog restored, pid ${process.pid}`);
-        const shown = redactedUrl(config.log);
-        answer(terminal, json, { restored: shown }, `the next start treats the log in ${shown} as a restored one\n`);
-      }),
-    );
+    .action(async ({ json }) => {
+      const config = readConfig(terminal);
+      await refuseNoLog(config);
+      await locateLog(config).store.beginEpoch("operator", `reachlog restored, pid ${process.pid}`);
+      const shown = redactedUrl(config.log);
+      answer(terminal, json, { restored: shown }, `the next start treats the log in ${shown} as a restored one\n`);
+    });
 
 /** What is to be restored of incremental backups; undefined: the folder is one backup. Throws a ServiceError (usage). */
 function chooseMoment(

@@ -26,7 +26,7 @@ import { answer, table } from "./shared/terminal.ts";
 import { recordRead } from "./shared/log-session.ts";
 import { AS_OF_OPTION, describeMoment, openAtMoment, resolveEnd, toAsOfJson } from "./shared/moment.ts";
 
-export const results: MakeCommand = (terminal, exit) =>
+export const results: MakeCommand = (terminal) =>
   new Command("results")
     .summary("show what came of messages, by variant, run, link and more")
     .description(
@@ -53,17 +53,15 @@ length before stands beside it.`,
     .option(...JSON_OPTION)
     .addOption(new Option("--csv", "answer with CSV").conflicts("json"))
     .addHelpText("after", "\nExample:\n  reachlog results --by variant --from 2026-11-01 --to 2026-11-30")
-    .action(
-      exit(async ({ by, from, to, asOf: at, json, csv }) => {
-        await using asked = await openAtMoment(terminal, at);
-        const folded = await asked.fold("results", "visits");
-        const end = resolveEnd(asked.moment, folded, asked.store.logClock.now());
-        const found = await createResults(folded.states, by, parseInterval(from, to, end));
-        await recordRead(terminal, asked.store, { resource: "results", records: found.rows.length });
-        const text = csv === true ? resultsAsCsv(by, found) : resultsAsText(by, found, folded);
-        return answer(terminal, json, { ...resultsAsJson(by, found), as_of: toAsOfJson(folded) }, text);
-      }),
-    );
+    .action(async ({ by, from, to, asOf: at, json, csv }) => {
+      await using asked = await openAtMoment(terminal, at);
+      const folded = await asked.fold("results", "visits");
+      const end = resolveEnd(asked.moment, folded, asked.store.logClock.now());
+      const found = await createResults(folded.states, by, parseInterval(from, to, end));
+      await recordRead(terminal, asked.store, { resource: "results", records: found.rows.length });
+      const text = csv === true ? resultsAsCsv(by, found) : resultsAsText(by, found, folded);
+      return answer(terminal, json, { ...resultsAsJson(by, found), as_of: toAsOfJson(folded) }, text);
+    });
 
 function resultsAsText(by: Grouping, answered: ResultTable, place: Place): string {
   const { interval, previous, rows, omitted, total } = answered;

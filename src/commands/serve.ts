@@ -10,7 +10,7 @@ import { redactedUrl } from "../config/log.ts";
 import { PROGRAM } from "./shared/program.ts";
 import { listPartNames } from "../config/optional-parts.ts";
 
-export const serve: MakeCommand = (terminal, exit) =>
+export const serve: MakeCommand = (terminal) =>
   new Command("serve")
     .summary("run the service")
     .description(
@@ -38,21 +38,19 @@ Exit codes: 0 stopped, 1 a file or a port is not available, 70 the log failed
 not answer (try later), 78 the configuration is wrong or differs from that of
 the other instances, or the log contradicts its checkpoint.`,
     )
-    .action(
-      exit(async ({ acceptLoss, acceptLostKeys, takeOverKeys }) => {
-        const config = await readServedConfig(terminal);
-        const logger = createLogger(config.logLevel, terminal.err, Date.now);
-        for (const warning of config.warnings) logger.warn(warning);
-        const { startService } = await import("../service/service.ts");
-        const service = await startService(config, logger, {
-          acceptLoss: acceptLoss === true,
-          acceptLostKeys: acceptLostKeys === true,
-          takeOverKeys: takeOverKeys === true,
-        });
-        if (terminal.interactive) welcome(terminal, service, config);
-        return untilStopped(service, config, terminal);
-      }),
-    );
+    .action(async ({ acceptLoss, acceptLostKeys, takeOverKeys }) => {
+      const config = await readServedConfig(terminal);
+      const logger = createLogger(config.logLevel, terminal.err, Date.now);
+      for (const warning of config.warnings) logger.warn(warning);
+      const { startService } = await import("../service/service.ts");
+      const service = await startService(config, logger, {
+        acceptLoss: acceptLoss === true,
+        acceptLostKeys: acceptLostKeys === true,
+        takeOverKeys: takeOverKeys === true,
+      });
+      if (terminal.interactive) welcome(terminal, service, config);
+      return untilStopped(service, config, terminal);
+    });
 
 /** Greets an operator at a terminal; a supervisor's log has only lines of JSON. */
 function welcome({ err }: Terminal, { url }: Service, config: Config): void {

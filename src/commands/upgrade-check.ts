@@ -10,7 +10,7 @@ import { Command, readServedConfig, type MakeCommand } from "./shared/command.ts
 import type { Terminal } from "./shared/terminal.ts";
 import { finding, report, type Finding } from "./shared/findings.ts";
 
-export const upgradeCheck: MakeCommand = (terminal, exit) =>
+export const upgradeCheck: MakeCommand = (terminal) =>
   new Command("upgrade-check")
     .summary("check that this version can serve this log")
     .description(
@@ -21,7 +21,7 @@ before you stop the old one. Exit code 1 when it cannot.`,
     )
     .option("--json", "answer with one JSON object for each check")
     .addHelpText("after", "\nExample:\n  reachlog upgrade-check --json")
-    .action(exit(async ({ json }) => report(terminal, await examineAll(terminal), json === true)));
+    .action(async ({ json }) => report(terminal, await examineAll(terminal), json === true));
 
 async function examineAll(terminal: Terminal): Promise<readonly Finding[]> {
   let config: Config;

@@ -12,7 +12,7 @@ import { startProgress } from "../shared/progress.ts";
 import { addPath, withPath } from "../shared/system-fault.ts";
 import { fileFault, readLines } from "./read-lines.ts";
 
-export const importLog: MakeCommand = (terminal, exit) =>
+export const importLog: MakeCommand = (terminal) =>
   new Command("import")
     .summary("make a log of a file that export wrote")
     .description(
@@ -32,15 +32,13 @@ restored one, so its first day has no run.`,
     .option("--take-over-keys", "with vault and keys of a log that is gone for good; a service of it ends")
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog audit import log.jsonl")
-    .action(
-      exit(async (path, { format, json, takeOverKeys }) => {
-        const place = locateLog(readConfig(terminal));
-        if (takeOverKeys !== true) await refuseForeignSecrets(place, undefined);
-        const { position, hash } = await importFile(place.store, path, format, terminal);
-        await bindNext(place);
-        answer(terminal, json, { position, hash }, `${position} events imported; head ${position} ${hash}\n`);
-      }),
-    );
+    .action(async (path, { format, json, takeOverKeys }) => {
+      const place = locateLog(readConfig(terminal));
+      if (takeOverKeys !== true) await refuseForeignSecrets(place, undefined);
+      const { position, hash } = await importFile(place.store, path, format, terminal);
+      await bindNext(place);
+      answer(terminal, json, { position, hash }, `${position} events imported; head ${position} ${hash}\n`);
+    });
 
 const STDIN = "-";
 const KIB = 1024;

@@ -29,7 +29,7 @@ import { findChange } from "../../projector/event-changes.ts";
 import { isOutcome, narrowedTo } from "../../../events/dispatches.ts";
 import { describeEvent } from "../../history/words.ts";
 
-export const showHistoryCommand: MakeCommand = (terminal, exit) =>
+export const showHistoryCommand: MakeCommand = (terminal) =>
   new Command("show")
     .summary("say what happened to a person, a link, an event or a run")
     .description(
@@ -54,35 +54,33 @@ Digits are a person's id if there is one, else the position of an event.`,
       "after",
       "\nExamples:\n  reachlog audit show @sara_sells\n  reachlog audit show go.example/welcome --all\n  reachlog audit show 43\n  reachlog audit show 43 --projection deliveries",
     )
-    .action(
-      exit(async (wanted, { asOf: at, all, projection, json }) => {
-        const subject = parseSubject(wanted);
-        await using asked = await openAtMoment(terminal, at);
-        const { store, moment } = asked;
-        const place = await findPlace(store, moment);
-        const { position: to } = place;
-        const found = await withProgress(terminal, "reading", to, (onProgress) =>
-          subject.findIn({ store, to, onProgress }),
-        );
-        if (found === undefined) {
-          return fail(terminal, `the log knows no ${subject.kind} ${printable(wanted)} (${describeMoment(place)})`);
-        }
-        if (projection !== undefined) return await showChange(terminal, store, found, projection, json);
-        const { positions, dispatches } = found.history;
-        await recordRead(terminal, store, { ...found.read, records: positions.length });
-        const between = positions.length - 2 * SHOWN_EVENTS;
-        const isCut = json !== true && all !== true && between > 0;
-        const write = async (some: readonly number[]): Promise<void> => {
-          const format = json === true ? formatEventJson : formatEventLine;
-          for await (const event of eventsAt(store, some)) terminal.out(format(event, dispatches));
-        };
-        await write(isCut ? positions.slice(0, SHOWN_EVENTS) : positions);
-        if (isCut) terminal.out(`… ${between} more, which --all shows …\n`);
-        if (isCut) await write(positions.slice(-SHOWN_EVENTS));
-        if (json !== true) terminal.out(`\n${found.summary}(${describeMoment(place)})\n`);
-        return undefined;
-      }),
-    );
+    .action(async (wanted, { asOf: at, all, projection, json }) => {
+      const subject = parseSubject(wanted);
+      await using asked = await openAtMoment(terminal, at);
+      const { store, moment } = asked;
+      const place = await findPlace(store, moment);
+      const { position: to } = place;
+      const found = await withProgress(terminal, "reading", to, (onProgress) =>
+        subject.findIn({ store, to, onProgress }),
+      );
+      if (found === undefined) {
+        return fail(terminal, `the log knows no ${subject.kind} ${printable(wanted)} (${describeMoment(place)})`);
+      }
+      if (projection !== undefined) return await showChange(terminal, store, found, projection, json);
+      const { positions, dispatches } = found.history;
+      await recordRead(terminal, store, { ...found.read, records: positions.length });
+      const between = positions.length - 2 * SHOWN_EVENTS;
+      const isCut = json !== true && all !== true && between > 0;
+      const write = async (some: readonly number[]): Promise<void> => {
+        const format = json === true ? formatEventJson : formatEventLine;
+        for await (const event of eventsAt(store, some)) terminal.out(format(event, dispatches));
+      };
+      await write(isCut ? positions.slice(0, SHOWN_EVENTS) : positions);
+      if (isCut) terminal.out(`… ${between} more, which --all shows …\n`);
+      if (isCut) await write(positions.slice(-SHOWN_EVENTS));
+      if (json !== true) terminal.out(`\n${found.summary}(${describeMoment(place)})\n`);
+      return undefined;
+    });
 
 /** What the event that was found changed in a state. Throws a ServiceError (usage) where a recipient or a link was found. */
 async function showChange(

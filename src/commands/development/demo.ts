@@ -26,7 +26,7 @@ Hello {{name|there}}! Here is what you wanted to know about {{product|our produc
 const DEMO_SPACING_S = "1";
 const DEMO_DM_LIMIT = 1_440;
 
-export const demo: MakeCommand = (terminal, exit) =>
+export const demo: MakeCommand = (terminal) =>
   new Command("demo")
     .summary("run the service on a fresh log beside a sandbox of the networks")
     .description(
@@ -41,7 +41,7 @@ end, unless kept.`,
     .addOption(chatOption())
     .addOption(messagingOption())
     .addHelpText("after", "\nExample:\n  reachlog demo --keep ./demo --chat discord")
-    .action(exit((options) => runDemo(terminal, options)));
+    .action((options) => runDemo(terminal, options));
 
 interface DemoOptions extends Choice {
   readonly port: number;

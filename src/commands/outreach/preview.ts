@@ -26,7 +26,7 @@ export const VARIANT_OPTION = ["--variant <letter>", "only recipients who get th
 export const basisOption = () =>
   new Option("--basis <basis>", "only recipients with this ground").choices(basis.anyOf.map((one) => one.const));
 
-export const preview: MakeCommand = (terminal, exit) =>
+export const preview: MakeCommand = (terminal) =>
   new Command("preview")
     .summary("show the configured template, and who would get which variant")
     .description(
@@ -41,27 +41,25 @@ that person is not known, 78 without a template.`,
     .addOption(basisOption())
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog outreach preview sara_sells")
-    .action(
-      exit(async (wanted, { limit, json, ...options }) => {
-        await using session = await openSession(terminal);
-        const { projector, config } = session;
-        const template = requireTemplate(config);
-        const rules = outreachRules(session, template);
-        const place = { position: projector.position, time: projector.time };
-        const person = wanted === undefined ? undefined : findNamed(projector.state("contacts"), wanted);
-        if (wanted !== undefined && person === undefined) {
-          return fail(terminal, `no recipient is known as ${printable(wanted)} (${describeMoment(place)})`);
-        }
-        const selection = omitUndefined({ variant: options.variant, basis: options.basis });
-        rejectUnknownVariant(template, options.variant);
-        const found = survey(outreachState({ projector }), rules, { person, limit, selection });
-        const about = discloseRecipient(person && toRecipient(person));
-        await recordRead(terminal, session.eventLog.store, { resource: "preview", ...about });
-        const notes = writeNotes(config, found, session.logClock.now());
-        const text = surveyAsText(found, notes, place);
-        return answer(terminal, json, surveyAsJson(found, place), text);
-      }),
-    );
+    .action(async (wanted, { limit, json, ...options }) => {
+      await using session = await openSession(terminal);
+      const { projector, config } = session;
+      const template = requireTemplate(config);
+      const rules = outreachRules(session, template);
+      const place = { position: projector.position, time: projector.time };
+      const person = wanted === undefined ? undefined : findNamed(projector.state("contacts"), wanted);
+      if (wanted !== undefined && person === undefined) {
+        return fail(terminal, `no recipient is known as ${printable(wanted)} (${describeMoment(place)})`);
+      }
+      const selection = omitUndefined({ variant: options.variant, basis: options.basis });
+      rejectUnknownVariant(template, options.variant);
+      const found = survey(outreachState({ projector }), rules, { person, limit, selection });
+      const about = discloseRecipient(person && toRecipient(person));
+      await recordRead(terminal, session.eventLog.store, { resource: "preview", ...about });
+      const notes = writeNotes(config, found, session.logClock.now());
+      const text = surveyAsText(found, notes, place);
+      return answer(terminal, json, surveyAsJson(found, place), text);
+    });
 
 function rejectUnknownVariant({ variants }: Template, variant: string | undefined): void {
   const labels = variants.map(({ label }) => label);

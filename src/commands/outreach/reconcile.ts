@@ -14,7 +14,7 @@ import { openSession, recordRead, type Session } from "../shared/log-session.ts"
 import { formatRecipient } from "../../history/words/phrases.ts";
 import { startStatusLine } from "../shared/progress.ts";
 
-export const reconcile: MakeCommand = (terminal, exit) =>
+export const reconcile: MakeCommand = (terminal) =>
   new Command("reconcile")
     .summary("settle messages whose outcome is unknown")
     .description(
@@ -25,7 +25,7 @@ while a run is in progress, which does it itself.`,
     )
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog outreach reconcile")
-    .action(exit(({ json }) => reconcileAttempts(terminal, json)));
+    .action(({ json }) => reconcileAttempts(terminal, json));
 
 async function reconcileAttempts(terminal: Terminal, json: true | undefined): Promise<number | void> {
   await using session = await openSession(terminal);

@@ -18,7 +18,7 @@ import { openExistingLog, recordRead } from "../shared/log-session.ts";
 import { makeNewFile } from "../shared/new-file.ts";
 import { withProgress } from "../shared/progress.ts";
 
-export const evidenceCommand: MakeCommand = (terminal, exit) =>
+export const evidenceCommand: MakeCommand = (terminal) =>
   new Command("evidence")
     .summary("write all that the log holds of a recipient, with proofs")
     .description(
@@ -31,36 +31,34 @@ public_key checks the proofs by reachlog audit check. The file is personal data.
     .requiredOption("--out <file>", "a new file, which only its owner may read", absolutePath)
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog recipients evidence @sara_sells --out sara.json")
-    .action(
-      exit(async (name, { out, json }) => {
-        parseRecipient(name);
-        await using log = await openExistingLog(terminal);
-        const { position: to } = await log.head();
-        const history = await withProgress(terminal, "reading", to, (onProgress) =>
-          historyOfRecipient({ store: log, to, onProgress }, (contacts) => findNamed(contacts, name)),
-        );
-        if (history === undefined) return fail(terminal, `no recipient is known as ${printable(name)}`);
-        const { contact } = history;
-        const positions = inOrder([...history.positions, ...(await findOfClicks(log, history))]);
-        const proved = await proveEvents(log, log.checkpoints, log.logClock.now, positions);
-        if ("loss" in proved) return fail(terminal, `${proved.loss}; nothing was written`);
-        const events = await Array.fromAsync(eventsAt(log, positions));
-        const about = discloseRecipient(toRecipient(contact));
-        await recordRead(terminal, log, { resource: "evidence", ...about, records: events.length });
-        const { publicKey } = await log.checkpoints.loadKey();
-        const evidence = {
-          position: to,
-          public_key: formatPublicKey(publicKey),
-          ...describeContact(contact),
-          consent_history: events.filter(({ type }) => CONSENT_TYPES.includes(type)).map(summarize),
-          messages: events.filter(isMessage).map((message) => describeMessage(message, events)),
-          events: events.map((event, at) => ({ ...toEventJson(event), proof: proved.proofs[at] })),
-        };
-        await makeNewFile(out, `${JSON.stringify(evidence, null, 2)}\n`);
-        const text = `${printable(out)} holds ${events.length} events with their proofs\n`;
-        return answer(terminal, json, { out, events: events.length }, text);
-      }),
-    );
+    .action(async (name, { out, json }) => {
+      parseRecipient(name);
+      await using log = await openExistingLog(terminal);
+      const { position: to } = await log.head();
+      const history = await withProgress(terminal, "reading", to, (onProgress) =>
+        historyOfRecipient({ store: log, to, onProgress }, (contacts) => findNamed(contacts, name)),
+      );
+      if (history === undefined) return fail(terminal, `no recipient is known as ${printable(name)}`);
+      const { contact } = history;
+      const positions = inOrder([...history.positions, ...(await findOfClicks(log, history))]);
+      const proved = await proveEvents(log, log.checkpoints, log.logClock.now, positions);
+      if ("loss" in proved) return fail(terminal, `${proved.loss}; nothing was written`);
+      const events = await Array.fromAsync(eventsAt(log, positions));
+      const about = discloseRecipient(toRecipient(contact));
+      await recordRead(terminal, log, { resource: "evidence", ...about, records: events.length });
+      const { publicKey } = await log.checkpoints.loadKey();
+      const evidence = {
+        position: to,
+        public_key: formatPublicKey(publicKey),
+        ...describeContact(contact),
+        consent_history: events.filter(({ type }) => CONSENT_TYPES.includes(type)).map(summarize),
+        messages: events.filter(isMessage).map((message) => describeMessage(message, events)),
+        events: events.map((event, at) => ({ ...toEventJson(event), proof: proved.proofs[at] })),
+      };
+      await makeNewFile(out, `${JSON.stringify(evidence, null, 2)}\n`);
+      const text = `${printable(out)} holds ${events.length} events with their proofs\n`;
+      return answer(terminal, json, { out, events: events.length }, text);
+    });
 
 /** Positions of what belongs to clicks by links of their own: the click itself, right before, and what erased some. */
 async function findOfClicks(log: OpenedLog, { positions, contact }: RecipientHistory): Promise<readonly number[]> {
