@@ -28,7 +28,7 @@ Exit code 1 when the log does not hold what its last checkpoint knew.`,
       "--public-key",
       "print the key that auditors check it with instead; the key itself is reachlog.signing.pem beside the log, made when needed",
     )
-    .addHelpText("after", "\nExample:\n  reachlog audit head --out /mnt/elsewhere/head-of-monday")
+    .examples("reachlog audit head --out /mnt/elsewhere/head-of-monday")
     .action(async ({ out, publicKey }) => {
       await using store = await openExistingStoredLog(terminal);
       const { checkpoints } = store;
@@ -50,7 +50,7 @@ const tail: MakeCommand = (terminal) =>
     .summary("print the newest events and follow the log until interrupted")
     .option("--from <position>", "begin there; without it, with the newest events", parsePosition)
     .option("--json", "write each event as a JSON object")
-    .addHelpText("after", "\nExample:\n  reachlog audit tail --from 1")
+    .examples("reachlog audit tail --from 1")
     .action(async ({ from, json }) => {
       await using store = await openExistingLog(terminal);
       const { position } = await store.head();

@@ -27,7 +27,7 @@ for these.`,
     .argument("[link]", "one link, as domain/short_code")
     .option(...AS_OF_OPTION)
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog clicks go.example/welcome --as-of 2026-11-21")
+    .examples("reachlog clicks go.example/welcome --as-of 2026-11-21")
     .action(async (wanted, { asOf: at, json }) => {
       await using asked = await openAtMoment(terminal, at);
       if (wanted === undefined) {

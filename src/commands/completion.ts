@@ -9,13 +9,10 @@ export const completion: MakeCommand = (terminal) =>
 reachlog. It is of this version: print it again after an upgrade.`,
     )
     .addArgument(new Argument("<shell>", "the shell").choices(["bash", "zsh", "fish"] as const))
-    .addHelpText(
-      "after",
-      `
-Examples:
-  reachlog completion bash > ~/.local/share/bash-completion/completions/reachlog
-  reachlog completion zsh > /usr/local/share/zsh/site-functions/_reachlog
-  reachlog completion fish > ~/.config/fish/completions/reachlog.fish`,
+    .examples(
+      "reachlog completion bash > ~/.local/share/bash-completion/completions/reachlog",
+      "reachlog completion zsh > /usr/local/share/zsh/site-functions/_reachlog",
+      "reachlog completion fish > ~/.config/fish/completions/reachlog.fish",
     )
     .action((shell, _options, { parent }) => {
       if (parent !== null) terminal.out(SCRIPTS[shell](describeCommands(parent)));

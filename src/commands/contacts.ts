@@ -19,7 +19,7 @@ recipient is not known.`,
     .argument("[recipient]", "one recipient: id, handle or @handle")
     .option(...AS_OF_OPTION)
     .option("--json", "answer with one JSON object for each recipient")
-    .addHelpText("after", "\nExample:\n  reachlog contacts sara_sells --as-of 2026-11-21")
+    .examples("reachlog contacts sara_sells --as-of 2026-11-21")
     .action((wanted, options) => showContacts(terminal, options, wanted));
 
 /** `wanted` undefined: all. */

@@ -34,9 +34,9 @@ dead letter that matches, or every dispatch in doubt.`,
     .addOption(fromOption())
     .addOption(toOption())
     .option(...JSON_OPTION)
-    .addHelpText(
-      "after",
-      "\nExamples:\n  reachlog deliveries list --channel chat --error 5xx\n  reachlog deliveries list --status in_doubt --from 2026-11-20",
+    .examples(
+      "reachlog deliveries list --channel chat --error 5xx",
+      "reachlog deliveries list --status in_doubt --from 2026-11-20",
     )
     .action(async ({ json, ...given }) => {
       const filter = parseDispatchFilter(given, readConfig(terminal).outreach.timezone);
@@ -113,7 +113,7 @@ when nothing is pending any more, by the rate of the last ${formatDuration(NEWES
     .addOption(channelOption())
     .option("--json", "answer with one JSON object")
     .option("--watch", `again every ${WATCH_MS / 1_000} seconds, until interrupted`)
-    .addHelpText("after", "\nExample:\n  reachlog deliveries lag --watch")
+    .examples("reachlog deliveries lag --watch")
     .action(async ({ channel: name, json, watch }) => {
       await using session = await openSession(terminal);
       const { config, eventLog, projector, logClock } = session;
@@ -158,7 +158,7 @@ suspends the channel again if the network still refuses it.`,
     )
     .addArgument(channelArgument())
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog deliveries resume chat")
+    .examples("reachlog deliveries resume chat")
     .action(async (channel, { json }) => {
       await using session = await openSession(terminal);
       const ended = await resumeChannel(session, channel, COMMAND_METADATA);
@@ -181,7 +181,7 @@ ${TOKEN_HELP}`,
     .addOption(channelOption())
     .option(...URL_OPTION)
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog deliveries test --channel webhook-crm")
+    .examples("reachlog deliveries test --channel webhook-crm")
     .action(async ({ channel: only, url, json }) => {
       const body = only === undefined ? {} : { channel: only };
       const tested = (await askService(terminal, url, "/api/tracking/test", body)) as {

@@ -41,7 +41,7 @@ yet, or not configured) or WRONG, with what to do. Exit code 1 when one is WRONG
       "also ask each configured network whether its credential works, and the witness; nothing is posted",
     )
     .option("--json", "answer with one JSON object for each check")
-    .addHelpText("after", "\nExample:\n  reachlog doctor --online")
+    .examples("reachlog doctor --online")
     .action(async ({ online, json }) => {
       const config = await readServedConfig(terminal);
       const findings: Finding[] = [

@@ -51,7 +51,7 @@ docs/personal-data.md.`,
     )
     .option("--yes", "do not ask")
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExamples:\n  reachlog forget @sara_sells\n  reachlog forget 203.0.113.7 --yes")
+    .examples("reachlog forget @sara_sells", "reachlog forget 203.0.113.7 --yes")
     .action(async (name, { ground, requestedBy, certificate, yes, json }) => {
       const isAddress = isIP(name) !== 0;
       if (!isAddress) parseRecipient(name);

@@ -16,7 +16,7 @@ const add: MakeCommand = (terminal) =>
     .argument("<code>", `1 to ${CODE_CHARS_MAX} letters, digits, _ or -`)
     .argument("<target>", "an http or https URL")
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog links add spring https://shop.example/offer")
+    .examples("reachlog links add spring https://shop.example/offer")
     .action((code, target, { json }) => report(terminal, [{ code, target }], json));
 
 const importLinks: MakeCommand = (terminal) =>
@@ -29,7 +29,7 @@ A repeat changes nothing. A code never gets another target.`,
     )
     .argument("<file>", "a .csv")
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog links import links.csv")
+    .examples("reachlog links import links.csv")
     .action((path, { json }) => report(terminal, readLinks(path), json));
 
 const list: MakeCommand = (terminal) =>

@@ -30,7 +30,7 @@ ${TOKEN_HELP}`,
     )
     .option(...URL_OPTION)
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog outreach run --dry-run --limit 20 --basis dm_first")
+    .examples("reachlog outreach run --dry-run --limit 20 --basis dm_first")
     .action(async ({ dryRun, url, json, ...selection }) => {
       const dry_run = dryRun === true;
       const asked = { dry_run, ...selection };
@@ -60,7 +60,7 @@ Exit code 1 when no run is in progress.`,
     )
     .option("--run <id>", "only if it is this one")
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog outreach stop")
+    .examples("reachlog outreach stop")
     .action(async ({ run, json }) => {
       await using session = await openSession(terminal);
       const asked = await requestStop(session, run, COMMAND_METADATA);

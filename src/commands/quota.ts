@@ -18,7 +18,7 @@ after the first message in the new zone. The limit is the one configured now
     )
     .option(...AS_OF_OPTION)
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog quota --as-of 2026-11-21")
+    .examples("reachlog quota --as-of 2026-11-21")
     .action(async ({ asOf, json }) => {
       await using asked = await openAtMoment(terminal, asOf);
       const { timezone, dailyLimit: limit } = asked.outreach;

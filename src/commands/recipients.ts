@@ -31,9 +31,9 @@ An interrupted import says how far it came; run it again to import the rest.`,
     .argument("<file>", "a .csv, .json or .jsonl; - for stdin")
     .addOption(importFormatOption())
     .option(...JSON_OPTION)
-    .addHelpText(
-      "after",
-      "\nExamples:\n  reachlog recipients import people.csv\n  jq .people crm.json | reachlog recipients import - --format json",
+    .examples(
+      "reachlog recipients import people.csv",
+      "jq .people crm.json | reachlog recipients import - --format json",
     )
     .action((path, options) => importFile(terminal, path, options));
 
@@ -48,7 +48,7 @@ const suppressRecipient: MakeCommand = (terminal) =>
     .summary("never write to this recipient")
     .argument("<handle>", "id, handle or @handle")
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog recipients suppress @sara_sells")
+    .examples("reachlog recipients suppress @sara_sells")
     .action(async (recipient, { json }) => {
       parseRecipient(recipient);
       await using session = await openSession(terminal);
@@ -63,7 +63,7 @@ const retryRecipient: MakeCommand = (terminal) =>
     .summary("allow one more try after a failure")
     .argument("<handle>", "id, handle or @handle")
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog recipients retry @sara_sells")
+    .examples("reachlog recipients retry @sara_sells")
     .action(async (recipient, { json }) => {
       parseRecipient(recipient);
       await using session = await openSession(terminal);
@@ -94,12 +94,9 @@ clicks. A repeat changes nothing.`,
     .option("--source <text>", "where")
     .option("--text <text>", "the wording, or its version")
     .option(...JSON_OPTION)
-    .addHelpText(
-      "after",
-      `
-Examples:
-  reachlog recipients consent @sara_sells --basis opt_in --consent-at 2026-03-02
-  reachlog recipients consent @sara_sells --tracking denied --source mail`,
+    .examples(
+      "reachlog recipients consent @sara_sells --basis opt_in --consent-at 2026-03-02",
+      "reachlog recipients consent @sara_sells --tracking denied --source mail",
     )
     .action((name, { json, ...options }) => {
       const given: Partial<Record<ConsentMember, string | undefined>> = {

@@ -51,7 +51,7 @@ the last saved work.`,
       new Option("--what-if <file>", "show what other rules would have done").conflicts(["projection", "restart"]),
     )
     .option("--json", "answer with one JSON object for each projection, or for what if")
-    .addHelpText("after", "\nExamples:\n  reachlog replay --projection stats\n  reachlog replay --what-if rules.json")
+    .examples("reachlog replay --projection stats", "reachlog replay --what-if rules.json")
     .action(async ({ projection, restart, whatIf, json }) => {
       if (whatIf !== undefined) return askWhatIf(terminal, whatIf, json);
       const names = projection === undefined ? PROJECTION_NAMES : [projection];

@@ -52,7 +52,7 @@ length before stands beside it.`,
     .option(...AS_OF_OPTION)
     .option(...JSON_OPTION)
     .addOption(new Option("--csv", "answer with CSV").conflicts("json"))
-    .addHelpText("after", "\nExample:\n  reachlog results --by variant --from 2026-11-01 --to 2026-11-30")
+    .examples("reachlog results --by variant --from 2026-11-01 --to 2026-11-30")
     .action(async ({ by, from, to, asOf: at, json, csv }) => {
       await using asked = await openAtMoment(terminal, at);
       const folded = await asked.fold("results", "visits");

@@ -42,7 +42,7 @@ proxy with TLS before it where others reach it.`,
     .option("--name <name>", "its name in cosignatures, such as witness.example", parseName, "reachlog-witness")
     .option("--host <host>", "address to listen on", "127.0.0.1")
     .option("--port <port>", "port to listen on (0: any free one)", parsePort, 4020)
-    .addHelpText("after", "\nExample:\n  reachlog witness serve --data /var/lib/witness --log-key log.pub")
+    .examples("reachlog witness serve --data /var/lib/witness --log-key log.pub")
     .action(async ({ data, logKey, name, host, port }) => {
       const logKeys = logKey.map((key) => readKeyOption("--log-key", key, parsePublicKey));
       using witness = openWitness({

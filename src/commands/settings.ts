@@ -5,5 +5,5 @@ export const settings: MakeCommand = (terminal) =>
   new Command("settings")
     .summary("print every setting with its default")
     .description("Prints every setting with its default, commented out: a .env to begin with.")
-    .addHelpText("after", "\nExample:\n  reachlog settings > .env")
+    .examples("reachlog settings > .env")
     .action(() => terminal.out(readFileSync(new URL("../../.env.example", import.meta.url), "utf8")));

@@ -21,7 +21,7 @@ variant, run or link: reachlog results.`,
     .addOption(new Option("--by <what>", "what to tell apart").choices(["day", "hour"] as const))
     .option(...AS_OF_OPTION)
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog stats --by day --as-of 2026-11-21")
+    .examples("reachlog stats --by day --as-of 2026-11-21")
     .action(async ({ by, asOf: at, json }) => {
       await using asked = await openAtMoment(terminal, at);
       const { timezone } = asked.outreach;

@@ -65,7 +65,7 @@ Both are valid meanwhile, and the log shows the name either way.`,
     .option("--links <domains>", "the only domains whose clicks it records, joined by +", parseLinks)
     .option("--add", "append the entry to API_TOKENS_FILE; creates a missing file")
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog token new shortener --scope track --expires 90d --add")
+    .examples("reachlog token new shortener --scope track --expires 90d --add")
     .action((name, { scope, expires, links, add = false, json }) => {
       const unfit = describeNameFault(name);
       if (unfit !== undefined) throw usageError(unfit);
@@ -151,7 +151,7 @@ const remove: MakeCommand = (terminal) =>
     .summary("take a token out of API_TOKENS_FILE")
     .argument("<id>", `the token's id, or at least ${ID_DIGITS_MIN} digits of its beginning`)
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog token remove 3f2a9c")
+    .examples("reachlog token remove 3f2a9c")
     .action((id, { json }) => removeToken(terminal, id, json));
 
 export const token = group(

@@ -20,7 +20,7 @@ event type in its newest version, and each setting. Run it with the new version
 before you stop the old one. Exit code 1 when it cannot.`,
     )
     .option("--json", "answer with one JSON object for each check")
-    .addHelpText("after", "\nExample:\n  reachlog upgrade-check --json")
+    .examples("reachlog upgrade-check --json")
     .action(async ({ json }) => report(terminal, await examineAll(terminal), json === true));
 
 async function examineAll(terminal: Terminal): Promise<readonly Finding[]> {

@@ -35,7 +35,10 @@ export interface ListedDispatch extends Pick<DeadLetter, "channel"> {
 
 export type ListPage = Awaited<ReturnType<typeof readDispatchPage>>;
 
-/** One page of these letters, which may come in any order; `next` undefined: there are no further ones. Reads nothing of the log but those of the page. */
+/**
+ * One page of these letters, which may come in any order; `next` undefined: there are no further ones. Reads nothing of the
+ * log but those of the page.
+ */
 export async function readDispatchPage(store: LogStore, letters: readonly DeadLetter[], after: ListCursor | undefined) {
   const behind = letters.filter((one) => isBehind(one, after)).sort(newestFirst);
   const shown = behind.slice(0, DISPATCHES_LISTED);

@@ -34,7 +34,7 @@ events can be imported.`,
     .option("--run <id>", "only events of this run")
     .option("--from <moment>", "from this position, day or time on")
     .option("--to <moment>", "up to this position, day or time")
-    .addHelpText("after", "\nExample:\n  reachlog audit export --format csv --out log.csv")
+    .examples("reachlog audit export --format csv --out log.csv")
     .action(async ({ format, out, encrypted, type: types, ...others }) => {
       const filter = types === undefined ? others : { ...others, types };
       if (encrypted === true && filter.recipient !== undefined) {

@@ -31,7 +31,7 @@ restored one, so its first day has no run.`,
     .addOption(formatOption())
     .option("--take-over-keys", "with vault and keys of a log that is gone for good; a service of it ends")
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog audit import log.jsonl")
+    .examples("reachlog audit import log.jsonl")
     .action(async (path, { format, json, takeOverKeys }) => {
       const place = locateLog(readConfig(terminal));
       if (takeOverKeys !== true) await refuseForeignSecrets(place, undefined);

@@ -35,7 +35,7 @@ that these encrypted bytes stood at that position.`,
     .argument("<event>", "the id of the event, or its position")
     .option("--out <file>", "a new file; without it, stdout", absolutePath)
     .option("--plain", "also write FILE.jsonl: the event as audit export shows it, with what its keys still open")
-    .addHelpText("after", "\nExample:\n  reachlog audit prove 42 --out event-42.tlog-proof")
+    .examples("reachlog audit prove 42 --out event-42.tlog-proof")
     .action(async (event, { out, plain }) => {
       if (plain === true && out === undefined) throw usageError("--plain writes a second file: give --out");
       await using log = plain === true ? await openExistingLog(terminal) : undefined;
@@ -80,7 +80,7 @@ settings. Says in one sentence what is proved; exit code 1 when nothing is.`,
       "also require the cosignature of this witness, as reachlog witness serve prints its key",
     )
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog audit check event-42.tlog-proof --public-key log.pub")
+    .examples("reachlog audit check event-42.tlog-proof --public-key log.pub")
     .action((file, { publicKey, witnessKey, json }) => {
       const key = readKeyOption("--public-key", publicKey, parsePublicKey);
       const witness =
@@ -116,7 +116,7 @@ it does not hold.`,
     .argument("<head2>", "another one of the same log", absolutePath)
     .option("--public-key <key>", "the key of both, as a file or in base64; without it, the log's own")
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog audit consistency head-of-monday head-of-friday")
+    .examples("reachlog audit consistency head-of-monday head-of-friday")
     .action(async (head1, head2, { publicKey, json }) => {
       await using store = await openExistingStoredLog(terminal);
       const key =

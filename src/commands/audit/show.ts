@@ -50,9 +50,11 @@ Digits are a person's id if there is one, else the position of an event.`,
       ),
     )
     .option("--json", "write each event as a JSON object; with --projection, the changes as one")
-    .addHelpText(
-      "after",
-      "\nExamples:\n  reachlog audit show @sara_sells\n  reachlog audit show go.example/welcome --all\n  reachlog audit show 43\n  reachlog audit show 43 --projection deliveries",
+    .examples(
+      "reachlog audit show @sara_sells",
+      "reachlog audit show go.example/welcome --all",
+      "reachlog audit show 43",
+      "reachlog audit show 43 --projection deliveries",
     )
     .action(async (wanted, { asOf: at, all, projection, json }) => {
       const subject = parseSubject(wanted);

@@ -21,7 +21,7 @@ code is 1.`,
     .option("--head <file>", "what reachlog audit head wrote earlier", absolutePath)
     .option("--public-key <key>", "that head's key, as a file or in base64, for those who do not have the signing key")
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog audit verify --head /mnt/elsewhere/head-of-monday")
+    .examples("reachlog audit verify --head /mnt/elsewhere/head-of-monday")
     .action(async ({ head, publicKey, json }) => {
       const given = publicKey === undefined ? undefined : readKeyOption("--public-key", publicKey, parsePublicKey);
       await using store = await openExistingStoredLog(terminal);

@@ -171,9 +171,9 @@ arrived. It may arrive twice, so that needs --accept-doubles too.`,
     .option("--accept-doubles", "send also what may have arrived")
     .option("--yes", "do not ask")
     .option(...JSON_OPTION)
-    .addHelpText(
-      "after",
-      "\nExamples:\n  reachlog deliveries retry --all --channel messaging --error 5xx\n  reachlog deliveries retry 43 --in-doubt --accept-doubles",
+    .examples(
+      "reachlog deliveries retry --all --channel messaging --error 5xx",
+      "reachlog deliveries retry 43 --in-doubt --accept-doubles",
     )
     .action((ids, { acceptDoubles: acceptsDoubles = false, ...given }) => {
       const selection = toSelection(terminal, "retry", ids, given);
@@ -204,7 +204,7 @@ With --all it names the number first, and asks; without a terminal it needs --ye
     .addOption(toOption())
     .option("--yes", "do not ask")
     .option(...JSON_OPTION)
-    .addHelpText("after", '\nExample:\n  reachlog deliveries discard --all --channel ads --why "the account is closed"')
+    .examples('reachlog deliveries discard --all --channel ads --why "the account is closed"')
     .action((ids, { why: text, ...given }) => {
       const why = text.trim();
       if (why.length === 0 || why.length > WHY_CHARACTERS_MAX) {

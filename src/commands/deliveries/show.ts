@@ -30,10 +30,7 @@ Of an event about many dispatches the first ${SHOWN_DISPATCHES_MAX} are shown.`,
     .argument("<event_id>", "or position, of what requested it or of any event of the dispatch", parseEventId)
     .addOption(channelOption())
     .option("--json", "answer with one JSON object for each dispatch")
-    .addHelpText(
-      "after",
-      "\nExamples:\n  reachlog deliveries show 43\n  reachlog deliveries show 01a1fd59-3b3a-7515-964c-67ff53c10ed1",
-    )
+    .examples("reachlog deliveries show 43", "reachlog deliveries show 01a1fd59-3b3a-7515-964c-67ff53c10ed1")
     .action(async (id, { channel: name, json }) => {
       await using session = await openSession(terminal);
       const { config, eventLog, projector } = session;

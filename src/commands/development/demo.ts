@@ -40,7 +40,7 @@ end, unless kept.`,
     .option("--instances <count>", "serve one log in PostgreSQL, as so many processes", parseCount, 1)
     .addOption(chatOption())
     .addOption(messagingOption())
-    .addHelpText("after", "\nExample:\n  reachlog demo --keep ./demo --chat discord")
+    .examples("reachlog demo --keep ./demo --chat discord")
     .action((options) => runDemo(terminal, options));
 
 interface DemoOptions extends Choice {

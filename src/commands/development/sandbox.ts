@@ -15,7 +15,7 @@ service at them. Its pages show what arrived and switch faults on and off.`,
     .option("--port <port>", "port to listen on (0: any free one)", parsePort, 4010)
     .addOption(chatOption())
     .addOption(messagingOption())
-    .addHelpText("after", "\nExample:\n  reachlog sandbox --chat discord --messaging line")
+    .examples("reachlog sandbox --chat discord --messaging line")
     .action(async ({ port, chat, messaging }) => {
       const { startSandbox, settingsOf } = await loadSandbox();
       await using running = await startSandbox({ port });

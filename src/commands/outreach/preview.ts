@@ -40,7 +40,7 @@ that person is not known, 78 without a template.`,
     .option(...VARIANT_OPTION)
     .addOption(basisOption())
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog outreach preview sara_sells")
+    .examples("reachlog outreach preview sara_sells")
     .action(async (wanted, { limit, json, ...options }) => {
       await using session = await openSession(terminal);
       const { projector, config } = session;

@@ -24,7 +24,7 @@ run of a process that died. Sends nothing. Exit code 1 when some stay in doubt, 
 while a run is in progress, which does it itself.`,
     )
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog outreach reconcile")
+    .examples("reachlog outreach reconcile")
     .action(({ json }) => reconcileAttempts(terminal, json));
 
 async function reconcileAttempts(terminal: Terminal, json: true | undefined): Promise<number | void> {

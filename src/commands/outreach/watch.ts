@@ -20,7 +20,7 @@ on a terminal where the run stands and what it waits for. Ends with the run;
 interrupted, it exits 130, and the run goes on.`,
     )
     .option("--json", "write each event as a JSON object")
-    .addHelpText("after", "\nExample:\n  reachlog outreach watch")
+    .examples("reachlog outreach watch")
     .action(async ({ json }) => {
       await using store = await openExistingLog(terminal);
       const { states, position } = await foldTo(store, ["run"]);

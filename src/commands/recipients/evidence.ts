@@ -30,7 +30,7 @@ public_key checks the proofs by reachlog audit check. The file is personal data.
     .argument("<handle>", "id, handle or @handle")
     .requiredOption("--out <file>", "a new file, which only its owner may read", absolutePath)
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog recipients evidence @sara_sells --out sara.json")
+    .examples("reachlog recipients evidence @sara_sells --out sara.json")
     .action(async (name, { out, json }) => {
       parseRecipient(name);
       await using log = await openExistingLog(terminal);

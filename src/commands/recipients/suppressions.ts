@@ -36,7 +36,7 @@ rest.`,
     .argument("<file>", "a .csv, .json or .jsonl; - for stdin")
     .addOption(importFormatOption())
     .option(...JSON_OPTION)
-    .addHelpText("after", "\nExample:\n  reachlog suppressions import unsubscribed.csv")
+    .examples("reachlog suppressions import unsubscribed.csv")
     .action((path, options) => importFile(terminal, path, options));
 
 interface ImportFileOptions {
@@ -76,7 +76,7 @@ import removes.`,
     )
     .option("--out <file>", "a new file, which has its name only once it is whole; without it, stdout")
     .option("--hashed", "write all as hashes, which name no recipient; a list's own reason texts stay")
-    .addHelpText("after", "\nExample:\n  reachlog suppressions export --hashed --out suppressed.csv")
+    .examples("reachlog suppressions export --hashed --out suppressed.csv")
     .action(async ({ format, out, hashed }) => {
       await using log = await openExistingLog(terminal);
       const hashesOf = createSuppressionHashes(await log.vault.stableKey("suppression"));

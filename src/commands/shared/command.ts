@@ -7,7 +7,7 @@ import { FORMAT_NAMES } from "../../log/export-formats.ts";
 import { usageError } from "../../platform/service-error.ts";
 import { printable, EXIT, type Terminal } from "./terminal.ts";
 
-/** A command whose action answers the exit code, or nothing: it is done. */
+/** A command whose action answers the exit code, or nothing: it is done. Its help ends with examples. */
 class AnsweringCommand extends commander.Command {
   exitCode: number = EXIT.ok;
   override action(work: (...given: unknown[]) => unknown): this {
@@ -15,12 +15,17 @@ class AnsweringCommand extends commander.Command {
       this.exitCode = ((await work(...given)) as number | undefined) ?? EXIT.ok;
     });
   }
+  examples(...lines: readonly string[]): this {
+    const head = lines.length === 1 ? "Example" : "Examples";
+    return this.addHelpText("after", `\n${head}:\n${lines.map((line) => `  ${line}`).join("\n")}`);
+  }
 }
 
 declare module "@commander-js/extra-typings" {
   // oxlint-disable-next-line typescript/no-explicit-any -- as the package declares it
   interface Command<Args extends any[], Opts extends typed.OptionValues, GlobalOpts extends typed.OptionValues> {
     action(work: (...args: [...Args, Opts, this]) => number | void | Promise<number | void>): this;
+    examples(...lines: readonly string[]): this;
   }
 }
 
