@@ -9,7 +9,7 @@ import { formatDuration } from "../../platform/format-duration.ts";
 import { status } from "elysia";
 import { feature, type AppDeps } from "../deps.ts";
 import { objectBody } from "../server/body.ts";
-import { operation, reply } from "../server/endpoint.ts";
+import { route, reply } from "../server/endpoint.ts";
 import { performOnce } from "../server/idempotency.ts";
 import { problems } from "../server/problem.ts";
 import type { AppendedBy } from "../server/event-intake.ts";
@@ -74,16 +74,14 @@ export function directSendEndpoints(deps: AppDeps) {
           const data = { message: text, service, level: SYNONYMS[word] ?? (word as Level) };
           return send(deps, "chat", { type: "NotificationRequested", data }, { metadata: call.metadata, key });
         }),
-      {
+      route("notify", "tracking", ["strict", "notify"], {
         body: notification,
         response: sent,
-        detail: operation("notify", "tracking", ["strict", "notify"], {
-          summary: "Sends a notification to the team chat.",
-          description: WAITS,
-          requestHeaders: ["Idempotency-Key"],
-          problems: SEND_PROBLEMS,
-        }),
-      },
+        summary: "Sends a notification to the team chat.",
+        description: WAITS,
+        requestHeaders: ["Idempotency-Key"],
+        problems: SEND_PROBLEMS,
+      }),
     )
     .post(
       "/messaging",
@@ -92,16 +90,14 @@ export function directSendEndpoints(deps: AppDeps) {
           const newEvent: NewEvent = { type: "MessageRequested", data: { text: body.text } };
           return send(deps, "messaging", newEvent, { metadata: call.metadata, key });
         }),
-      {
+      route("sendMessage", "tracking", ["token", "notify"], {
         body: message,
         response: sent,
-        detail: operation("sendMessage", "tracking", ["token", "notify"], {
-          summary: "Sends a message to the messaging service.",
-          description: WAITS,
-          requestHeaders: ["Idempotency-Key"],
-          problems: SEND_PROBLEMS,
-        }),
-      },
+        summary: "Sends a message to the messaging service.",
+        description: WAITS,
+        requestHeaders: ["Idempotency-Key"],
+        problems: SEND_PROBLEMS,
+      }),
     )
     .post(
       "/tracking/test",
@@ -119,16 +115,14 @@ export function directSendEndpoints(deps: AppDeps) {
           });
           return { results: Object.fromEntries(await Promise.all(tested)) };
         }),
-      {
+      route("testChannels", "tracking", ["token", "admin"], {
         body: objectBody({ channel: Type.Optional(channelName) }),
         response: { 200: reply("The result of each channel.", Type.Object({ results })) },
-        detail: operation("testChannels", "tracking", ["token", "admin"], {
-          summary: "Sends a test message to each channel, or to one.",
-          description: `One attempt each, for ${formatDuration(ATTEMPT_TIMEOUT_MS / 1_000)}.`,
-          requestHeaders: ["Idempotency-Key"],
-          form: { path: "/console/channels/test", notice: saysTested },
-        }),
-      },
+        summary: "Sends a test message to each channel, or to one.",
+        description: `One attempt each, for ${formatDuration(ATTEMPT_TIMEOUT_MS / 1_000)}.`,
+        requestHeaders: ["Idempotency-Key"],
+        form: { path: "/console/channels/test", notice: saysTested },
+      }),
     );
 }
 

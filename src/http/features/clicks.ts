@@ -16,7 +16,7 @@ import { errorFields } from "../../platform/logger.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { html, redirect, whole } from "../server/answer.ts";
 import { jsonBody } from "../server/body.ts";
-import { operation, reply, textReply, type RequestContext } from "../server/endpoint.ts";
+import { route, reply, textReply, type RequestContext } from "../server/endpoint.ts";
 import { performOnce } from "../server/idempotency.ts";
 import { problems } from "../server/problem.ts";
 import type { AppendedBy, EventIntake } from "../server/event-intake.ts";
@@ -68,17 +68,15 @@ export function trackingEndpoints(deps: AppDeps) {
         return status(202, { id: ids[0]! });
       });
     },
-    {
+    route("recordEvent", "tracking", ["strict", "track"], {
       body: jsonBody(trackingBody),
       response: { 202: reply("The click is on disk.", Type.Object({ id })) },
-      detail: operation("recordEvent", "tracking", ["strict", "track"], {
-        summary: "Records a click, which is dispatched to three channels.",
-        description:
-          "Answered once the event is durable. The dispatches to the advertising network, the team chat and the messaging service follow.",
-        requestHeaders: ["Idempotency-Key"],
-        problems: ["otherDomain"],
-      }),
-    },
+      summary: "Records a click, which is dispatched to three channels.",
+      description:
+        "Answered once the event is durable. The dispatches to the advertising network, the team chat and the messaging service follow.",
+      requestHeaders: ["Idempotency-Key"],
+      problems: ["otherDomain"],
+    }),
   );
 }
 
@@ -120,19 +118,17 @@ export function redirectEndpoints(deps: AppDeps) {
       else recorded.catch((fault: unknown) => logger.error("a click was not recorded", errorFields(fault)));
       return whole(redirect(302, link.target, { "cache-control": "no-store" }));
     },
-    {
+    route("followLink", "tracking", "open", {
       response: {
         302: textReply("Redirects to the target that the log knows for this code.", { headers: ["location"] }),
         404: textReply("No link has this code.", { mediaType: "text/html" }),
       },
-      detail: operation("followLink", "tracking", "open", {
-        summary: "Leads to the target of a short link, and records the click.",
-        description:
-          "Only while REDIRECTS is on. The code alone decides the target. HEAD and prefetch requests are recorded apart and do not count as clicks; Sec-GPC and DNT make a click anonymous.",
-        parameters: { code: "The code of the link." },
-        problems: ["notFound"],
-      }),
-    },
+      summary: "Leads to the target of a short link, and records the click.",
+      description:
+        "Only while REDIRECTS is on. The code alone decides the target. HEAD and prefetch requests are recorded apart and do not count as clicks; Sec-GPC and DNT make a click anonymous.",
+      parameters: { code: "The code of the link." },
+      problems: ["notFound"],
+    }),
   );
 }
 

@@ -34,7 +34,7 @@ import { wantReader } from "../access/session.ts";
 import { resumeChannel } from "../../delivery/suspension.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { jsonBody, objectBody, type Fields } from "../server/body.ts";
-import { operation, reply } from "../server/endpoint.ts";
+import { route, reply } from "../server/endpoint.ts";
 import { appendedOrNothing, problems, repeatable } from "../server/problem.ts";
 import { closedObject, count, oneOf, orNull, TEXT, text, time } from "../../platform/json-schema.ts";
 
@@ -200,21 +200,19 @@ export function deliveryEndpoints(deps: AppDeps) {
           next: next === undefined ? null : formatCursor(next),
         };
       },
-      {
+      route("listDeliveries", "tracking", ["session", "read"], {
         response: { 200: reply("One page, the newest first.", listing) },
-        detail: operation("listDeliveries", "tracking", ["session", "read"], {
-          personalRead: false,
-          summary: "Lists dead letters, or dispatches in doubt.",
-          description: `At most ${DISPATCHES_LISTED} a page. Those that were retried or discarded are not listed. Needs a token or a console session once a token is configured.`,
-          query: {
-            ...FILTER_SENTENCES,
-            status: "`dead` (default) or `in_doubt`.",
-            after: "`next` of the page before.",
-          },
-          problems: ["invalid", "unusableFilter"],
-          isSlow: true,
-        }),
-      },
+        personalRead: false,
+        summary: "Lists dead letters, or dispatches in doubt.",
+        description: `At most ${DISPATCHES_LISTED} a page. Those that were retried or discarded are not listed. Needs a token or a console session once a token is configured.`,
+        query: {
+          ...FILTER_SENTENCES,
+          status: "`dead` (default) or `in_doubt`.",
+          after: "`next` of the page before.",
+        },
+        problems: ["invalid", "unusableFilter"],
+        isSlow: true,
+      }),
     )
     .post(
       "/retry",
@@ -225,7 +223,7 @@ export function deliveryEndpoints(deps: AppDeps) {
         const options = { ...toOptions(body), acceptsDoubles };
         return decidedJson(body, await repeatable(retryLetters(retrying, selection, options, call.metadata)));
       },
-      {
+      route("retryDeliveries", "tracking", ["token", "admin"], {
         body: jsonBody(
           Type.Union([
             closedObject({ ...named, accept_doubles }),
@@ -234,22 +232,20 @@ export function deliveryEndpoints(deps: AppDeps) {
           ]),
         ),
         response: { 200: reply("How many were retried, and which were not.", decided) },
-        detail: operation("retryDeliveries", "tracking", ["token", "admin"], {
-          summary: "Retries dead letters, or one dispatch in doubt.",
-          description:
-            "Makes dead letters pending again. Skips those of a suspended channel, and those that may have arrived and whose repeat " +
-            "the network would not recognise, unless `accept_doubles` is set. `left` names each skipped letter with the reason. " +
-            "With `dry_run`, `done` is how many would be retried: `expected` and `until_position` of the next request then make " +
-            "sure that it retries exactly those. With `status`, retries one dispatch in doubt, which may arrive twice.",
-          problems: ["numberChanged", "unusableFilter"],
-          isSlow: true,
-          form: {
-            path: "/console/deliveries/retry",
-            body: (fields) => ({ ...toDecisionBody(fields), accept_doubles: fields["accept_doubles"] !== undefined }),
-            notice: saying("retried"),
-          },
-        }),
-      },
+        summary: "Retries dead letters, or one dispatch in doubt.",
+        description:
+          "Makes dead letters pending again. Skips those of a suspended channel, and those that may have arrived and whose repeat " +
+          "the network would not recognise, unless `accept_doubles` is set. `left` names each skipped letter with the reason. " +
+          "With `dry_run`, `done` is how many would be retried: `expected` and `until_position` of the next request then make " +
+          "sure that it retries exactly those. With `status`, retries one dispatch in doubt, which may arrive twice.",
+        problems: ["numberChanged", "unusableFilter"],
+        isSlow: true,
+        form: {
+          path: "/console/deliveries/retry",
+          body: (fields) => ({ ...toDecisionBody(fields), accept_doubles: fields["accept_doubles"] !== undefined }),
+          notice: saying("retried"),
+        },
+      }),
     )
     .post(
       "/discard",
@@ -258,22 +254,20 @@ export function deliveryEndpoints(deps: AppDeps) {
         const options = { ...toOptions(body), why: body.why.trim() };
         return decidedJson(body, await repeatable(discardLetters(deps, selection, options, call.metadata)));
       },
-      {
+      route("discardDeliveries", "tracking", ["token", "admin"], {
         body: jsonBody(Type.Union([closedObject({ ...named, why }), closedObject({ ...all, why })])),
         response: { 200: reply("How many were discarded, and which were not.", decided) },
-        detail: operation("discardDeliveries", "tracking", ["token", "admin"], {
-          summary: "Discards dead letters for good.",
-          description:
-            "The log keeps the reason. Discarded letters cannot be retried. `dry_run` and `expected` do the same as for a retry.",
-          problems: ["numberChanged", "unusableFilter"],
-          isSlow: true,
-          form: {
-            path: "/console/deliveries/discard",
-            body: (fields) => ({ ...toDecisionBody(fields), why: fields["why"] ?? "" }),
-            notice: saying("discarded"),
-          },
-        }),
-      },
+        summary: "Discards dead letters for good.",
+        description:
+          "The log keeps the reason. Discarded letters cannot be retried. `dry_run` and `expected` do the same as for a retry.",
+        problems: ["numberChanged", "unusableFilter"],
+        isSlow: true,
+        form: {
+          path: "/console/deliveries/discard",
+          body: (fields) => ({ ...toDecisionBody(fields), why: fields["why"] ?? "" }),
+          notice: saying("discarded"),
+        },
+      }),
     )
     .post(
       "/resume",
@@ -283,19 +277,17 @@ export function deliveryEndpoints(deps: AppDeps) {
         if (ended.kind === "not_suspended") throw problems.notSuspended(name);
         return { channel: name, suspended_since: ended.since };
       },
-      {
+      route("resumeDeliveries", "tracking", ["token", "admin"], {
         body: objectBody({ channel: channelName }),
         response: { 200: reply("Resumed.", resumed) },
-        detail: operation("resumeDeliveries", "tracking", ["token", "admin"], {
-          summary: "Resumes a suspended channel.",
-          description: "Sends pending dispatches at once; suspends it again if the network still refuses.",
-          problems: ["notSuspended"],
-          form: {
-            path: "/console/deliveries/resume",
-            notice: ({ channel: name }: Static<typeof resumed>) => `${name} is resumed.`,
-          },
-        }),
-      },
+        summary: "Resumes a suspended channel.",
+        description: "Sends pending dispatches at once; suspends it again if the network still refuses.",
+        problems: ["notSuspended"],
+        form: {
+          path: "/console/deliveries/resume",
+          notice: ({ channel: name }: Static<typeof resumed>) => `${name} is resumed.`,
+        },
+      }),
     );
 }
 

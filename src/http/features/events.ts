@@ -1,7 +1,7 @@
 import { EVENT_TYPES } from "../../../events/catalog.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { whole } from "../server/answer.ts";
-import { operation, textReply } from "../server/endpoint.ts";
+import { route, textReply } from "../server/endpoint.ts";
 import { problems } from "../server/problem.ts";
 import {
   openEventStream,
@@ -35,25 +35,23 @@ export function eventEndpoints(deps: AppDeps) {
         : openEventStream(eventLog.store, query, stopping, { isKnown, onGone, pace: streamPace });
       return whole({ status: 200, headers, body: "", stream });
     },
-    {
+    route("followEvents", "service", ["session", "read"], {
       response: { 200: textReply("The events.", { mediaType: "text/event-stream" }) },
-      detail: operation("followEvents", "service", ["session", "read"], {
-        personalRead: "stream",
-        summary: "Follows the log.",
-        description:
-          "Server-Sent Events: each event of the log is a message with its position as `id` and the event as JSON. Begins with " +
-          "the next event, or at `from` or `Last-Event-ID`, without gaps or repeats. Needs a token or a console session once a " +
-          "token is configured, and ends when that is revoked.",
-        query: {
-          from: "The first position; `Last-Event-ID`, which browsers send when they reconnect, takes precedence.",
-          type: "Only events of this type; may be given several times.",
-          stream: "Only events of this stream.",
-          only: "`position`: sends only the log's position, at most once a second, and no events.",
-        },
-        problems: ["invalid", "tooManyStreams"],
-        isSlow: true,
-      }),
-    },
+      personalRead: "stream",
+      summary: "Follows the log.",
+      description:
+        "Server-Sent Events: each event of the log is a message with its position as `id` and the event as JSON. Begins with " +
+        "the next event, or at `from` or `Last-Event-ID`, without gaps or repeats. Needs a token or a console session once a " +
+        "token is configured, and ends when that is revoked.",
+      query: {
+        from: "The first position; `Last-Event-ID`, which browsers send when they reconnect, takes precedence.",
+        type: "Only events of this type; may be given several times.",
+        stream: "Only events of this stream.",
+        only: "`position`: sends only the log's position, at most once a second, and no events.",
+      },
+      problems: ["invalid", "tooManyStreams"],
+      isSlow: true,
+    }),
   );
 }
 
@@ -106,7 +104,7 @@ export function exportEndpoints(deps: AppDeps) {
         exportText(storedEvents(encryptedLog, selection, shownBy(encryptedLog.open)), EXPORT_FORMATS[format]);
       return sendFile(deps, call, reader, { ...FILES[format], open });
     },
-    {
+    route("exportEvents", "service", ["session", "read"], {
       response: {
         200: textReply("The events.", {
           mediaType: "application/x-ndjson",
@@ -114,18 +112,16 @@ export function exportEndpoints(deps: AppDeps) {
           headers: ["content-disposition"],
         }),
       },
-      detail: operation("exportEvents", "service", ["session", "read"], {
-        personalRead: "export",
-        summary: "Exports events of the log, one per line.",
-        description:
-          "Like `reachlog audit export`: in the order of the log, up to its end at the time of the request, at the reader's " +
-          "pace. An incomplete answer is cut off, not closed. Needs a token or a console session once a token is configured, " +
-          "and is cut off when that is revoked.",
-        query: { ...FILTER_WORDS, format: "`jsonl` (JSON Lines, the default), `csv` or `cloudevents`." },
-        problems: ["invalid", "tooManyStreams"],
-        isSlow: true,
-      }),
-    },
+      personalRead: "export",
+      summary: "Exports events of the log, one per line.",
+      description:
+        "Like `reachlog audit export`: in the order of the log, up to its end at the time of the request, at the reader's " +
+        "pace. An incomplete answer is cut off, not closed. Needs a token or a console session once a token is configured, " +
+        "and is cut off when that is revoked.",
+      query: { ...FILTER_WORDS, format: "`jsonl` (JSON Lines, the default), `csv` or `cloudevents`." },
+      problems: ["invalid", "tooManyStreams"],
+      isSlow: true,
+    }),
   );
 }
 

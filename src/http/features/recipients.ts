@@ -8,7 +8,7 @@ import { suppress } from "../../recipients/suppress.ts";
 import { formatDuration } from "../../platform/format-duration.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { objectBody, fileBody } from "../server/body.ts";
-import { operation, reply, type Form } from "../server/endpoint.ts";
+import { route, reply, type Form } from "../server/endpoint.ts";
 import { appendedOrNothing, type Problem, problems } from "../server/problem.ts";
 import { count, text } from "../../platform/json-schema.ts";
 import {
@@ -144,10 +144,12 @@ const RETRY_PROBLEMS: Readonly<Record<RetryRefusal, () => Problem>> = {
 
 export function recipientEndpoints(deps: AppDeps) {
   return feature("recipients", "/social")
-    .post("/recipients", ({ request, body, call }) => takeSent(deps, { request, body, call }, takeList), {
-      body: fileBody({ kinds: FORMATS, bytesMax: SENT_BYTES_MAX }),
-      response: { 200: reply("How many rows were imported, and which were refused.", importReport) },
-      detail: operation("importRecipients", "outreach", ["token", "recipients"], {
+    .post(
+      "/recipients",
+      ({ request, body, call }) => takeSent(deps, { request, body, call }, takeList),
+      route("importRecipients", "outreach", ["token", "recipients"], {
+        body: fileBody({ kinds: FORMATS, bytesMax: SENT_BYTES_MAX }),
+        response: { 200: reply("How many rows were imported, and which were refused.", importReport) },
         summary: "Adds or updates recipients.",
         description:
           "Columns, as on the command line: `username` (or `handle`) and/or `id`, `name`, `timezone`, `basis`, `consent_at`, `consent_source`, `consent_text`, `tracking`, `tracking_at`, `tracking_source`, `tracking_text`; all others are template fields. Unusable rows are refused one by one, and the others are imported. A repeat changes nothing. One list is imported at a time (503 `overloaded` for others). " +
@@ -156,14 +158,14 @@ export function recipientEndpoints(deps: AppDeps) {
         problems: ["unreadableFile"],
         form: IMPORT_FORM,
       }),
-    })
+    )
     .post(
       "/recipients/suppress",
       async ({ body, call }) => {
         const { isKnown } = await appendedOrNothing(suppress(deps, body.recipient, call.metadata));
         return { known: isKnown };
       },
-      {
+      route("suppressRecipient", "outreach", ["token", "recipients"], {
         body: recipientBody,
         response: {
           200: reply(
@@ -171,16 +173,14 @@ export function recipientEndpoints(deps: AppDeps) {
             Type.Object({ known: Type.Boolean({ description: "False: no recipient of that name is known yet." }) }),
           ),
         },
-        detail: operation("suppressRecipient", "outreach", ["token", "recipients"], {
-          summary: "Suppresses a recipient for good.",
-          description:
-            "They never get a message again. An unknown name can be suppressed too: it then holds for any recipient with that name. A repeat changes nothing.",
-          form: {
-            path: "/console/recipients/suppress",
-            notice: () => "The recipient never gets a message again.",
-          },
-        }),
-      },
+        summary: "Suppresses a recipient for good.",
+        description:
+          "They never get a message again. An unknown name can be suppressed too: it then holds for any recipient with that name. A repeat changes nothing.",
+        form: {
+          path: "/console/recipients/suppress",
+          notice: () => "The recipient never gets a message again.",
+        },
+      }),
     )
     .post(
       "/recipients/retry",
@@ -189,19 +189,17 @@ export function recipientEndpoints(deps: AppDeps) {
         if (refusal !== undefined) throw RETRY_PROBLEMS[refusal]();
         return { status: "open" as const };
       },
-      {
+      route("retryRecipient", "outreach", ["token", "recipients"], {
         body: recipientBody,
         response: { 200: reply("The retry is allowed.", Type.Object({ status: Type.Literal("open") })) },
-        detail: operation("retryRecipient", "outreach", ["token", "recipients"], {
-          summary: "Allows a retry after a failed message.",
-          description: "The next run may contact the recipient again, if nothing else rules it out.",
-          problems: ["unknownRecipient", "suppressed", "nothingToRetry"],
-          form: {
-            path: "/console/recipients/retry",
-            notice: () => "The next run may contact the recipient again.",
-          },
-        }),
-      },
+        summary: "Allows a retry after a failed message.",
+        description: "The next run may contact the recipient again, if nothing else rules it out.",
+        problems: ["unknownRecipient", "suppressed", "nothingToRetry"],
+        form: {
+          path: "/console/recipients/retry",
+          notice: () => "The next run may contact the recipient again.",
+        },
+      }),
     );
 }
 
@@ -245,7 +243,7 @@ export function consentEndpoints(deps: AppDeps) {
       const { isKnown, contact } = await appendedOrNothing(recording);
       return { known: isKnown, basis: contact?.basis ?? "none", tracking: contact?.tracking.status ?? "unknown" };
     },
-    {
+    route("recordConsent", "outreach", ["token", "recipients"], {
       body: objectBody({ recipient: recipientName, ...consentMembers }),
       response: {
         200: reply(
@@ -257,13 +255,11 @@ export function consentEndpoints(deps: AppDeps) {
           }),
         ),
       },
-      detail: operation("recordConsent", "outreach", ["token", "recipients"], {
-        summary: "Records a recipient's consent, with its evidence.",
-        description:
-          "`basis`: why they may be written to. `tracking`: whether clicks by links of their own may be recorded. Each with its evidence: when, where, and to which wording. Evidence without its subject is refused; new evidence replaces the former as a whole. What is not named stays. A recipient who wrote first keeps the basis `dm_first`. Revoking granted tracking erases the recorded clicks by their own links. A repeat changes nothing.",
-        problems: ["unusableConsent"],
-        form: { path: "/console/recipients/consent", notice: () => "The consent is recorded." },
-      }),
-    },
+      summary: "Records a recipient's consent, with its evidence.",
+      description:
+        "`basis`: why they may be written to. `tracking`: whether clicks by links of their own may be recorded. Each with its evidence: when, where, and to which wording. Evidence without its subject is refused; new evidence replaces the former as a whole. What is not named stays. A recipient who wrote first keeps the basis `dm_first`. Revoking granted tracking erases the recorded clicks by their own links. A repeat changes nothing.",
+      problems: ["unusableConsent"],
+      form: { path: "/console/recipients/consent", notice: () => "The consent is recorded." },
+    }),
   );
 }

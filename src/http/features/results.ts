@@ -12,7 +12,7 @@ import { ServiceError } from "../../platform/service-error.ts";
 import { wantReader } from "../access/session.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { attachment, whole } from "../server/answer.ts";
-import { operation, reply } from "../server/endpoint.ts";
+import { route, reply } from "../server/endpoint.ts";
 import { choiceIn } from "../server/query.ts";
 import { problems } from "../server/problem.ts";
 import { count, oneOf, orNull, text, time } from "../../platform/json-schema.ts";
@@ -47,22 +47,20 @@ export function resultsEndpoints({ projector, clock, sessions, awaySince }: AppD
       const answer: Static<typeof table> = { ...resultsAsJson(by, found), as_of };
       return wantsCsv(request, searchParams) ? whole({ ...CSV, body: resultsAsCsv(by, found) }, answer) : answer;
     },
-    {
+    route("getResults", "outreach", ["session", "read"], {
       response: { 200: { ...reply("The results.", table), otherMediaTypes: ["text/csv"] } },
-      detail: operation("getResults", "outreach", ["session", "read"], {
-        personalRead: "results",
-        summary: "What came of messages, and the clicks on their links.",
-        description: `Of messages that were attempted in the interval: what came of them since. ${CLICKS_NOTE} They count for a template or variant whose messages alone hold the link. \`tracked\`: of recipients who granted tracking, on links of their own; by run, source and basis no other clicks are known. Clicks up to \`clicks_merged_to\` are no longer told apart by day: they count only in an answer without \`from\` that ends later. Needs a token or a console session once a token is configured.`,
-        query: {
-          by: `What to tell apart: ${GROUPINGS.map((name) => `\`${name}\``).join(", ")}. Default: \`variant\`.`,
-          from: "The first UTC day, or a time in it. The interval of the same length before is then in `previous`. Default: from the beginning.",
-          to: "The last UTC day, or a time in it. Default: now.",
-          format: "`json` or `csv`. Default: by `Accept`.",
-        },
-        requestHeaders: ["Accept"],
-        problems: ["invalid"],
-      }),
-    },
+      personalRead: "results",
+      summary: "What came of messages, and the clicks on their links.",
+      description: `Of messages that were attempted in the interval: what came of them since. ${CLICKS_NOTE} They count for a template or variant whose messages alone hold the link. \`tracked\`: of recipients who granted tracking, on links of their own; by run, source and basis no other clicks are known. Clicks up to \`clicks_merged_to\` are no longer told apart by day: they count only in an answer without \`from\` that ends later. Needs a token or a console session once a token is configured.`,
+      query: {
+        by: `What to tell apart: ${GROUPINGS.map((name) => `\`${name}\``).join(", ")}. Default: \`variant\`.`,
+        from: "The first UTC day, or a time in it. The interval of the same length before is then in `previous`. Default: from the beginning.",
+        to: "The last UTC day, or a time in it. Default: now.",
+        format: "`json` or `csv`. Default: by `Accept`.",
+      },
+      requestHeaders: ["Accept"],
+      problems: ["invalid"],
+    }),
   );
 }
 

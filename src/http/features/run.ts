@@ -11,7 +11,7 @@ import { quotaAllowance } from "../access/rate-limit.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { withHeaders } from "../server/answer.ts";
 import { objectBody, type Fields } from "../server/body.ts";
-import { operation, reply, type Form } from "../server/endpoint.ts";
+import { route, reply, type Form } from "../server/endpoint.ts";
 import { performOnce } from "../server/idempotency.ts";
 import { appendedOrNothing, problems, startedOrNothing } from "../server/problem.ts";
 import { count, id, orNull, text, time } from "../../platform/json-schema.ts";
@@ -150,31 +150,29 @@ export function runEndpoints(deps: AppDeps) {
             },
           },
         ),
-      {
+      route("startRun", "outreach", ["strict", "run"], {
         body: runBody,
         response: {
           200: reply("The run has ended.", finished, QUOTA_HEADERS),
           202: reply("The run has started.", started, QUOTA_HEADERS),
         },
-        detail: operation("startRun", "outreach", ["strict", "run"], {
-          summary: "Starts a run of the outreach agent.",
-          description:
-            "Sends direct messages to the recipients who are due, within the day's quota and the sending window; one run at a time. `limit`, `variant`, `basis` and `source` narrow it: it skips none of the recipients that they leave out. A dry run sends nothing, and lists the recipients a run would write to now.",
-          requestHeaders: ["Idempotency-Key", "Prefer"],
-          problems: [
-            "notAuthorized",
-            "running",
-            "dailyLimit",
-            "windowClosed",
-            "unusableSelection",
-            "noTemplate",
-            "clockSkewed",
-          ],
-          isSlow: true,
-          limit: { name: "dm-day", allowance: () => quotaAllowance(quota, deps.clock()) },
-          form: RUN_FORMS,
-        }),
-      },
+        summary: "Starts a run of the outreach agent.",
+        description:
+          "Sends direct messages to the recipients who are due, within the day's quota and the sending window; one run at a time. `limit`, `variant`, `basis` and `source` narrow it: it skips none of the recipients that they leave out. A dry run sends nothing, and lists the recipients a run would write to now.",
+        requestHeaders: ["Idempotency-Key", "Prefer"],
+        problems: [
+          "notAuthorized",
+          "running",
+          "dailyLimit",
+          "windowClosed",
+          "unusableSelection",
+          "noTemplate",
+          "clockSkewed",
+        ],
+        isSlow: true,
+        limit: { name: "dm-day", allowance: () => quotaAllowance(quota, deps.clock()) },
+        form: RUN_FORMS,
+      }),
     )
     .post(
       "/run/stop",
@@ -184,20 +182,18 @@ export function runEndpoints(deps: AppDeps) {
         if (asked.kind === "not_in_progress") throw problems.noRun();
         return status(202, { run_id: asked.run_id, status: asked.kind });
       },
-      {
+      route("stopRun", "outreach", ["token", "run"], {
         body: stopBody,
         response: { 202: reply("The stop is requested.", stopping) },
-        detail: operation("stopRun", "outreach", ["token", "run"], {
-          summary: "Stops the run in progress.",
-          description:
-            "The run sends nothing more, settles what is in flight and ends as `stopped`, on any instance; if it waits, it ends at once. A message that was already checked for the last time may still go out. Dry runs can be stopped too. A repeat changes nothing.",
-          problems: ["noRun"],
-          form: {
-            path: "/console/run/stop",
-            notice: () => "The run is stopping: it sends nothing more.",
-          },
-        }),
-      },
+        summary: "Stops the run in progress.",
+        description:
+          "The run sends nothing more, settles what is in flight and ends as `stopped`, on any instance; if it waits, it ends at once. A message that was already checked for the last time may still go out. Dry runs can be stopped too. A repeat changes nothing.",
+        problems: ["noRun"],
+        form: {
+          path: "/console/run/stop",
+          notice: () => "The run is stopping: it sends nothing more.",
+        },
+      }),
     )
     .get(
       "/stats",
@@ -207,15 +203,13 @@ export function runEndpoints(deps: AppDeps) {
         const as_of = { position: projector.position, time: projector.time ?? null, ...stale };
         return { sent, skipped, failed, as_of };
       },
-      {
+      route("getOutreachStats", "outreach", ["strict", "read"], {
         response: { 200: reply("The counts.", stats) },
-        detail: operation("getOutreachStats", "outreach", ["strict", "read"], {
-          personalRead: false,
-          summary: "All-time counts of messages sent, skipped and failed.",
-          description:
-            "Dry runs do not count. `stale` is present while the log is out of reach: it may hold more by now.",
-        }),
-      },
+        personalRead: false,
+        summary: "All-time counts of messages sent, skipped and failed.",
+        description:
+          "Dry runs do not count. `stale` is present while the log is out of reach: it may hold more by now.",
+      }),
     );
 }
 

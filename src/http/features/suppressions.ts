@@ -13,7 +13,7 @@ import { importSuppressions } from "../../recipients/import-suppressions.ts";
 import { nameHashKey } from "../../recipients/suppress.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { fileBody } from "../server/body.ts";
-import { operation, reply, textReply, type Form } from "../server/endpoint.ts";
+import { route, reply, textReply, type Form } from "../server/endpoint.ts";
 import { choiceIn } from "../server/query.ts";
 import { problems } from "../server/problem.ts";
 import { admitStreamReader } from "../streams/event-stream.ts";
@@ -77,10 +77,12 @@ const FILES: Readonly<Record<SuppressionsFormat, { readonly type: string; readon
 
 export function suppressionEndpoints(deps: AppDeps) {
   return feature("suppressions", "/social")
-    .post("/suppressions", ({ request, body, call }) => takeSent(deps, { request, body, call }, takeList), {
-      body: fileBody({ kinds: FORMATS, bytesMax: SENT_SUPPRESSIONS_BYTES_MAX }),
-      response: { 200: reply("How many rows were added, and which were refused.", importReport) },
-      detail: operation("importSuppressions", "outreach", ["token", "recipients"], {
+    .post(
+      "/suppressions",
+      ({ request, body, call }) => takeSent(deps, { request, body, call }, takeList),
+      route("importSuppressions", "outreach", ["token", "recipients"], {
+        body: fileBody({ kinds: FORMATS, bytesMax: SENT_SUPPRESSIONS_BYTES_MAX }),
+        response: { 200: reply("How many rows were added, and which were refused.", importReport) },
         summary: "Suppresses the recipients of a list for good.",
         description:
           "Columns, as on the command line: `id`, `username` (or `handle`), `hash`, `reason`, `suppressed_at`. A row has at least one of the first three. " +
@@ -91,7 +93,7 @@ export function suppressionEndpoints(deps: AppDeps) {
         problems: ["unreadableFile"],
         form: IMPORT_FORM,
       }),
-    })
+    )
     .get(
       "/suppressions",
       ({ request, call }) => {
@@ -107,7 +109,7 @@ export function suppressionEndpoints(deps: AppDeps) {
         };
         return sendFile(deps, call, reader, { ...FILES[format], open });
       },
-      {
+      route("exportSuppressions", "outreach", ["session", "read"], {
         response: {
           200: textReply("The suppressions.", {
             mediaType: "text/csv",
@@ -115,20 +117,18 @@ export function suppressionEndpoints(deps: AppDeps) {
             headers: ["content-disposition"],
           }),
         },
-        detail: operation("exportSuppressions", "outreach", ["session", "read"], {
-          summary: "Exports the list of suppressions.",
-          description:
-            "Like `reachlog suppressions export`: recipients by name where the log knows it, all others by hash, each with reason and date. An import reads it. " +
-            "An incomplete answer is cut off, not closed. Needs a token or a console session once a token is configured, and is cut off when that is revoked.",
-          query: {
-            format: "`csv` (the default) or `jsonl` (JSON Lines).",
-            hashed: "`true`: all as hashes, which name no recipient; a list's own reason texts stay. Default: `false`.",
-          },
-          problems: ["invalid", "tooManyStreams"],
-          personalRead: "suppressions",
-          isSlow: true,
-        }),
-      },
+        summary: "Exports the list of suppressions.",
+        description:
+          "Like `reachlog suppressions export`: recipients by name where the log knows it, all others by hash, each with reason and date. An import reads it. " +
+          "An incomplete answer is cut off, not closed. Needs a token or a console session once a token is configured, and is cut off when that is revoked.",
+        query: {
+          format: "`csv` (the default) or `jsonl` (JSON Lines).",
+          hashed: "`true`: all as hashes, which name no recipient; a list's own reason texts stay. Default: `false`.",
+        },
+        problems: ["invalid", "tooManyStreams"],
+        personalRead: "suppressions",
+        isSlow: true,
+      }),
     );
 }
 

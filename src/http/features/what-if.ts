@@ -6,7 +6,7 @@ import { whatIfReport } from "../../outreach/what-if/report.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { feature, type AppDeps } from "../deps.ts";
 import { jsonBody } from "../server/body.ts";
-import { operation, reply, type Form } from "../server/endpoint.ts";
+import { route, reply, type Form } from "../server/endpoint.ts";
 import { appendedOrNothing, problems, RETRY_LATER } from "../server/problem.ts";
 import { closed } from "../../platform/json-schema.ts";
 
@@ -85,19 +85,17 @@ export function whatIfEndpoints(deps: AppDeps) {
       if (found === undefined) throw problems.logUnavailable(true);
       return found;
     },
-    {
+    route("askWhatIf", "outreach", ["token", "read"], {
       body: rulesBody,
       response: { 200: reply("The comparison.", whatIfReport) },
-      detail: operation("askWhatIf", "outreach", ["token", "read"], {
-        personalRead: "preview",
-        summary: "What other rules would have done.",
-        description:
-          "Decides all runs of the log again by other rules, as `reachlog replay --what-if` does, and compares. A rule that is not named stays as it was. One comparison at a time (503 `overloaded` for others); it ends when the caller hangs up. Recorded as `WhatIfAsked`.",
-        isSlow: true,
-        problems: ["unusableRules"],
-        form,
-      }),
-    },
+      personalRead: "preview",
+      summary: "What other rules would have done.",
+      description:
+        "Decides all runs of the log again by other rules, as `reachlog replay --what-if` does, and compares. A rule that is not named stays as it was. One comparison at a time (503 `overloaded` for others); it ends when the caller hangs up. Recorded as `WhatIfAsked`.",
+      isSlow: true,
+      problems: ["unusableRules"],
+      form,
+    }),
   );
 }
 
