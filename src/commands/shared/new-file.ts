@@ -22,8 +22,8 @@ const OWNER_ONLY = 0o600;
 
 /**
  * Makes a file that exists as a whole or not at all, durably: `content`, a text or what writes it, fills one beside it,
- * which gets the name at the end. A process that is killed leaves only a `.partial`, as a backup does. Throws a ServiceError (conflict) when there
- * is such a file.
+ * which gets the name at the end. A process that is killed leaves only a `.partial`, as a backup does. Throws a
+ * ServiceError (conflict) when there is such a file.
  */
 export async function makeNewFile(
   file: string,
