@@ -11,6 +11,9 @@ interface Wording {
 /** X refuses more than 500 a day for an account; 100 is this service's own promise and cannot be raised. */
 export const DAILY_LIMIT_MAX = 100;
 
+/** Longest name of a template, in characters: more would fill the row of a table. */
+export const TEMPLATE_NAME_CHARS_MAX = 64;
+
 const X_HANDLE = "^@?[A-Za-z0-9_]{1,15}$";
 
 /**
@@ -93,6 +96,10 @@ export const environmentSchema = Type.Object({
   X_LIST_ID: shownText("the number of an X list", "^[0-9]{1,19}$"),
   MESSAGE_TEMPLATE: text("the text of the message"),
   MESSAGE_TEMPLATE_FILE: text("the path of a text file"),
+  MESSAGE_TEMPLATE_NAME: shownText(
+    `a name of 1 to ${TEMPLATE_NAME_CHARS_MAX} characters on one line`,
+    `^[^\\u0000-\\u001f\\u007f-\\u009f]{1,${TEMPLATE_NAME_CHARS_MAX}}$`,
+  ),
   REQUIRE_CONSENT: Type.Union([Type.Boolean(), Type.Literal("evidence")], {
     default: true,
     description: "true, false or evidence",

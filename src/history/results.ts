@@ -95,6 +95,8 @@ export interface Figures extends MessageFigures {
 /** What the messages or clicks of a row have in common. Null: older messages do not say. */
 export type ResultGroup = Partial<Pick<MessageGroup, "variant" | "run_id" | "source" | "basis">> & {
   readonly template?: string | null;
+  /** As the operator called it last; null: it has no name. */
+  readonly template_name?: string | null;
   /** YYYY-MM-DD, UTC. */
   readonly day?: string;
   readonly link?: string;
@@ -259,17 +261,17 @@ function toRowName(group: ResultGroup): RowName {
 }
 
 /** The rows that a message counts in, named once for all messages that have them in common. */
-function createNaming({ groups, links }: Results, by: Grouping): Naming["rowsOf"] {
+function createNaming({ groups, links, templates }: Results, by: Grouping): Naming["rowsOf"] {
   if (by === "day") return ({ at }) => [toRowName({ day: at.slice(0, DAY_CHARACTERS) })];
   if (by === "link") {
     const names = [...links.keys()].map((link) => toRowName({ link }));
     return (message) => message.links.map((number) => names[number]!);
   }
   const names = groups.map(({ template: id, variant, run_id, source, basis }) => {
-    const template = id === "" ? null : id;
+    const template = { template: id === "" ? null : id, template_name: templates.get(id) ?? null };
     const group = {
-      template: { template },
-      variant: { template, variant },
+      template,
+      variant: { ...template, variant },
       run: { run_id },
       source: { source },
       basis: { basis },

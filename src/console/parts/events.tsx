@@ -38,12 +38,18 @@ export function EventSentence({ view, event, isWhole = false }: EventSentencePro
   );
 }
 
-/** A sentence that begins with a word of ours begins with a capital. */
+/** A sentence that begins with a word of ours, as a run does, begins with a capital. */
 function capitalize(sentence: Sentence): Sentence {
   const first = sentence.findIndex((part) => part !== "");
-  return sentence.map((part, at) =>
-    at === first && typeof part === "string" ? part.charAt(0).toUpperCase() + part.slice(1) : part,
-  );
+  return sentence.map((part, at) => {
+    if (at !== first) return part;
+    if (typeof part === "string") return toCapital(part);
+    return part.kind === "run" ? { ...part, text: toCapital(part.text) } : part;
+  });
+}
+
+function toCapital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 /** A sentence with links to what it names. */
@@ -71,7 +77,8 @@ const RUN_DIGITS = 8;
 /** What is shown of a name that is long, and whole on the page that it leads to; undefined: all of it. */
 function shorten(view: View, mention: Mention): string | undefined {
   if (mention.kind === "recipient" && mention.recipient.username !== undefined) return `@${mention.recipient.username}`;
-  return mention.kind === "run" ? formatRun(view, mention.run_id) : undefined;
+  // The word before its id is ours, and stays.
+  return mention.kind === "run" ? `${mention.text.slice(0, 4)}${formatRun(view, mention.run_id)}` : undefined;
 }
 
 /** A run's number among all that began; of one that has none, the end of its id. */
@@ -81,13 +88,13 @@ export function formatRun(view: View, runId: string): string {
   return EVENT_ID.test(runId) ? `…${runId.slice(-RUN_DIGITS)}` : runId;
 }
 
-/** `12, 2 hours ago`, which leads to the run's page. */
+/** `Run 12, 2 hours ago`, which leads to the run's page. */
 export function RunLink({ view, runId }: { readonly view: View; readonly runId: string }): VNode {
   const startedAt = view.state("runs").started.get(runId)?.started_at;
   return (
     <>
       <a href={runHref(runId)}>
-        <bdi title={runId}>{formatRun(view, runId)}</bdi>
+        Run <bdi title={runId}>{formatRun(view, runId)}</bdi>
       </a>
       {startedAt === undefined ? null : (
         <>

@@ -49,7 +49,7 @@ export function link(domain: string, short_code: string): Mention {
 }
 
 export function run(run_id: string): Mention {
-  return { kind: "run", text: run_id, run_id };
+  return { kind: "run", text: `run ${run_id}`, run_id };
 }
 
 export function position(at: number): Mention {

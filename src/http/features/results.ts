@@ -41,6 +41,7 @@ const previous = Type.Object({ previous: orNull(figures) });
 const group = Type.Partial(
   Type.Object({
     template: orNull(text("0123456789ab")),
+    template_name: orNull(text("Autumn invite")),
     variant: text("A"),
     run_id: text("01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11"),
     day: text("2026-11-20"),
