@@ -63,7 +63,10 @@ export async function deliveriesPage(view: View): Promise<VNode> {
   return (
     <ConsoleDocument title="Deliveries" path="/deliveries" view={view}>
       <h1>Deliveries</h1>
-      <FilterForm view={view} texts={texts} />
+      <details class="folded">
+        <summary>Filter{Object.keys(texts).length === 0 ? "" : ` (${Object.keys(texts).length} chosen)`}</summary>
+        <FilterForm view={view} texts={texts} />
+      </details>
       {typeof filter === "string" ? (
         <p class="notice fault" role="alert">
           {filter}.
@@ -104,7 +107,7 @@ function FilterForm({ view, texts }: { readonly view: View; readonly texts: Filt
     </label>
   );
   return (
-    <form class="filter" method="get" action="/deliveries">
+    <form class="filter" method="get" action="/deliveries" data-apply>
       <Select name="channel" label="Channel" values={listChannels(view.state("deliveries"))} chosen={texts.channel} />
       <Select name="status" label="Status" values={STATUSES} chosen={texts.status} />
       {field("error", "Error", "refused, 5xx, 429")}

@@ -5,7 +5,7 @@ import type { Recipient } from "../../../events/outreach.ts";
 import { ERASED } from "../../../events/encryption.ts";
 import { EVENT_ID } from "../../history/find-event.ts";
 import { toSentence } from "../../history/words.ts";
-import type { Mention, Sentence } from "../../history/words/phrases.ts";
+import { formatCaller, type Mention, type Sentence } from "../../history/words/phrases.ts";
 import { eventHref, isErased, linkHref, recipientHref, runHref } from "../hrefs.ts";
 import { grouped } from "../document.tsx";
 import type { View } from "../view.ts";
@@ -265,11 +265,6 @@ export function By({ caller }: { readonly caller: string | undefined }): VNode |
       <bdi>{formatCaller(caller)}</bdi>
     </>
   );
-}
-
-/** The name of a token, or what it was in place of one. */
-export function formatCaller(caller: string): string {
-  return caller === "anonymous" ? "API without token" : caller;
 }
 
 /** `LinkClicked` as `Link clicked`. */

@@ -81,6 +81,11 @@ export function formatRecipient({ id, username }: Recipient): string {
   return id === undefined ? `@${username}` : `@${username} (${id})`;
 }
 
+/** The name of a token, or what it was in place of one. */
+export function formatCaller(caller: string): string {
+  return caller === "anonymous" ? "API without token" : caller;
+}
+
 /** A text of others as a part of ours: line breaks and quotes in it are escaped. */
 export function quoteText(text: string): string {
   return JSON.stringify(text);
