@@ -77,8 +77,9 @@ const RUN_DIGITS = 8;
 /** What is shown of a name that is long, and whole on the page that it leads to; undefined: all of it. */
 function shorten(view: View, mention: Mention): string | undefined {
   if (mention.kind === "recipient" && mention.recipient.username !== undefined) return `@${mention.recipient.username}`;
-  // The word before its id is ours, and stays.
-  return mention.kind === "run" ? `${mention.text.slice(0, 4)}${formatRun(view, mention.run_id)}` : undefined;
+  return mention.kind === "run"
+    ? mention.text.replace(mention.run_id, () => formatRun(view, mention.run_id))
+    : undefined;
 }
 
 /** A run's number among all that began; of one that has none, the end of its id. */

@@ -139,7 +139,9 @@ function StartForm({ view }: { readonly view: View }): VNode {
   return (
     <ActionForm view={view} back="/" action="/console/run/dry">
       <button class="primary">Dry run</button>{" "}
-      <small class="quiet">lists the recipients of a run, and sends nothing</small>
+      <small class="quiet">
+        lists the recipients of <bdi>{view.settings.template?.name ?? "a run"}</bdi>, and sends nothing
+      </small>
       <SelectionFields view={view} />
     </ActionForm>
   );

@@ -136,7 +136,7 @@ function sayTime(at: string): Mention {
 export const RUN_WORDS = {
   RunStarted: ({ run_id, dry_run, rules, ...selection }) => {
     const template = rules?.template_name === undefined ? [] : say` with the message ${quote(rules.template_name)}`;
-    return say`${dry_run ? "dry " : ""}${run(run_id)} started${template}${describeSelection(selection)}`;
+    return say`${run(run_id, dry_run ? "dry run" : "run")} started${template}${describeSelection(selection)}`;
   },
   RunPaused: ({ run_id, reason, until }) => say`${run(run_id)} waited until ${moment(until)}, ${PAUSES[reason]}`,
   RunStopRequested: ({ run_id }) => say`a stop of ${run(run_id)} was requested`,
@@ -159,7 +159,7 @@ export const RUN_WORDS = {
     return say`a run was refused, ${plain(reason)}: ${used} used on ${other(day)}`;
   },
   DryRunFinished: ({ run_id, reason, until, would_send, would_skip, usage }) =>
-    say`dry ${run(run_id)} ended, ${plain(reason)}${sayUntil(until)}: it would send to ${would_send} and skip ${would_skip}${charged(usage)}`,
+    say`${run(run_id, "dry run")} ended, ${plain(reason)}${sayUntil(until)}: it would send to ${would_send} and skip ${would_skip}${charged(usage)}`,
 } satisfies Partial<EventWords>;
 
 function sayUntil(until: string | undefined): Sentence {

@@ -48,8 +48,9 @@ export function link(domain: string, short_code: string): Mention {
   return { kind: "link", text: `${domain}/${short_code}`, domain, short_code };
 }
 
-export function run(run_id: string): Mention {
-  return { kind: "run", text: `run ${run_id}`, run_id };
+/** `called`: what it is called before its id. */
+export function run(run_id: string, called: "run" | "dry run" = "run"): Mention {
+  return { kind: "run", text: `${called} ${run_id}`, run_id };
 }
 
 export function position(at: number): Mention {
