@@ -107,7 +107,7 @@ function FilterForm({ view, texts }: { readonly view: View; readonly texts: Filt
     </label>
   );
   return (
-    <form class="filter" method="get" action="/deliveries" data-apply>
+    <form class="filter" method="get" action="/deliveries">
       <Select name="channel" label="Channel" values={listChannels(view.state("deliveries"))} chosen={texts.channel} />
       <Select name="status" label="Status" values={STATUSES} chosen={texts.status} />
       {field("error", "Error", "refused, 5xx, 429")}
