@@ -27,6 +27,25 @@ go.example/summer  -         -        https://shop.example/s
 `);
 });
 
+test("a template's link is listed with its name", async () => {
+  await using world = await openCommands();
+  const template = { template: "t1", template_name: "Autumn invite", variant: "A" };
+  const added = { domain: "go.example", code: "x", target: "https://shop.example/", ...template };
+  const message = {
+    attempt_id: "a",
+    run_id: "r",
+    recipient: { id: "1", username: "ann" },
+    text: "",
+    day: "2026-11-20",
+  };
+  await world.append("outreach", [
+    { type: "LinkAdded", data: added },
+    { type: "DirectMessageAttempted", data: { ...message, ...template } },
+  ]);
+  expect((await world.run(links, "list")).out.split("\n")[1]).toMatch(/^go.example\/x {2}Autumn invite {2}A /);
+  expect(JSON.parse((await world.run(links, "list", "--json")).out)).toMatchObject(template);
+});
+
 test("a file without the two columns, and a service without links, are refused with what helps", async () => {
   await using world = await openCommands(undefined, { LINK_BASE: "https://go.example" });
   const file = join(world.directory, "links.csv");

@@ -8,6 +8,7 @@ import { eventsOfRun } from "../../history/run-events.ts";
 import { runHref } from "../hrefs.ts";
 import { ConsoleDocument, grouped } from "../document.tsx";
 import { EventList, formatRun } from "../parts/events.tsx";
+import { Badge } from "../parts/icon.tsx";
 import { ENDS } from "../parts/run-card.tsx";
 import { createSortedHeads, ListPages, NumberCells, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
@@ -37,7 +38,7 @@ export async function runsPage(view: View): Promise<VNode> {
     "by",
     head("message", "message", "ascending"),
     ...(["sent", "skipped", "failed"] as const).map((name) => head(name, name, "descending", "number")),
-    "ended, because",
+    "end",
   ];
   return (
     <ConsoleDocument title="Runs" path="/" view={view}>
@@ -109,8 +110,30 @@ function Row({ view, runId, run, caller }: RowProps): VNode {
       <td class="breakable">{caller === undefined ? "–" : <bdi>{formatCaller(caller)}</bdi>}</td>
       <td class="breakable">{template === null ? "–" : <bdi>{template}</bdi>}</td>
       <NumberCells of={[sent, skipped, failed]} />
-      <td>{end === null ? "it goes on" : ENDS[end.reason]}</td>
+      <td>
+        <EndBadge reason={end?.reason} />
+        {end === null || end.reason === "stopped" ? "" : ` ${ENDS[end.reason]}`}
+      </td>
     </tr>
+  );
+}
+
+/** Ends that an operator wanted, or that lie in the nature of a run. */
+const WANTED: readonly RunOutcome["reason"][] = ["completed", "limit_reached", "daily_limit_reached", "window_closed"];
+
+function EndBadge({ reason }: { readonly reason: RunOutcome["reason"] | undefined }): VNode {
+  const [tone, icon, word] =
+    reason === undefined
+      ? (["info", "play", "in progress"] as const)
+      : WANTED.includes(reason)
+        ? (["good", "check", "done"] as const)
+        : reason === "stopped"
+          ? (["neutral", "pause", "stopped"] as const)
+          : (["bad", "triangle-alert", "broke off"] as const);
+  return (
+    <Badge tone={tone} icon={icon}>
+      {word}
+    </Badge>
   );
 }
 

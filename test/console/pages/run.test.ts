@@ -110,10 +110,10 @@ describe("the list of runs", () => {
     await harness.append("outreach", skipped(current, "ada"));
     const page = await pageAt(harness, "/runs");
     expect((await rowsOf(page)).map((row) => row.replace(/\d{4}-\S+ \S+ UTC/, "TIME"))).toEqual([
-      "Run 4 | TIME | API without token | – | 0 | 1 | 0 | it goes on",
-      "Run 3 | TIME | – | – | 0 | 0 | 0 | its process died",
-      "Dry run 2 | TIME | – | t1 | 9 | 4 | 0 | no recipient is left",
-      "Run 1 | TIME | – | Autumn &lt;b> | 1,234 | 0 | 2 | it was stopped",
+      "Run 4 | TIME | API without token | – | 0 | 1 | 0 | In progress",
+      "Run 3 | TIME | – | – | 0 | 0 | 0 | Broke off its process died",
+      "Dry run 2 | TIME | – | t1 | 9 | 4 | 0 | Done no recipient is left",
+      "Run 1 | TIME | – | Autumn &lt;b> | 1,234 | 0 | 2 | Stopped",
     ]);
     expect((await textsAt(page, "tbody th"))[0]?.links).toEqual([`/runs/${current}`]);
     expect(await pageAt(harness, `/runs/${first}`)).toContain('<a href="/runs">All runs</a>');
