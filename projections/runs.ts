@@ -24,7 +24,6 @@ export interface RunOutcome {
   readonly sent: number;
   readonly skipped: number;
   readonly failed: number;
-  readonly in_doubt: number;
 }
 
 /** How many runs there were, dry runs too, and the newest of them by their ids, the oldest first. */
@@ -52,16 +51,16 @@ function evolveRuns(state: Runs, event: Folded): void {
     case "RunStarted":
       return start(state, event);
     case "RunFinished": {
-      const { run_id, reason, sent, skipped, failed, in_doubt } = event.data;
-      return end(state, run_id, { reason, sent, skipped, failed, in_doubt });
+      const { run_id, reason, sent, skipped, failed } = event.data;
+      return end(state, run_id, { reason, sent, skipped, failed });
     }
     case "RunAbandoned": {
-      const { run_id, sent, skipped, failed, in_doubt } = event.data;
-      return end(state, run_id, { reason: "abandoned", sent, skipped, failed, in_doubt });
+      const { run_id, sent, skipped, failed } = event.data;
+      return end(state, run_id, { reason: "abandoned", sent, skipped, failed });
     }
     case "DryRunFinished": {
       const { run_id, reason, would_send, would_skip } = event.data;
-      return end(state, run_id, { reason, sent: would_send, skipped: would_skip, failed: 0, in_doubt: 0 });
+      return end(state, run_id, { reason, sent: would_send, skipped: would_skip, failed: 0 });
     }
     default:
   }

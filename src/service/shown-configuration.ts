@@ -42,7 +42,8 @@ export function ownInstance(config: Config): Instance {
       DAILY_LIMIT: String(outreach.dailyLimit),
       QUOTA_TIMEZONE: outreach.timezone,
       SEND_WINDOW: outreach.window === undefined ? "none" : `${outreach.window.text} (${outreach.window.zone})`,
-      MESSAGE_TEMPLATE: outreach.template === undefined ? "none" : (outreach.template.name ?? outreach.template.id),
+      MESSAGE_TEMPLATE: outreach.template === undefined ? "none" : `the text ${outreach.template.id}`,
+      MESSAGE_TEMPLATE_NAME: outreach.template?.name ?? "none",
     },
   };
 }

@@ -361,7 +361,8 @@ function valuesIn(
   results: Results,
 ) {
   const numbers = [...countsIn(figures, isTracked), figures.tracked.first_click_ms, previous?.sent, previous?.replied];
-  return [...members.map((member) => nameMember(group, member, results)), ...numbers];
+  const names = members.map((member) => (group[member] == null ? null : nameMember(group, member, results)));
+  return [...names, ...numbers];
 }
 
 function csvQuery(by: Grouping, { from, to }: Interval): URLSearchParams {

@@ -70,7 +70,7 @@ function valueIn(view: View, runId: string, run: RunSummary, by: RunColumn): str
 }
 
 /** The figures of a run that goes on are those so far. */
-function readCounts(view: View, runId: string, { end }: RunSummary): Pick<RunOutcome, "sent" | "skipped" | "failed"> {
+function readCounts(view: View, runId: string, { end }: RunSummary): Omit<RunOutcome, "reason"> {
   const { current } = view.state("run");
   if (end === null && current?.run_id === runId) return current;
   return end ?? { sent: 0, skipped: 0, failed: 0 };
