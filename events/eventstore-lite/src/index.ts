@@ -1,4 +1,5 @@
 // The public entry: the contract, its errors, and the stores on SQLite and PostgreSQL.
+export { createSegmentFolder, type SegmentStorage } from "./archive/storage.ts";
 export { andThen, type Awaitable } from "./awaitable.ts";
 export {
   contradictionOf,
