@@ -56,3 +56,13 @@ export function createSegmentFolder(folder: string): SegmentStorage {
 function isMissing(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "ENOENT";
 }
+
+/** For a log that has no place for segments. */
+export const NO_SEGMENTS: SegmentStorage = {
+  list: async () => [],
+  read: async () => undefined,
+  write: async () => {
+    throw new SegmentDamaged("the log was opened without a place for its segments");
+  },
+  remove: async () => {},
+};

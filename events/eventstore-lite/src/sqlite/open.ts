@@ -1,4 +1,6 @@
 import { resolve } from "node:path";
+import { createLogArchive } from "../archive/log-archive.ts";
+import { createSegmentFolder, type SegmentStorage } from "../archive/storage.ts";
 import { attempt, createAppend, createLeaseWriter, createSnapshotWriter } from "../append/operations.ts";
 import { createQueue } from "../append/queue.ts";
 import { startThread } from "../append/start-thread.ts";
@@ -8,6 +10,8 @@ import { DEFAULT_LIMITS, type Limits } from "../limits.ts";
 import { oneByOne } from "../read.ts";
 import type { Codec, Commit, EventStore, NewEvent } from "../store.ts";
 import { createLive } from "../subscribe/subscribe.ts";
+import { StoreClosed } from "../errors.ts";
+import { createArchiveTable } from "./archive.ts";
 import { backupTo } from "./backup.ts";
 import { openReader } from "./connections.ts";
 import { readEpochs } from "./epochs.ts";
@@ -15,7 +19,7 @@ import { refuseStaleFiles } from "./stale-files.ts";
 import { takeOwnership } from "./ownership.ts";
 import { createPrivateFile } from "../private-file.ts";
 import { lastPosition } from "./read/bounds.ts";
-import { createDatabaseReader, type DatabaseReader } from "./read/database-reader.ts";
+import { createDatabaseReader } from "./read/database-reader.ts";
 import {
   createTypeNames,
   listLeases,
@@ -25,7 +29,7 @@ import {
   readHead,
   readStreamHead,
 } from "./read/heads.ts";
-import { readBatches, readCanonical, readFolded, readKeys } from "./read/read.ts";
+import { type LogReader, readBatches, readCanonical, readFolded, readKeys } from "./read/read.ts";
 import { createVerifier } from "./verify/verify.ts";
 import type { ThreadOptions } from "./writer/writer-thread.ts";
 
@@ -44,6 +48,8 @@ export interface SqliteStoreOptions<E extends NewEvent> {
   /** Milliseconds since 1970, UTC; default `Date.now`. */
   readonly clock?: () => number;
   readonly limits?: Partial<Limits>;
+  /** Where events are that were moved out of the database; default: a folder beside the file. */
+  readonly segments?: SegmentStorage;
   /** Called after each transaction of appends: for whoever measures the disk. */
   readonly onCommit?: (commit: Commit) => void;
 }
@@ -59,6 +65,7 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
   const { owner = false, clock = Date.now, codec = identityCodec<E>() } = options;
   const file = resolve(options.file);
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
+  const segments = options.segments ?? createSegmentFolder(`${file}.segments`);
 
   await using opening = new AsyncDisposableStack();
   createPrivateFile(file);
@@ -77,13 +84,15 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
   });
   opening.defer(() => thread.terminate());
   const reader = createDatabaseReader(openReader(file));
+  const archive = createLogArchive(createArchiveTable(reader), segments);
+  const log = { database: reader, archive: archive.reader };
   const verifier = createVerifier(file, reader);
   const decode = createDecode(codec);
   const live = createLive({
     recall: createRecall(codec),
     decode,
     revision: () => codec.revision?.() ?? 0,
-    read: (range) => readBatches(reader, decode, range),
+    read: (range) => readBatches(log, decode, range),
     // What others append comes by the thread's notices.
     watch(onHead) {
       onHead(lastPosition(reader));
@@ -103,22 +112,33 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
   opening.defer(() => queue.close());
   opening.defer(() => reader.close());
   opening.defer(() => verifier.close());
+  opening.defer(() => archive.close(new StoreClosed()));
   opening.defer(() => live.close());
   const resources = opening.move();
+  const reading = createReading(log, codec);
 
   return {
     ...createCursors(thread.storeId, readEpochs(reader), () => lastPosition(reader)),
     failed: queue.failed,
     append: createAppend(queue, codec, limits),
-    ...createReading(reader, codec),
+    ...reading,
     // A file has one place, and its epoch begins when it is opened.
-    confirm: ({ position, hash }) => attempt(() => (readHashAt(reader, position) === hash ? "same" : "lost")),
+    confirm: async ({ position, hash }) => ((await reading.hashAt(position)) === hash ? "same" : "lost"),
     now: async () => clock(),
     subscribe: (query) => oneByOne(live.subscribe(query), query.signal),
     subscribeBatches: (query) => live.subscribe(query),
-    verify: (options) => verifier.verify(options),
+    verify: (options = {}) => archive.verify({ ...reading, id: thread.storeId }, verifier.verify, options),
     backup: (target, backupOptions) =>
-      backupTo(new URL("./backup-thread.ts", import.meta.url), { source: file }, resolve(target), backupOptions),
+      backupTo(new URL("./backup-thread.ts", import.meta.url), { source: file }, resolve(target), {
+        ...backupOptions,
+        fetchFile: segments.read,
+      }),
+    archive: archive.createArchive({
+      ...reading,
+      id: thread.storeId,
+      record: async (sealed) => void (await queue.perform({ kind: "recordSegment", sealed })),
+    }),
+    archived: archive.list,
     snapshots: {
       ...createSnapshotWriter(queue),
       load: (name) => attempt(() => loadSnapshot(reader, name)),
@@ -130,7 +150,7 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
 }
 
 function createReading<E extends NewEvent>(
-  reader: DatabaseReader,
+  log: LogReader,
   codec: Codec<E>,
 ): Pick<
   EventStore<E>,
@@ -138,15 +158,16 @@ function createReading<E extends NewEvent>(
 > {
   const decode = createDecode(codec);
   const decodeStored = createDecode(identityCodec());
-  const decodeFolded = createDecodeFolded(codec, createTypeNames(reader));
+  const { database, archive } = log;
+  const decodeFolded = createDecodeFolded(codec, createTypeNames(database));
   return {
-    read: (query = {}) => oneByOne(readBatches(reader, decode, query)),
-    readStored: (query = {}) => oneByOne(readBatches(reader, decodeStored, query)),
-    readFolded: (query = {}) => readFolded(reader, decodeFolded, query),
-    readCanonical: (query) => readCanonical(reader, query),
-    readKeys: (query) => readKeys(reader, query),
-    head: () => attempt(() => readHead(reader)),
-    streamHead: (stream) => attempt(() => readStreamHead(reader, stream)),
-    hashAt: (position) => attempt(() => readHashAt(reader, position)),
+    read: (query = {}) => oneByOne(readBatches(log, decode, query)),
+    readStored: (query = {}) => oneByOne(readBatches(log, decodeStored, query)),
+    readFolded: (query = {}) => readFolded(log, decodeFolded, query),
+    readCanonical: (query) => readCanonical(log, query),
+    readKeys: (query) => readKeys(database, query),
+    head: () => attempt(() => readHead(database)),
+    streamHead: (stream) => attempt(() => readStreamHead(database, stream)),
+    hashAt: (position) => attempt(() => readHashAt(database, position) ?? archive.hashAt(position)),
   };
 }

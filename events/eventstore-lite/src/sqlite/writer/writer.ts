@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Operation, Piece, Reply, Request } from "../../append/messages.ts";
+import { createRecordSegment } from "../archive.ts";
 import { faultOf } from "../faults.ts";
 import { createBoundaries, createTransaction } from "../transaction.ts";
 import { createBatchWriter } from "./batch.ts";
@@ -25,6 +26,7 @@ export function createWriter(db: DatabaseSync, transform: TransformAppend): Writ
      WHERE version <> excluded.version OR position <= excluded.position`,
   );
   const removeSnapshot = db.prepare("DELETE FROM snapshots WHERE name = ?");
+  const recordSegment = createRecordSegment(db);
   // Once an fsync failed, nothing may be acknowledged: not even what looks as if it went well.
   let stoppedBy: string | undefined;
 
@@ -42,6 +44,10 @@ export function createWriter(db: DatabaseSync, transform: TransformAppend): Writ
       case "acquireLease": {
         const lease = leases.acquire(operation);
         return lease ? { kind: "done", lease } : { kind: "done" };
+      }
+      case "recordSegment": {
+        recordSegment(operation.sealed);
+        return { kind: "done" };
       }
       default:
         leases.release(operation.name, operation.token);
