@@ -531,6 +531,16 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
   BackupMade: [
     [{ position: 12, hash: "ab", made_at: "2026-11-20T12:00:00.000Z" }, "a backup was made up to position 12"],
   ],
+  EventsArchived: [
+    [
+      { position: 12, events: 12, segments: 1, bytes: 900 },
+      "12 events were moved into 1 segment: the archive ends at position 12",
+    ],
+    [
+      { position: 40, events: 28, segments: 2, bytes: 1_900 },
+      "28 events were moved into 2 segments: the archive ends at position 40",
+    ],
+  ],
   BackupRehearsed: [
     [
       { position: 12, hash: "ab", made_at: "2026-11-20T12:00:00.000Z" },
