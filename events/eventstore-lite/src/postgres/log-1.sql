@@ -545,6 +545,7 @@ END $$;
 CREATE FUNCTION remove_archived(p_first bigint, p_last bigint) RETURNS void LANGUAGE sql
 SET search_path FROM CURRENT
 SET enable_seqscan = off
+SET jit = off
 AS $$ DELETE FROM events WHERE position BETWEEN p_first AND p_last $$;
 
 -- Records a segment and removes its events. Without effect unless it is the next one.
