@@ -14,8 +14,6 @@ const PAUSE_MS = 1_000;
 
 const DAY_MS = 24 * 3_600_000;
 
-export type Archived = Omit<DataOf<"EventsArchived">, "position">;
-
 /** Takes what the store archives, and records in the log how much that was, unless it was nothing. */
 export async function archiveEvents(
   { store, append }: EventLog,

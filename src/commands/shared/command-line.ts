@@ -1,7 +1,7 @@
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { VERSION } from "../../platform/version.ts";
 import { account } from "../account.ts";
-import { archive } from "../archive.ts";
+import { archive } from "../backup/archive.ts";
 import { audit } from "../audit.ts";
 import { backup } from "../backup.ts";
 import { clicks } from "../clicks.ts";

@@ -1,4 +1,4 @@
-import type { SealedSegment } from "../archive/archive.ts";
+import type { DurableSegment } from "../archive/archive.ts";
 import type { ExpectedVersion, Lease, Snapshot } from "../store.ts";
 
 /**
@@ -43,7 +43,7 @@ export type Operation =
       readonly nowMs: number;
     }
   | { readonly kind: "releaseLease"; readonly name: string; readonly token: number }
-  | { readonly kind: "recordSegment"; readonly sealed: SealedSegment }
+  | { readonly kind: "recordSegment"; readonly sealed: DurableSegment }
   | { readonly kind: "close" };
 
 export type Reply = BatchReply | FaultReply | { readonly kind: "done"; readonly lease?: Lease };

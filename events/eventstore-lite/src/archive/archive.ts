@@ -17,7 +17,7 @@ const POSITION_DIGITS = 12;
 const HASH_DIGITS = 16;
 
 /** A segment that is durable, as the engine records it. */
-export interface SealedSegment {
+export interface DurableSegment {
   readonly entry: SegmentEntry;
   /** The last event of each of its streams. */
   readonly streams: readonly (StreamPlace & { readonly stream: string })[];
@@ -29,7 +29,7 @@ export interface ArchiverStore extends Pick<EventStore, "id" | "readCanonical" |
    * Records a segment and removes its events from the database, in one transaction. Without effect unless it is the next
    * one, which another process may have archived.
    */
-  record(sealed: SealedSegment): Promise<void>;
+  record(sealed: DurableSegment): Promise<void>;
 }
 
 /**
@@ -76,7 +76,7 @@ async function keep(
   storage: SegmentStorage,
   { header, bytes }: Segment,
   after: Pick<Head, "position" | "hash">,
-): Promise<SealedSegment> {
+): Promise<DurableSegment> {
   const { first, last, hash } = header;
   const name = `${digits(first)}-${digits(last)}-${hash.slice(0, HASH_DIGITS)}.zst`;
   // Another version may compress the same events to other bytes.

@@ -10,7 +10,7 @@ import type { SegmentStorage } from "./storage.ts";
 const PART_SEGMENTS = 32;
 
 /** More would wait for the disk and for each other. */
-const THREADS_MAX = 8;
+const PROVERS_MAX = 8;
 
 export interface VerifyArchiveOptions {
   /** The id of the log. */
@@ -55,7 +55,7 @@ export async function verifyArchive(
     }
   }
 
-  await Promise.all(Array.from({ length: Math.min(threads, availableParallelism(), THREADS_MAX) }, work));
+  await Promise.all(Array.from({ length: Math.min(threads, availableParallelism(), PROVERS_MAX) }, work));
   const streams = new Map<string, StreamEnd>();
   for (const [index, entry] of entries.entries()) {
     const reason = faultOf(entry, proofs[index]) ?? addStreams(streams, proofs[index] as ProvedSegment, first === 0);

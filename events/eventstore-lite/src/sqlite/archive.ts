@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { ArchivedStream, ArchiveTable, SegmentEntry, StreamPlace } from "../archive/catalogue.ts";
-import type { SealedSegment } from "../archive/archive.ts";
+import type { DurableSegment } from "../archive/archive.ts";
 import type { DatabaseReader } from "./read/database-reader.ts";
 
 /**
@@ -71,7 +71,7 @@ export function createArchiveTable(reader: DatabaseReader): ArchiveTable {
 }
 
 /** Records a segment and removes its events; inside of a transaction. Without effect unless it is the next one. */
-export function createRecordSegment(db: DatabaseSync): (sealed: SealedSegment) => void {
+export function createRecordSegment(db: DatabaseSync): (sealed: DurableSegment) => void {
   const isNext = db.prepare(
     `SELECT 1 FROM events WHERE position = ? AND hash = ? AND (SELECT coalesce(max(last), 0) + 1 FROM segments) = ?`,
   );

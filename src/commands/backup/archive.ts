@@ -1,13 +1,13 @@
-import { systemClock, makeId } from "../platform/clock.ts";
-import { archiveEvents, lastBefore } from "../log/archive.ts";
-import { createEventLog } from "../log/event-log.ts";
-import { parseMoment, startOfDay } from "../projector/moment.ts";
-import { locateLog } from "../service/log-place.ts";
-import type { LogStore } from "../../events/catalog.ts";
-import { Command, JSON_OPTION, type MakeCommand, readConfig } from "./shared/command.ts";
-import { COMMAND_METADATA, refuseNoLog } from "./shared/log-session.ts";
-import { withProgress } from "./shared/progress.ts";
-import { answer, type Terminal } from "./shared/terminal.ts";
+import { makeId } from "../../platform/clock.ts";
+import { archiveEvents, lastBefore } from "../../log/archive.ts";
+import { createEventLog } from "../../log/event-log.ts";
+import { parseMoment, startOfDay } from "../../projector/moment.ts";
+import { locateLog } from "../../service/log-place.ts";
+import type { LogStore } from "../../../events/catalog.ts";
+import { Command, JSON_OPTION, type MakeCommand, readConfig } from "../shared/command.ts";
+import { COMMAND_METADATA, refuseNoLog } from "../shared/log-session.ts";
+import { withProgress } from "../shared/progress.ts";
+import { answer, type Terminal } from "../shared/terminal.ts";
 
 export const archive: MakeCommand = (terminal, exit) =>
   new Command("archive")
@@ -68,5 +68,5 @@ async function archiveBefore(terminal: Terminal, opened: LogStore, before: strin
 async function lastToArchive(store: LogStore, before: string, timezone: string): Promise<number> {
   const day = startOfDay(before, timezone);
   const { to, until } = day === undefined ? parseMoment(before, timezone) : { to: undefined, until: day };
-  return to === undefined ? lastBefore(store, (until ?? new Date(systemClock())).getTime()) : to - 1;
+  return until === undefined ? Math.max(0, (to ?? 0) - 1) : lastBefore(store, until.getTime());
 }
