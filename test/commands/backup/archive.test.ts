@@ -52,6 +52,8 @@ const ENGINES: readonly (readonly [string, (folder: TemporaryFolder) => Promise<
 
 const run = (env: Env, command: MakeCommand, ...args: string[]): Promise<Captured> => capture(command, args, { env });
 
+const refusal = (running: Promise<unknown>): Promise<string> => running.then(() => "none", String);
+
 async function within<Result>(
   env: Env,
   work: (log: OpenedLog) => Promise<Result>,
@@ -154,7 +156,7 @@ describe.each(ENGINES)("a log %s", (_engine, make) => {
     expect(await third!()).toEqual({ position: 49, events: 0, segments: 0, bytes: 0 });
     expect(await last!()).toMatchObject({ position: end - 1 });
     expect(await run(env, audit, "verify")).toMatchObject({ code: 0 });
-    await expect(run(env, archive, "--before", "yesterday")).rejects.toThrow("a moment is a position");
+    expect(await refusal(run(env, archive, "--before", "yesterday"))).toContain("a moment is a position");
   }, 60_000);
 
   test("erases an archived recipient by their keys, and leaves the segments as they are", async () => {
@@ -195,7 +197,7 @@ describe.each(ENGINES)("a log %s", (_engine, make) => {
       code: 1,
       out: expect.stringContaining(`${first} of positions 1 to 100: it is missing`),
     });
-    await expect(run(env, audit, "export")).rejects.toThrow(first);
+    expect(await refusal(run(env, audit, "export"))).toContain(first!);
     expect(await run(env, audit, "export", "--from", "101")).toMatchObject({ code: 0 });
     const appended = await within(env, (log) =>
       createEventLog(log, () => Bun.randomUUIDv7()).append(STREAMS.link("go.example", "l0"), [clickOf()], {}),
@@ -222,7 +224,7 @@ test("the segments are private, and where ARCHIVE_FOLDER says", async () => {
 test("a log on a server without ARCHIVE_FOLDER archives nothing, and says why", async () => {
   const { ARCHIVE_FOLDER: _, ...env } = await ENGINES[1]![1](folder);
   const end = await fill(env);
-  await expect(run(env, archive, "--before", "100")).rejects.toThrow("without a place for its segments");
+  expect(await refusal(run(env, archive, "--before", "100"))).toContain("without a place for its segments");
   expect(await within(env, (log) => log.archived())).toEqual([]);
   expect(await run(env, audit, "verify", "--json")).toMatchObject({ out: expect.stringContaining(`"checked":${end}`) });
 });

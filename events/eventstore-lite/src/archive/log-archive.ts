@@ -1,3 +1,4 @@
+import { StoreClosed } from "../errors.ts";
 import type { EventStore, Head, Verification } from "../store.ts";
 import { archiveEvents, type ArchiverStore } from "./archive.ts";
 import { type ArchiveTable, createCatalogue } from "./catalogue.ts";
@@ -9,18 +10,12 @@ import { verifyArchive } from "./verify.ts";
 /** The archive of one log: reading it, moving events into it, and proving it together with what is in the database. */
 export interface LogArchive {
   readonly reader: ArchiveReader;
-  /** For the store's `archive`. */
-  createArchive(store: ArchiverStore): EventStore["archive"];
-  /** For the store's `archived`. */
-  list: EventStore["archived"];
-  /** Verifies the log as far as it goes now. */
-  verify(
-    store: Pick<EventStore, "id" | "head">,
-    verifyLive: VerifyLive,
-    options: Omit<LiveOptions, "head">,
-  ): Promise<Verification>;
-  /** What is being verified is refused with `reason`. */
-  close(reason: Error): void;
+  /** What a store has by it. */
+  forStore(
+    store: ArchiverStore & { readonly verifyLive: VerifyLive },
+  ): Pick<EventStore, "archive" | "archived" | "verify">;
+  /** What is being verified is refused with {@link StoreClosed}. */
+  close(): void;
 }
 
 type LiveOptions = NonNullable<Parameters<EventStore["verify"]>[0]> & { readonly head: Head };
@@ -39,8 +34,7 @@ export function createLogArchive(table: ArchiveTable, storage: SegmentStorage): 
   const closing = new AbortController();
 
   async function verifyOnce(
-    id: string,
-    verifyLive: VerifyLive,
+    { id, verifyLive }: { readonly id: string; readonly verifyLive: VerifyLive },
     { head, from, to, threads, onProgress }: Required<LiveOptions>,
   ): Promise<Verification> {
     const { end } = catalogue;
@@ -59,23 +53,24 @@ export function createLogArchive(table: ArchiveTable, storage: SegmentStorage): 
 
   return {
     reader,
-    async list() {
-      await catalogue.refresh();
-      return catalogue.entries().map(({ name, bytes, first, last }) => ({ name, bytes, first, last }));
-    },
-    createArchive: (store) => (options) => archiveEvents(store, catalogue, storage, options),
-    async verify(store, verifyLive, { from = 1, to = Infinity, threads = Infinity, onProgress = () => {} }) {
-      for (;;) {
+    forStore: (store) => ({
+      archive: (options) => archiveEvents(store, catalogue, storage, options),
+      async archived() {
         await catalogue.refresh();
-        const { end } = catalogue;
-        const head = await store.head();
-        const options = { head, from: Math.max(1, from), to, threads, onProgress };
-        const verification = await verifyOnce(store.id, verifyLive, options);
-        await catalogue.refresh();
-        // What moved into the archive meanwhile was missing in the database.
-        if (verification.ok || catalogue.end === end) return verification;
-      }
-    },
-    close: (reason) => closing.abort(reason),
+        return catalogue.entries().map(({ name, bytes, first, last }) => ({ name, bytes, first, last }));
+      },
+      async verify({ from = 1, to = Infinity, threads = Infinity, onProgress = () => {} } = {}) {
+        for (;;) {
+          await catalogue.refresh();
+          const { end } = catalogue;
+          const head = await store.head();
+          const verification = await verifyOnce(store, { head, from: Math.max(1, from), to, threads, onProgress });
+          await catalogue.refresh();
+          // What moved into the archive meanwhile was missing in the database.
+          if (verification.ok || catalogue.end === end) return verification;
+        }
+      },
+    }),
+    close: () => closing.abort(new StoreClosed()),
   };
 }

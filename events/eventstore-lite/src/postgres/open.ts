@@ -1,17 +1,16 @@
 import { resolve } from "node:path";
 import { createLogArchive } from "../archive/log-archive.ts";
 import { NO_SEGMENTS, type SegmentStorage } from "../archive/storage.ts";
-import { createAppend, createLeaseWriter, createSnapshotWriter } from "../append/operations.ts";
+import { createAppend, createLeaseWriter, createSegmentRecorder, createSnapshotWriter } from "../append/operations.ts";
 import { createQueue } from "../append/queue.ts";
 import { startThread } from "../append/start-thread.ts";
-import { createDecode, createDecodeFolded, createRecall, identityCodec } from "../codec.ts";
+import { createDecode, createDecodeFolded, createDecoding, identityCodec } from "../codec.ts";
 import { createCursors } from "../epochs.ts";
 import { DEFAULT_LIMITS, type Limits } from "../limits.ts";
 import { oneByOne } from "../read.ts";
 import type { Codec, Commit, EventStore, NewEvent } from "../store.ts";
 import { backupTo } from "../sqlite/backup.ts";
 import { createLive } from "../subscribe/subscribe.ts";
-import { StoreClosed } from "../errors.ts";
 import { createArchiveTable } from "./archive.ts";
 import type { AppendThreadOptions } from "./append-thread.ts";
 import {
@@ -89,12 +88,9 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
   const archive = createLogArchive(createArchiveTable(reader), segments);
   const log = { database: reader, archive: archive.reader };
   const verifier = createVerifier(place, reader);
-  const decode = createDecode(codec);
   const live = createLive({
-    recall: createRecall(codec),
-    decode,
-    revision: () => codec.revision?.() ?? 0,
-    read: (range) => readOnceBack(log, decode, range),
+    ...createDecoding(codec),
+    read: (range) => readOnceBack(log, createDecode(codec), range),
     watch: (onHead) => watchHead(url, place.storeId, () => lastPosition(reader), onHead),
   });
   const now = clock ?? Date.now;
@@ -109,31 +105,26 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
   opening.defer(() => reader.close());
   opening.defer(() => queue.close());
   opening.defer(() => verifier.close());
-  opening.defer(() => archive.close(new StoreClosed()));
+  opening.defer(() => archive.close());
   opening.defer(() => live.close());
   const resources = opening.move();
   const reading = createReading(log, codec, place);
+  const archiving = { id: place.storeId, record: createSegmentRecorder(queue), verifyLive: verifier.verify };
 
   return {
     ...createCursors(place.storeId, epochs, () => lastPosition(reader)),
     failed: queue.failed,
     append: createAppend(queue, codec, limits),
     ...reading,
+    ...archive.forStore({ ...reading, ...archiving }),
     now: async () => clock?.() ?? (await readNow(reader)),
     subscribe: (query) => oneByOne(live.subscribe(query), query.signal),
     subscribeBatches: (query) => live.subscribe(query),
-    verify: (options = {}) => archive.verify({ ...reading, id: place.storeId }, verifier.verify, options),
     backup: (file, backupOptions) =>
       backupTo(new URL("./copy-thread.ts", import.meta.url), { ...place, epochs }, resolve(file), {
         ...backupOptions,
         fetchFile: segments.read,
       }),
-    archive: archive.createArchive({
-      ...reading,
-      id: place.storeId,
-      record: async (sealed) => void (await queue.perform({ kind: "recordSegment", sealed })),
-    }),
-    archived: archive.list,
     snapshots: {
       ...createSnapshotWriter(queue),
       load: (name) => loadSnapshot(reader, name),

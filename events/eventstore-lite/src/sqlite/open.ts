@@ -1,16 +1,21 @@
 import { resolve } from "node:path";
 import { createLogArchive } from "../archive/log-archive.ts";
 import { createSegmentFolder, type SegmentStorage } from "../archive/storage.ts";
-import { attempt, createAppend, createLeaseWriter, createSnapshotWriter } from "../append/operations.ts";
+import {
+  attempt,
+  createAppend,
+  createLeaseWriter,
+  createSegmentRecorder,
+  createSnapshotWriter,
+} from "../append/operations.ts";
 import { createQueue } from "../append/queue.ts";
 import { startThread } from "../append/start-thread.ts";
-import { createDecode, createDecodeFolded, createRecall, identityCodec } from "../codec.ts";
+import { createDecode, createDecodeFolded, createDecoding, identityCodec } from "../codec.ts";
 import { createCursors } from "../epochs.ts";
 import { DEFAULT_LIMITS, type Limits } from "../limits.ts";
 import { oneByOne } from "../read.ts";
 import type { Codec, Commit, EventStore, NewEvent } from "../store.ts";
-import { createLive } from "../subscribe/subscribe.ts";
-import { StoreClosed } from "../errors.ts";
+import { createLive, type SubscribeEngine } from "../subscribe/subscribe.ts";
 import { createArchiveTable } from "./archive.ts";
 import { backupTo } from "./backup.ts";
 import { openReader } from "./connections.ts";
@@ -87,18 +92,7 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
   const archive = createLogArchive(createArchiveTable(reader), segments);
   const log = { database: reader, archive: archive.reader };
   const verifier = createVerifier(file, reader);
-  const decode = createDecode(codec);
-  const live = createLive({
-    recall: createRecall(codec),
-    decode,
-    revision: () => codec.revision?.() ?? 0,
-    read: (range) => readBatches(log, decode, range),
-    // What others append comes by the thread's notices.
-    watch(onHead) {
-      onHead(lastPosition(reader));
-      return () => undefined;
-    },
-  });
+  const live = createLive(createSubscribeEngine(log, codec));
   const queue = createQueue({
     limits,
     clock,
@@ -112,33 +106,27 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
   opening.defer(() => queue.close());
   opening.defer(() => reader.close());
   opening.defer(() => verifier.close());
-  opening.defer(() => archive.close(new StoreClosed()));
+  opening.defer(() => archive.close());
   opening.defer(() => live.close());
   const resources = opening.move();
   const reading = createReading(log, codec);
+  const archiving = { id: thread.storeId, record: createSegmentRecorder(queue), verifyLive: verifier.verify };
 
   return {
     ...createCursors(thread.storeId, readEpochs(reader), () => lastPosition(reader)),
     failed: queue.failed,
     append: createAppend(queue, codec, limits),
     ...reading,
+    ...archive.forStore({ ...reading, ...archiving }),
     // A file has one place, and its epoch begins when it is opened.
     confirm: async ({ position, hash }) => ((await reading.hashAt(position)) === hash ? "same" : "lost"),
     now: async () => clock(),
     subscribe: (query) => oneByOne(live.subscribe(query), query.signal),
     subscribeBatches: (query) => live.subscribe(query),
-    verify: (options = {}) => archive.verify({ ...reading, id: thread.storeId }, verifier.verify, options),
-    backup: (target, backupOptions) =>
-      backupTo(new URL("./backup-thread.ts", import.meta.url), { source: file }, resolve(target), {
-        ...backupOptions,
-        fetchFile: segments.read,
-      }),
-    archive: archive.createArchive({
-      ...reading,
-      id: thread.storeId,
-      record: async (sealed) => void (await queue.perform({ kind: "recordSegment", sealed })),
-    }),
-    archived: archive.list,
+    backup: (target, backupOptions) => {
+      const module = new URL("./backup-thread.ts", import.meta.url);
+      return backupTo(module, { source: file }, resolve(target), { ...backupOptions, fetchFile: segments.read });
+    },
     snapshots: {
       ...createSnapshotWriter(queue),
       load: (name) => attempt(() => loadSnapshot(reader, name)),
@@ -146,6 +134,19 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
     },
     leases: { ...createLeaseWriter(queue, clock), list: (names) => attempt(() => listLeases(reader, names, clock())) },
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
+  };
+}
+
+function createSubscribeEngine<E extends NewEvent>(log: LogReader, codec: Codec<E>): SubscribeEngine<E> {
+  const decoding = createDecoding(codec);
+  return {
+    ...decoding,
+    read: (range) => readBatches(log, decoding.decode, range),
+    // What others append comes by the thread's notices.
+    watch(onHead) {
+      onHead(lastPosition(log.database));
+      return () => undefined;
+    },
   };
 }
 
