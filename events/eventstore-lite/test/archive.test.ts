@@ -19,6 +19,7 @@ import { randomInt } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import postgres from "postgres";
 import { newEvent, refusalOf, take } from "../src/contract/events.ts";
 import { newDatabase } from "../testing/postgres-server.ts";
@@ -31,6 +32,8 @@ interface Place {
   open(segments?: SegmentStorage): Promise<EventStore>;
   /** As an attacker, or an administrator who errs, changes the tables. */
   change(sql: string): Promise<unknown>;
+  /** The same of one who may change what guards the tables too. */
+  withoutTriggers(sql: string): Promise<unknown>;
 }
 
 const PLACES: readonly (readonly [engine: string, make: () => Promise<Place>])[] = [
@@ -50,6 +53,16 @@ const PLACES: readonly (readonly [engine: string, make: () => Promise<Place>])[]
             db.close();
           }
         },
+        async withoutTriggers(sql) {
+          const db = new DatabaseSync(file);
+          try {
+            for (const { name } of db.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all())
+              db.exec(`DROP TRIGGER ${String(name)}`);
+            db.exec(sql);
+          } finally {
+            db.close();
+          }
+        },
       };
     },
   ],
@@ -58,16 +71,22 @@ const PLACES: readonly (readonly [engine: string, make: () => Promise<Place>])[]
     async () => {
       const folder = join(dirname(newLogPath()), "segments");
       const url = await newDatabase();
+      const change = async (sql: string): Promise<void> => {
+        const owner = postgres(url, { max: 1, onnotice: () => {} });
+        try {
+          await owner.unsafe(`SET search_path = eventstore; ${sql}`);
+        } finally {
+          await owner.end();
+        }
+      };
       return {
         folder,
+        change,
         open: (segments = createSegmentFolder(folder)) => openPostgresStore({ url, segments }),
-        async change(sql) {
-          const owner = postgres(url, { max: 1, onnotice: () => {} });
-          try {
-            await owner.unsafe(`SET search_path = eventstore; ${sql}`);
-          } finally {
-            await owner.end();
-          }
+        async withoutTriggers(sql) {
+          for (const table of ["segments", "archived_streams"])
+            await change(`ALTER TABLE ${table} DISABLE TRIGGER USER`);
+          await change(sql);
         },
       };
     },
@@ -209,12 +228,13 @@ describe.each(PLACES)("on %s", (_, makePlace) => {
   test("a verification meanwhile finds the log whole", async () => {
     const place = await makePlace();
     await using store = await place.open();
-    await fill(store, 2_000);
-    let archiving: Promise<unknown> = Promise.resolve();
-    const onProgress = () => void (archiving = archiving.then(() => archiveTo(store, 1_500)));
-    expect(await store.verify({ onProgress })).toMatchObject({ ok: true, checked: 2_000 });
+    await fill(store, 8_000);
+    let archiving: Promise<unknown> | undefined;
+    // Done before the verification is, whose sums of the rows then differ from those of the indexes.
+    const onProgress = () => void (archiving ??= archiveTo(store, 100));
+    expect(await store.verify({ onProgress })).toMatchObject({ ok: true, checked: 8_000 });
     await archiving;
-    expect(await store.verify()).toMatchObject({ ok: true, checked: 2_000 });
+    expect(await store.verify()).toMatchObject({ ok: true, checked: 8_000 });
   });
 
   test("a subscription that begins in the archive goes on to what is appended", async () => {
@@ -327,6 +347,48 @@ describe.each(PLACES)("on %s", (_, makePlace) => {
     expect(await take(reader.read({ from: 40, to: 41 }))).toHaveLength(2);
   });
 
+  test("a segment that is whole and not the one that was sealed is found, and not read", async () => {
+    const place = await makePlace();
+    await using store = await place.open();
+    await fill(store, 60);
+    await archiveTo(store, 20);
+    await archiveTo(store, 40);
+    const [first, second] = filesIn(place.folder).map((name) => join(place.folder, name));
+    const bytes = readFileSync(first!);
+    writeFileSync(
+      first!,
+      zstdCompressSync(zstdDecompressSync(bytes), { params: { [constants.ZSTD_c_compressionLevel]: 1 } }),
+    );
+    expect((await store.verify()).fault?.reason).toContain("its bytes are not those that were sealed");
+    writeFileSync(first!, readFileSync(second!));
+    await using reader = await place.open();
+    expect(String(await refusalOf(take(reader.read({ to: 5 }))))).toContain("it holds other events than the log says");
+    writeFileSync(first!, bytes);
+    expect(await store.verify()).toMatchObject({ ok: true });
+  });
+
+  test("a file of a segment's name with other events is refused, and nothing leaves the log", async () => {
+    const place = await makePlace();
+    await using store = await place.open();
+    await fill(store, 60);
+    const copy = newLogPath();
+    await store.backup(copy);
+    await archiveTo(store, 50);
+    const [name] = filesIn(place.folder);
+    const other = createSegmentFolder(newLogPath());
+    await using shorter = await openSqliteStore({ file: copy, segments: other });
+    await archiveTo(shorter, 10);
+    const [ten] = await other.list();
+    const fresh = newLogPath();
+    await store.backup(fresh);
+    const misled = createSegmentFolder(newLogPath());
+    await misled.write(name!, (await other.read(ten!))!);
+    await using victim = await openSqliteStore({ file: fresh, segments: misled });
+    expect(String(await refusalOf(archiveTo(victim, 50)))).toContain(`${name}: it holds other events`);
+    expect(await victim.archived()).toEqual([]);
+    expect(await take(victim.read())).toHaveLength(60);
+  });
+
   test("what the database says of segments and streams is proved too, and append-only", async () => {
     const place = await makePlace();
     await using store = await place.open();
@@ -343,6 +405,16 @@ describe.each(PLACES)("on %s", (_, makePlace) => {
       expect(String(await refusalOf(place.change(change)))).toContain("append-only");
     }
     expect(await store.verify()).toMatchObject({ ok: true, checked: 50 });
+    for (const change of [
+      // It is of no stream the newest, so that only its absence shows.
+      "DELETE FROM archived_streams WHERE position = 18",
+      "UPDATE archived_streams SET version = version - 1 WHERE position = 38",
+      "UPDATE segments SET last_time = last_time + 1 WHERE last = 40",
+    ]) {
+      await place.withoutTriggers(change);
+      await using later = await place.open();
+      expect([change, (await later.verify()).ok]).toEqual([change, false]);
+    }
   });
 });
 
