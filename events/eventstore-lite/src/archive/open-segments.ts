@@ -70,7 +70,7 @@ function refuseFrame(cause: unknown): never {
 /** Throws {@link SegmentDamaged} where the file is missing. */
 export async function readFile(storage: Pick<SegmentStorage, "read">, name: string): Promise<Uint8Array> {
   const file = await storage.read(name);
-  if (file === undefined) throw new SegmentDamaged("it is missing");
+  if (file === undefined) throw new SegmentDamaged("it is missing: put it back from a backup");
   return file;
 }
 
