@@ -6,8 +6,8 @@ import { proveApart } from "./prove-apart.ts";
 import type { SegmentStorage } from "./storage.ts";
 
 /**
- * Uncompressed. One event's look-up decompresses one segment, and its rows are removed in one transaction: both take some
- * ten milliseconds.
+ * Uncompressed. One event's look-up decompresses one segment, and its rows are removed in one transaction: the one takes
+ * some ten milliseconds, the other thirty.
  */
 export const ARCHIVED_BYTES_MAX = 4 * 1024 * 1024;
 
