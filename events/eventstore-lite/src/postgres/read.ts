@@ -73,13 +73,19 @@ export async function* readFolded<E extends NewEvent>(
   for await (const chunk of readRows(log, FOLDED, foldedFromSegment, query)) yield await decode(chunk);
 }
 
+/** The database answers text, of which the driver makes no bytes; a segment has bytes. */
+interface CanonicalRow {
+  readonly position: number;
+  readonly canonical: string | Uint8Array;
+}
+
 export async function* readCanonical(
   log: LogReader,
   query: OpenQuery,
 ): AsyncGenerator<readonly Uint8Array[], void, void> {
-  const columns = `e.position, e.version, convert_to(${CANONICAL}, 'UTF8') AS canonical`;
-  for await (const chunk of readRows(log, columns, canonicalFromSegment, query))
-    yield chunk.map(({ canonical }) => canonical);
+  const columns = `e.position, e.version, ${CANONICAL} AS canonical`;
+  for await (const chunk of readRows<CanonicalRow>(log, columns, canonicalFromSegment, query))
+    yield chunk.map(({ canonical }) => (typeof canonical === "string" ? Buffer.from(canonical) : canonical));
 }
 
 /** Keys that one query answers. */

@@ -18,7 +18,7 @@ export interface Verifier {
   close(): void;
 }
 
-/** Verifies what the database holds of a log as far as it goes now, in one thread of its own: a service beside it goes on answering. */
+/** Verifies what the database holds of a log, in one thread of its own: a service beside it goes on answering. */
 export function createVerifier(place: Place, reader: Reader): Verifier {
   const closing = new AbortController();
 

@@ -5,7 +5,7 @@ import type { DatabaseReader } from "./read/database-reader.ts";
 
 /**
  * The segments that hold the log's first events, and of each of them the last event of each stream: by it a stream goes on
- * whose events are all archived, and its events are found. Nobody changes either.
+ * whose events are all archived, and its events are found. Both are append-only.
  */
 export const ARCHIVE = `
   CREATE TABLE segments (
