@@ -53,29 +53,29 @@ export interface Catalogue {
   refresh(): Promise<void>;
   entries(): readonly SegmentEntry[];
   /** The place in `entries` of the segment that holds a position up to `end`. */
-  indexOf(position: number): number;
+  locate(position: number): number;
   /** The chain before the segment at that place. */
   hashBefore(index: number): string;
 }
 
 export function createCatalogue(table: Pick<ArchiveTable, "end" | "segmentsAfter">): Catalogue {
   const entries: SegmentEntry[] = [];
-  const endOf = (): number => entries.at(-1)?.last ?? 0;
+  const currentEnd = (): number => entries.at(-1)?.last ?? 0;
 
   async function extend(end: number): Promise<void> {
-    if (end <= endOf()) return;
+    if (end <= currentEnd()) return;
     // Several may wait for this at once.
-    for (const entry of await table.segmentsAfter(endOf())) if (entry.first > endOf()) entries.push(entry);
+    for (const entry of await table.segmentsAfter(currentEnd())) if (entry.first > currentEnd()) entries.push(entry);
   }
 
   return {
     get end() {
-      return endOf();
+      return currentEnd();
     },
     extend,
     refresh: async () => extend(await table.end()),
     entries: () => entries,
-    indexOf(position) {
+    locate(position) {
       let [low, high] = [0, entries.length - 1];
       while (low < high) {
         const middle = (low + high) >> 1;

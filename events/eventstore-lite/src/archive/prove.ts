@@ -34,7 +34,7 @@ export function proveSegment(file: Uint8Array, log: string, after: Pick<Head, "p
     const known = streams.get(stream);
     if (known === undefined) streams.set(stream, [Number(version), Number(version), Number(position)]);
     else if (Number(version) !== known[1] + 1) refuse(NOT_NEXT);
-    else [, known[1], known[2]] = [0, Number(version), Number(position)];
+    else streams.set(stream, [known[0], Number(version), Number(position)]);
   }
   return {
     header,

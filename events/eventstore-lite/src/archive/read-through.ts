@@ -75,9 +75,9 @@ export function createArchiveReader(
   /** Segments that hold something of the range, in the query's order. */
   async function findSegments({ stream, types, from, to, backwards }: ResolvedQuery): Promise<SegmentEntry[]> {
     const entries = catalogue.entries();
-    const range = entries.slice(catalogue.indexOf(from), catalogue.indexOf(to) + 1);
+    const range = entries.slice(catalogue.locate(from), catalogue.locate(to) + 1);
     const places = stream === undefined ? undefined : await table.streamPlaces(stream);
-    const held = places && new Set(places.map(({ position }) => catalogue.indexOf(position)).map((at) => entries[at]));
+    const held = places && new Set(places.map(({ position }) => catalogue.locate(position)).map((at) => entries[at]));
     const found = range.filter(
       (entry) => (held?.has(entry) ?? true) && (types?.some((type) => Object.hasOwn(entry.types, type)) ?? true),
     );
@@ -103,7 +103,7 @@ export function createArchiveReader(
     async hashAt(position) {
       if (position > catalogue.end) await catalogue.refresh();
       if (position < 1 || position > catalogue.end) return undefined;
-      const entry = catalogue.entries()[catalogue.indexOf(position)]!;
+      const entry = catalogue.entries()[catalogue.locate(position)]!;
       return entry.last === position ? entry.hash : (await open(entry)).hash(position);
     },
     async *chunks(query, toRow) {

@@ -34,7 +34,7 @@ export async function verifyArchive(
   storage: Pick<SegmentStorage, "read">,
   { log, from, to, threads, onChecked, signal }: VerifyArchiveOptions,
 ): Promise<Fault | undefined> {
-  const [first, last] = [catalogue.indexOf(from), catalogue.indexOf(to)];
+  const [first, last] = [catalogue.locate(from), catalogue.locate(to)];
   const entries = catalogue.entries().slice(first, last + 1);
   const after = (index: number) => ({ position: entries[index]!.first - 1, hash: catalogue.hashBefore(first + index) });
   const pick = ({ name, bytes, ...entry }: SegmentEntry) => {
