@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { CsvError, parse } from "csv-parse/sync";
+import { formatTemplate } from "../../projections/results.ts";
 import { configurationError } from "../config/error.ts";
 import type { Config } from "../config/config.ts";
 import { addLinks, CODE_CHARS_MAX, type NewLink } from "../links/add-links.ts";
@@ -39,11 +40,19 @@ const list: MakeCommand = (terminal) =>
     .action(async ({ json }) => {
       await using session = await openSession(terminal);
       const { shared } = session.projector.state("links");
-      const rows = [...shared].map(([code, { domain, target, variant, added_at, template }]) => {
-        return { link: `${domain}/${code}`, target, template: template ?? null, variant: variant ?? null, added_at };
+      const results = session.projector.state("results");
+      const rows = [...shared].map(([code, { domain, target, variant = null, added_at, template = null }]) => {
+        const template_name = template === null ? null : (results.templates.get(template) ?? null);
+        return { link: `${domain}/${code}`, target, template, template_name, variant, added_at };
       });
-      const cells = rows.map(({ link, variant, target }) => [link, variant ?? "-", printable(target)]);
-      const text = rows.length === 0 ? "no link was added yet\n" : table(["link", "variant", "target"], cells);
+      const cells = rows.map(({ link, template, variant, target }) => [
+        link,
+        template === null ? "-" : printable(formatTemplate(results, template)),
+        variant ?? "-",
+        printable(target),
+      ]);
+      const head = ["link", "template", "variant", "target"];
+      const text = rows.length === 0 ? "no link was added yet\n" : table(head, cells);
       answerEach(terminal, json, rows, text);
     });
 

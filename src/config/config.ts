@@ -61,6 +61,8 @@ export function loadConfig(given: RawEnvironment, readFile: ReadTextFile, paths?
     auditReads: values.AUDIT_READS === "on",
     /** Whole days that personal data of clicks and direct sends is kept; undefined: until it is forgotten by hand. */
     retentionDays: values.RETENTION_DAYS,
+    /** Whole days after which a service archives an event; undefined: only `reachlog archive` does. */
+    archiveAfterDays: values.ARCHIVE_AFTER_DAYS,
     logLevel: values.LOG_LEVEL,
     /** The rules of outreach with these values in place of settings. Throws as this does. */
     outreachWith: (changes: RawEnvironment): OutreachConfig => loadConfig({ ...given, ...changes }, readFile).outreach,

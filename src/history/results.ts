@@ -79,6 +79,8 @@ export type Figures = Static<typeof resultFigures>;
 export const resultGroup = Type.Partial(
   Type.Object({
     template: orNull(text("0123456789ab")),
+    /** As the operator called it last; null: it has no name. */
+    template_name: orNull(text("Autumn invite")),
     variant: text("A"),
     run_id: text("01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11"),
     /** UTC. */
@@ -233,17 +235,17 @@ function toRowName(group: ResultGroup) {
 }
 
 /** The rows that a message counts in, named once for all messages that have them in common. */
-function createNaming({ groups, links }: Results, by: Grouping): Naming["rowsOf"] {
+function createNaming({ groups, links, templates }: Results, by: Grouping): Naming["rowsOf"] {
   if (by === "day") return ({ at }) => [toRowName({ day: at.slice(0, DAY_CHARACTERS) })];
   if (by === "link") {
     const names = [...links.keys()].map((link) => toRowName({ link }));
     return (message) => message.links.map((number) => names[number]!);
   }
   const names = groups.map(({ template: id, variant, run_id, source, basis }) => {
-    const template = id === "" ? null : id;
+    const template = { template: id === "" ? null : id, template_name: templates.get(id) ?? null };
     const group = {
-      template: { template },
-      variant: { template, variant },
+      template,
+      variant: { ...template, variant },
       run: { run_id },
       source: { source },
       basis: { basis },

@@ -28,6 +28,7 @@ import { DIFFERENCES_MAX, formatPath, formatValue } from "../../projector/differ
 import { findChange } from "../../projector/event-changes.ts";
 import { isOutcome, narrowedTo } from "../../../events/dispatches.ts";
 import { describeEvent } from "../../history/words.ts";
+import { formatCaller } from "../../history/words/phrases.ts";
 
 export const showHistoryCommand: MakeCommand = (terminal) =>
   new Command("show")
@@ -186,7 +187,7 @@ function readOfEvent({ event }: EventHistory): PersonalRead {
 }
 
 function summaryOfEvent({ event: { position, id, stream, meta } }: EventHistory): string {
-  const by = meta.caller === undefined ? "" : `, by ${meta.caller}`;
+  const by = meta.caller === undefined ? "" : `, by ${formatCaller(meta.caller)}`;
   const request = meta.request_id === undefined ? "" : `, request ${meta.request_id}`;
   return `${printable(`position ${position} is event ${id} of the stream ${stream}${by}${request}`)}\n`;
 }

@@ -84,6 +84,7 @@ async function runDemo(terminal: Terminal, options: DemoOptions): Promise<number
     ...(isShared && { REACHLOG_KEY: randomBytes(32).toString("base64") }),
     API_TOKENS: `demo:${token}:scope=${SCOPE_NAMES.join("+")}`,
     MESSAGE_TEMPLATE_FILE: template,
+    MESSAGE_TEMPLATE_NAME: "Welcome",
     SEND_SPACING_SECONDS: DEMO_SPACING_S,
     IN_DOUBT_SETTLE_SECONDS: "10",
     LOG_LEVEL: "warn",

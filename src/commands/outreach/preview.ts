@@ -92,8 +92,12 @@ function writeNotes({ outreach }: Config, { variants }: Survey, ms: number): str
 }
 
 function surveyAsText(survey: Survey, notes: readonly string[], place: Place): string {
-  const { template, variants, undecided, failed } = survey;
-  const lines = [`template ${template}\n`, ...variants.map(variantText), "\n"];
+  const { template, template_name, variants, undecided, failed } = survey;
+  const lines = [
+    `template ${template_name === null ? template : `${printable(template_name)} (${template})`}\n`,
+    ...variants.map(variantText),
+    "\n",
+  ];
   if (undecided > 0) lines.push(`${undecided} known by handle only: X knows the id, which decides the variant\n`);
   if (failed > 0) lines.push(`${failed} not tried again after a failure, unless by reachlog recipients retry\n`);
   if (survey.asked !== undefined) lines.push(`${askedText(survey.asked)}\n`);

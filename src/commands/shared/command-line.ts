@@ -1,6 +1,7 @@
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { VERSION } from "../../platform/version.ts";
 import { account } from "../account.ts";
+import { archive } from "../backup/archive.ts";
 import { audit } from "../audit.ts";
 import { backup } from "../backup.ts";
 import { clicks } from "../clicks.ts";
@@ -53,6 +54,7 @@ const COMMANDS: readonly MakeCommand[] = [
   replay,
   audit,
   witness,
+  archive,
   backup,
   restoreCommand,
   restored,

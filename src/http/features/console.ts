@@ -9,7 +9,7 @@ import { overviewPage } from "../../console/pages/overview.tsx";
 import { peoplePage } from "../../console/pages/people.tsx";
 import { recipientPage } from "../../console/pages/recipient.tsx";
 import { resultsPage } from "../../console/pages/results.tsx";
-import { runPage } from "../../console/pages/run.tsx";
+import { runPage, runsPage } from "../../console/pages/run.tsx";
 import { setupPage } from "../../console/pages/setup.tsx";
 import { signInPage } from "../../console/pages/sign-in.tsx";
 import { whatIfPage } from "../../console/pages/what-if.tsx";
@@ -61,6 +61,10 @@ export function consoleEndpoints(deps: AppDeps) {
       ...page(overviewPage, "overview", "getConsole", "The run, the quota, the channels and the newest events.", {
         query: { range: RANGE, ...OWN_RANGE },
       }),
+    )
+    .get(
+      "/runs",
+      ...page(runsPage, false, "getConsoleRuns", "All runs and dry runs, with how each ended.", { query: SORTED }),
     )
     .get(
       "/runs/:run_id",
